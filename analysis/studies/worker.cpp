@@ -1,0 +1,75 @@
+#include "analysis/studies/worker.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <stdexcept>
+
+#include "sim/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// The first byte of an answer says what follows.
+constexpr char answer = 'a', user_error = 'u', bug = 'b';
+
+void write_all(int pipe, const std::string& bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::write(pipe, bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+std::string read_all(int pipe) {
+  std::string bytes;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t n = ::read(pipe, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return bytes;
+    bytes.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+[[noreturn]] void work(int pipe, const std::function<std::string()>& task) {
+  try {
+    write_all(pipe, answer + task());
+  } catch (const UserError& error) {
+    write_all(pipe, user_error + std::string(error.what()));
+  } catch (const std::exception& error) {
+    write_all(pipe, bug + std::string(error.what()));
+  }
+  ::_exit(0);  // no destructors, no atexit: those belong to the parent
+}
+
+}  // namespace
+
+std::string in_worker(const std::function<std::string()>& task) {
+  std::array<int, 2> pipe{};
+  if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("no process for a worker");
+  if (child == 0) {
+    ::close(pipe[0]);
+    work(pipe[1], task);
+  }
+  ::close(pipe[1]);
+  std::string said = read_all(pipe[0]);
+  ::close(pipe[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (said.empty())
+    throw std::runtime_error(fmt::format("a worker ended without an answer (status {})", status));
+  const std::string rest = said.substr(1);
+  if (said.front() == user_error) throw UserError(rest);
+  if (said.front() == bug) throw std::runtime_error(rest);
+  return rest;
+}
+
+}  // namespace stepsim

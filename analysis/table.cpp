@@ -1,0 +1,84 @@
+#include "analysis/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+// Code points, so that a micro sign takes one column.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string line_of(const std::vector<std::string>& cells, const std::vector<Align>& align,
+                    const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += "  ";
+    const std::string gap(widths[i] - width_of(cells[i]), ' ');
+    line += align[i] == Align::right ? gap + cells[i] : cells[i] + gap;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::string render(const TextTable& table) {
+  std::vector<std::size_t> widths;
+  for (const std::string& cell : table.header) widths.push_back(width_of(cell));
+  for (const auto& row : table.rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  std::string text = line_of(table.header, table.align, widths);
+  std::vector<std::string> rule;
+  for (const std::size_t width : widths) rule.emplace_back(width, '-');
+  text += line_of(rule, table.align, widths);
+  for (const auto& row : table.rows) text += line_of(row, table.align, widths);
+  return text;
+}
+
+std::string render_csv(const TextTable& table) {
+  std::string text;
+  const auto add = [&text](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) text += ',';
+      if (cells[i].find_first_of(",\"\n") == std::string::npos) {
+        text += cells[i];
+        continue;
+      }
+      text += '"';
+      for (const char c : cells[i]) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+      text += '"';
+    }
+    text += '\n';
+  };
+  add(table.header);
+  for (const auto& row : table.rows) add(row);
+  return text;
+}
+
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (column > 0 && column + 1 + width_of(word) > width) {
+      result += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > 0) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += width_of(word);
+  }
+  return result;
+}
+
+}  // namespace stepsim

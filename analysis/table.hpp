@@ -1,0 +1,29 @@
+// Text tables that align: words to the left, numbers to the right.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepsim {
+
+enum class Align : std::uint8_t { left, right };
+
+struct TextTable {
+  std::vector<std::string> header;
+  std::vector<Align> align;
+  std::vector<std::vector<std::string>> rows;
+};
+
+// Two spaces between columns, a rule under the header, no trailing blanks, every line ended.
+std::string render(const TextTable& table);
+
+// Cells for machines: commas, quotes where needed.
+std::string render_csv(const TextTable& table);
+
+// Breaks at spaces so that no line is longer than `width`; further lines begin with `indent`
+// blanks.
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
+
+}  // namespace stepsim

@@ -1,0 +1,235 @@
+// `list` and `show`: the catalogue as a person reads it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/json.hpp"
+#include "analysis/table.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "sim/error.hpp"
+#include "topology/catalog.hpp"
+#include "workloads/collectives.hpp"
+
+namespace stepsim {
+namespace {
+
+struct Kind {
+  std::string_view name;  // as the user says it
+  Shelf shelf;
+};
+constexpr std::array kinds{Kind{"gpus", gpu_shelf}, Kind{"nodes", node_shelf},
+                           Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf}};
+
+constexpr std::array list_options{OptionSpec{"json", "", "for machines"}};
+constexpr Usage list_usage{"stepsim list [gpus|nodes|networks|clusters|algorithms]",
+                           "Names what the catalogue holds. Each entry is one data file.",
+                           list_options, "  stepsim list\n  stepsim list nodes\n", 1};
+constexpr std::array show_options{OptionSpec{"json", "", "for machines"}};
+constexpr Usage show_usage{
+    "stepsim show NAME",
+    "Prints an entry of the catalogue: every constant with its range, grade and source.",
+    show_options, "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n", 1};
+
+std::string title_of(const std::string& data, const Kind& kind, const std::string& name) {
+  return open_entry(data, kind.shelf, name).root().text_or("title", "");
+}
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+  names.emplace_back("algorithms");
+  return names;
+}
+
+void list_kind(const std::string& data, const Kind& kind) {
+  fmt::print("{}\n", kind.name);
+  const std::vector<std::string> names = names_on(data, kind.shelf);
+  std::size_t widest = 0;
+  for (const std::string& name : names) widest = std::max(widest, name.size());
+  for (const std::string& name : names)
+    fmt::print("  {:<{}}  {}\n", name, widest, title_of(data, kind, name));
+}
+
+void list_algorithms() {
+  fmt::print("algorithms\n");
+  for (const Algorithm& algorithm : algorithms())
+    fmt::print("  {:<12}  {}\n", algorithm.name, algorithm.summary);
+}
+
+std::string json_list(const std::string& data, std::string_view only) {
+  JsonWriter json;
+  json.begin_object();
+  for (const Kind& kind : kinds) {
+    if (!only.empty() && only != kind.name) continue;
+    json.key(kind.name).begin_array();
+    for (const std::string& name : names_on(data, kind.shelf))
+      json.begin_object()
+          .member("name", name)
+          .member("title", title_of(data, kind, name))
+          .end_object();
+    json.end_array();
+  }
+  json.end_object();
+  return json.take();
+}
+
+struct Shown {
+  std::string kind;
+  std::string title;
+  std::vector<std::string> facts;  // what is no constant
+  std::vector<NamedConstant> constants;
+};
+
+std::string parts_text(const Node& node) {
+  std::string text;
+  for (std::size_t i = 0; i < part_names.size(); ++i)
+    if (node.parts[i] > 0)
+      text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", node.parts[i], part_names[i]);
+  return text;
+}
+
+void add_algorithms(Shown& shown, const Communication& communication) {
+  for (const auto& [kind, names] : communication.algorithms)
+    shown.facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
+}
+
+Shown show_gpu(const Document& document) {
+  const Gpu gpu = read_gpu(document.root());
+  document.finish();
+  return {"GPU", gpu.title, {fmt::format("{} compute units", gpu.units)}, document.constants()};
+}
+
+Shown show_node(const Document& document) {
+  const Node node = read_node(document.root());
+  document.finish();
+  Shown shown{"node", node.title, {}, document.constants()};
+  shown.facts = {fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
+                 fmt::format("usual network: {}", node.network)};
+  for (const LinkSpec& link : node.links)
+    shown.facts.push_back(fmt::format("link {}: {} - {}{}", link.name, to_text(link.from),
+                                      to_text(link.to),
+                                      link.wiring == Wiring::mesh ? ", every pair" : ""));
+  add_algorithms(shown, node.collectives);
+  // Lists are numbered in the file; a person knows links and protocols by name.
+  for (NamedConstant& constant : shown.constants) {
+    for (std::size_t i = 0; i < node.links.size(); ++i)
+      if (const std::string prefix = fmt::format("links[{}]", i); constant.name.starts_with(prefix))
+        constant.name = "links." + node.links[i].name + constant.name.substr(prefix.size());
+  }
+  return shown;
+}
+
+Shown show_network(const Document& document) {
+  const Network network = read_network(document.root());
+  document.finish();
+  Shown shown{"network", network.title, {}, document.constants()};
+  shown.facts = {fmt::format("{} nodes under one leaf{}", network.leaf.nodes,
+                             network.leaf.per_rail ? " per rail" : "")};
+  add_algorithms(shown, network.collectives);
+  return shown;
+}
+
+Shown show_cluster(const std::string& data, const std::string& name, const Document& document) {
+  const Cluster cluster = load_cluster(data, {.name = name, .nodes = {}, .network = ""});
+  const Table root = document.root();
+  Shown shown{"cluster", root.text("title"), {}, {}};
+  shown.facts = {fmt::format("node: {}", root.text("node")),
+                 fmt::format("network: {}", root.text("network")),
+                 fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
+  if (const std::string note = root.text_or("note", ""); !note.empty()) shown.facts.push_back(note);
+  return shown;
+}
+
+std::optional<Shown> look_up(const std::string& data, const std::string& name) {
+  for (const Kind& kind : kinds) {
+    const std::vector<std::string> names = names_on(data, kind.shelf);
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    const Document document = open_entry(data, kind.shelf, name);
+    if (kind.name == "gpus") return show_gpu(document);
+    if (kind.name == "nodes") return show_node(document);
+    if (kind.name == "networks") return show_network(document);
+    return show_cluster(data, name, document);
+  }
+  return std::nullopt;
+}
+
+void print(const std::string& name, const Shown& shown) {
+  fmt::print("{} ({}): {}\n", name, shown.kind, shown.title);
+  for (const std::string& fact : shown.facts) fmt::print("  {}\n", wrap(fact, 98, 4));
+  if (shown.constants.empty()) return;
+  TextTable table{{"constant", "value", "low", "high", "grade"},
+                  {Align::left, Align::right, Align::right, Align::right, Align::left},
+                  {}};
+  for (const NamedConstant& c : shown.constants)
+    table.rows.push_back({c.name, to_text(c.value, c.dimension), to_text(c.low, c.dimension),
+                          to_text(c.high, c.dimension), std::string(to_text(c.grade))});
+  fmt::print("\n{}\nsources\n", render(table));
+  for (const NamedConstant& c : shown.constants)
+    fmt::print("  {}\n      {}\n", c.name, wrap(c.source, 98, 6));
+}
+
+std::string json_of(const std::string& name, const Shown& shown) {
+  JsonWriter json;
+  json.begin_object().member("name", name).member("kind", shown.kind).member("title", shown.title);
+  json.key("facts").begin_array();
+  for (const std::string& fact : shown.facts) json.value(fact);
+  json.end_array().key("constants").begin_array();
+  for (const NamedConstant& c : shown.constants)
+    json.begin_object()
+        .member("name", c.name)
+        .member("value", c.value)
+        .member("low", c.low)
+        .member("high", c.high)
+        .member("unit", si_unit(c.dimension))
+        .member("grade", to_text(c.grade))
+        .member("source", c.source)
+        .end_object();
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace
+
+int list_command(const CommandLine& line) {
+  const auto options = parse(list_usage, line.words);
+  if (!options) return exit_code::yes;
+  const std::string only = options->words.empty() ? "" : options->words.front();
+  const std::vector<std::string> known = kind_names();
+  if (!only.empty() && std::find(known.begin(), known.end(), only) == known.end())
+    throw UserError(fmt::format("no list \"{}\"{}; expected {}", only, did_you_mean(only, known),
+                                one_of(known)));
+  if (options->has("json")) {
+    fmt::print("{}", json_list(line.data, only));
+    return exit_code::yes;
+  }
+  for (const Kind& kind : kinds)
+    if (only.empty() || only == kind.name) list_kind(line.data, kind);
+  if (only.empty() || only == "algorithms") list_algorithms();
+  return exit_code::yes;
+}
+
+int show_command(const CommandLine& line) {
+  const auto options = parse(show_usage, line.words);
+  if (!options) return exit_code::yes;
+  if (options->words.empty())
+    throw UserError(fmt::format("which entry? usage: {}", show_usage.call));
+  const std::string& name = options->words.front();
+  const auto shown = look_up(line.data, name);
+  if (!shown) {
+    std::vector<std::string> all;
+    for (const Kind& kind : kinds)
+      for (std::string& each : names_on(line.data, kind.shelf)) all.push_back(std::move(each));
+    throw UserError(
+        fmt::format("nothing called \"{}\" in the catalogue{}; `stepsim list` names all", name,
+                    did_you_mean(name, all)));
+  }
+  if (options->has("json"))
+    fmt::print("{}", json_of(name, *shown));
+  else
+    print(name, *shown);
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,32 @@
+// What main() knows of a subcommand.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stepsim {
+
+namespace exit_code {
+inline constexpr int yes = 0;    // done, fits, holds
+inline constexpr int no = 1;     // the answer is no
+inline constexpr int input = 2;  // the user's input is wrong
+inline constexpr int bug = 3;    // ours
+}  // namespace exit_code
+
+struct CommandLine {
+  std::string data;  // the folder that holds topology/, workloads/, scenarios/
+  std::span<const std::string> words;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(const CommandLine&);
+};
+
+int collective_command(const CommandLine& line);
+int list_command(const CommandLine& line);
+int show_command(const CommandLine& line);
+
+}  // namespace stepsim

@@ -1,0 +1,159 @@
+#include "cli/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cstdint>
+
+#include "analysis/table.hpp"
+#include "sim/error.hpp"
+#include "sim/units.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace po = boost::program_options;
+
+std::string help_text(const Usage& usage) {
+  std::string text = fmt::format("usage: {}\n\n{}\n", usage.call, wrap(usage.summary, 80, 0));
+  std::size_t widest = 0;
+  const auto label = [](const OptionSpec& option) {
+    return fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
+  };
+  for (const OptionSpec& option : usage.options) widest = std::max(widest, label(option).size());
+  if (!usage.options.empty()) text += "\noptions:\n";
+  for (const OptionSpec& option : usage.options)
+    text += fmt::format("  {:<{}}  {}\n", label(option), widest,
+                        wrap(option.help, 76 - widest, widest + 4));
+  if (!usage.examples.empty()) text += fmt::format("\nexamples:\n{}", usage.examples);
+  return text;
+}
+
+std::vector<std::string> names_of(const Usage& usage) {
+  std::vector<std::string> names{"--help"};
+  for (const OptionSpec& option : usage.options) names.push_back(fmt::format("--{}", option.name));
+  return names;
+}
+
+double size_or_throw(std::string_view text) {
+  const auto parsed = parse_quantity(text);
+  if (parsed && parsed->dimension == Dimension::bytes && parsed->value >= 1 &&
+      parsed->value <= 1e18)
+    return parsed->value;
+  if (parsed && parsed->dimension == Dimension::ratio)
+    throw UserError(
+        fmt::format("--sizes: the unit is missing: expected a size such as \"64KiB\","
+                    " found \"{}\"",
+                    text));
+  throw UserError(fmt::format("--sizes: expected a size such as \"64KiB\", found \"{}\"; units: {}",
+                              text, known_units(Dimension::bytes)));
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+bool Options::has(std::string_view name) const {
+  return get(name).has_value();
+}
+
+std::optional<std::string> Options::get(std::string_view name) const {
+  for (const auto& [key, value] : values)
+    if (key == name) return value;
+  return std::nullopt;
+}
+
+std::optional<Options> parse(const Usage& usage, std::span<const std::string> words) {
+  po::options_description description;
+  description.add_options()("help,h", "");
+  for (const OptionSpec& option : usage.options) {
+    if (option.value.empty())
+      description.add_options()(std::string(option.name).c_str(), "");
+    else
+      description.add_options()(std::string(option.name).c_str(), po::value<std::string>(), "");
+  }
+  Options result;
+  try {
+    const auto parsed =
+        po::command_line_parser({words.begin(), words.end()})
+            .options(description)
+            .positional(po::positional_options_description().add("word", -1))
+            .style(po::command_line_style::unix_style & ~po::command_line_style::allow_guessing)
+            .allow_unregistered()
+            .run();
+    for (const auto& option : parsed.options) {
+      if (option.string_key == "help") {
+        fmt::print("{}", help_text(usage));
+        return std::nullopt;
+      }
+      if (option.position_key >= 0) {
+        result.words.push_back(option.value.front());
+        continue;
+      }
+      if (option.unregistered)
+        throw UserError(fmt::format("unknown option {}{}", option.original_tokens.front(),
+                                    did_you_mean(option.original_tokens.front(), names_of(usage))));
+      if (result.has(option.string_key))
+        throw UserError(fmt::format("--{} stands there twice", option.string_key));
+      result.values.emplace_back(option.string_key,
+                                 option.value.empty() ? "" : option.value.front());
+    }
+  } catch (const po::error_with_option_name& error) {
+    throw UserError(fmt::format("{}: expected a value", error.get_option_name()));
+  } catch (const po::error& error) {
+    throw UserError(error.what());
+  }
+  if (result.words.size() > usage.most_words)
+    throw UserError(
+        fmt::format("unexpected \"{}\"; usage: {}", result.words[usage.most_words], usage.call));
+  return result;
+}
+
+std::uint32_t parse_count(std::string_view option, std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || rest != text.data() + text.size())
+    throw UserError(fmt::format("{}: expected a whole number, found \"{}\"", option, text));
+  return value;
+}
+
+std::vector<std::uint32_t> parse_ranks(std::string_view text) {
+  std::vector<std::uint32_t> ranks;
+  for (const std::string_view part : split(text, ',')) {
+    const auto ends = split(part, '-');
+    const std::uint32_t first = parse_count("--ranks", ends.front());
+    const std::uint32_t last = parse_count("--ranks", ends.back());
+    if (ends.size() > 2 || last < first || last - first > 1u << 20)
+      throw UserError(
+          fmt::format("--ranks: expected ranks such as 0,1 or 0-7, found \"{}\"", part));
+    for (std::uint32_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::vector<double> parse_sizes(std::string_view text) {
+  std::vector<double> sizes;
+  const auto ends = split(text, ':');
+  if (ends.size() == 1) {
+    for (const std::string_view part : split(text, ',')) sizes.push_back(size_or_throw(part));
+    return sizes;
+  }
+  const double first = size_or_throw(ends.front()), last = size_or_throw(ends.back());
+  if (ends.size() != 2 || last < first)
+    throw UserError(
+        fmt::format("--sizes: expected FROM:TO such as 64KiB:16GiB, found \"{}\"", text));
+  for (double size = first; size <= last; size *= 2) sizes.push_back(size);
+  return sizes;
+}
+
+}  // namespace stepsim

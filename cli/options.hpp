@@ -1,0 +1,44 @@
+// Command lines, read with Boost.Program_options, its complaints in our words.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepsim {
+
+struct OptionSpec {
+  std::string_view name;   // "sizes"
+  std::string_view value;  // "A:B"; empty: a switch
+  std::string_view help;
+};
+
+struct Usage {
+  std::string_view call;     // "stepsim collective NAME --cluster C [options]"
+  std::string_view summary;  // what it does, in a sentence or two
+  std::span<const OptionSpec> options;
+  std::string_view examples;   // ready to paste
+  std::size_t most_words = 1;  // arguments without a dash
+};
+
+struct Options {
+  std::vector<std::string> words;
+  std::vector<std::pair<std::string, std::string>> values;
+
+  bool has(std::string_view name) const;
+  std::optional<std::string> get(std::string_view name) const;
+};
+
+// Nothing when help was asked for and printed. Throws UserError on what is wrong, with the nearest
+// option.
+std::optional<Options> parse(const Usage& usage, std::span<const std::string> words);
+
+// "0,1,4-7" -> 0 1 4 5 6 7
+std::vector<std::uint32_t> parse_ranks(std::string_view text);
+// "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.
+std::vector<double> parse_sizes(std::string_view text);
+std::uint32_t parse_count(std::string_view option, std::string_view text);
+
+}  // namespace stepsim

@@ -1,0 +1,145 @@
+// The only user of yaml-cpp, which keeps repeated keys silently and counts lines from zero; so the
+// file becomes a small tree of our own first, and every rule is checked there.
+#include "sim/config.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "sim/config_tree.hpp"
+
+namespace stepsim {
+
+namespace {
+
+using detail::Node;
+using detail::Notes;
+using detail::Shape;
+
+constexpr std::size_t largest_file = 16u << 20;
+constexpr int deepest_nesting = 64;
+constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge
+
+struct Converter {
+  Notes& notes;
+  std::size_t values = 0;
+
+  Node convert(const YAML::Node& from, const std::string& path, int depth) {
+    Node node;
+    node.line = from.Mark().line + 1;
+    if (depth > deepest_nesting || ++values > most_values)
+      throw UserError({{notes.file, node.line, path, "is nested too deeply or too large"}});
+    switch (from.Type()) {
+      case YAML::NodeType::Undefined:
+      case YAML::NodeType::Null:
+        break;
+      case YAML::NodeType::Scalar:
+        node.shape = Shape::scalar;
+        node.scalar = from.Scalar();
+        node.quoted = from.Tag() == "!";
+        break;
+      case YAML::NodeType::Sequence:
+        node.shape = Shape::sequence;
+        for (const YAML::Node& item : from)
+          node.items.push_back(
+              convert(item, fmt::format("{}[{}]", path, node.items.size()), depth + 1));
+        break;
+      case YAML::NodeType::Map:
+        node.shape = Shape::mapping;
+        for (const auto& entry : from) add_entry(node, entry.first, entry.second, path, depth);
+        break;
+    }
+    return node;
+  }
+
+  void add_entry(Node& node, const YAML::Node& key, const YAML::Node& value,
+                 const std::string& path, int depth) {
+    const int line = key.Mark().line + 1;
+    if (!key.IsScalar()) {
+      notes.add(line, path, "a key must be a word");
+      return;
+    }
+    const std::string name = key.Scalar();
+    const std::string full = path.empty() ? name : path + "." + name;
+    for (const auto& [known, first] : node.entries) {
+      if (known != name) continue;
+      notes.add(line, full, fmt::format("the key stands here twice, first in line {}", first.line));
+      return;
+    }
+    Node child = convert(value, full, depth + 1);
+    child.line = line;  // where the user looks for the key, also when its value begins below
+    node.entries.emplace_back(name, std::move(child));
+  }
+};
+
+void note_unknown(Notes& notes, const Node& node, const std::string& path) {
+  for (const auto& [key, child] : node.entries) {
+    const std::string full = path.empty() ? key : path + "." + key;
+    if (child.used) {
+      note_unknown(notes, child, full);
+      continue;
+    }
+    if (node.asked.empty()) continue;  // a mapping whose keys are free
+    std::string message = "unknown key" + did_you_mean(key, node.asked);
+    if (message == "unknown key") message += "; expected " + one_of(node.asked);
+    notes.add(child.line, full, message);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    note_unknown(notes, node.items[i], fmt::format("{}[{}]", path, i));
+}
+
+}  // namespace
+
+Document::Document(std::unique_ptr<Notes> notes) : notes_(std::move(notes)) {}
+Document::Document(Document&& other) noexcept = default;
+Document& Document::operator=(Document&& other) noexcept = default;
+Document::~Document() = default;
+
+Table Document::root() const {
+  notes_->root.used = true;
+  return {notes_.get(), &notes_->root, ""};
+}
+
+void Document::finish() const {
+  note_unknown(*notes_, notes_->root, "");
+  if (notes_->problems.empty()) return;
+  std::stable_sort(notes_->problems.begin(), notes_->problems.end(),
+                   [](const Problem& a, const Problem& b) { return a.line < b.line; });
+  throw UserError(notes_->problems);
+}
+
+const std::vector<NamedConstant>& Document::constants() const {
+  return notes_->constants;
+}
+const std::string& Document::file() const {
+  return notes_->file;
+}
+
+Document parse_document(std::string_view text, std::string_view file) {
+  auto notes = std::make_unique<Notes>();
+  notes->file = file;
+  YAML::Node root;
+  try {
+    root = YAML::Load(std::string(text));
+  } catch (const YAML::Exception& error) {
+    throw UserError({{notes->file, error.mark.line + 1, "", "is no valid YAML: " + error.msg}});
+  }
+  if (!root.IsMap())
+    throw UserError({{notes->file, 0, "", "expected a mapping of keys to values"}});
+  notes->root = Converter{*notes}.convert(root, "", 0);
+  return Document(std::move(notes));
+}
+
+Document read_document(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw UserError({{path, 0, "", "cannot be read, or is empty"}});
+  if (text.view().size() > largest_file) throw UserError({{path, 0, "", "is larger than 16 MiB"}});
+  return parse_document(text.view(), path);
+}
+
+}  // namespace stepsim

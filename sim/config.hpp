@@ -1,0 +1,108 @@
+// The strict reader of YAML and JSON files: required, optional, no leftovers, every problem at
+// once.
+//
+//   Document file = read_document("h100-sxm.yaml");
+//   Table root = file.root();
+//   gpu.name = root.text("name");
+//   gpu.bandwidth = root.constant<BytesPerSecond>("bandwidth");
+//   file.finish();            // unknown keys and everything noted so far leave as one UserError
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/constant.hpp"
+#include "sim/error.hpp"
+#include "sim/units.hpp"
+
+namespace stepsim {
+
+namespace detail {
+struct Node;   // one parsed value with its line
+struct Notes;  // what is wrong so far, and every constant read so far
+}  // namespace detail
+
+// A mapping being read: a view into its document. Every key asked for counts as known; finish()
+// reports the others.
+class Table {
+ public:
+  std::string text(std::string_view key) const;
+  std::string text_or(std::string_view key, std::string_view fallback) const;
+  // A word out of a closed list; the message names the list and the nearest member.
+  std::string choice(std::string_view key, const std::vector<std::string>& allowed) const;
+  bool flag_or(std::string_view key, bool fallback) const;
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
+  std::int64_t integer_or(std::string_view key, std::int64_t fallback, std::int64_t low,
+                          std::int64_t high) const;
+  double number(std::string_view key, double low, double high) const;
+  double number_or(std::string_view key, double fallback, double low, double high) const;
+
+  // A bare quantity, "25 GB/s": positive unless zero is allowed.
+  template <class Q>
+  Q quantity(std::string_view key) const {
+    return Q{quantity_of(key, dimension_of<Q>())};
+  }
+  // {value, low, high, grade, source}: entered into the document's list of constants.
+  template <class Q>
+  Constant<Q> constant(std::string_view key) const {
+    const NamedConstant c = constant_of(key, dimension_of<Q>());
+    return {Q{c.value}, Q{c.low}, Q{c.high}, c.grade, c.source};
+  }
+
+  Table table(std::string_view key) const;
+  std::optional<Table> table_if(std::string_view key) const;
+  std::vector<Table> tables(std::string_view key) const;
+  std::vector<std::string> texts(std::string_view key) const;
+  std::vector<std::string> texts_or(std::string_view key) const;
+
+  bool has(std::string_view key) const;
+  std::vector<std::string> keys() const;
+  // A rule across keys was broken: noted at this key's line.
+  void problem(std::string_view key, std::string_view message) const;
+
+ private:
+  friend class Document;
+  Table(detail::Notes* notes, const detail::Node* node, std::string path);
+  const detail::Node* find(std::string_view key, bool required) const;
+  const detail::Node* find_scalar(std::string_view key, bool required,
+                                  std::string_view expected) const;
+  double bounded_number(const detail::Node& node, std::string_view key, double low,
+                        double high) const;
+  std::string path_of(std::string_view key) const;
+  double quantity_of(std::string_view key, Dimension dimension) const;
+  NamedConstant constant_of(std::string_view key, Dimension dimension) const;
+
+  detail::Notes* notes_;                // the document's: a table must not outlive it
+  const detail::Node* node_ = nullptr;  // null: the table was missing, which is noted already
+  std::string path_;
+};
+
+class Document {
+ public:
+  Document(Document&& other) noexcept;
+  Document& operator=(Document&& other) noexcept;
+  ~Document();
+
+  Table root() const;
+  // Throws everything noted, unknown keys included; returns when there is nothing to say.
+  void finish() const;
+  // Every constant read so far, in the order of reading, named by its path.
+  const std::vector<NamedConstant>& constants() const;
+  const std::string& file() const;
+
+ private:
+  friend Document parse_document(std::string_view text, std::string_view file);
+  explicit Document(std::unique_ptr<detail::Notes> notes);
+  std::unique_ptr<detail::Notes> notes_;
+};
+
+// `file` is only a name for messages.
+Document parse_document(std::string_view text, std::string_view file);
+// Throws UserError when the file is missing, unreadable, too large or no YAML.
+Document read_document(const std::string& path);
+
+}  // namespace stepsim

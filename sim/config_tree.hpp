@@ -1,0 +1,37 @@
+// A file as a small tree of our own: what a reader and its messages need, and no library's types.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/constant.hpp"
+#include "sim/error.hpp"
+
+namespace stepsim::detail {
+
+enum class Shape { nothing, scalar, mapping, sequence };
+
+struct Node {
+  Shape shape = Shape::nothing;
+  int line = 0;
+  bool quoted = false;
+  std::string scalar;
+  std::vector<std::pair<std::string, Node>> entries;  // of a mapping
+  std::vector<Node> items;                            // of a sequence
+  mutable bool used = false;
+  mutable std::vector<std::string> asked;  // keys that a reader wanted of this mapping
+};
+
+struct Notes {
+  std::string file;
+  Node root;
+  std::vector<Problem> problems;
+  std::vector<NamedConstant> constants;
+
+  void add(int line, std::string key, std::string message) {
+    problems.push_back({file, line, std::move(key), std::move(message)});
+  }
+};
+
+}  // namespace stepsim::detail

@@ -1,0 +1,39 @@
+// What the user did wrong, said so that it can be put right: place, key, expectation, nearest name.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepsim {
+
+struct Problem {
+  std::string file{};
+  int line = 0;  // 0: the problem has no line
+  std::string key{};
+  std::string message{};
+};
+
+// "a.yaml:12: strategy.zero: expected 0, 1, 2 or 3, found 4"
+std::string to_text(const Problem& problem);
+
+// One or more mistakes in the input. Caught only in main, which exits with code 2.
+class UserError : public std::runtime_error {
+ public:
+  explicit UserError(std::string_view message);
+  explicit UserError(std::vector<Problem> problems);
+  const std::vector<Problem>& problems() const { return problems_; }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+// " (did you mean "h100-sxm"?)", or nothing when no candidate is near.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+// "a, b or c"
+std::string one_of(std::span<const std::string> candidates);
+
+}  // namespace stepsim

@@ -1,0 +1,84 @@
+// The words an operation carries for the reader: what it is, where it runs, and why it exists.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stepsim {
+
+enum class OpKind : std::uint8_t {
+  compute,     // exclusive seconds on a device, slowed by collectives on the same device
+  host,        // seconds of the thread that launches work
+  collective,  // a traffic pattern between several ranks
+  transfer,    // a traffic pattern of one rank: device to host memory, disk, ...
+  cpu,         // optimizer work on host cores: traffic through host memory
+  delay,       // time that passes and occupies nothing
+  join,        // an instant: all predecessors are done
+};
+inline constexpr std::array<std::string_view, 7> op_kind_names{
+    "compute", "host", "collective", "transfer", "cpu", "delay", "join"};
+
+// Program order on a stream is a dependency.
+enum class Stream : std::uint8_t { host, compute, gather, reduce, all_to_all, h2d, d2h };
+inline constexpr std::array<std::string_view, 7> stream_names{
+    "host", "compute", "gather", "reduce", "all_to_all", "h2d", "d2h"};
+
+enum class Phase : std::uint8_t {
+  load,
+  forward,
+  recompute,
+  backward,
+  optimizer,
+  sync,
+  generate,
+  save,
+  other
+};
+inline constexpr std::array<std::string_view, 9> phase_names{
+    "load", "forward", "recompute", "backward", "optimizer", "sync", "generate", "save", "other"};
+
+// The mechanism an operation exists for. A report divides the step by these, and an idealisation
+// sets the cost of one of them to zero.
+enum class Cause : std::uint8_t {
+  compute,
+  recompute,
+  launch,
+  module_hooks,
+  gather_bytes,
+  gather_latency,
+  gradient_reduce,
+  moe_all_to_all,
+  routing_sync,
+  offload_transfer,
+  cpu_optimizer,
+  optimizer,
+  weight_sync,
+  generation,
+  checkpoint_save,
+  other,
+};
+inline constexpr std::array<std::string_view, 16> cause_names{
+    "compute",      "recompute",        "launch",          "module_hooks",
+    "gather_bytes", "gather_latency",   "gradient_reduce", "moe_all_to_all",
+    "routing_sync", "offload_transfer", "cpu_optimizer",   "optimizer",
+    "weight_sync",  "generation",       "checkpoint_save", "other"};
+
+template <std::size_t N, class Enum>
+constexpr std::string_view name_of(const std::array<std::string_view, N>& names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+constexpr std::string_view to_text(OpKind v) {
+  return name_of(op_kind_names, v);
+}
+constexpr std::string_view to_text(Stream v) {
+  return name_of(stream_names, v);
+}
+constexpr std::string_view to_text(Phase v) {
+  return name_of(phase_names, v);
+}
+constexpr std::string_view to_text(Cause v) {
+  return name_of(cause_names, v);
+}
+
+}  // namespace stepsim

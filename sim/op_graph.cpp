@@ -1,0 +1,88 @@
+#include "sim/op_graph.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace stepsim {
+namespace {
+
+[[noreturn]] void broken(const std::string& what) {
+  throw std::logic_error(what);
+}
+
+bool is_amount(double value) {
+  return std::isfinite(value) && value >= 0;
+}
+
+bool carries_traffic(OpKind kind) {
+  return kind == OpKind::collective || kind == OpKind::transfer || kind == OpKind::cpu;
+}
+
+void validate(const Pattern& pattern, const Platform& platform) {
+  if (pattern.members.empty()) broken(fmt::format("pattern {} has no members", pattern.name));
+  for (const Rank member : pattern.members)
+    if (member >= platform.devices.size())
+      broken(fmt::format("pattern {}: no rank {}", pattern.name, member));
+  for (const Round& round : pattern.rounds) {
+    if (!is_amount(round.latency.value))
+      broken(fmt::format("pattern {}: latency is no amount", pattern.name));
+    for (const Flow& flow : round.flows) {
+      if (flow.path.empty()) broken(fmt::format("pattern {}: a flow has no route", pattern.name));
+      if (!is_amount(flow.wire) || !is_amount(flow.share) || !(flow.rate_cap > 0))
+        broken(fmt::format("pattern {}: a flow's bytes are no amount", pattern.name));
+      for (const LinkId link : flow.path)
+        if (index(link) >= platform.links.size())
+          broken(fmt::format("pattern {}: no link {}", pattern.name, index(link)));
+    }
+  }
+}
+
+}  // namespace
+
+NameId OpGraph::name(std::string_view text) {
+  const auto [place, inserted] =
+      name_ids_.try_emplace(std::string(text), NameId{static_cast<std::uint32_t>(names_.size())});
+  if (inserted) names_.emplace_back(text);
+  return place->second;
+}
+
+PatternId OpGraph::pattern(Pattern pattern) {
+  patterns_.push_back(std::move(pattern));
+  return PatternId{static_cast<std::uint32_t>(patterns_.size() - 1)};
+}
+
+OpId OpGraph::add(const Op& op, std::span<const OpId> after) {
+  const OpId id{static_cast<std::uint32_t>(ops_.size())};
+  for (const OpId earlier : after)
+    if (earlier >= id) broken("an operation may depend only on earlier ones");
+  ops_.push_back(op);
+  edges_.insert(edges_.end(), after.begin(), after.end());
+  offsets_.push_back(edges_.size());
+  return id;
+}
+
+Successors::Successors(const OpGraph& graph)
+    : offsets_(graph.size() + 1, 0), targets_(graph.edges().size()) {
+  for (const OpId from : graph.edges()) ++offsets_[index(from) + 1];
+  for (std::size_t i = 0; i < graph.size(); ++i) offsets_[i + 1] += offsets_[i];
+  std::vector<std::uint64_t> fill(offsets_.begin(), offsets_.end() - 1);
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const OpId id{static_cast<std::uint32_t>(i)};
+    for (const OpId from : graph.predecessors(id)) targets_[fill[index(from)]++] = id;
+  }
+}
+
+void validate(const OpGraph& graph, const Platform& platform) {
+  for (const Pattern& pattern : graph.patterns()) validate(pattern, platform);
+  for (const Op& op : graph.ops()) {
+    if (op.rank >= platform.devices.size()) broken(fmt::format("no rank {}", op.rank));
+    if (!is_amount(op.seconds.value) || !is_amount(op.bytes.value) || !is_amount(op.flops.value))
+      broken("an operation's cost is no amount");
+    if (carries_traffic(op.kind) && index(op.pattern) >= graph.patterns().size())
+      broken("an operation names no pattern");
+  }
+}
+
+}  // namespace stepsim

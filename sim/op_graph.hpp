@@ -1,0 +1,117 @@
+// The program: an append-only graph of operations. An operation may depend only on earlier ones, so
+// ids are a topological order and a cycle cannot be built.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/labels.hpp"
+#include "sim/traffic.hpp"
+#include "sim/units.hpp"
+
+namespace stepsim {
+
+enum class OpId : std::uint32_t {};
+enum class PatternId : std::uint32_t {};
+enum class NameId : std::uint32_t {};
+
+constexpr std::size_t index(OpId id) {
+  return static_cast<std::size_t>(id);
+}
+constexpr std::size_t index(PatternId id) {
+  return static_cast<std::size_t>(id);
+}
+constexpr std::size_t index(NameId id) {
+  return static_cast<std::size_t>(id);
+}
+
+inline constexpr PatternId no_pattern{std::numeric_limits<std::uint32_t>::max()};
+
+struct Op {
+  OpKind kind = OpKind::join;
+  Stream stream = Stream::host;
+  Phase phase = Phase::other;
+  Cause cause = Cause::other;
+  Rank rank = 0;  // of a collective: its first member
+  std::int16_t layer = -1;
+  std::int16_t micro_batch = -1;
+  NameId name{};
+  PatternId pattern = no_pattern;  // collective, transfer, cpu
+  Seconds seconds{};               // compute, host, delay
+  Bytes bytes{};                   // collective, transfer, cpu: what the pattern's shares refer to
+  Flops flops{};                   // useful work, for utilisation figures
+};
+
+// Where bytes live. The timeline is a sum over these.
+enum class Pool : std::uint8_t { device, pinned, pageable, disk };
+inline constexpr std::array<std::string_view, 4> pool_names{"device", "pinned", "pageable", "disk"};
+
+struct MemoryEffect {
+  OpId op{};
+  bool at_start = true;  // else at the finish
+  Pool pool = Pool::device;
+  Rank rank = 0;
+  NameId tensor_class{};
+  double bytes = 0;  // negative: freed
+};
+
+class OpGraph {
+ public:
+  NameId name(std::string_view text);
+  PatternId pattern(Pattern pattern);
+
+  OpId add(const Op& op, std::span<const OpId> after);
+  OpId add(const Op& op, std::initializer_list<OpId> after) {
+    return add(op, std::span(after.begin(), after.size()));
+  }
+  void allocate(const MemoryEffect& effect) { memory_.push_back(effect); }
+
+  std::size_t size() const { return ops_.size(); }
+  const Op& operator[](OpId id) const { return ops_[index(id)]; }
+  std::span<const Op> ops() const { return ops_; }
+  std::span<const OpId> predecessors(OpId id) const {
+    return std::span(edges_).subspan(offsets_[index(id)],
+                                     offsets_[index(id) + 1] - offsets_[index(id)]);
+  }
+  // Compressed rows: predecessors of op i are edges()[offsets()[i] .. offsets()[i + 1]).
+  std::span<const OpId> edges() const { return edges_; }
+  std::span<const std::uint64_t> offsets() const { return offsets_; }
+  std::span<const std::string> names() const { return names_; }
+  std::span<const Pattern> patterns() const { return patterns_; }
+  std::span<const MemoryEffect> memory() const { return memory_; }
+
+ private:
+  std::vector<Op> ops_;
+  std::vector<OpId> edges_;
+  std::vector<std::uint64_t> offsets_{0};
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, NameId> name_ids_;  // looked up, never iterated
+  std::vector<Pattern> patterns_;
+  std::vector<MemoryEffect> memory_;
+};
+
+// Who waits for an operation: the edges turned round, in id order.
+class Successors {
+ public:
+  explicit Successors(const OpGraph& graph);
+  std::span<const OpId> of(OpId id) const {
+    return std::span(targets_).subspan(offsets_[index(id)],
+                                       offsets_[index(id) + 1] - offsets_[index(id)]);
+  }
+
+ private:
+  std::vector<std::uint64_t> offsets_;
+  std::vector<OpId> targets_;
+};
+
+// Throws std::logic_error when an operation names a rank, link or pattern that the platform or the
+// graph does not have, or a quantity that is no finite number: SimGrid would abort on it.
+void validate(const OpGraph& graph, const Platform& platform);
+
+}  // namespace stepsim

@@ -1,0 +1,385 @@
+// The only user of SimGrid. Its habits that shaped this file, each pinned by a test:
+//  - handing over the whole graph is quadratic, so operations enter the engine when they are ready;
+//  - an activity whose last handle is dropped crashes, so slots hold handles until completion;
+//  - a missing route aborts the process, so program and platform are validated first;
+//  - links share in inverse proportion to route latency, so links have none and latency is a timer.
+#include "sim/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace stepsim {
+namespace {
+
+namespace sg4 = simgrid::s4u;
+
+// SimGrid treats remaining work below 1e-10 units as done. In picoseconds that is nothing; in
+// seconds it would be a visible part of a short kernel.
+constexpr double work_per_second = 1e12;
+
+struct PathHash {
+  std::size_t operator()(const Path& path) const {
+    std::size_t hash = path.size();
+    for (const LinkId link : path) hash = hash * 0x9E3779B97F4A7C15ULL + index(link) + 1;
+    return hash;
+  }
+};
+
+void start_engine() {
+  static bool started = false;
+  if (started)
+    throw std::logic_error("replay() runs once per process: SimGrid keeps its clock for good");
+  started = true;
+}
+
+std::vector<std::string> engine_arguments() {
+  return {
+      "stepsim",
+      "--log=root.thresh:critical",
+      "--cfg=network/model:CM02",      // latency + bytes / bandwidth, no TCP corrections (+18 %)
+      "--cfg=network/TCP-gamma:0",     // no window: a flow is never capped by latency
+      "--cfg=network/crosstraffic:0",  // directions are links of their own
+      "--cfg=surf/precision:1e-12",    // default 1e-9 would end a short kernel early
+      "--cfg=network/weight-S:0",      // sharing does not depend on link bandwidth
+      "--cfg=debug/verbose-exit:no",
+  };
+}
+
+// Hosts and links in SimGrid for the devices and paths of a program.
+class Machine {
+ public:
+  Machine(const Platform& platform, const OpGraph& graph) : platform_(platform) {
+    zone_ = sg4::create_full_zone("cluster");
+    for (const Device& device : platform.devices) {
+      const double full = device.speed * work_per_second;
+      sg4::Host* host = zone_->create_host(fmt::format("d{}", devices_.size()),
+                                           std::vector<double>{full, full * device.compute_share});
+      devices_.push_back(host->seal());
+    }
+    links_.resize(platform.links.size(), nullptr);
+    collect_paths(graph);
+    lay_routes();
+    zone_->seal();
+  }
+
+  struct Ends {
+    sg4::Host* from;
+    sg4::Host* to;
+  };
+  Ends ends(const Path& path) const {
+    const std::size_t id = path_ids_.at(path);
+    return {sources_[id / columns_], targets_[id % columns_]};
+  }
+  sg4::Host* device(Rank rank) const { return devices_[rank]; }
+
+  void slow_compute(Rank rank, bool slow) { devices_[rank]->set_pstate(slow ? 1 : 0); }
+  void slow_engines(Rank rank, bool slow) {
+    const Device& device = platform_.devices[rank];
+    for (const LinkId id : device.engines)
+      if (sg4::Link* link = links_[index(id)])
+        link->set_bandwidth(served(id) * (slow ? device.collective_share : 1));
+  }
+
+ private:
+  double served(LinkId id) const {
+    const Link& link = platform_.links[index(id)];
+    return link.capacity.value / link.weight;
+  }
+
+  void collect_paths(const OpGraph& graph) {
+    for (const Pattern& pattern : graph.patterns())
+      for (const Round& round : pattern.rounds)
+        for (const Flow& flow : round.flows)
+          if (path_ids_.try_emplace(flow.path, paths_.size()).second) paths_.push_back(&flow.path);
+  }
+
+  // A flow needs two hosts with a route. P different paths become the cells of a square: about
+  // 2 sqrt(P) hosts instead of 2 P, and a route table of 4 P entries instead of 4 P^2.
+  void lay_routes() {
+    columns_ = std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(paths_.size())))));
+    for (std::size_t i = 0; i < columns_ && !paths_.empty(); ++i) {
+      sources_.push_back(zone_->create_host(fmt::format("s{}", i), 1.0));
+      targets_.push_back(zone_->create_host(fmt::format("t{}", i), 1.0));
+    }
+    std::vector<sg4::LinkInRoute> route;
+    for (std::size_t id = 0; id < paths_.size(); ++id) {
+      route.clear();
+      for (const LinkId link : *paths_[id]) route.emplace_back(open(link));
+      zone_->add_route(sources_[id / columns_]->get_netpoint(),
+                       targets_[id % columns_]->get_netpoint(), nullptr, nullptr, route, false);
+    }
+  }
+
+  sg4::Link* open(LinkId id) {
+    sg4::Link*& link = links_[index(id)];
+    if (link == nullptr)
+      link = zone_->create_link(fmt::format("l{}", index(id)), served(id))->set_latency(0)->seal();
+    return link;
+  }
+
+  const Platform& platform_;
+  sg4::NetZone* zone_ = nullptr;
+  std::vector<sg4::Host*> devices_, sources_, targets_;
+  std::vector<sg4::Link*> links_;
+  std::unordered_map<Path, std::size_t, PathHash> path_ids_;  // looked up, never iterated
+  std::vector<const Path*> paths_;
+  std::size_t columns_ = 1;
+};
+
+class ReadyLoop {
+ public:
+  ReadyLoop(const Platform& platform, const OpGraph& graph, Machine& machine)
+      : platform_(platform),
+        graph_(graph),
+        machine_(machine),
+        successors_(graph),
+        rounds_done_(graph.size(), 0),
+        flows_left_(graph.size(), 0),
+        load_(platform.devices.size()),
+        active_(platform.links.size(), 0),
+        since_(platform.links.size(), 0) {
+    const std::size_t n = graph.size();
+    trace_.start.assign(n, 0);
+    trace_.finish.assign(n, -1);
+    trace_.links.resize(platform.links.size());
+    waiting_.resize(n);
+    for (std::size_t i = 0; i < n; ++i)
+      waiting_[i] = static_cast<std::uint32_t>(
+          graph.predecessors(OpId{static_cast<std::uint32_t>(i)}).size());
+  }
+
+  Trace run(sg4::Engine& engine) {
+    sg4::Activity::on_completion_cb([this](const sg4::Activity& activity) { completed(activity); });
+    for (std::size_t i = 0; i < graph_.size(); ++i)
+      if (waiting_[i] == 0) released_.push_back(OpId{static_cast<std::uint32_t>(i)});
+    settle();
+    engine.run();
+    conclude();
+    return std::move(trace_);
+  }
+
+ private:
+  struct Slot {
+    sg4::ActivityPtr activity;  // the handle must outlive the activity
+    OpId op{};
+    const Flow* flow = nullptr;  // null: a computation
+  };
+  struct Load {
+    std::uint32_t computations = 0;
+    std::uint32_t collectives = 0;
+    bool compute_slow = false;
+    bool engines_slow = false;
+    bool changed = false;
+  };
+
+  // Starts whatever became ready, in the order of release; finishing a join releases more, hence a
+  // list instead of recursion. Rates of devices are set once, after all that happens at an instant.
+  void settle() {
+    while (!released_.empty()) {
+      batch_.swap(released_);
+      for (const OpId op : batch_) start(op);
+      batch_.clear();
+    }
+    for (const Rank rank : changed_) apply_load(rank);
+    changed_.clear();
+  }
+
+  void start(OpId id) {
+    const Op& op = graph_[id];
+    trace_.start[index(id)] = now();
+    switch (op.kind) {
+      case OpKind::join:
+        finish(id);
+        break;
+      case OpKind::host:
+      case OpKind::delay:
+        after(op.seconds, [this, id] { finish(id); });
+        break;
+      case OpKind::compute:
+        compute(id, op);
+        break;
+      case OpKind::collective:
+      case OpKind::transfer:
+      case OpKind::cpu:
+        occupy(graph_.patterns()[index(op.pattern)], 1);
+        next_round(id);
+        break;
+    }
+  }
+
+  void compute(OpId id, const Op& op) {
+    if (op.seconds.value <= 0) return finish(id);
+    change(op.rank).computations += 1;
+    sg4::ExecPtr exec = sg4::Exec::init();
+    exec->set_flops_amount(op.seconds.value * work_per_second);
+    exec->set_host(machine_.device(op.rank));
+    launch(exec, id, nullptr);
+  }
+
+  void next_round(OpId id) {
+    const Pattern& pattern = graph_.patterns()[index(graph_[id].pattern)];
+    const std::uint32_t round = rounds_done_[index(id)];
+    if (round == pattern.rounds.size()) {
+      occupy(pattern, -1);
+      return finish(id);
+    }
+    rounds_done_[index(id)] = round + 1;
+    after(pattern.rounds[round].latency, [this, id, round] { start_flows(id, round); });
+  }
+
+  void start_flows(OpId id, std::uint32_t round) {
+    const Op& op = graph_[id];
+    std::uint32_t started = 0;
+    for (const Flow& flow : graph_.patterns()[index(op.pattern)].rounds[round].flows) {
+      if (flow.wire * op.bytes.value <= 0) continue;
+      ++started;
+      const Machine::Ends ends = machine_.ends(flow.path);
+      sg4::CommPtr comm = sg4::Comm::sendto_init(ends.from, ends.to);
+      comm->set_payload_size(flow.wire * op.bytes.value);
+      if (std::isfinite(flow.rate_cap)) comm->set_rate(flow.rate_cap);
+      use_links(flow, op.bytes.value);
+      launch(comm, id, &flow);
+    }
+    flows_left_[index(id)] = started;
+    if (started == 0) next_round(id);
+  }
+
+  template <class ActivityPtr>
+  void launch(const ActivityPtr& activity, OpId id, const Flow* flow) {
+    std::size_t slot = slots_.size();
+    if (free_.empty()) {
+      slots_.emplace_back();
+    } else {
+      slot = free_.back();
+      free_.pop_back();
+    }
+    slots_[slot] = {activity, id, flow};
+    ++trace_.activities;
+    activity->set_data(reinterpret_cast<void*>(slot));
+    activity->start();
+  }
+
+  void completed(const sg4::Activity& activity) {
+    const std::size_t slot = reinterpret_cast<std::size_t>(activity.get_data<void>());
+    const Slot done = std::move(slots_[slot]);
+    slots_[slot] = {};
+    free_.push_back(slot);
+    if (done.flow == nullptr) {
+      change(graph_[done.op].rank).computations -= 1;
+      finish(done.op);
+    } else {
+      leave_links(*done.flow);
+      if (--flows_left_[index(done.op)] == 0) next_round(done.op);
+    }
+    settle();
+  }
+
+  template <class Then>
+  void after(Seconds delay, Then then) {
+    if (delay.value <= 0) return then();
+    ++trace_.activities;
+    simgrid::kernel::timer::Timer::set(now() + delay.value, [this, then] {
+      then();
+      settle();
+    });
+  }
+
+  void finish(OpId id) {
+    trace_.finish[index(id)] = now();
+    for (const OpId next : successors_.of(id))
+      if (--waiting_[index(next)] == 0) released_.push_back(next);
+  }
+
+  Load& change(Rank rank) {
+    Load& load = load_[rank];
+    if (!load.changed) changed_.push_back(rank);
+    load.changed = true;
+    return load;
+  }
+
+  void occupy(const Pattern& pattern, int by) {
+    if (!pattern.occupies_devices) return;
+    for (const Rank rank : pattern.members) {
+      const Device& device = platform_.devices[rank];
+      if (device.compute_share < 1 || device.collective_share < 1)
+        change(rank).collectives += static_cast<std::uint32_t>(by);
+    }
+  }
+
+  // Compute and collectives on one device slow each other for as long as both run.
+  void apply_load(Rank rank) {
+    Load& load = load_[rank];
+    load.changed = false;
+    const bool slow_compute = load.collectives > 0 && platform_.devices[rank].compute_share < 1;
+    if (slow_compute != load.compute_slow) machine_.slow_compute(rank, slow_compute);
+    load.compute_slow = slow_compute;
+    const bool slow_engines = load.collectives > 0 && load.computations > 0 &&
+                              platform_.devices[rank].collective_share < 1;
+    if (slow_engines != load.engines_slow) machine_.slow_engines(rank, slow_engines);
+    load.engines_slow = slow_engines;
+  }
+
+  void use_links(const Flow& flow, double bytes) {
+    for (const LinkId id : flow.path) {
+      trace_.links[index(id)].bytes += bytes * flow.share * platform_.links[index(id)].weight;
+      if (active_[index(id)]++ == 0) since_[index(id)] = now();
+    }
+  }
+
+  void leave_links(const Flow& flow) {
+    for (const LinkId id : flow.path)
+      if (--active_[index(id)] == 0)
+        trace_.links[index(id)].busy.value += now() - since_[index(id)];
+  }
+
+  void conclude() {
+    for (std::size_t i = 0; i < graph_.size(); ++i) {
+      if (trace_.finish[i] < 0)
+        throw std::logic_error(fmt::format("operation {} never finished", i));
+      trace_.makespan.value = std::max(trace_.makespan.value, trace_.finish[i]);
+    }
+    trace_.ready = first_arrivals(graph_, trace_);
+  }
+
+  static double now() { return sg4::Engine::get_clock(); }
+
+  const Platform& platform_;
+  const OpGraph& graph_;
+  Machine& machine_;
+  Successors successors_;
+  Trace trace_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<std::uint32_t> rounds_done_, flows_left_;
+  std::vector<OpId> released_, batch_;
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> free_;
+  std::vector<Load> load_;
+  std::vector<Rank> changed_;
+  std::vector<std::uint32_t> active_;
+  std::vector<double> since_;
+};
+
+}  // namespace
+
+Trace replay(const Platform& platform, const OpGraph& graph) {
+  validate(platform);
+  validate(graph, platform);
+  start_engine();
+  std::vector<std::string> arguments = engine_arguments();
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  int argc = static_cast<int>(argv.size());
+  sg4::Engine engine(&argc, argv.data());
+  Machine machine(platform, graph);
+  return ReadyLoop(platform, graph, machine).run(engine);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,25 @@
+// A run on disk: HDF5, schema versioned, equal bytes for equal input. docs/trace-format.md says
+// what stands where.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+inline constexpr std::string_view stepsim_version = "0.1.0";
+inline constexpr int run_schema_version = 1;
+
+// Writes to a temporary name beside `path` and renames, so a half-written run is never seen.
+// Throws UserError when the place cannot be written or the disk is full, and std::logic_error when
+// the run contradicts itself.
+void write_run(const std::string& path, const Run& run);
+
+// The run as it was written, except that memory effects come in order of time, and lane sizes are
+// empty when all of them are one. Throws UserError when the file is missing, damaged, no run, or of
+// another schema version.
+Run read_run(const std::string& path);
+
+}  // namespace stepsim

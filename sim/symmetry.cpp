@@ -1,0 +1,335 @@
+#include "sim/symmetry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <unordered_map>
+
+namespace stepsim {
+namespace {
+
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+using Color = std::uint64_t;
+
+constexpr Color mix(Color x) {
+  x += 0x9E3779B97F4A7C15ULL;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return x ^ (x >> 31);
+}
+constexpr Color mix(Color a, Color b) {
+  return mix(a ^ (mix(b) + 0x632BE59BD9B4E019ULL));
+}
+
+// Everything of one sort, flat: who is coloured, and what each sees.
+struct FlatFlow {
+  const Flow* flow;
+  std::uint32_t group;  // over all families
+  std::uint32_t family;
+  std::uint32_t round;
+  std::uint32_t first_link;  // into Structure::path_links
+  std::uint32_t end_link;
+};
+
+struct Structure {
+  Rank ranks = 0;
+  std::vector<LinkId> used;            // compact number -> link
+  std::vector<std::uint32_t> compact;  // link -> compact number, or none
+  std::vector<FlatFlow> flows;
+  std::vector<std::uint32_t> path_links;  // compact numbers
+  std::vector<const Pattern*> groups;
+  std::vector<std::vector<std::uint32_t>> engines;  // [rank] -> compact numbers, used ones only
+};
+
+Structure flatten(const Machinery& machinery, std::span<const Family> families) {
+  Structure s;
+  s.ranks = machinery.ranks;
+  s.compact.assign(machinery.links, none);
+  for (std::uint32_t family = 0; family < families.size(); ++family) {
+    for (const Pattern& pattern : families[family]) {
+      const auto group = static_cast<std::uint32_t>(s.groups.size());
+      s.groups.push_back(&pattern);
+      for (std::uint32_t round = 0; round < pattern.rounds.size(); ++round) {
+        for (const Flow& flow : pattern.rounds[round].flows) {
+          const auto first = static_cast<std::uint32_t>(s.path_links.size());
+          for (const LinkId link : flow.path) {
+            std::uint32_t& number = s.compact[index(link)];
+            if (number == none) {
+              number = static_cast<std::uint32_t>(s.used.size());
+              s.used.push_back(link);
+            }
+            s.path_links.push_back(number);
+          }
+          s.flows.push_back({&flow, group, family, round, first,
+                             static_cast<std::uint32_t>(s.path_links.size())});
+        }
+      }
+    }
+  }
+  s.engines.resize(s.ranks);
+  return s;
+}
+
+struct Colors {
+  std::vector<Color> ranks, links, groups, flows;
+};
+
+std::size_t count_distinct(const std::vector<Color>& colors) {
+  std::vector<Color> table(std::bit_ceil(2 * colors.size() + 2), 0);
+  const std::size_t mask = table.size() - 1;
+  std::size_t distinct = 0;
+  for (const Color color : colors) {
+    const Color key = color | 1;  // 0 marks an empty place
+    std::size_t at = static_cast<std::size_t>(key >> 7) & mask;
+    while (table[at] != 0 && table[at] != key) at = (at + 1) & mask;
+    if (table[at] == 0) ++distinct;
+    table[at] = key;
+  }
+  return distinct;
+}
+
+Colors first_colors(const Machinery& machinery, const Structure& s) {
+  Colors c;
+  c.ranks.resize(s.ranks);
+  for (Rank rank = 0; rank < s.ranks; ++rank)
+    c.ranks[rank] = mix(1, machinery.kinds.empty() ? 0 : machinery.kinds[rank]);
+  for (const LinkId link : s.used)
+    c.links.push_back(mix(2, std::bit_cast<Color>(machinery.capacity(link).value)));
+  for (const Pattern* pattern : s.groups) {
+    Color color = mix(3, pattern->rounds.size());
+    for (const Round& round : pattern->rounds)
+      color = mix(color, std::bit_cast<Color>(round.latency.value));
+    c.groups.push_back(color);
+  }
+  for (const FlatFlow& flat : s.flows)
+    c.flows.push_back(
+        mix(mix(flat.family, flat.round), mix(std::bit_cast<Color>(flat.flow->wire),
+                                              mix(std::bit_cast<Color>(flat.flow->share),
+                                                  std::bit_cast<Color>(flat.flow->rate_cap)))));
+  return c;
+}
+
+void refine_once(const Structure& s, Colors& c) {
+  std::vector<Color> seen_by_link(c.links.size(), 0), seen_by_rank(c.ranks.size(), 0),
+      seen_by_group(c.groups.size(), 0);
+  for (std::size_t i = 0; i < s.flows.size(); ++i) {
+    const FlatFlow& flat = s.flows[i];
+    Color color = mix(c.flows[i], c.groups[flat.group]);
+    color = mix(color, mix(c.ranks[flat.flow->source], c.ranks[flat.flow->target] + 1));
+    Color path = 0;  // the order along a path does not matter, the set does
+    for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
+      path += mix(c.links[s.path_links[k]]);
+    c.flows[i] = mix(color, path);
+    const Color shown = mix(c.flows[i]);
+    for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
+      seen_by_link[s.path_links[k]] += shown;
+    seen_by_rank[flat.flow->source] += mix(shown, 5);
+    seen_by_rank[flat.flow->target] += mix(shown, 6);
+    seen_by_group[flat.group] += shown;
+  }
+  for (std::size_t g = 0; g < s.groups.size(); ++g)
+    for (const Rank member : s.groups[g]->members) {
+      seen_by_group[g] += mix(c.ranks[member], 7);
+      seen_by_rank[member] += mix(c.groups[g], 8);
+    }
+  for (Rank rank = 0; rank < s.ranks; ++rank)
+    for (const std::uint32_t engine : s.engines[rank]) {
+      seen_by_rank[rank] += mix(c.links[engine], 9);
+      seen_by_link[engine] += mix(c.ranks[rank], 10);
+    }
+  const auto absorb = [](std::vector<Color>& colors, const std::vector<Color>& seen) {
+    for (std::size_t i = 0; i < colors.size(); ++i) colors[i] = mix(colors[i], seen[i]);
+  };
+  absorb(c.links, seen_by_link);
+  absorb(c.ranks, seen_by_rank);
+  absorb(c.groups, seen_by_group);
+}
+
+Colors refine(const Machinery& machinery, const Structure& s) {
+  Colors c = first_colors(machinery, s);
+  const auto classes = [&c] {
+    return count_distinct(c.ranks) + count_distinct(c.links) + count_distinct(c.groups) +
+           count_distinct(c.flows);
+  };
+  for (std::size_t before = 0, now = classes(); now != before;) {
+    before = now;
+    refine_once(s, c);
+    now = classes();
+  }
+  return c;
+}
+
+Colors all_different(const Structure& s) {
+  Colors c;
+  for (std::vector<Color>* colors : {&c.ranks, &c.links, &c.groups, &c.flows}) {
+    const std::size_t size = colors == &c.ranks    ? s.ranks
+                             : colors == &c.links  ? s.used.size()
+                             : colors == &c.groups ? s.groups.size()
+                                                   : s.flows.size();
+    colors->resize(size);
+    std::iota(colors->begin(), colors->end(), Color{0});
+  }
+  return c;
+}
+
+// Colours as numbers in order of first appearance, with a representative and a size each.
+struct Classes {
+  std::vector<std::uint32_t> of;
+  std::vector<std::uint32_t> first;
+  std::vector<std::uint32_t> size;
+};
+
+Classes number(const std::vector<Color>& colors) {
+  Classes classes;
+  classes.of.reserve(colors.size());
+  std::unordered_map<Color, std::uint32_t> numbers;  // looked up, never iterated
+  numbers.reserve(64);
+  for (std::uint32_t i = 0; i < colors.size(); ++i) {
+    const auto [place, added] =
+        numbers.try_emplace(colors[i], static_cast<std::uint32_t>(classes.first.size()));
+    if (added) {
+      classes.first.push_back(i);
+      classes.size.push_back(0);
+    }
+    ++classes.size[place->second];
+    classes.of.push_back(place->second);
+  }
+  return classes;
+}
+
+// How many flows of each class meet on the link that stands for its class.
+class Incidence {
+ public:
+  Incidence(const Structure& s, const Classes& links, const Classes& flows)
+      : weight_(links.first.size(), 0), counts_(flows.first.size()) {
+    for (std::size_t i = 0; i < s.flows.size(); ++i)
+      for (std::uint32_t k = s.flows[i].first_link; k < s.flows[i].end_link; ++k) {
+        const std::uint32_t link = s.path_links[k], link_class = links.of[link];
+        if (links.first[link_class] == link) ++count(flows.of[i], link_class);
+      }
+    for (const auto& row : counts_)
+      for (const auto& [link, n] : row) weight_[link] = std::gcd(weight_[link], n);
+  }
+
+  std::uint32_t weight(std::uint32_t link_class) const { return std::max(1u, weight_[link_class]); }
+
+  // In max-min sharing only counts matter: k equal flows on a link are one flow that is there k
+  // times. What all flows on the link have in common became the link's weight.
+  Path path(std::uint32_t flow_class) const {
+    Path path;
+    for (const auto& [link, n] : counts_[flow_class])
+      path.insert(path.end(), n / weight(link), LinkId{link});
+    return path;
+  }
+
+ private:
+  std::uint32_t& count(std::uint32_t flow_class, std::uint32_t link_class) {
+    auto& row = counts_[flow_class];
+    const auto place = std::find_if(row.begin(), row.end(),
+                                    [&](const auto& entry) { return entry.first == link_class; });
+    if (place != row.end()) return place->second;
+    return row.emplace_back(link_class, 0).second;
+  }
+
+  std::vector<std::uint32_t> weight_;
+  std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> counts_;  // [flow class]
+};
+
+struct Quotient {
+  const Machinery& machinery;
+  const Structure& s;
+  Classes ranks, links, groups, flows;
+
+  Platform platform(const Incidence& incidence) const {
+    Platform result;
+    for (std::uint32_t c = 0; c < links.first.size(); ++c) {
+      Link link = machinery.link(s.used[links.first[c]]);
+      if (links.size[c] > 1) link.name += fmt::format(" (1 of {})", links.size[c]);
+      link.weight = incidence.weight(c);
+      result.links.push_back(std::move(link));
+    }
+    for (const std::uint32_t rank : ranks.first) {
+      Device device = machinery.device(rank);
+      if (const auto lane = ranks.of[rank]; ranks.size[lane] > 1)
+        device.name += fmt::format(" (1 of {})", ranks.size[lane]);
+      device.engines.clear();
+      for (const std::uint32_t engine : s.engines[rank])
+        device.engines.push_back(LinkId{links.of[engine]});
+      result.devices.push_back(std::move(device));
+    }
+    return result;
+  }
+
+  // The first group of each class, with one flow for all flows of a class in each round.
+  Pattern pattern(std::uint32_t group, std::uint32_t first_flow, std::uint32_t end_flow,
+                  const Incidence& incidence) const {
+    const Pattern& whole = *s.groups[group];
+    Pattern folded{.name = whole.name,
+                   .members = {},
+                   .rounds = {},
+                   .occupies_devices = whole.occupies_devices};
+    std::vector<std::uint8_t> taken(ranks.first.size(), 0);
+    for (const Rank member : whole.members)
+      if (std::uint8_t& mark = taken[ranks.of[member]]; mark == 0) {
+        mark = 1;
+        folded.members.push_back(ranks.of[member]);
+      }
+    folded.rounds.resize(whole.rounds.size());
+    for (std::size_t r = 0; r < whole.rounds.size(); ++r)
+      folded.rounds[r].latency = whole.rounds[r].latency;
+    std::unordered_map<std::uint32_t, std::uint8_t> done;  // looked up, never iterated
+    for (std::uint32_t i = first_flow; i < end_flow; ++i) {
+      if (!done.try_emplace(flows.of[i], std::uint8_t{1}).second) continue;
+      const FlatFlow& flat = s.flows[i];
+      Flow flow = *flat.flow;
+      flow.source = ranks.of[flow.source];
+      flow.target = ranks.of[flow.target];
+      flow.path = incidence.path(flows.of[i]);
+      folded.rounds[flat.round].flows.push_back(std::move(flow));
+    }
+    return folded;
+  }
+};
+
+}  // namespace
+
+Folded fold(const Machinery& machinery, std::span<const Family> families, Folding folding) {
+  Structure s = flatten(machinery, families);
+  for (Rank rank = 0; rank < s.ranks; ++rank)
+    for (const LinkId engine : machinery.device(rank).engines)
+      if (s.compact[index(engine)] != none) s.engines[rank].push_back(s.compact[index(engine)]);
+  const Colors colors = folding == Folding::automatic ? refine(machinery, s) : all_different(s);
+  const Quotient quotient{
+      machinery,           s, number(colors.ranks), number(colors.links), number(colors.groups),
+      number(colors.flows)};
+  const Incidence incidence(s, quotient.links, quotient.flows);
+
+  Folded folded;
+  folded.platform = quotient.platform(incidence);
+  folded.lane_of = quotient.ranks.of;
+  folded.rank_of = quotient.ranks.first;
+  folded.lane_sizes = quotient.ranks.size;
+  std::uint32_t group = 0, flow = 0;
+  std::vector<std::uint32_t> made(quotient.groups.first.size(), none);
+  for (std::uint32_t family = 0; family < families.size(); ++family) {
+    Family& patterns = folded.families.emplace_back();
+    std::vector<std::uint32_t>& classes = folded.group_class.emplace_back();
+    for (std::size_t g = 0; g < families[family].size(); ++g, ++group) {
+      const std::uint32_t first = flow;
+      while (flow < s.flows.size() && s.flows[flow].group == group) ++flow;
+      std::uint32_t& number = made[quotient.groups.of[group]];
+      if (number == none) {
+        number = static_cast<std::uint32_t>(patterns.size());
+        patterns.push_back(quotient.pattern(group, first, flow, incidence));
+      }
+      classes.push_back(number);
+    }
+  }
+  return folded;
+}
+
+}  // namespace stepsim

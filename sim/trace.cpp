@@ -1,0 +1,28 @@
+#include "sim/trace.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+
+std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace) {
+  std::vector<double> first(graph.size());
+  std::vector<std::pair<Rank, double>> arrivals;  // per rank: when its last predecessor finished
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    arrivals.clear();
+    for (const OpId from : graph.predecessors(OpId{static_cast<std::uint32_t>(i)})) {
+      const Rank rank = graph[from].rank;
+      const double time = trace.finish[index(from)];
+      const auto place = std::find_if(arrivals.begin(), arrivals.end(),
+                                      [rank](const auto& entry) { return entry.first == rank; });
+      if (place == arrivals.end())
+        arrivals.emplace_back(rank, time);
+      else
+        place->second = std::max(place->second, time);
+    }
+    first[i] = trace.start[i];
+    for (const auto& [rank, time] : arrivals) first[i] = std::min(first[i], time);
+  }
+  return first;
+}
+
+}  // namespace stepsim

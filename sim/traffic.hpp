@@ -1,0 +1,45 @@
+// Traffic as data: who sends how much to whom, over which links, in which order.
+// A collective, a copy to host memory and an optimizer that streams through DRAM are all traffic.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sim/platform.hpp"
+
+namespace stepsim {
+
+// Links crossed, in order. A link that stands there k times is used with k times the flow's rate.
+using Path = std::vector<LinkId>;
+
+struct Flow {
+  Rank source = 0;
+  Rank target = 0;
+  Path path{};       // never empty: nobody sends to himself
+  double share = 0;  // payload bytes per byte of the operation
+  double wire = 0;   // bytes on the wire per byte of the operation: payload and protocol overhead
+  double rate_cap = std::numeric_limits<double>::infinity();  // B/s; a copy engine, a core
+
+  friend bool operator==(const Flow&, const Flow&) = default;
+};
+
+// All flows of a round start together after the latency; the next round starts when all are done.
+struct Round {
+  Seconds latency{};
+  std::vector<Flow> flows{};
+
+  friend bool operator==(const Round&, const Round&) = default;
+};
+
+struct Pattern {
+  std::string name{};           // "all_gather ring simple"
+  std::vector<Rank> members{};  // the ranks that wait for each other, in group order
+  std::vector<Round> rounds{};
+  bool occupies_devices = true;  // runs on the devices' own cores and so slows their compute
+
+  friend bool operator==(const Pattern&, const Pattern&) = default;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,68 @@
+# cmake -D WORK=<scratch folder> -P check_layers_test.cmake
+# Plants one offence per rule in a small tree and requires that check_layers.cmake names each, fails, and leaves
+# code alone that only talks about them.
+cmake_minimum_required(VERSION 3.25)
+file(REMOVE_RECURSE ${WORK})
+set(expected "")
+
+# plant(FILE LINE CODE RULE): CODE in FILE must be reported at LINE with a text matching RULE.
+function(plant file line code rule)
+  file(WRITE ${WORK}/${file} "${code}")
+  list(APPEND expected "${file}:${line}: [^\n]*${rule}")
+  set(expected "${expected}" PARENT_SCOPE)
+endfunction()
+
+plant(sim/upward.cpp 2 "// why\n#include \"topology/gpu.hpp\"\n" "may not include topology/")
+plant(workloads/sideways.hpp 1 "#include \"scenarios/scenario.hpp\"\n" "may not include scenarios/")
+plant(topology/relative.cpp 1 "#include \"gpu.hpp\"\n" "from the root")
+plant(topology/engine.cpp 1 "#include <simgrid/s4u.hpp>\n" "SimGrid belongs in")
+plant(sim/file.cpp 1 "#include <hdf5.h>\n" "HDF5 belongs in")
+plant(scenarios/read.cpp 1 "#include <yaml-cpp/yaml.h>\n" "yaml-cpp belongs in")
+plant(analysis/graph.cpp 1 "#include <boost/graph/adjacency_list.hpp>\n" "Boost.Graph belongs in")
+plant(sim/options.cpp 1 "#include <boost/program_options.hpp>\n" "belongs in cli/")
+plant(cli/options.hpp 1 "#include <boost/program_options.hpp>\n" "a header may not include")
+plant(analysis/metrics.cpp 1 "#include \"sim/replay.hpp\"\n" "may simulate")
+plant(sim/base.hpp 2 "struct Base {\n  virtual void run();\n};\n" "no `virtual`")
+plant(sim/heap.cpp 1 "int* p = new int;\n" "no `new i`")
+plant(sim/shared.cpp 1 "std::shared_ptr<int> p;\n" "no `shared_ptr`")
+plant(cli/leave.cpp 1 "void f() { std::exit(1); }\n" "no `exit")
+plant(sim/dice.cpp 4 "/* a\n   long\n   comment */\nint i = rand();\n" "no `rand")
+plant(analysis/now.cpp 1 "auto t = std::chrono::system_clock::now();\n" "no `system_clock`")
+plant(scenarios/home.cpp 1 "auto home = std::getenv(\"HOME\");\n" "no `getenv`")
+plant(sim/loud.cpp 1 "void f() { std::cout << 1; }\n" "never print")
+plant(sim/fmt.cpp 1 "void f() { fmt::print(\"hello\"); }\n" "never print")
+plant(sim/open.hpp 1 "using namespace std;\n" "no `using namespace`")
+plant(sim/leak.hpp 1 "YAML::Node root;\n" "only fmt's")
+string(REPEAT "// line\n" 401 long)
+plant(sim/long.cpp 1 "${long}" "401 lines, 400 at most")
+string(REPEAT "// line\n" 201 long)
+plant(sim/long.hpp 1 "${long}" "201 lines, 200 at most")
+
+# None of this is an offence.
+file(WRITE ${WORK}/analysis/studies/fine.cpp [=[
+#include "sim/replay.hpp"
+#include <vector>
+// A new node; the virtual cluster may exit(1), see topology/gpus/*.yaml.
+/* rand() and
+   getenv */
+const char* text = "new text: \" std::cout exit(";
+const char quote = '"'; const char* other = "virtual x";
+const char* page = R"html(<script>
+  const m = new Map(); // "virtual x
+)html";
+int operand(int new_size) { return snprintf(nullptr, 0, "") + new_size; }
+void child() { _exit(0); }
+]=])
+file(WRITE ${WORK}/cli/fine.cpp "#include <boost/program_options.hpp>\nvoid f() { fmt::print(\"hello\"); }\n")
+
+execute_process(COMMAND ${CMAKE_COMMAND} -D ROOT=${WORK} -P ${CMAKE_CURRENT_LIST_DIR}/check_layers.cmake
+                RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+foreach(line IN LISTS expected)
+  if(NOT output MATCHES "${line}")
+    message(SEND_ERROR "not reported: ${line}")
+  endif()
+endforeach()
+list(LENGTH expected count)
+if(result EQUAL 0 OR NOT output MATCHES "structure: ${count}\n")
+  message(SEND_ERROR "exit code ${result}, expected failure with exactly ${count} offences:\n${output}")
+endif()

@@ -1,0 +1,36 @@
+// Names to values: the catalogue is a folder of data files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "topology/cluster.hpp"
+
+namespace stepsim {
+
+// A folder of the catalogue and what its entries are called in messages.
+struct Shelf {
+  std::string_view folder;    // "topology/gpus"
+  std::string_view singular;  // "GPU"
+};
+inline constexpr Shelf gpu_shelf{"topology/gpus", "GPU"};
+inline constexpr Shelf node_shelf{"topology/nodes", "node"};
+inline constexpr Shelf network_shelf{"topology/networks", "network"};
+inline constexpr Shelf cluster_shelf{"topology/clusters", "cluster"};
+
+// File names without ".yaml", sorted.
+std::vector<std::string> names_on(const std::string& data, const Shelf& shelf);
+std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name);
+
+// Throws UserError with the nearest name when the shelf has no such entry.
+Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
+
+struct ClusterChoice {
+  std::string name;                    // of a cluster, or of a node with its usual network
+  std::optional<std::uint32_t> nodes;  // default: one
+  std::string network;                 // default: the cluster's or the node's own
+};
+Cluster load_cluster(const std::string& data, const ClusterChoice& choice);
+
+}  // namespace stepsim

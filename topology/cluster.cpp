@@ -1,0 +1,184 @@
+#include "topology/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace stepsim {
+namespace {
+
+// Numbers of links: first all nodes' own, then two per port, then two per leaf.
+struct Numbering {
+  std::uint32_t per_node;
+  std::uint32_t nics;
+  std::uint32_t leaves_per_unit;
+  std::uint32_t ports;   // first port link
+  std::uint32_t leaves;  // first leaf link
+  std::uint32_t end;
+};
+
+Numbering numbering(const Cluster& cluster) {
+  Numbering n{};
+  n.per_node = static_cast<std::uint32_t>(cluster.graph.links.size());
+  n.ports = n.per_node * cluster.nodes;
+  n.leaves = n.end = n.ports;
+  if (!cluster.network || cluster.nodes < 2) return n;
+  const Network::Leaf& leaf = cluster.network->leaf;
+  n.nics = cluster.node.count(PartKind::nic);
+  n.leaves_per_unit = leaf.per_rail ? n.nics : 1;
+  n.leaves = n.ports + 2 * n.nics * cluster.nodes;
+  n.end = n.leaves + 2 * n.leaves_per_unit * ((cluster.nodes + leaf.nodes - 1) / leaf.nodes);
+  return n;
+}
+
+enum Direction : std::uint32_t { up = 0, down = 1 };
+
+LinkId port(const Numbering& n, std::uint32_t node, std::uint32_t nic, Direction direction) {
+  return LinkId{n.ports + 2 * (node * n.nics + nic) + direction};
+}
+
+std::uint32_t leaf_of(const Cluster& cluster, const Numbering& n, std::uint32_t node,
+                      std::uint32_t nic) {
+  const Network::Leaf& leaf = cluster.network->leaf;
+  return node / leaf.nodes * n.leaves_per_unit + (leaf.per_rail ? nic : 0);
+}
+
+LinkId leaf_link(const Numbering& n, std::uint32_t leaf, Direction direction) {
+  return LinkId{n.leaves + 2 * leaf + direction};
+}
+
+// Appends the route inside one node; false when there is none.
+bool append(Path& path, const Cluster& cluster, std::uint32_t node, std::uint32_t from,
+            std::uint32_t to) {
+  if (from == to) return true;
+  const auto& local = cluster.graph.route(from, to);
+  const auto first = static_cast<std::uint32_t>(node * cluster.graph.links.size());
+  for (const std::uint32_t link : local) path.push_back(LinkId{first + link});
+  return !local.empty();
+}
+
+std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
+  return place.kind == PartKind::gpu ? nic_of(cluster, place.index) : 0;
+}
+
+}  // namespace
+
+Place place_of(const Cluster& cluster, Rank rank) {
+  return {rank / cluster.gpus_per_node(), PartKind::gpu, rank % cluster.gpus_per_node()};
+}
+
+std::string to_text(const Cluster& cluster, const Place& place) {
+  const std::string part = fmt::format("{} {}", to_text(place.kind), place.index);
+  return cluster.nodes > 1 ? fmt::format("node {} {}", place.node, part) : part;
+}
+
+std::uint32_t nic_of(const Cluster& cluster, std::uint32_t gpu) {
+  return gpu * cluster.node.count(PartKind::nic) / cluster.gpus_per_node();
+}
+
+std::size_t link_count(const Cluster& cluster) {
+  return numbering(cluster).end;
+}
+
+BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
+  const Numbering n = numbering(cluster);
+  const auto number = static_cast<std::uint32_t>(id);
+  if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
+  return number < n.leaves ? cluster.network->port.value : cluster.network->leaf.uplink.value;
+}
+
+Link link_of(const Cluster& cluster, LinkId id) {
+  const Numbering n = numbering(cluster);
+  const auto number = static_cast<std::uint32_t>(id);
+  constexpr std::array<std::string_view, 2> names{"up", "down"};
+  if (number < n.ports) {
+    const std::string& name = cluster.graph.links[number % n.per_node].name;
+    return {cluster.nodes > 1 ? fmt::format("node{}.{}", number / n.per_node, name) : name,
+            capacity_of(cluster, id)};
+  }
+  if (number < n.leaves) {
+    const std::uint32_t port_number = (number - n.ports) / 2;
+    return {fmt::format("node{}.port{}.{}", port_number / n.nics, port_number % n.nics,
+                        names[(number - n.ports) % 2]),
+            capacity_of(cluster, id)};
+  }
+  const std::uint32_t leaf = (number - n.leaves) / 2;
+  return {fmt::format("leaf{}.{}", leaf, names[(number - n.leaves) % 2]), capacity_of(cluster, id)};
+}
+
+Path route(const Cluster& cluster, const Place& from, const Place& to) {
+  const NodeGraph& graph = cluster.graph;
+  Path path;
+  if (from.node == to.node) {
+    append(path, cluster, from.node, graph.part(from.kind, from.index),
+           graph.part(to.kind, to.index));
+    return path;
+  }
+  if (!cluster.network || cluster.node.count(PartKind::nic) == 0) return {};
+  const Numbering n = numbering(cluster);
+  const std::uint32_t out = exit_nic(cluster, from), in = exit_nic(cluster, to);
+  if (!append(path, cluster, from.node, graph.part(from.kind, from.index),
+              graph.part(PartKind::nic, out)))
+    return {};
+  path.push_back(port(n, from.node, out, up));
+  const std::uint32_t leaf = leaf_of(cluster, n, from.node, out);
+  const std::uint32_t other_leaf = leaf_of(cluster, n, to.node, in);
+  if (leaf != other_leaf) {
+    path.push_back(leaf_link(n, leaf, up));
+    path.push_back(leaf_link(n, other_leaf, down));
+  }
+  path.push_back(port(n, to.node, in, down));
+  if (!append(path, cluster, to.node, graph.part(PartKind::nic, in), graph.part(to.kind, to.index)))
+    return {};
+  return path;
+}
+
+Path collective_route(const Cluster& cluster, Rank from, Rank to) {
+  const Place a = place_of(cluster, from), b = place_of(cluster, to);
+  Path path = route(cluster, a, b);
+  if (path.empty()) return path;
+  const auto per_node = static_cast<std::uint32_t>(cluster.graph.links.size());
+  path.insert(path.begin(), LinkId{a.node * per_node + cluster.graph.engine_out[a.index]});
+  path.push_back(LinkId{b.node * per_node + cluster.graph.engine_in[b.index]});
+  return path;
+}
+
+namespace {
+
+Path switch_route(const Cluster& cluster, Rank rank, bool towards) {
+  const Place place = place_of(cluster, rank);
+  if (cluster.node.count(PartKind::nvswitch) == 0) return {};
+  const std::uint32_t gpu = cluster.graph.part(PartKind::gpu, place.index);
+  const std::uint32_t hub = cluster.graph.part(PartKind::nvswitch, 0);
+  const auto per_node = static_cast<std::uint32_t>(cluster.graph.links.size());
+  Path path;
+  if (towards)
+    path.push_back(LinkId{place.node * per_node + cluster.graph.engine_out[place.index]});
+  append(path, cluster, place.node, towards ? gpu : hub, towards ? hub : gpu);
+  if (!towards)
+    path.push_back(LinkId{place.node * per_node + cluster.graph.engine_in[place.index]});
+  return path;
+}
+
+}  // namespace
+
+Path to_switch(const Cluster& cluster, Rank rank) {
+  return switch_route(cluster, rank, true);
+}
+Path from_switch(const Cluster& cluster, Rank rank) {
+  return switch_route(cluster, rank, false);
+}
+
+Device device_of(const Cluster& cluster, Rank rank) {
+  const Place place = place_of(cluster, rank);
+  const auto first = static_cast<std::uint32_t>(place.node * cluster.graph.links.size());
+  return {.name = cluster.nodes > 1 ? fmt::format("node{}.gpu{}", place.node, place.index)
+                                    : fmt::format("gpu{}", place.index),
+          .speed = 1,
+          .compute_share = cluster.gpu.interference.compute.value.value,
+          .collective_share = cluster.gpu.interference.collective.value.value,
+          .engines = {LinkId{first + cluster.graph.engine_out[place.index]},
+                      LinkId{first + cluster.graph.engine_in[place.index]}}};
+}
+
+}  // namespace stepsim

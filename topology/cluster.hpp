@@ -1,0 +1,61 @@
+// Nodes on a network: which rank is where, and which links lie between two places.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/platform.hpp"
+#include "sim/traffic.hpp"
+#include "topology/gpu.hpp"
+#include "topology/network.hpp"
+#include "topology/node.hpp"
+#include "topology/routes.hpp"
+
+namespace stepsim {
+
+struct Cluster {
+  std::string name;
+  Gpu gpu;
+  Node node;
+  NodeGraph graph;
+  std::optional<Network> network;
+  std::uint32_t nodes = 1;
+  std::vector<NamedConstant> constants;  // all that were read, with their sources
+
+  std::uint32_t gpus_per_node() const { return node.count(PartKind::gpu); }
+  std::uint32_t ranks() const { return nodes * gpus_per_node(); }
+};
+
+// Rank r is GPU r % gpus_per_node of node r / gpus_per_node.
+struct Place {
+  std::uint32_t node = 0;
+  PartKind kind = PartKind::gpu;
+  std::uint32_t index = 0;
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+Place place_of(const Cluster& cluster, Rank rank);
+std::string to_text(const Cluster& cluster, const Place& place);  // "node 1 gpu 3"
+
+// The NIC through which a GPU leaves its node.
+std::uint32_t nic_of(const Cluster& cluster, std::uint32_t gpu);
+
+// Links are numbered over the whole cluster, and made only when somebody uses them.
+std::size_t link_count(const Cluster& cluster);
+BytesPerSecond capacity_of(const Cluster& cluster, LinkId id);
+Link link_of(const Cluster& cluster, LinkId id);  // with its name
+
+// The links from one place to another, or nothing when no cable leads there.
+Path route(const Cluster& cluster, const Place& from, const Place& to);
+// The same for a collective: the devices' engines at both ends belong to it.
+Path collective_route(const Cluster& cluster, Rank from, Rank to);
+// From a GPU into the switch of its node, and back: in-switch reduction.
+Path to_switch(const Cluster& cluster, Rank rank);
+Path from_switch(const Cluster& cluster, Rank rank);
+
+// The device of a rank. Its engines are links of the cluster.
+Device device_of(const Cluster& cluster, Rank rank);
+
+}  // namespace stepsim

@@ -1,0 +1,36 @@
+#include "topology/communication.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+
+Communication read_communication(const Table& table) {
+  Communication result;
+  result.library = table.choice("library", {"nccl", "rccl"});
+  result.launch = table.constant<Seconds>("launch");
+  for (const Table& entry : table.tables("protocols"))
+    result.protocols.push_back({.name = entry.choice("name", {"ll", "simple"}),
+                                .step = entry.constant<Seconds>("step"),
+                                .efficiency = entry.constant<Ratio>("efficiency")});
+  if (result.protocols.empty()) table.problem("protocols", "expected at least one protocol");
+  for (const Protocol& protocol : result.protocols)
+    if (protocol.efficiency.low.value <= 0 || protocol.efficiency.high.value > 1)
+      table.problem("protocols", "an efficiency lies above 0 and is at most 1");
+  result.exchange = table.constant<Ratio>("exchange");
+  if (const auto nvls = table.table_if("nvls"))
+    result.nvls = {.step = nvls->constant<Seconds>("step"),
+                   .efficiency = nvls->constant<Ratio>("efficiency")};
+  const Table algorithms = table.table("algorithms");
+  for (const std::string& kind : collective_kinds)
+    if (algorithms.has(kind)) result.algorithms.emplace_back(kind, algorithms.texts(kind));
+  return result;
+}
+
+std::vector<std::string> algorithms_for(const Communication& communication, std::string_view kind) {
+  const auto& all = communication.algorithms;
+  const auto place =
+      std::find_if(all.begin(), all.end(), [kind](const auto& row) { return row.first == kind; });
+  return place == all.end() ? std::vector<std::string>{} : place->second;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,58 @@
+#include "topology/gpu.hpp"
+
+namespace stepsim {
+namespace {
+
+Constant<Ratio> share(const Table& table, std::string_view key) {
+  const Constant<Ratio> value = table.constant<Ratio>(key);
+  if (value.low.value <= 0 || value.high.value > 1)
+    table.problem(key, "expected a share above 0 and at most 1");
+  return value;
+}
+
+Gpu::Peak read_peak(const Table& table) {
+  Gpu::Peak peak;
+  peak.bf16 = table.constant<FlopsPerSecond>("bf16");
+  peak.fp16 = table.constant<FlopsPerSecond>("fp16");
+  peak.fp32 = table.constant<FlopsPerSecond>("fp32");
+  if (table.has("fp8")) peak.fp8 = table.constant<FlopsPerSecond>("fp8");
+  if (table.has("tf32")) peak.tf32 = table.constant<FlopsPerSecond>("tf32");
+  return peak;
+}
+
+}  // namespace
+
+Gpu read_gpu(const Table& table) {
+  Gpu gpu;
+  gpu.name = table.text("name");
+  gpu.title = table.text("title");
+  gpu.vendor = table.choice("vendor", {"amd", "nvidia"});
+  const Table memory = table.table("memory");
+  gpu.memory = {.capacity = memory.constant<Bytes>("capacity"),
+                .usable = memory.constant<Bytes>("usable"),
+                .bandwidth = memory.constant<BytesPerSecond>("bandwidth"),
+                .stream = memory.constant<BytesPerSecond>("stream")};
+  gpu.peak = read_peak(table.table("peak"));
+  const Table gemm = table.table("gemm");
+  gpu.gemm = {.start = gemm.constant<Seconds>("start"),
+              .rate = gemm.constant<FlopsPerSecond>("rate"),
+              .bandwidth = gemm.constant<BytesPerSecond>("bandwidth"),
+              .sustained = share(gemm, "sustained")};
+  const Table elementwise = table.table("elementwise");
+  gpu.elementwise = {.start = elementwise.constant<Seconds>("start"),
+                     .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth")};
+  const Table interference = table.table("interference");
+  gpu.interference = {.compute = share(interference, "compute"),
+                      .collective = share(interference, "collective")};
+  const Table launch = table.table("host_launch");
+  gpu.host_launch = {.eager_op = launch.constant<Seconds>("eager_op"),
+                     .launch = launch.constant<Seconds>("launch")};
+  gpu.units = static_cast<int>(table.integer("units", 1, 100000));
+  gpu.power = table.constant<Watts>("power");
+  if (gpu.memory.usable.value > gpu.memory.capacity.value)
+    memory.problem("usable", "is more than the capacity");
+  if (gpu.gemm.rate.value > gpu.peak.bf16.value) gemm.problem("rate", "is above the bf16 peak");
+  return gpu;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,52 @@
+// One accelerator: what it can do at best, and what it reaches.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/config.hpp"
+
+namespace stepsim {
+
+struct Gpu {
+  std::string name;
+  std::string title;
+  std::string vendor;
+  struct Memory {
+    Constant<Bytes> capacity;            // as sold
+    Constant<Bytes> usable;              // what a framework can allocate
+    Constant<BytesPerSecond> bandwidth;  // nominal
+    Constant<BytesPerSecond> stream;     // reached by a triad
+  } memory;
+  struct Peak {
+    Constant<FlopsPerSecond> bf16;
+    Constant<FlopsPerSecond> fp16;
+    Constant<FlopsPerSecond> fp32;
+    std::optional<Constant<FlopsPerSecond>> fp8;
+    std::optional<Constant<FlopsPerSecond>> tf32;
+  } peak;
+  struct Gemm {  // time = start + max(flops / rate, bytes / bandwidth)
+    Constant<Seconds> start;
+    Constant<FlopsPerSecond> rate;
+    Constant<BytesPerSecond> bandwidth;
+    Constant<Ratio> sustained;  // what clocks keep of it over a long run
+  } gemm;
+  struct Elementwise {
+    Constant<Seconds> start;
+    Constant<BytesPerSecond> bandwidth;
+  } elementwise;
+  struct Interference {  // while a collective and compute run on this GPU at once
+    Constant<Ratio> compute;
+    Constant<Ratio> collective;
+  } interference;
+  struct HostLaunch {
+    Constant<Seconds> eager_op;
+    Constant<Seconds> launch;
+  } host_launch;
+  int units = 0;  // streaming multiprocessors or compute units
+  Constant<Watts> power;
+};
+
+Gpu read_gpu(const Table& table);
+
+}  // namespace stepsim

@@ -1,0 +1,19 @@
+#include "topology/network.hpp"
+
+namespace stepsim {
+
+Network read_network(const Table& table) {
+  Network network;
+  network.name = table.text("name");
+  network.title = table.text("title");
+  network.port = table.table("port").constant<BytesPerSecond>("bandwidth");
+  const Table leaf = table.table("leaf");
+  network.leaf.nodes = static_cast<std::uint32_t>(leaf.integer("nodes", 1, 1 << 20));
+  network.leaf.per_rail = leaf.flag_or("per_rail", false);
+  network.leaf.uplink = leaf.constant<BytesPerSecond>("uplink");
+  network.collectives = read_communication(table.table("collectives"));
+  network.measured_as = table.texts_or("measured_as");
+  return network;
+}
+
+}  // namespace stepsim

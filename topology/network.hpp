@@ -1,0 +1,26 @@
+// What joins nodes: ports, leaf switches (or dragonfly groups), and the core between them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "topology/communication.hpp"
+
+namespace stepsim {
+
+struct Network {
+  std::string name;
+  std::string title;
+  Constant<BytesPerSecond> port;  // one NIC port, one direction
+  struct Leaf {
+    std::uint32_t nodes = 0;          // under one set of leaves, or in one dragonfly group
+    bool per_rail = false;            // NIC i of every node goes to leaf i: rails
+    Constant<BytesPerSecond> uplink;  // of one leaf towards all others, one direction
+  } leaf;
+  Communication collectives;
+  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
+};
+
+Network read_network(const Table& table);
+
+}  // namespace stepsim

@@ -1,0 +1,69 @@
+// One machine: its parts, and the links between them as they are soldered or cabled.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config.hpp"
+#include "topology/communication.hpp"
+
+namespace stepsim {
+
+enum class PartKind : std::uint8_t { gpu, nvswitch, pcie_switch, nic, socket, dram, nvme };
+inline constexpr std::array<std::string_view, 7> part_names{
+    "gpu", "nvswitch", "pcie_switch", "nic", "socket", "dram", "nvme"};
+constexpr std::string_view to_text(PartKind kind) {
+  return part_names[static_cast<std::size_t>(kind)];
+}
+
+// Only switches and sockets forward: nobody routes through a GPU that is not in the job.
+constexpr bool forwards(PartKind kind) {
+  return kind == PartKind::nvswitch || kind == PartKind::pcie_switch || kind == PartKind::socket;
+}
+
+enum class Wiring : std::uint8_t {
+  block,  // member i of the larger side attaches to member floor(i * small / large) of the smaller
+  mesh,   // every pair of one kind
+};
+
+struct LinkSpec {
+  std::string name;
+  PartKind from{};
+  PartKind to{};
+  Wiring wiring{};
+  Constant<BytesPerSecond> bandwidth;               // from -> to
+  std::optional<Constant<BytesPerSecond>> reverse;  // to -> from; else the same
+  std::optional<Constant<BytesPerSecond>> total;    // both directions together
+};
+
+struct Host {
+  int cores = 0;
+  Constant<Bytes> dram_capacity;
+  Constant<Seconds> cpu_adam;      // per 1e9 parameters, one socket with all its cores
+  Constant<Ratio> cpu_adam_bytes;  // host memory traffic per parameter
+  Constant<Ratio> pageable;        // share of the pinned copy rate
+  Constant<Seconds> copy_start;    // before the first byte of a copy
+  Constant<Ratio> core_speed;      // of the launching thread, against a 3.5 GHz server core
+};
+
+struct Node {
+  std::string name;
+  std::string title;
+  std::string gpu;      // catalogue name
+  std::string network;  // catalogue name of the usual one
+  std::array<std::uint32_t, part_names.size()> parts{};
+  std::vector<LinkSpec> links;
+  Host host;
+  Communication collectives;
+  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
+
+  std::uint32_t count(PartKind kind) const { return parts[static_cast<std::size_t>(kind)]; }
+};
+
+Node read_node(const Table& table);
+
+}  // namespace stepsim

@@ -1,0 +1,72 @@
+#include "workloads/collectives/parts.hpp"
+
+namespace stepsim {
+namespace {
+
+std::vector<Leg> every_pair(std::span<const Rank> group, double share, Medium medium) {
+  std::vector<Leg> legs;
+  legs.reserve(group.size() * group.size());
+  for (const Rank from : group)
+    for (const Rank to : group)
+      if (from != to)
+        legs.push_back({.source = from, .target = to, .share = share, .medium = medium});
+  return legs;
+}
+
+// Peers are served one after the other: first those of the own node, then node by node.
+Steps peer_steps(const Layout& layout) {
+  double largest = 0;
+  for (const Group& node : layout.nodes)
+    largest = std::max(largest, static_cast<double>(node.size()));
+  return {largest - 1, static_cast<double>(layout.nodes.size()) - 1, 0};
+}
+
+}  // namespace
+
+Schedule direct_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
+                         Detail detail) {
+  const double n = static_cast<double>(group.size());
+  const Layout layout = lay_out(cluster, group);
+  const double away = layout.nodes.size() > 1 ? 1 : 0;
+  const Steps hop{1 - away, away, 0};
+  switch (kind) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return {{hop, every_pair(group, 1 / n, Medium::link)}};
+    case Collective::all_reduce:
+      if (detail == Detail::fluid)
+        return {{{2 * hop.node, 2 * hop.network, 0}, every_pair(group, 2 / n, Medium::link)}};
+      return {{hop, every_pair(group, 1 / n, Medium::link)},
+              {hop, every_pair(group, 1 / n, Medium::link)}};
+    case Collective::all_to_all:
+      return {{peer_steps(layout), every_pair(group, 1 / n, Medium::exchange)}};
+    case Collective::broadcast: {
+      // Scatter, then everybody hands his part to everybody: all links carry, not only the root's.
+      std::vector<Leg> scatter;
+      for (const Rank to : group.subspan(1))
+        scatter.push_back({.source = group.front(), .target = to, .share = 1 / n});
+      std::vector<Leg> hand_on;
+      for (const Leg& leg : every_pair(group, 1 / n, Medium::link))
+        if (leg.target != group.front()) hand_on.push_back(leg);
+      return {{hop, scatter}, {hop, hand_on}};
+    }
+    case Collective::send_recv:
+      return {{hop, {{.source = group.front(), .target = group.back(), .share = 1}}}};
+  }
+  return {};
+}
+
+Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
+                  const std::vector<std::vector<double>>& matrix) {
+  ScheduleRound round{peer_steps(lay_out(cluster, group)), {}};
+  for (std::size_t i = 0; i < group.size(); ++i)
+    for (std::size_t j = 0; j < group.size(); ++j)
+      if (i != j && matrix[i][j] > 0)
+        round.legs.push_back({.source = group[i],
+                              .target = group[j],
+                              .share = matrix[i][j],
+                              .medium = Medium::exchange});
+  return {round};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,28 @@
+// What several algorithms share.
+#pragma once
+
+#include "workloads/collectives.hpp"
+
+namespace stepsim {
+
+Schedule ring_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule direct_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule hierarchical_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule nvls_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+Schedule nvls_tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+
+// The edges of a double binary tree over m positions: {child, parent}, two trees. Inner positions
+// of one are leaves of the other, so nobody carries more than his share.
+struct TreeEdge {
+  std::size_t child;
+  std::size_t parent;
+  std::size_t level;  // of the child, the root has 0
+};
+struct DoubleTree {
+  std::array<std::vector<TreeEdge>, 2> trees;
+  std::size_t depth = 0;
+};
+DoubleTree double_tree(std::size_t positions);
+
+}  // namespace stepsim

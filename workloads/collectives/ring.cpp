@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <map>
+
+#include "workloads/collectives/parts.hpp"
+
+namespace stepsim {
+namespace {
+
+// One ring per rail. Ring c enters an even node at member c, passes all members and leaves at the
+// neighbour c^1; an odd node is passed the other way round. So a ring changes nodes on one rail,
+// and every NIC carries one ring out and one in.
+std::vector<Group> rings(const Layout& layout) {
+  if (!layout.even || layout.nodes.size() < 2) {
+    Group ring;
+    for (const Group& node : layout.nodes) ring.insert(ring.end(), node.begin(), node.end());
+    return {ring};
+  }
+  const std::size_t rails = layout.rails();
+  std::vector<Group> all;
+  for (std::size_t c = 0; c < rails; ++c) {
+    const std::size_t neighbour = rails > 1 ? std::min(c ^ 1, rails - 1) : c;
+    Group ring;
+    for (std::size_t n = 0; n < layout.nodes.size(); ++n) {
+      const std::size_t enter = n % 2 == 0 ? c : neighbour;
+      const std::size_t leave = n % 2 == 0 ? neighbour : c;
+      const Group& node = layout.nodes[n];
+      ring.push_back(node[enter]);
+      for (std::size_t k = 1; k < rails; ++k) {
+        const std::size_t at = (enter + k) % rails;
+        if (at != leave) ring.push_back(node[at]);
+      }
+      if (leave != enter) ring.push_back(node[leave]);
+    }
+    all.push_back(std::move(ring));
+  }
+  return all;
+}
+
+// Edges of all rings together, each pair once.
+std::vector<Leg> edges(const std::vector<Group>& all, double share, const Rank* cut_before) {
+  std::map<std::pair<Rank, Rank>, double> shares;
+  for (const Group& ring : all) {
+    for (std::size_t i = 0; i < ring.size(); ++i) {
+      const Rank from = ring[i], to = ring[(i + 1) % ring.size()];
+      if (from == to || (cut_before != nullptr && to == *cut_before)) continue;
+      shares[{from, to}] += share / static_cast<double>(all.size());
+    }
+  }
+  std::vector<Leg> legs;
+  legs.reserve(shares.size());
+  for (const auto& [pair, sum] : shares)
+    legs.push_back({.source = pair.first, .target = pair.second, .share = sum});
+  return legs;
+}
+
+}  // namespace
+
+Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
+                       Detail detail) {
+  const double n = static_cast<double>(group.size());
+  const Layout layout = lay_out(cluster, group);
+  const double m = static_cast<double>(layout.nodes.size());
+  const std::vector<Group> all = rings(layout);
+  if (kind == Collective::broadcast) return {{{n - m, m - 1, 0}, edges(all, 1, &group.front())}};
+  if (kind == Collective::send_recv) return {{{n - m, m - 1, 0}, edges(all, 1, nullptr)}};
+  if (kind == Collective::all_to_all) return {};
+  // An all-reduce is a reduce-scatter and an all-gather: each n - 1 steps of 1 / n of the buffer.
+  const double turns = kind == Collective::all_reduce ? 2 : 1;
+  if (detail == Detail::fluid)
+    return {{{turns * (n - m), turns * (m - 1), 0}, edges(all, turns * (n - 1) / n, nullptr)}};
+  Schedule schedule;
+  const std::vector<Leg> step = edges(all, 1 / n, nullptr);
+  for (double i = 0; i < turns * (n - 1); ++i) {
+    const bool crosses = i < turns * (m - 1);
+    schedule.push_back({{crosses ? 0.0 : 1.0, crosses ? 1.0 : 0.0, 0}, step});
+  }
+  return schedule;
+}
+
+}  // namespace stepsim

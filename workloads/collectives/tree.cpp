@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <map>
+
+#include "workloads/collectives/parts.hpp"
+
+namespace stepsim {
+namespace {
+
+// In order by the lowest set bit: odd positions are leaves, a position's parent has the next higher
+// lowest bit, and 0 is the root above all. Where the tree is cut off, the next ancestor steps in.
+std::size_t parent_of(std::size_t position, std::size_t positions) {
+  const std::size_t bit = position & (~position + 1);
+  const std::size_t rest = position ^ bit;
+  const std::size_t parent = rest | (bit << 1);
+  return parent < positions ? parent : rest;
+}
+
+using Shares = std::map<std::pair<Rank, Rank>, double>;
+
+std::vector<Leg> legs_of(const Shares& shares) {
+  std::vector<Leg> legs;
+  for (const auto& [pair, share] : shares)
+    legs.push_back({.source = pair.first, .target = pair.second, .share = share});
+  return legs;
+}
+
+// Between the nodes, rail by rail: half of a rail's bytes go over each of the two trees.
+void add_rail_trees(Shares& shares, const Layout& layout, const DoubleTree& tree, bool up,
+                    bool down) {
+  const double part = 0.5 / static_cast<double>(layout.rails());
+  for (std::size_t rail = 0; rail < layout.rails(); ++rail) {
+    for (const auto& edges : tree.trees) {
+      for (const TreeEdge& edge : edges) {
+        const Rank child = layout.nodes[edge.child][rail];
+        const Rank parent = layout.nodes[edge.parent][rail];
+        if (up) shares[{child, parent}] += part;
+        if (down) shares[{parent, child}] += part;
+      }
+    }
+  }
+}
+
+// Inside a node each rail's bytes run along a chain that ends at the rail's own member.
+void add_chains(Shares& shares, const Layout& layout, bool up, bool down) {
+  const std::size_t rails = layout.rails();
+  const double part = 1 / static_cast<double>(rails);
+  for (const Group& node : layout.nodes) {
+    for (std::size_t rail = 0; rail < rails; ++rail) {
+      for (std::size_t k = 1; k < rails; ++k) {
+        const Rank near = node[(rail + k - 1) % rails], far = node[(rail + k) % rails];
+        if (up) shares[{far, near}] += part;
+        if (down) shares[{near, far}] += part;
+      }
+    }
+  }
+}
+
+// A group within one node, or one that is spread unevenly: every rank is a position of the tree.
+Layout one_each(std::span<const Rank> group) {
+  Layout layout;
+  for (const Rank rank : group) layout.nodes.push_back({rank});
+  return layout;
+}
+
+// Unpipelined: the whole buffer climbs level by level, then descends.
+Schedule stepped_tree(const Layout& layout, const DoubleTree& tree, bool reduces, Steps hop) {
+  Schedule schedule;
+  const auto level_round = [&](std::size_t level, bool up) {
+    Shares shares;
+    for (const auto& edges : tree.trees)
+      for (const TreeEdge& edge : edges)
+        if (edge.level == level) {
+          const Rank child = layout.nodes[edge.child][0], parent = layout.nodes[edge.parent][0];
+          shares[up ? std::pair{child, parent} : std::pair{parent, child}] += 0.5;
+        }
+    schedule.push_back({hop, legs_of(shares)});
+  };
+  if (reduces)
+    for (std::size_t level = tree.depth; level > 0; --level) level_round(level, true);
+  for (std::size_t level = 1; level <= tree.depth; ++level) level_round(level, false);
+  return schedule;
+}
+
+}  // namespace
+
+DoubleTree double_tree(std::size_t positions) {
+  DoubleTree result;
+  for (std::size_t position = 1; position < positions; ++position) {
+    std::size_t level = 0;
+    for (std::size_t up = position; up != 0; up = parent_of(up, positions)) ++level;
+    result.depth = std::max(result.depth, level);
+    const std::size_t parent = parent_of(position, positions);
+    result.trees[0].push_back({position, parent, level});
+    // Read backwards, or moved on by one when the count is odd: leaves become inner positions.
+    const auto turned = [&](std::size_t p) {
+      return positions % 2 == 0 ? positions - 1 - p : (p + 1) % positions;
+    };
+    result.trees[1].push_back({turned(position), turned(parent), level});
+  }
+  return result;
+}
+
+Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
+                       Detail detail) {
+  if (kind != Collective::all_reduce) return {};
+  Layout layout = lay_out(cluster, group);
+  const bool local = layout.nodes.size() == 1;
+  if (local || !layout.even) layout = one_each(group);
+  const DoubleTree tree = double_tree(layout.nodes.size());
+  if (detail == Detail::stepped && layout.rails() == 1)
+    return stepped_tree(layout, tree, true, {local ? 1.0 : 0.0, local ? 0.0 : 1.0, 0});
+  Shares shares;
+  add_chains(shares, layout, true, true);
+  add_rail_trees(shares, layout, tree, true, true);
+  const double chain = 2 * static_cast<double>(layout.rails() - 1);
+  const double climb = 2 * static_cast<double>(tree.depth);
+  return {{{chain + (local ? climb : 0), local ? 0 : climb, 0}, legs_of(shares)}};
+}
+
+namespace {
+
+// Each member owns 1 / n of the buffer: the switch reads that slice from all and hands him the sum
+// (n slices up in total, one down), then he writes it once and the switch copies it to all.
+std::vector<Leg> in_switch_legs(std::span<const Rank> members) {
+  std::vector<Leg> legs;
+  const double share = 1 + 1 / static_cast<double>(members.size());
+  for (const Rank rank : members)
+    for (const bool towards : {true, false})
+      legs.push_back({rank, rank, share, Medium::in_switch, towards});
+  return legs;
+}
+
+}  // namespace
+
+Schedule nvls_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
+                       Detail) {
+  if (kind != Collective::all_reduce || !cluster.node.collectives.nvls) return {};
+  if (lay_out(cluster, group).nodes.size() != 1 || group.size() < 2) return {};
+  return {{{0, 0, 2}, in_switch_legs(group)}};
+}
+
+Schedule nvls_tree_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
+                            Detail) {
+  if (kind != Collective::all_reduce || !cluster.node.collectives.nvls) return {};
+  const Layout layout = lay_out(cluster, group);
+  if (layout.nodes.size() < 2 || !layout.even || layout.rails() < 2) return {};
+  const DoubleTree tree = double_tree(layout.nodes.size());
+  Shares shares;
+  add_rail_trees(shares, layout, tree, true, true);
+  std::vector<Leg> legs = legs_of(shares);
+  for (const Group& node : layout.nodes) {
+    const std::vector<Leg> local = in_switch_legs(node);
+    legs.insert(legs.end(), local.begin(), local.end());
+  }
+  return {{{0, 2 * static_cast<double>(tree.depth), 2}, std::move(legs)}};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,179 @@
+#include "workloads/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sim/error.hpp"
+
+namespace stepsim {
+namespace {
+
+void check(const Cluster& cluster, const Group& group) {
+  if (group.empty()) throw UserError("ranks: expected at least one rank, found none");
+  std::vector<std::uint8_t> seen(cluster.ranks(), 0);
+  for (const Rank rank : group) {
+    if (rank >= cluster.ranks())
+      throw UserError(fmt::format("ranks: no rank {}; {} has ranks 0 to {}", rank, cluster.name,
+                                  cluster.ranks() - 1));
+    if (seen[rank]++ != 0) throw UserError(fmt::format("ranks: rank {} stands there twice", rank));
+  }
+}
+
+bool spans_nodes(const Cluster& cluster, const Group& group) {
+  return std::any_of(group.begin(), group.end(), [&](Rank rank) {
+    return place_of(cluster, rank).node != place_of(cluster, group.front()).node;
+  });
+}
+
+std::vector<std::string> wanted_algorithms(const Cluster& cluster, Collective kind,
+                                           const Group& group, const PlanOptions& options) {
+  if (!options.algorithm.empty()) return {std::string(find_algorithm(options.algorithm).name)};
+  const bool far = spans_nodes(cluster, group) && cluster.network;
+  const Communication& fabric = far ? cluster.network->collectives : cluster.node.collectives;
+  return algorithms_for(fabric, to_text(kind));
+}
+
+std::vector<std::string> wanted_protocols(const Cluster& cluster, const PlanOptions& options) {
+  std::vector<std::string> names;
+  for (const Protocol& protocol : cluster.node.collectives.protocols)
+    if (options.protocol.empty() || options.protocol == protocol.name)
+      names.push_back(protocol.name);
+  return names;
+}
+
+// In-switch reduction has one way of its own, which goes with the protocol for large messages.
+bool suits(std::string_view algorithm, std::string_view protocol) {
+  return protocol != "ll" || !algorithm.starts_with("nvls");
+}
+
+void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorithm& algorithm,
+                    const PlanOptions& options) {
+  std::vector<Schedule> schedules;
+  for (const Group& group : plan.groups) {
+    schedules.push_back(algorithm.schedule(cluster, plan.kind, group, options.detail));
+    if (schedules.back().empty()) return;
+  }
+  for (const std::string& protocol : wanted_protocols(cluster, options)) {
+    if (!suits(algorithm.name, protocol)) continue;
+    Candidate candidate{std::string(algorithm.name), protocol, {}, {}};
+    const std::string name = fmt::format("{} {} {}", to_text(plan.kind), algorithm.name, protocol);
+    for (std::size_t g = 0; g < plan.groups.size(); ++g)
+      candidate.patterns.push_back(
+          make_pattern(cluster, schedules[g], plan.groups[g], name, protocol));
+    candidate.cost = cost_of(cluster, candidate.patterns);
+    plan.candidates.push_back(std::move(candidate));
+  }
+}
+
+// Nothing has to move, but the kernel is launched.
+void add_single_rank(CollectivePlan& plan, const Cluster& cluster) {
+  Candidate candidate{"none", "none", {}, {}};
+  for (const Group& group : plan.groups)
+    candidate.patterns.push_back({.name = fmt::format("{} alone", to_text(plan.kind)),
+                                  .members = group,
+                                  .rounds = {{cluster.node.collectives.launch.value, {}}}});
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+}
+
+}  // namespace
+
+CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vector<Group> groups,
+                               const PlanOptions& options) {
+  for (const Group& group : groups) check(cluster, group);
+  if (groups.empty()) throw UserError("ranks: expected at least one group, found none");
+  CollectivePlan plan{kind, std::move(groups), {}};
+  const Group& first = plan.groups.front();
+  if (first.size() == 1) {
+    add_single_rank(plan, cluster);
+    return plan;
+  }
+  for (const std::string& name : wanted_algorithms(cluster, kind, first, options))
+    add_candidates(plan, cluster, find_algorithm(name), options);
+  if (plan.candidates.empty())
+    throw UserError(fmt::format(
+        "{}{} cannot do {} for {} ranks on {} node{} of {}",
+        options.algorithm.empty() ? "no known algorithm" : "algorithm ", options.algorithm,
+        to_text(kind), first.size(), lay_out(cluster, first).nodes.size(),
+        lay_out(cluster, first).nodes.size() == 1 ? "" : "s", cluster.name));
+  return plan;
+}
+
+CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks) {
+  CollectivePlan plan;
+  Candidate candidate{"copy", "dma", {}, {}};
+  for (const Rank rank : ranks) {
+    check(cluster, {rank});
+    const Place gpu = place_of(cluster, rank);
+    const std::uint32_t banks = cluster.node.count(PartKind::dram);
+    const Place dram{gpu.node, PartKind::dram, gpu.index * banks / cluster.gpus_per_node()};
+    Flow flow{.source = rank,
+              .target = rank,
+              .path = banks == 0               ? Path{}
+                      : direction == Copy::h2d ? route(cluster, dram, gpu)
+                                               : route(cluster, gpu, dram),
+              .share = 1,
+              .wire = 1};
+    if (flow.path.empty())
+      throw UserError(fmt::format("no route between {} and host memory on {}",
+                                  to_text(cluster, gpu), cluster.name));
+    plan.groups.push_back({rank});
+    candidate.patterns.push_back({.name = direction == Copy::h2d ? "h2d" : "d2h",
+                                  .members = {rank},
+                                  .rounds = {{cluster.node.host.copy_start.value, {flow}}},
+                                  .occupies_devices = false});
+  }
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
+std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < plan.candidates.size(); ++i)
+    if (plan.candidates[i].cost.at(bytes) < plan.candidates[best].cost.at(bytes)) best = i;
+  return best;
+}
+
+Cost cost_of(const Cluster& cluster, const Family& patterns) {
+  Cost cost;
+  double longest = 0;
+  std::size_t rounds = 0;
+  for (const Pattern& pattern : patterns) rounds = std::max(rounds, pattern.rounds.size());
+  std::unordered_map<std::uint32_t, double> load;  // s/B per link; looked up, never iterated
+  for (std::size_t r = 0; r < rounds; ++r) {
+    load.clear();
+    double slowest = 0, latency = 0;
+    LinkId busiest{};
+    for (const Pattern& pattern : patterns) {
+      if (r >= pattern.rounds.size()) continue;
+      latency = std::max(latency, pattern.rounds[r].latency.value);
+      for (const Flow& flow : pattern.rounds[r].flows)
+        for (const LinkId link : flow.path) {
+          double& sum = load[static_cast<std::uint32_t>(link)];
+          sum += flow.wire / capacity_of(cluster, link).value;
+          // Links in a row are equally busy: the first to get there is named.
+          if (sum > slowest * (1 + 1e-12)) busiest = link;
+          slowest = std::max(slowest, sum);
+        }
+    }
+    if (slowest > longest) cost.busiest = busiest;
+    longest = std::max(longest, slowest);
+    cost.fixed.value += latency;
+    cost.per_byte += slowest;
+  }
+  return cost;
+}
+
+Machinery machinery_of(const Cluster& cluster) {
+  return {.ranks = cluster.ranks(),
+          .links = link_count(cluster),
+          .capacity = [&cluster](LinkId id) { return capacity_of(cluster, id); },
+          .link = [&cluster](LinkId id) { return link_of(cluster, id); },
+          .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
+          .kinds = {}};
+}
+
+}  // namespace stepsim

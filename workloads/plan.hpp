@@ -1,0 +1,60 @@
+// Which algorithm and protocol carry a collective, chosen by fabric, group and size as the
+// libraries do it: the cheapest by a closed-form estimate.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/symmetry.hpp"
+#include "workloads/collectives.hpp"
+
+namespace stepsim {
+
+// Time of a pattern when nothing else runs: fixed + bytes x per_byte.
+struct Cost {
+  Seconds fixed;
+  double per_byte = 0;  // s/B: the busiest link of each round
+  LinkId busiest{};     // the one that takes longest of all
+
+  Seconds at(Bytes bytes) const { return {fixed.value + bytes.value * per_byte}; }
+};
+
+struct Candidate {
+  std::string algorithm;
+  std::string protocol;
+  Family patterns{};  // one per group
+  Cost cost{};        // of all groups together, since they run together
+};
+
+// One kind of collective in groups that do it at the same time, with all ways to carry it.
+struct CollectivePlan {
+  Collective kind{};
+  std::vector<Group> groups;
+  std::vector<Candidate> candidates;
+};
+
+struct PlanOptions {
+  std::string algorithm;  // empty: those that the fabric's library considers
+  std::string protocol;   // empty: all
+  Detail detail = Detail::fluid;
+};
+
+// Throws UserError when no algorithm suits, or a group is empty, repeats a rank, or names a rank
+// outside the cluster.
+CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vector<Group> groups,
+                               const PlanOptions& options = {});
+
+// Traffic of single ranks as a plan with one candidate: copies between a GPU and host memory.
+enum class Copy : std::uint8_t { h2d, d2h };
+CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);
+
+// Number of the cheapest candidate.
+std::size_t choose(const CollectivePlan& plan, Bytes bytes);
+
+Cost cost_of(const Cluster& cluster, const Family& patterns);
+
+Machinery machinery_of(const Cluster& cluster);
+
+}  // namespace stepsim

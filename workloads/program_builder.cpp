@@ -1,0 +1,79 @@
+#include "workloads/program_builder.hpp"
+
+#include <limits>
+
+namespace stepsim {
+namespace {
+
+constexpr OpId nothing{std::numeric_limits<std::uint32_t>::max()};
+
+}  // namespace
+
+Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
+                     Folding folding) {
+  Traffic traffic;
+  std::vector<Family> families;
+  for (const CollectivePlan& plan : plans) {
+    traffic.first_family.push_back(families.size());
+    for (const Candidate& candidate : plan.candidates) families.push_back(candidate.patterns);
+  }
+  traffic.folded = fold(machinery, families, folding);
+  traffic.plans = std::move(plans);
+  return traffic;
+}
+
+ProgramBuilder::ProgramBuilder(const Traffic& traffic)
+    : traffic_(traffic), last_(traffic.lanes() * stream_names.size(), nothing) {
+  for (const Family& family : traffic.folded.families) {
+    std::vector<PatternId>& ids = patterns_.emplace_back();
+    for (const Pattern& pattern : family) ids.push_back(graph_.pattern(pattern));
+  }
+}
+
+OpId ProgramBuilder::add(const Op& op, std::span<const OpId> after) {
+  OpId& previous = last(op.rank, op.stream);
+  after_.assign(after.begin(), after.end());
+  if (previous != nothing) after_.push_back(previous);
+  previous = graph_.add(op, after_);
+  return previous;
+}
+
+void ProgramBuilder::everywhere(Op op) {
+  for (Rank lane = 0; lane < lanes(); ++lane) {
+    op.rank = lane;
+    add(op);
+  }
+}
+
+void ProgramBuilder::wait(Stream stream, Stream before) {
+  for (Rank lane = 0; lane < lanes(); ++lane) {
+    after_.clear();
+    for (const OpId id : {last(lane, stream), last(lane, before)})
+      if (id != nothing) after_.push_back(id);
+    if (after_.empty()) continue;
+    last(lane, stream) = graph_.add(
+        {.kind = OpKind::join, .stream = stream, .rank = lane, .name = graph_.name("wait")},
+        after_);
+  }
+}
+
+void ProgramBuilder::collective(std::size_t plan, Op op, Stream also) {
+  collective_as(plan, choose(traffic_.plans[plan], op.bytes), op, also);
+}
+
+void ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also) {
+  const std::size_t family = traffic_.first_family[plan] + candidate;
+  for (const PatternId id : patterns_[family]) {
+    const Pattern& pattern = graph_.patterns()[index(id)];
+    after_.clear();
+    for (const Rank member : pattern.members)
+      for (const Stream stream : {op.stream, also})
+        if (const OpId before = last(member, stream); before != nothing) after_.push_back(before);
+    op.pattern = id;
+    op.rank = pattern.members.front();
+    const OpId made = graph_.add(op, after_);
+    for (const Rank member : pattern.members) last(member, op.stream) = made;
+  }
+}
+
+}  // namespace stepsim

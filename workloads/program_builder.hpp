@@ -1,0 +1,57 @@
+// Writes a program once for all ranks that do the same: operations in program order on streams,
+// collectives between the lanes that fold() found.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/op_graph.hpp"
+#include "sim/symmetry.hpp"
+#include "workloads/plan.hpp"
+
+namespace stepsim {
+
+// All traffic that a program may use, folded together: classes have to agree across patterns.
+struct Traffic {
+  std::vector<CollectivePlan> plans;
+  Folded folded;                          // family = one candidate of one plan, in order
+  std::vector<std::size_t> first_family;  // per plan
+
+  std::size_t lanes() const { return folded.rank_of.size(); }
+};
+Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
+                     Folding folding);
+
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(const Traffic& traffic);
+
+  OpGraph& graph() { return graph_; }
+  Rank lanes() const { return static_cast<Rank>(traffic_.lanes()); }
+
+  // After the last operation on the stream of op.rank, and after whatever else is named.
+  OpId add(const Op& op, std::span<const OpId> after = {});
+  // Every lane does this.
+  void everywhere(Op op);
+  // All groups of a plan; each waits for its members' streams and, on every member, for the last
+  // operation of stream `also`. The candidate is the cheapest for the size unless named.
+  void collective(std::size_t plan, Op op, Stream also);
+  void collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also);
+  // The next operation on `stream` starts after the last one on `before`.
+  void wait(Stream stream, Stream before);
+
+  OpGraph take() { return std::move(graph_); }
+
+ private:
+  OpId& last(Rank lane, Stream stream) {
+    return last_[lane * stream_names.size() + static_cast<std::size_t>(stream)];
+  }
+
+  const Traffic& traffic_;
+  OpGraph graph_;
+  std::vector<std::vector<PatternId>> patterns_;  // [family][pattern]
+  std::vector<OpId> last_;                        // [lane][stream]
+  std::vector<OpId> after_;                       // scratch
+};
+
+}  // namespace stepsim
