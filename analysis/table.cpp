@@ -63,18 +63,20 @@ std::string render_csv(const TextTable& table) {
 
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   std::string result;
-  std::size_t column = 0;
+  std::size_t column = indent;
+  bool first = true;  // on its line
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (column > 0 && column + 1 + width_of(word) > width) {
+    if (!first && column + 1 + width_of(word) > width) {
       result += '\n' + std::string(indent, ' ');
       column = indent;
-    } else if (column > 0) {
+    } else if (!first) {
       result += ' ';
       ++column;
     }
+    first = false;
     result += word;
     column += width_of(word);
   }

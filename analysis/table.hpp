@@ -22,8 +22,8 @@ std::string render(const TextTable& table);
 // Cells for machines: commas, quotes where needed.
 std::string render_csv(const TextTable& table);
 
-// Breaks at spaces so that no line is longer than `width`; further lines begin with `indent`
-// blanks.
+// Breaks at spaces so that no line ends behind column `width`. The caller has already moved to
+// column `indent`; further lines begin there, too.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
 
 }  // namespace stepsim

@@ -7,10 +7,13 @@
 #include "analysis/json.hpp"
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
+#include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "sim/error.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/collectives.hpp"
+#include "workloads/hf_config.hpp"
+#include "workloads/model_catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -20,26 +23,51 @@ struct Kind {
   Shelf shelf;
 };
 constexpr std::array kinds{Kind{"gpus", gpu_shelf}, Kind{"nodes", node_shelf},
-                           Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf}};
+                           Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
+                           Kind{"models", model_shelf}};
 
-constexpr std::array list_options{OptionSpec{"json", "", "for machines"}};
-constexpr Usage list_usage{"stepsim list [gpus|nodes|networks|clusters|algorithms]",
-                           "Names what the catalogue holds. Each entry is one data file.",
-                           list_options, "  stepsim list\n  stepsim list nodes\n", 1};
-constexpr std::array show_options{OptionSpec{"json", "", "for machines"}};
+constexpr std::array list_options{OptionSpec{"json", "", "print JSON"}};
+constexpr Usage list_usage{
+    "stepsim list [gpus|nodes|networks|clusters|models|algorithms|architectures]",
+    "Names what the catalogue holds. Each entry is one data file.", list_options,
+    "  stepsim list\n  stepsim list nodes\n", 1};
+constexpr std::array show_options{OptionSpec{"json", "", "print JSON"}};
 constexpr Usage show_usage{
     "stepsim show NAME",
-    "Prints an entry of the catalogue: every constant with its range, grade and source.",
+    "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
+    "its dimensions and exact counts. NAME may be the path of a config.json.",
     show_options, "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n", 1};
 
 std::string title_of(const std::string& data, const Kind& kind, const std::string& name) {
   return open_entry(data, kind.shelf, name).root().text_or("title", "");
 }
 
+// What the program brings along itself: a name and a summary each.
+using Rows = std::vector<std::pair<std::string_view, std::string_view>>;
+
+Rows algorithm_rows() {
+  Rows rows;
+  for (const Algorithm& each : algorithms()) rows.emplace_back(each.name, each.summary);
+  return rows;
+}
+
+Rows architecture_rows() {
+  Rows rows;
+  for (const Architecture& each : architectures()) rows.emplace_back(each.name, each.summary);
+  return rows;
+}
+
+struct Listing {
+  std::string_view name;
+  Rows (*rows)();
+};
+constexpr std::array listings{Listing{"algorithms", algorithm_rows},
+                              Listing{"architectures", architecture_rows}};
+
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
-  names.emplace_back("algorithms");
+  for (const Listing& listing : listings) names.emplace_back(listing.name);
   return names;
 }
 
@@ -52,10 +80,12 @@ void list_kind(const std::string& data, const Kind& kind) {
     fmt::print("  {:<{}}  {}\n", name, widest, title_of(data, kind, name));
 }
 
-void list_algorithms() {
-  fmt::print("algorithms\n");
-  for (const Algorithm& algorithm : algorithms())
-    fmt::print("  {:<12}  {}\n", algorithm.name, algorithm.summary);
+void print_listing(const Listing& listing) {
+  fmt::print("{}\n", listing.name);
+  std::size_t widest = 0;
+  for (const auto& [name, summary] : listing.rows()) widest = std::max(widest, name.size());
+  for (const auto& [name, summary] : listing.rows())
+    fmt::print("  {:<{}}  {}\n", name, widest, summary);
 }
 
 std::string json_list(const std::string& data, std::string_view only) {
@@ -69,6 +99,13 @@ std::string json_list(const std::string& data, std::string_view only) {
           .member("name", name)
           .member("title", title_of(data, kind, name))
           .end_object();
+    json.end_array();
+  }
+  for (const Listing& listing : listings) {
+    if (!only.empty() && only != listing.name) continue;
+    json.key(listing.name).begin_array();
+    for (const auto& [name, summary] : listing.rows())
+      json.begin_object().member("name", name).member("title", summary).end_object();
     json.end_array();
   }
   json.end_object();
@@ -95,6 +132,18 @@ void add_algorithms(Shown& shown, const Communication& communication) {
     shown.facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
 }
 
+// Lists are numbered in the file; a person knows links and protocols by name.
+void rename(Shown& shown, std::string_view from, const std::string& to) {
+  for (NamedConstant& constant : shown.constants)
+    if (constant.name.starts_with(from)) constant.name = to + constant.name.substr(from.size());
+}
+
+void name_protocols(Shown& shown, const Communication& communication) {
+  for (std::size_t i = 0; i < communication.protocols.size(); ++i)
+    rename(shown, fmt::format("collectives.protocols[{}]", i),
+           "collectives." + communication.protocols[i].name);
+}
+
 Shown show_gpu(const Document& document) {
   const Gpu gpu = read_gpu(document.root());
   document.finish();
@@ -112,12 +161,9 @@ Shown show_node(const Document& document) {
                                       to_text(link.to),
                                       link.wiring == Wiring::mesh ? ", every pair" : ""));
   add_algorithms(shown, node.collectives);
-  // Lists are numbered in the file; a person knows links and protocols by name.
-  for (NamedConstant& constant : shown.constants) {
-    for (std::size_t i = 0; i < node.links.size(); ++i)
-      if (const std::string prefix = fmt::format("links[{}]", i); constant.name.starts_with(prefix))
-        constant.name = "links." + node.links[i].name + constant.name.substr(prefix.size());
-  }
+  for (std::size_t i = 0; i < node.links.size(); ++i)
+    rename(shown, fmt::format("links[{}]", i), "links." + node.links[i].name);
+  name_protocols(shown, node.collectives);
   return shown;
 }
 
@@ -125,9 +171,10 @@ Shown show_network(const Document& document) {
   const Network network = read_network(document.root());
   document.finish();
   Shown shown{"network", network.title, {}, document.constants()};
-  shown.facts = {fmt::format("{} nodes under one leaf{}", network.leaf.nodes,
-                             network.leaf.per_rail ? " per rail" : "")};
+  shown.facts = {fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
+                             network.leaf.per_rail ? ", one per rail" : "")};
   add_algorithms(shown, network.collectives);
+  name_protocols(shown, network.collectives);
   return shown;
 }
 
@@ -140,6 +187,11 @@ Shown show_cluster(const std::string& data, const std::string& name, const Docum
                  fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
   if (const std::string note = root.text_or("note", ""); !note.empty()) shown.facts.push_back(note);
   return shown;
+}
+
+bool is_model(const std::string& data, const std::string& name) {
+  const std::vector<std::string> names = names_on(data, model_shelf);
+  return is_config_path(name) || std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
@@ -157,7 +209,7 @@ std::optional<Shown> look_up(const std::string& data, const std::string& name) {
 
 void print(const std::string& name, const Shown& shown) {
   fmt::print("{} ({}): {}\n", name, shown.kind, shown.title);
-  for (const std::string& fact : shown.facts) fmt::print("  {}\n", wrap(fact, 98, 4));
+  for (const std::string& fact : shown.facts) fmt::print("  {}\n", wrap(fact, 100, 2));
   if (shown.constants.empty()) return;
   TextTable table{{"constant", "value", "low", "high", "grade"},
                   {Align::left, Align::right, Align::right, Align::right, Align::left},
@@ -167,7 +219,7 @@ void print(const std::string& name, const Shown& shown) {
                           to_text(c.high, c.dimension), std::string(to_text(c.grade))});
   fmt::print("\n{}\nsources\n", render(table));
   for (const NamedConstant& c : shown.constants)
-    fmt::print("  {}\n      {}\n", c.name, wrap(c.source, 98, 6));
+    fmt::print("  {}\n      {}\n", c.name, wrap(c.source, 100, 6));
 }
 
 std::string json_of(const std::string& name, const Shown& shown) {
@@ -206,7 +258,8 @@ int list_command(const CommandLine& line) {
   }
   for (const Kind& kind : kinds)
     if (only.empty() || only == kind.name) list_kind(line.data, kind);
-  if (only.empty() || only == "algorithms") list_algorithms();
+  for (const Listing& listing : listings)
+    if (only.empty() || only == listing.name) print_listing(listing);
   return exit_code::yes;
 }
 
@@ -216,6 +269,11 @@ int show_command(const CommandLine& line) {
   if (options->words.empty())
     throw UserError(fmt::format("which entry? usage: {}", show_usage.call));
   const std::string& name = options->words.front();
+  if (is_model(line.data, name)) {
+    const ModelEntry entry = find_model(line.data, name);
+    fmt::print("{}", options->has("json") ? model_json(entry) : model_text(entry));
+    return exit_code::yes;
+  }
   const auto shown = look_up(line.data, name);
   if (!shown) {
     std::vector<std::string> all;

@@ -2,25 +2,26 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "analysis/json.hpp"
 #include "analysis/studies/bandwidth.hpp"
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
+#include "cli/comparison.hpp"
 #include "cli/options.hpp"
 #include "sim/error.hpp"
 #include "sim/run_file.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
 
 constexpr std::array option_specs{
     OptionSpec{"cluster", "NAME", "a cluster or node of the catalogue"},
-    OptionSpec{"nodes", "N", "number of nodes (default 1)"},
-    OptionSpec{"network", "NAME", "instead of the cluster's own"},
+    OptionSpec{"nodes", "N", "nodes of it that take part (default 1)"},
+    OptionSpec{"network", "NAME", "between the nodes, instead of the usual one"},
     OptionSpec{"ranks", "LIST", "members of the group, such as 0,1 or 0-7,16 (default all)"},
-    OptionSpec{"sizes", "A:B", "doubling from A to B, or a list (default 64KiB:4GiB)"},
+    OptionSpec{"sizes", "LIST", "A:B doubles from A to B; else 1MiB,1GiB (default 64KiB:4GiB)"},
     OptionSpec{"algorithm", "NAME",
                "ring, direct, tree, hierarchical, nvls, nvls_tree (default: the cheapest that the "
                "library considers)"},
@@ -28,26 +29,31 @@ constexpr std::array option_specs{
     OptionSpec{"detail", "LEVEL", "fluid or stepped (default fluid)"},
     OptionSpec{"fold", "MODE",
                "auto or off: simulate one of what is alike, or everything (default auto)"},
-    OptionSpec{"compare", "FILE", "measured rows as CSV: signed error per row and its median"},
-    OptionSpec{"output", "FILE", "write the replay as an HDF5 trace"},
-    OptionSpec{"json", "", "for machines"},
+    OptionSpec{
+        "compare", "FILE",
+        "hold a CSV table of measured rows against predictions; NAME and --cluster pick rows; "
+        "notes about rows are read from FILE-notes.csv beside it"},
+    OptionSpec{"output", "FILE", "write the replay as an HDF5 trace", 'o'},
+    OptionSpec{"json", "", "print JSON"},
 };
 
 constexpr Usage usage{
-    "stepsim collective NAME --cluster C [options]",
+    "stepsim collective NAME --cluster C [options]\n"
+    "       stepsim collective [NAME] --compare FILE [--cluster C] [--json]",
     "Replays a collective (all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, "
-    "send_recv) or a copy between GPU and host memory (h2d, d2h) for a range of message sizes and "
+    "send_recv) or a copy between host memory and GPU (h2d, d2h) for a range of message sizes and "
     "prints what nccl-tests would print. Sizes count as there: all_gather and reduce_scatter by "
-    "the "
-    "full buffer, the others by the buffer of one rank.",
+    "the full buffer, the others by the buffer of one rank. send_recv goes from the first rank to "
+    "the last; copies run on all ranks at once.",
     option_specs,
     "  stepsim collective all_reduce --cluster mi300x-8\n"
     "  stepsim collective all_reduce --cluster mi300x-8 --ranks 0,1 --sizes 1MiB:16GiB\n"
     "  stepsim collective all_gather --cluster superpod-h100 --nodes 4 --json\n"
-    "  stepsim collective all_reduce --cluster h100-8 --compare "
-    "scenarios/measured/collectives.csv\n"
-    "  stepsim collective --compare scenarios/measured/collectives.csv\n",
+    "  stepsim collective all_reduce --cluster alps --nodes 16 --sizes 1GiB -o alps.h5\n"
+    "  stepsim collective all_reduce --cluster h100-8 --compare rows.csv\n",
     1};
+
+constexpr std::uint32_t most_nodes = 100000;
 
 std::string rate_text(BytesPerSecond rate) {
   return fmt::format("{:.2f}", rate.value / 1e9);
@@ -86,9 +92,15 @@ BandwidthQuestion question_of(const Options& options) {
   return question;
 }
 
-std::string json_of(const BandwidthAnswer& answer) {
+std::string json_of(const Cluster& cluster, const BandwidthQuestion& question,
+                    const BandwidthAnswer& answer) {
   JsonWriter json;
-  json.begin_object().member("ranks", static_cast<double>(answer.ranks));
+  json.begin_object()
+      .member("operation", question.operation)
+      .member("node", cluster.node.name)
+      .member("nodes", static_cast<double>(cluster.nodes))
+      .member("network", cluster.network ? cluster.network->name : "")
+      .member("ranks", static_cast<double>(answer.ranks));
   json.key("rows").begin_array();
   for (const BandwidthRow& row : answer.rows)
     json.begin_object()
@@ -104,13 +116,40 @@ std::string json_of(const BandwidthAnswer& answer) {
   return json.take();
 }
 
+// "all_reduce of 16 ranks", "send_recv from rank 0 to rank 7", "h2d by 8 ranks at once"
+std::string what(const BandwidthQuestion& question, std::size_t ranks) {
+  if (question.operation == "send_recv" && ranks > 1)
+    return fmt::format("send_recv from rank {} to rank {}",
+                       question.ranks.empty() ? 0 : question.ranks.front(),
+                       question.ranks.empty() ? ranks - 1 : question.ranks.back());
+  const bool copy = !collective_of(question.operation);
+  return fmt::format("{} {} {} rank{}{}", question.operation, copy ? "by" : "of", ranks,
+                     ranks == 1 ? "" : "s", copy && ranks > 1 ? " at once" : "");
+}
+
+// The guesses among the constants that such a time is made of.
+std::vector<std::string> guesses(const Cluster& cluster, const BandwidthQuestion& question) {
+  const bool copy = !collective_of(question.operation);
+  const bool leaves = cluster.network && cluster.nodes > cluster.network->leaf.nodes;
+  std::vector<std::string> names;
+  for (const NamedConstant& constant : cluster.constants) {
+    const std::string& name = constant.name;
+    const bool used = copy ? name == "node.host.copy_start"
+                           : name.starts_with("node.collectives.") ||
+                                 (cluster.nodes > 1 && name.starts_with("network.collectives.")) ||
+                                 (leaves && name == "network.leaf.uplink");
+    if (used && constant.grade == Grade::guess) names.push_back(name);
+  }
+  return names;
+}
+
 std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
                     const BandwidthAnswer& answer) {
-  std::string text = fmt::format("{} of {} rank{} on {} x {} ({})", question.operation,
-                                 answer.ranks, answer.ranks == 1 ? "" : "s", cluster.nodes,
-                                 cluster.node.name, cluster.gpu.title);
-  if (cluster.nodes > 1) text += fmt::format(", {}", cluster.network->title);
-  text += "\n\n";
+  std::string title = fmt::format("{} on {} x {} ({})", what(question, answer.ranks), cluster.nodes,
+                                  cluster.node.name, cluster.gpu.title);
+  if (cluster.nodes > 1)
+    title += fmt::format(" over {} ({})", cluster.network->name, cluster.network->title);
+  std::string text = wrap(title, 100, 0) + "\n\n";
   TextTable table{
       {"size", "time", "algbw GB/s", "busbw GB/s", "algorithm", "protocol", "busiest link"},
       {Align::right, Align::right, Align::right, Align::right, Align::left, Align::left,
@@ -121,105 +160,10 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
                           rate_text(row.algorithm_bandwidth), rate_text(row.bus_bandwidth),
                           row.algorithm, row.protocol, row.busiest_link});
   text += render(table);
-  std::size_t guesses = 0;
-  for (const NamedConstant& constant : cluster.constants)
-    if (constant.grade == Grade::guess && constant.name.find("collectives") != std::string::npos)
-      ++guesses;
-  if (guesses > 0)
-    text += fmt::format(
-        "\nnote: {} of the constants behind these times are guesses; `stepsim show {}`"
-        " names them\n",
-        guesses, cluster.node.name);
+  if (const auto names = guesses(cluster, question); !names.empty())
+    text += fmt::format("\nguesses among the constants behind these times: {}\n",
+                        wrap(fmt::format("{}", fmt::join(names, ", ")), 100, 4));
   return text;
-}
-
-std::string json_of(const Comparison& comparison) {
-  JsonWriter json;
-  json.begin_object().key("rows").begin_array();
-  for (const ComparedRow& row : comparison.rows) {
-    json.begin_object()
-        .member("id", row.measured.id)
-        .member("collective", row.measured.collective)
-        .member("bytes", row.measured.bytes)
-        .member("cluster", row.cluster);
-    if (row.cluster.empty())
-      json.key("predicted_s").null().key("error").null();
-    else
-      json.member("predicted_s", row.predicted).member("error", row.error);
-    json.member("algorithm", row.algorithm).member("reason", row.reason).end_object();
-  }
-  json.end_array();
-  const auto share = [&json](std::string_view name, const Comparison::Share& s) {
-    json.key(name)
-        .begin_object()
-        .member("rows", static_cast<double>(s.rows))
-        .member("median_abs_error", s.median)
-        .member("p90_abs_error", s.p90)
-        .member("signed_mean", s.mean)
-        .end_object();
-  };
-  share("from_16MiB", comparison.large);
-  share("below_16MiB", comparison.small);
-  json.end_object();
-  return json.take();
-}
-
-std::string percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
-
-std::string text_of(const Comparison& comparison) {
-  TextTable table{{"row", "operation", "ranks", "size", "measured", "predicted", "error",
-                   "algorithm", "machine"},
-                  {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right,
-                   Align::right, Align::left, Align::left},
-                  {}};
-  std::string left_out, reasons;
-  for (const ComparedRow& row : comparison.rows) {
-    if (row.cluster.empty()) {
-      left_out += fmt::format("  {}: {}\n", row.measured.id, row.reason);
-      continue;
-    }
-    table.rows.push_back(
-        {row.measured.id, row.measured.collective, fmt::format("{}", row.measured.gpus),
-         row.measured.bytes > 0 ? size_text(row.measured.bytes) : "any",
-         to_text(Seconds{row.predicted / (1 + row.error)}), to_text(Seconds{row.predicted}),
-         percent(row.error), row.algorithm, row.cluster});
-    if (!row.reason.empty())
-      reasons += fmt::format("  {}: {}\n", row.measured.id, wrap(row.reason, 96, 4));
-  }
-  std::string text = render(table);
-  const auto line = [&text](std::string_view what, const Comparison::Share& s) {
-    if (s.rows > 0)
-      text += fmt::format(
-          "{}: {} rows, median absolute error {:.1f} %, 90th percentile {:.1f} %, "
-          "signed mean {:+.1f} %\n",
-          what, s.rows, 100 * s.median, 100 * s.p90, 100 * s.mean);
-  };
-  text += '\n';
-  line("from 16 MiB ", comparison.large);
-  line("below 16 MiB", comparison.small);
-  if (!reasons.empty()) text += "\nknown about single rows:\n" + reasons;
-  if (!left_out.empty()) text += "\nnot compared:\n" + left_out;
-  return text;
-}
-
-int compare_command(const CommandLine& line, const Options& options) {
-  const std::string file = *options.get("compare");
-  CompareOptions how;
-  if (const auto cluster = options.get("cluster")) {
-    const Cluster loaded = load_cluster(line.data, {.name = *cluster, .nodes = {}, .network = ""});
-    how.only = ClusterChoice{.name = loaded.node.name, .nodes = {}, .network = ""};
-  }
-  if (!options.words.empty()) how.operation = options.words.front();
-  const CsvTable notes = read_csv(line.data + "/scenarios/measured/collectives-notes.csv");
-  for (const CsvTable::Row& row : notes.rows)
-    how.reasons.emplace_back(notes.cell(row, "id"), notes.cell(row, "note"));
-  const Comparison comparison = compare(line.data, measured_collectives(read_csv(file)), how);
-  if (comparison.rows.empty())
-    throw UserError(fmt::format("{}: no row is about this machine and operation", file));
-  fmt::print("{}", options.has("json") ? json_of(comparison) : text_of(comparison));
-  return exit_code::yes;
 }
 
 }  // namespace
@@ -230,17 +174,20 @@ int collective_command(const CommandLine& line) {
   if (!options->words.empty()) check_operation(options->words.front());
   if (options->has("compare")) return compare_command(line, *options);
   if (options->words.empty())
-    throw UserError(fmt::format("which collective? usage: {}", usage.call));
-  if (!options->has("cluster")) throw UserError("--cluster is missing; `stepsim list clusters`");
+    throw UserError(fmt::format("which collective? expected {}", one_of(bandwidth_operations())));
+  if (!options->has("cluster"))
+    throw UserError("--cluster is missing; `stepsim list clusters` names them");
   const BandwidthQuestion question = question_of(*options);
   ClusterChoice choice{.name = *options->get("cluster"),
                        .nodes = {},
                        .network = options->get("network").value_or("")};
-  if (const auto nodes = options->get("nodes")) choice.nodes = parse_count("--nodes", *nodes);
+  if (const auto nodes = options->get("nodes"))
+    choice.nodes = parse_count("--nodes", *nodes, 1, most_nodes);
   const Cluster cluster = load_cluster(line.data, choice);
-  BandwidthAnswer answer = measure_bandwidth(cluster, question);
+  const BandwidthAnswer answer = measure_bandwidth(cluster, question);
   if (const auto output = options->get("output")) write_run(*output, answer.run);
-  fmt::print("{}", options->has("json") ? json_of(answer) : text_of(cluster, question, answer));
+  fmt::print("{}", options->has("json") ? json_of(cluster, question, answer)
+                                        : text_of(cluster, question, answer));
   return exit_code::yes;
 }
 

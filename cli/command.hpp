@@ -25,6 +25,7 @@ struct Command {
   int (*run)(const CommandLine&);
 };
 
+int run_command(const CommandLine& line);
 int collective_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int show_command(const CommandLine& line);

@@ -1,24 +1,29 @@
 // The table of commands, the one place that catches, and the exit codes.
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "sim/error.hpp"
 
+namespace stepsim {
 namespace {
 
-using stepsim::Command;
-
 constexpr std::array commands{
-    Command{"collective", "bandwidth of a collective by message size", stepsim::collective_command},
-    Command{"list", "what the catalogue holds", stepsim::list_command},
-    Command{"show", "one entry of the catalogue, with the source of every figure",
-            stepsim::show_command},
+    Command{"run", "one training step of a scenario: time, breakdown, memory",
+            stepsim::run_command},
+    Command{"collective", "bandwidth of a collective by message size", collective_command},
+    Command{"list", "what the catalogue holds", list_command},
+    Command{"show", "one entry of the catalogue, with the source of every figure", show_command},
 };
 
 // The data lies beside an installed binary, or in the source tree that the binary was built from.
@@ -33,49 +38,105 @@ std::string find_data() {
 
 void print_help() {
   fmt::print(
-      "stepsim {} - what one training step costs on a GPU cluster, replayed operation by "
-      "operation\n\nusage: stepsim COMMAND [ARGUMENTS]      stepsim COMMAND --help\n\n",
+      "stepsim {} - predicts what collectives cost on modelled GPU clusters\n\n"
+      "usage: stepsim [--data DIR] COMMAND [ARGUMENTS]\n"
+      "       stepsim COMMAND --help\n"
+      "       stepsim --version\n\ncommands:\n",
       STEPSIM_VERSION);
-  for (const Command& command : commands) fmt::print("  {:<12}{}\n", command.name, command.summary);
+  for (const Command& command : commands)
+    fmt::print("  {:<10}  {}\n", command.name, command.summary);
   fmt::print(
-      "\nexit codes: 0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of ours\n");
+      "\noptions before the command:\n"
+      "  --data DIR  the folder that holds topology/ with the catalogue (default {})\n\n"
+      "exit codes: 0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of ours\n",
+      find_data());
+}
+
+// Takes `--data DIR` off the front.
+std::string take_data(std::vector<std::string>& words) {
+  std::string data;
+  while (!words.empty() && words.front().starts_with("--data")) {
+    const std::string word = words.front();
+    std::size_t taken = 1;
+    std::string value;
+    if (word.starts_with("--data=")) {
+      value = word.substr(7);
+    } else if (word == "--data") {
+      taken = 2;
+      if (words.size() > 1) value = words[1];
+    } else {
+      break;
+    }
+    if (value.empty()) throw UserError("--data: expected a value");
+    if (!data.empty()) throw UserError("--data is given twice");
+    data = value;
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+  return data.empty() ? find_data() : data;
+}
+
+void check_data(const std::string& data) {
+  std::error_code failed;
+  if (!std::filesystem::is_directory(std::filesystem::path(data) / "topology", failed))
+    throw UserError({{data, 0, "", "has no folder topology/; --data DIR names one that has"}});
 }
 
 int run(std::vector<std::string> words) {
+  const std::string data = take_data(words);
   if (words.empty() || words.front() == "--help" || words.front() == "-h" ||
       words.front() == "help") {
     print_help();
-    return words.empty() ? stepsim::exit_code::input : stepsim::exit_code::yes;
+    return words.empty() ? exit_code::input : exit_code::yes;
   }
   if (words.front() == "--version") {
     fmt::print("stepsim {}\n", STEPSIM_VERSION);
-    return stepsim::exit_code::yes;
+    return exit_code::yes;
   }
   std::vector<std::string> names;
   for (const Command& command : commands) {
     names.emplace_back(command.name);
     if (command.name != words.front()) continue;
-    const std::string data = find_data();
+    // Help needs no data.
+    const bool help = std::find(words.begin(), words.end(), "--help") != words.end();
+    if (!help) check_data(data);
     return command.run({data, std::span(words).subspan(1)});
   }
-  throw stepsim::UserError(fmt::format("no command \"{}\"{}; `stepsim --help` lists them",
-                                       words.front(), stepsim::did_you_mean(words.front(), names)));
+  if (words.front().starts_with('-'))
+    throw UserError(fmt::format(
+        "unknown option {}{}", words.front(),
+        did_you_mean(words.front(), std::array<std::string, 3>{"--help", "--data", "--version"})));
+  throw UserError(fmt::format("no command \"{}\"{}; `stepsim --help` lists them", words.front(),
+                              did_you_mean(words.front(), names)));
+}
+
+// A reader that went away knows that it did; a full disk behind stdout is worth a message.
+int output_failed(int why) {
+  if (why != EPIPE)
+    fmt::print(stderr, "stepsim: the output could not be written: {}\n", std::strerror(why));
+  return exit_code::input;
 }
 
 }  // namespace
+}  // namespace stepsim
 
 int main(int argc, char** argv) {
+  using namespace stepsim;
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and not the end
   try {
-    const int code = run({argv + 1, argv + argc});
-    // A reader that went away, or a full disk behind stdout, is told and not ignored.
-    if (std::fflush(stdout) != 0) throw stepsim::UserError("the output could not be written");
+    const int code = run({argv + std::min(argc, 1), argv + argc});
+    errno = 0;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return output_failed(errno);
     return code;
-  } catch (const stepsim::UserError& error) {
+  } catch (const UserError& error) {
     std::fflush(stdout);
     fmt::print(stderr, "stepsim: {}\n", error.what());
-    return stepsim::exit_code::input;
+    return exit_code::input;
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return output_failed(error.code().value());
+    fmt::print(stderr, "stepsim: this is a bug of ours: {}\n", error.what());
+    return exit_code::bug;
   } catch (const std::exception& error) {
     fmt::print(stderr, "stepsim: this is a bug of ours: {}\n", error.what());
-    return stepsim::exit_code::bug;
+    return exit_code::bug;
   }
 }

@@ -16,17 +16,21 @@ namespace {
 
 namespace po = boost::program_options;
 
+std::string label(const OptionSpec& option) {
+  std::string text;
+  if (option.letter != 0) text += fmt::format("-{}, ", option.letter);
+  text += fmt::format("--{}", option.name);
+  if (!option.value.empty()) text += fmt::format(" {}", option.value);
+  return text;
+}
+
 std::string help_text(const Usage& usage) {
   std::string text = fmt::format("usage: {}\n\n{}\n", usage.call, wrap(usage.summary, 80, 0));
   std::size_t widest = 0;
-  const auto label = [](const OptionSpec& option) {
-    return fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
-  };
   for (const OptionSpec& option : usage.options) widest = std::max(widest, label(option).size());
   if (!usage.options.empty()) text += "\noptions:\n";
   for (const OptionSpec& option : usage.options)
-    text += fmt::format("  {:<{}}  {}\n", label(option), widest,
-                        wrap(option.help, 76 - widest, widest + 4));
+    text += fmt::format("  {:<{}}  {}\n", label(option), widest, wrap(option.help, 80, widest + 4));
   if (!usage.examples.empty()) text += fmt::format("\nexamples:\n{}", usage.examples);
   return text;
 }
@@ -77,10 +81,12 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
   po::options_description description;
   description.add_options()("help,h", "");
   for (const OptionSpec& option : usage.options) {
+    std::string names(option.name);
+    if (option.letter != 0) names += fmt::format(",{}", option.letter);
     if (option.value.empty())
-      description.add_options()(std::string(option.name).c_str(), "");
+      description.add_options()(names.c_str(), "");
     else
-      description.add_options()(std::string(option.name).c_str(), po::value<std::string>(), "");
+      description.add_options()(names.c_str(), po::value<std::string>(), "");
   }
   Options result;
   try {
@@ -104,10 +110,14 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
         throw UserError(fmt::format("unknown option {}{}", option.original_tokens.front(),
                                     did_you_mean(option.original_tokens.front(), names_of(usage))));
       if (result.has(option.string_key))
-        throw UserError(fmt::format("--{} stands there twice", option.string_key));
+        throw UserError(fmt::format("--{} is given twice", option.string_key));
       result.values.emplace_back(option.string_key,
                                  option.value.empty() ? "" : option.value.front());
     }
+  } catch (const po::invalid_command_line_syntax& error) {
+    const bool extra = error.kind() == po::invalid_command_line_syntax::extra_parameter;
+    throw UserError(fmt::format("{}: {}", error.get_option_name(),
+                                extra ? "takes no value" : "expected a value"));
   } catch (const po::error_with_option_name& error) {
     throw UserError(fmt::format("{}: expected a value", error.get_option_name()));
   } catch (const po::error& error) {
@@ -119,23 +129,33 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
   return result;
 }
 
-std::uint32_t parse_count(std::string_view option, std::string_view text) {
+std::uint32_t parse_count(std::string_view option, std::string_view text, std::uint32_t low,
+                          std::uint32_t high) {
   std::uint32_t value = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || rest != text.data() + text.size())
+  const bool number = rest == text.data() + text.size() && !text.empty() &&
+                      (error == std::errc() || error == std::errc::result_out_of_range);
+  if (!number)
     throw UserError(fmt::format("{}: expected a whole number, found \"{}\"", option, text));
+  if (error != std::errc() || value < low || value > high)
+    throw UserError(fmt::format("{}: expected {} to {}, found {}", option, low, high, text));
   return value;
 }
 
 std::vector<std::uint32_t> parse_ranks(std::string_view text) {
+  constexpr std::uint32_t highest = 1u << 20;
   std::vector<std::uint32_t> ranks;
   for (const std::string_view part : split(text, ',')) {
     const auto ends = split(part, '-');
-    const std::uint32_t first = parse_count("--ranks", ends.front());
-    const std::uint32_t last = parse_count("--ranks", ends.back());
-    if (ends.size() > 2 || last < first || last - first > 1u << 20)
+    const bool pair = ends.size() <= 2 && !ends.front().empty() && !ends.back().empty();
+    if (!pair)
       throw UserError(
           fmt::format("--ranks: expected ranks such as 0,1 or 0-7, found \"{}\"", part));
+    const std::uint32_t first = parse_count("--ranks", ends.front(), 0, highest);
+    const std::uint32_t last = parse_count("--ranks", ends.back(), 0, highest);
+    if (last < first)
+      throw UserError(
+          fmt::format("--ranks: \"{}\" runs backwards; write {}-{}", part, last, first));
     for (std::uint32_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
   }
   return ranks;
@@ -148,10 +168,13 @@ std::vector<double> parse_sizes(std::string_view text) {
     for (const std::string_view part : split(text, ',')) sizes.push_back(size_or_throw(part));
     return sizes;
   }
-  const double first = size_or_throw(ends.front()), last = size_or_throw(ends.back());
-  if (ends.size() != 2 || last < first)
+  if (ends.size() != 2)
     throw UserError(
         fmt::format("--sizes: expected FROM:TO such as 64KiB:16GiB, found \"{}\"", text));
+  const double first = size_or_throw(ends.front()), last = size_or_throw(ends.back());
+  if (last < first)
+    throw UserError(
+        fmt::format("--sizes: \"{}\" runs backwards; write {}:{}", text, ends[1], ends[0]));
   for (double size = first; size <= last; size *= 2) sizes.push_back(size);
   return sizes;
 }

@@ -13,6 +13,7 @@ struct OptionSpec {
   std::string_view name;   // "sizes"
   std::string_view value;  // "A:B"; empty: a switch
   std::string_view help;
+  char letter = 0;  // 'o': "-o" says the same
 };
 
 struct Usage {
@@ -39,6 +40,7 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
 std::vector<std::uint32_t> parse_ranks(std::string_view text);
 // "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.
 std::vector<double> parse_sizes(std::string_view text);
-std::uint32_t parse_count(std::string_view option, std::string_view text);
+std::uint32_t parse_count(std::string_view option, std::string_view text, std::uint32_t low,
+                          std::uint32_t high);
 
 }  // namespace stepsim

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <sstream>
+#include <cmath>
+#include <initializer_list>
 
 #include "sim/error.hpp"
+#include "sim/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,15 +25,25 @@ struct Best {
   std::string name;
   std::size_t length = 0;
 
-  void offer(const std::string& candidate, const std::vector<std::string>& words,
-             const std::string& text) {
-    for (const std::string& word : words)
+  void offer(const MachineWords::Entry& entry, const std::string& text) {
+    for (const std::string& word : entry.second)
       if (word.size() > length && text.find(lower(word)) != std::string::npos) {
-        name = candidate;
+        name = entry.first;
         length = word.size();
       }
   }
 };
+
+void require_columns(const CsvTable& table, std::initializer_list<std::string_view> names) {
+  std::vector<Problem> missing;
+  for (const std::string_view needed : names)
+    if (!table.column(needed))
+      missing.push_back({table.file, 1, std::string(needed),
+                         "the column is missing" + did_you_mean(needed, table.columns)});
+  if (!missing.empty()) throw UserError(missing);
+}
+
+constexpr double most_gpus = 1 << 20;
 
 struct NumberReader {
   const CsvTable& table;
@@ -49,7 +60,25 @@ struct NumberReader {
                         fmt::format("expected a number, found \"{}\"", cell)});
     return 0;
   }
+
+  // An empty cell counts as one.
+  std::uint32_t count(const CsvTable::Row& row, std::string_view column) {
+    const double value = (*this)(row, column);
+    if (value == std::floor(value) && value <= most_gpus)
+      return std::max(1u, static_cast<std::uint32_t>(value));
+    problems.push_back(
+        {table.file, row.line, std::string(column),
+         fmt::format("expected a whole number, found \"{}\"", table.cell(row, column))});
+    return 1;
+  }
 };
+
+std::vector<MachineWords::Entry> words_on(const std::string& data, const Shelf& shelf) {
+  std::vector<MachineWords::Entry> entries;
+  for (const std::string& name : names_on(data, shelf))
+    entries.emplace_back(name, open_entry(data, shelf, name).root().texts_or("measured_as"));
+  return entries;
+}
 
 }  // namespace
 
@@ -67,6 +96,7 @@ std::string_view CsvTable::cell(const Row& row, std::string_view name) const {
 // Quoted cells may hold commas, line ends and doubled quotes.
 CsvTable parse_csv(std::string_view text, std::string_view file) {
   CsvTable table{std::string(file), {}, {}};
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // spreadsheets mark UTF-8
   CsvTable::Row row{.line = 1, .cells = {""}};
   int line = 1;
   bool quoted = false;
@@ -105,20 +135,11 @@ CsvTable parse_csv(std::string_view text, std::string_view file) {
 }
 
 CsvTable read_csv(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw UserError({{path, 0, "", "cannot be read, or is empty"}});
-  return parse_csv(text.view(), path);
+  return parse_csv(read_file(path), path);
 }
 
 std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {
-  std::vector<Problem> missing;
-  for (const std::string_view needed : {"collective", "hardware"})
-    if (!table.column(needed))
-      missing.push_back({table.file, 1, std::string(needed),
-                         "the column is missing" + did_you_mean(needed, table.columns)});
-  if (!missing.empty()) throw UserError(missing);
+  require_columns(table, {"collective", "hardware"});
   NumberReader number{table, {}};
   std::vector<MeasuredCollective> rows;
   for (const CsvTable::Row& row : table.rows) {
@@ -126,12 +147,14 @@ std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {
     made.line = row.line;
     made.id = std::string(table.cell(row, "id"));
     if (made.id.empty()) made.id = fmt::format("line {}", row.line);
+    const std::string_view source = table.cell(row, "source");
+    made.source = std::string(source.substr(0, source.find(' ')));
     made.collective = std::string(table.cell(row, "collective"));
     made.hardware = std::string(table.cell(row, "hardware"));
     made.interconnect = std::string(table.cell(row, "interconnect"));
     made.algorithm = std::string(table.cell(row, "algo"));
-    made.nodes = std::max(1u, static_cast<std::uint32_t>(number(row, "nodes")));
-    made.gpus = std::max(1u, static_cast<std::uint32_t>(number(row, "gpus")));
+    made.nodes = number.count(row, "nodes");
+    made.gpus = number.count(row, "gpus");
     made.bytes = number(row, "size_bytes");
     made.time = number(row, "time_us") * 1e-6;
     made.rate = number(row, "busbw_GBps") * 1e9;
@@ -141,17 +164,42 @@ std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {
   return rows;
 }
 
-std::optional<ClusterChoice> machine_of(const std::string& data, const MeasuredCollective& row) {
+std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows) {
+  require_columns(table, {"id", "left_out", "note"});
+  std::vector<std::string> ids;
+  for (const MeasuredCollective& row : rows) ids.push_back(row.id);
+  std::vector<Problem> problems;
+  std::vector<RowNote> notes;
+  for (const CsvTable::Row& row : table.rows) {
+    const auto reject = [&](std::string_view column, std::string message) {
+      problems.push_back({table.file, row.line, std::string(column), std::move(message)});
+    };
+    const std::string_view id = table.cell(row, "id"), left_out = table.cell(row, "left_out");
+    if (std::find(ids.begin(), ids.end(), id) == ids.end())
+      reject("id", fmt::format("no measured row \"{}\"{}", id, did_you_mean(id, ids)));
+    if (left_out != "yes" && left_out != "no")
+      reject("left_out", fmt::format("expected yes or no, found \"{}\"", left_out));
+    if (table.cell(row, "note").empty()) reject("note", "is missing: say why");
+    for (const RowNote& before : notes)
+      if (before.id == id) reject("id", fmt::format("\"{}\" has a note already", id));
+    notes.push_back({std::string(id), left_out == "yes", std::string(table.cell(row, "note"))});
+  }
+  if (!problems.empty()) throw UserError(problems);
+  return notes;
+}
+
+MachineWords machine_words(const std::string& data) {
+  return {words_on(data, node_shelf), words_on(data, network_shelf)};
+}
+
+std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {
   Best node, network;
-  for (const std::string& name : names_on(data, node_shelf))
-    node.offer(name, open_entry(data, node_shelf, name).root().texts_or("measured_as"),
-               lower(row.hardware));
+  for (const MachineWords::Entry& entry : words.nodes) node.offer(entry, lower(row.hardware));
   if (node.length == 0) return std::nullopt;
   ClusterChoice choice{.name = node.name, .nodes = row.nodes, .network = ""};
   if (row.nodes < 2) return choice;
-  for (const std::string& name : names_on(data, network_shelf))
-    network.offer(name, open_entry(data, network_shelf, name).root().texts_or("measured_as"),
-                  lower(row.interconnect + " " + row.hardware));
+  for (const MachineWords::Entry& entry : words.networks)
+    network.offer(entry, lower(row.interconnect + " " + row.hardware));
   choice.network = network.name;
   return choice;
 }

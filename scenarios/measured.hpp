@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "topology/catalog.hpp"
@@ -25,11 +27,13 @@ struct CsvTable {
   std::string_view cell(const Row& row, std::string_view name) const;
 };
 CsvTable parse_csv(std::string_view text, std::string_view file);
+// Throws UserError when the file cannot be read or a row has too few or too many cells.
 CsvTable read_csv(const std::string& path);
 
 struct MeasuredCollective {
   std::string id;
   int line = 0;
+  std::string source;      // whose table: the first word of its column
   std::string collective;  // as the table calls it: all_reduce, send_recv, h2d_memcpy, ...
   std::string hardware;
   std::string interconnect;
@@ -43,8 +47,25 @@ struct MeasuredCollective {
 // Throws UserError naming the line and column of every cell that is no number.
 std::vector<MeasuredCollective> measured_collectives(const CsvTable& table);
 
-// The machine that a row was measured on, if the catalogue has it: the longest word of a node's
-// `measured_as` list that the hardware text contains, and likewise for the network.
-std::optional<ClusterChoice> machine_of(const std::string& data, const MeasuredCollective& row);
+// What somebody found out about single rows: id, left_out (yes or no) and note.
+struct RowNote {
+  std::string id;
+  bool left_out = false;  // the row is no test of the model
+  std::string note;
+};
+// Throws UserError when a column is missing, a note is empty or twice there, or no row has its id.
+std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows);
+
+// The words by which measurement tables name the nodes and networks of the catalogue.
+struct MachineWords {
+  using Entry = std::pair<std::string, std::vector<std::string>>;  // name, its words
+  std::vector<Entry> nodes;
+  std::vector<Entry> networks;
+};
+MachineWords machine_words(const std::string& data);
+
+// The machine that a row was measured on, if the catalogue has it: the longest word of a node that
+// the hardware text contains, and likewise for the network.
+std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row);
 
 }  // namespace stepsim

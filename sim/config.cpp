@@ -3,13 +3,15 @@
 #include "sim/config.hpp"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <fstream>
 #include <sstream>
 
 #include "sim/config_tree.hpp"
+#include "sim/whole_file.hpp"
 
 namespace stepsim {
 
@@ -21,16 +23,23 @@ using detail::Shape;
 
 constexpr std::size_t largest_file = 16u << 20;
 constexpr int deepest_nesting = 64;
-constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge
+constexpr std::size_t most_values = 1u << 20;        // aliases can make a small file huge,
+constexpr std::size_t most_text = 4 * largest_file;  // in two ways
+
+std::string path_of(const std::string& mapping, const std::string& key) {
+  return mapping.empty() ? key : fmt::format("{}.{}", mapping, key);
+}
 
 struct Converter {
   Notes& notes;
   std::size_t values = 0;
+  std::size_t text = 0;
 
   Node convert(const YAML::Node& from, const std::string& path, int depth) {
     Node node;
     node.line = from.Mark().line + 1;
-    if (depth > deepest_nesting || ++values > most_values)
+    if (from.IsScalar()) text += from.Scalar().size();
+    if (depth > deepest_nesting || ++values > most_values || text > most_text)
       throw UserError({{notes.file, node.line, path, "is nested too deeply or too large"}});
     switch (from.Type()) {
       case YAML::NodeType::Undefined:
@@ -62,8 +71,8 @@ struct Converter {
       notes.add(line, path, "a key must be a word");
       return;
     }
-    const std::string name = key.Scalar();
-    const std::string full = path.empty() ? name : path + "." + name;
+    const std::string& name = key.Scalar();
+    const std::string full = path_of(path, name);
     for (const auto& [known, first] : node.entries) {
       if (known != name) continue;
       notes.add(line, full, fmt::format("the key stands here twice, first in line {}", first.line));
@@ -71,13 +80,13 @@ struct Converter {
     }
     Node child = convert(value, full, depth + 1);
     child.line = line;  // where the user looks for the key, also when its value begins below
-    node.entries.emplace_back(name, std::move(child));
+    node.entries.push_back({name, std::move(child)});
   }
 };
 
 void note_unknown(Notes& notes, const Node& node, const std::string& path) {
   for (const auto& [key, child] : node.entries) {
-    const std::string full = path.empty() ? key : path + "." + key;
+    const std::string full = path_of(path, key);
     if (child.used) {
       note_unknown(notes, child, full);
       continue;
@@ -89,6 +98,44 @@ void note_unknown(Notes& notes, const Node& node, const std::string& path) {
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)
     note_unknown(notes, node.items[i], fmt::format("{}[{}]", path, i));
+}
+
+// Notes where documents begin.
+struct DocumentStarts : YAML::EventHandler {
+  std::vector<int> lines;
+  void OnDocumentStart(const YAML::Mark& mark) override { lines.push_back(mark.line + 1); }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// YAML::Load alone takes the first of several documents and drops the rest without a word, so we
+// look whether a second one begins. (YAML::LoadAll does not return when a comma follows a JSON
+// object.) It also accepts a quote that is never closed, unless the document has an explicit end.
+YAML::Node parse(std::string_view text, const std::string& file) {
+  const std::string closed = fmt::format("{}{}...\n", text, text.ends_with('\n') ? "" : "\n");
+  try {
+    std::istringstream stream(closed);
+    YAML::Parser parser(stream);
+    DocumentStarts starts;
+    if (parser.HandleNextDocument(starts) && parser.HandleNextDocument(starts))
+      throw UserError({{file, starts.lines.back(), "", "expected the end of the file here"}});
+    return YAML::Load(closed);
+  } catch (const YAML::DeepRecursion&) {
+    throw UserError({{file, 0, "", "is nested too deeply"}});
+  } catch (const YAML::Exception& error) {
+    if (error.msg == YAML::ErrorMsg::DOC_IN_SCALAR)  // our own end: the line says nothing
+      throw UserError({{file, 0, "", "is no valid YAML: a quote is never closed"}});
+    throw UserError({{file, error.mark.line + 1, "", "is no valid YAML: " + error.msg}});
+  }
 }
 
 }  // namespace
@@ -103,8 +150,8 @@ Table Document::root() const {
   return {notes_.get(), &notes_->root, ""};
 }
 
-void Document::finish() const {
-  note_unknown(*notes_, notes_->root, "");
+void Document::finish(Leftovers leftovers) const {
+  if (leftovers == Leftovers::refused) note_unknown(*notes_, notes_->root, "");
   if (notes_->problems.empty()) return;
   std::stable_sort(notes_->problems.begin(), notes_->problems.end(),
                    [](const Problem& a, const Problem& b) { return a.line < b.line; });
@@ -121,12 +168,7 @@ const std::string& Document::file() const {
 Document parse_document(std::string_view text, std::string_view file) {
   auto notes = std::make_unique<Notes>();
   notes->file = file;
-  YAML::Node root;
-  try {
-    root = YAML::Load(std::string(text));
-  } catch (const YAML::Exception& error) {
-    throw UserError({{notes->file, error.mark.line + 1, "", "is no valid YAML: " + error.msg}});
-  }
+  const YAML::Node root = parse(text, notes->file);
   if (!root.IsMap())
     throw UserError({{notes->file, 0, "", "expected a mapping of keys to values"}});
   notes->root = Converter{*notes}.convert(root, "", 0);
@@ -134,12 +176,9 @@ Document parse_document(std::string_view text, std::string_view file) {
 }
 
 Document read_document(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw UserError({{path, 0, "", "cannot be read, or is empty"}});
-  if (text.view().size() > largest_file) throw UserError({{path, 0, "", "is larger than 16 MiB"}});
-  return parse_document(text.view(), path);
+  const std::string text = read_file(path);
+  if (text.size() > largest_file) throw UserError({{path, 0, "", "is larger than 16 MiB"}});
+  return parse_document(text, path);
 }
 
 }  // namespace stepsim

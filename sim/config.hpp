@@ -63,6 +63,8 @@ class Table {
   std::vector<std::string> keys() const;
   // A rule across keys was broken: noted at this key's line.
   void problem(std::string_view key, std::string_view message) const;
+  // Nothing has been noted so far, in the whole document: a rule across keys may trust its values.
+  bool sound() const;
 
  private:
   friend class Document;
@@ -81,6 +83,8 @@ class Table {
   std::string path_;
 };
 
+enum class Leftovers { refused, allowed };  // keys that no reader asked for
+
 class Document {
  public:
   Document(Document&& other) noexcept;
@@ -88,8 +92,9 @@ class Document {
   ~Document();
 
   Table root() const;
-  // Throws everything noted, unknown keys included; returns when there is nothing to say.
-  void finish() const;
+  // Throws everything noted, unknown keys included; returns when there is nothing to say. Files
+  // that are written for other programs have keys of their own: their leftovers are allowed.
+  void finish(Leftovers leftovers = Leftovers::refused) const;
   // Every constant read so far, in the order of reading, named by its path.
   const std::vector<NamedConstant>& constants() const;
   const std::string& file() const;

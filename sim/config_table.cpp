@@ -81,6 +81,10 @@ void Table::problem(std::string_view key, std::string_view message) const {
   notes_->add(line, path_of(key), std::string(message));
 }
 
+bool Table::sound() const {
+  return notes_->problems.empty();
+}
+
 std::string Table::text(std::string_view key) const {
   const Node* node = find_scalar(key, true, "a text");
   return node == nullptr ? "" : node->scalar;
@@ -113,9 +117,11 @@ bool Table::flag_or(std::string_view key, bool fallback) const {
 double Table::bounded_number(const Node& node, std::string_view key, double low,
                              double high) const {
   const auto parsed = parse_quantity(node.scalar);
-  if (!parsed || parsed->dimension != Dimension::ratio || !std::isfinite(parsed->value)) {
+  if (node.quoted || !parsed || parsed->dimension != Dimension::ratio ||
+      !std::isfinite(parsed->value)) {
     notes_->add(node.line, path_of(key),
-                fmt::format("expected a plain number, found \"{}\"", node.scalar));
+                fmt::format("expected a plain number, found {}\"{}\"",
+                            node.quoted ? "the text " : "", node.scalar));
     return low;
   }
   if (parsed->value < low || parsed->value > high) {
@@ -199,6 +205,7 @@ NamedConstant Table::constant_of(std::string_view key, Dimension dimension) cons
   constant.low = table.has("low") ? table.quantity_of("low", dimension) : constant.value;
   constant.high = table.has("high") ? table.quantity_of("high", dimension) : constant.value;
   std::vector<std::string> grades;
+  grades.reserve(grade_names.size());
   for (const GradeName& entry : grade_names) grades.emplace_back(entry.name);
   const std::string grade = table.choice("grade", grades);
   for (const GradeName& entry : grade_names)

@@ -12,15 +12,22 @@ namespace stepsim::detail {
 
 enum class Shape { nothing, scalar, mapping, sequence };
 
+struct Entry;
+
 struct Node {
   Shape shape = Shape::nothing;
   int line = 0;
   bool quoted = false;
   std::string scalar;
-  std::vector<std::pair<std::string, Node>> entries;  // of a mapping
-  std::vector<Node> items;                            // of a sequence
+  std::vector<Entry> entries;  // of a mapping
+  std::vector<Node> items;     // of a sequence
   mutable bool used = false;
   mutable std::vector<std::string> asked;  // keys that a reader wanted of this mapping
+};
+
+struct Entry {
+  std::string key;
+  Node value;
 };
 
 struct Notes {

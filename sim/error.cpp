@@ -62,8 +62,10 @@ UserError::UserError(std::vector<Problem> problems)
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   const std::string plain = simplified(word);
+  if (plain.size() < 2) return "";
   const std::string* nearest = nullptr;
-  std::size_t best = std::max<std::size_t>(2, plain.size() / 3) + 1;
+  // Two edits would turn a short word into any other.
+  std::size_t best = (plain.size() < 4 ? 1 : std::max<std::size_t>(2, plain.size() / 3)) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t edits = distance(plain, simplified(candidate));
     if (edits < best) {

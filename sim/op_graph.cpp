@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -72,6 +73,20 @@ Successors::Successors(const OpGraph& graph)
     const OpId id{static_cast<std::uint32_t>(i)};
     for (const OpId from : graph.predecessors(id)) targets_[fill[index(from)]++] = id;
   }
+}
+
+Bytes largest_flow(const OpGraph& graph) {
+  std::vector<double> widest;  // per pattern: wire bytes of its largest flow per byte
+  for (const Pattern& pattern : graph.patterns()) {
+    double wire = 0;
+    for (const Round& round : pattern.rounds)
+      for (const Flow& flow : round.flows) wire = std::max(wire, flow.wire);
+    widest.push_back(wire);
+  }
+  Bytes largest;
+  for (const Op& op : graph.ops())
+    if (op.pattern != no_pattern) largest = std::max(largest, op.bytes * widest[index(op.pattern)]);
+  return largest;
 }
 
 void validate(const OpGraph& graph, const Platform& platform) {

@@ -110,6 +110,9 @@ class Successors {
   std::vector<OpId> targets_;
 };
 
+// The most that one flow of the program puts on the wire.
+Bytes largest_flow(const OpGraph& graph);
+
 // Throws std::logic_error when an operation names a rank, link or pattern that the platform or the
 // graph does not have, or a quantity that is no finite number: SimGrid would abort on it.
 void validate(const OpGraph& graph, const Platform& platform);

@@ -2,18 +2,22 @@
 //  - handing over the whole graph is quadratic, so operations enter the engine when they are ready;
 //  - an activity whose last handle is dropped crashes, so slots hold handles until completion;
 //  - a missing route aborts the process, so program and platform are validated first;
+//  - a payload is a whole number, so bytes are counted in fractions of a byte;
+//  - a flow between hosts takes no rate limit, so a capped route ends in a pipe of that width;
 //  - links share in inverse proportion to route latency, so links have none and latency is a timer.
 #include "sim/replay.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cmath>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
+
+#include "sim/link_meter.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,11 +28,21 @@ namespace sg4 = simgrid::s4u;
 // seconds it would be a visible part of a short kernel.
 constexpr double work_per_second = 1e12;
 
-struct PathHash {
-  std::size_t operator()(const Path& path) const {
-    std::size_t hash = path.size();
-    for (const LinkId link : path) hash = hash * 0x9E3779B97F4A7C15ULL + index(link) + 1;
+// SimGrid takes whole bytes, and a third of a buffer is none: flows and links are scaled by a power
+// of two that leaves the largest flow of the program within 62 bits.
+double units_per_byte(const OpGraph& graph) {
+  return std::ldexp(1.0, 61 - std::ilogb(std::max(1.0, largest_flow(graph).value)));
+}
+
+// Flows with the same links and the same cap share a route. As a hash and as an equality.
+struct SameRoute {
+  std::size_t operator()(const Flow* flow) const {
+    std::size_t hash = std::bit_cast<std::uint64_t>(flow->rate_cap);
+    for (const LinkId link : flow->path) hash = hash * 0x9E3779B97F4A7C15ULL + index(link) + 1;
     return hash;
+  }
+  bool operator()(const Flow* a, const Flow* b) const {
+    return a->path == b->path && a->rate_cap == b->rate_cap;
   }
 };
 
@@ -55,7 +69,8 @@ std::vector<std::string> engine_arguments() {
 // Hosts and links in SimGrid for the devices and paths of a program.
 class Machine {
  public:
-  Machine(const Platform& platform, const OpGraph& graph) : platform_(platform) {
+  Machine(const Platform& platform, const OpGraph& graph)
+      : platform_(platform), units_(units_per_byte(graph)) {
     zone_ = sg4::create_full_zone("cluster");
     for (const Device& device : platform.devices) {
       const double full = device.speed * work_per_second;
@@ -64,7 +79,7 @@ class Machine {
       devices_.push_back(host->seal());
     }
     links_.resize(platform.links.size(), nullptr);
-    collect_paths(graph);
+    collect_routes(graph);
     lay_routes();
     zone_->seal();
   }
@@ -73,10 +88,11 @@ class Machine {
     sg4::Host* from;
     sg4::Host* to;
   };
-  Ends ends(const Path& path) const {
-    const std::size_t id = path_ids_.at(path);
+  Ends ends(const Flow& flow) const {
+    const std::size_t id = route_ids_.at(&flow);
     return {sources_[id / columns_], targets_[id % columns_]};
   }
+  double units() const { return units_; }
   sg4::Host* device(Rank rank) const { return devices_[rank]; }
 
   void slow_compute(Rank rank, bool slow) { devices_[rank]->set_pstate(slow ? 1 : 0); }
@@ -90,29 +106,30 @@ class Machine {
  private:
   double served(LinkId id) const {
     const Link& link = platform_.links[index(id)];
-    return link.capacity.value / link.weight;
+    return units_ * link.capacity.value / link.weight;
   }
 
-  void collect_paths(const OpGraph& graph) {
+  void collect_routes(const OpGraph& graph) {
     for (const Pattern& pattern : graph.patterns())
       for (const Round& round : pattern.rounds)
         for (const Flow& flow : round.flows)
-          if (path_ids_.try_emplace(flow.path, paths_.size()).second) paths_.push_back(&flow.path);
+          if (route_ids_.try_emplace(&flow, routes_.size()).second) routes_.push_back(&flow);
   }
 
-  // A flow needs two hosts with a route. P different paths become the cells of a square: about
-  // 2 sqrt(P) hosts instead of 2 P, and a route table of 4 P entries instead of 4 P^2.
+  // A flow needs two hosts with a route. R different routes become the cells of a square: about
+  // 2 sqrt(R) hosts instead of 2 R, and a route table of 4 R entries instead of 4 R^2.
   void lay_routes() {
     columns_ = std::max<std::size_t>(
-        1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(paths_.size())))));
-    for (std::size_t i = 0; i < columns_ && !paths_.empty(); ++i) {
+        1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(routes_.size())))));
+    for (std::size_t i = 0; i < columns_ && !routes_.empty(); ++i) {
       sources_.push_back(zone_->create_host(fmt::format("s{}", i), 1.0));
       targets_.push_back(zone_->create_host(fmt::format("t{}", i), 1.0));
     }
     std::vector<sg4::LinkInRoute> route;
-    for (std::size_t id = 0; id < paths_.size(); ++id) {
+    for (std::size_t id = 0; id < routes_.size(); ++id) {
       route.clear();
-      for (const LinkId link : *paths_[id]) route.emplace_back(open(link));
+      for (const LinkId link : routes_[id]->path) route.emplace_back(open(link));
+      if (std::isfinite(routes_[id]->rate_cap)) route.emplace_back(pipe(id));
       zone_->add_route(sources_[id / columns_]->get_netpoint(),
                        targets_[id % columns_]->get_netpoint(), nullptr, nullptr, route, false);
     }
@@ -125,12 +142,21 @@ class Machine {
     return link;
   }
 
+  // Each flow on it gets its whole width.
+  sg4::Link* pipe(std::size_t route) {
+    return zone_->create_link(fmt::format("c{}", route), units_ * routes_[route]->rate_cap)
+        ->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE)
+        ->set_latency(0)
+        ->seal();
+  }
+
   const Platform& platform_;
+  const double units_;
   sg4::NetZone* zone_ = nullptr;
   std::vector<sg4::Host*> devices_, sources_, targets_;
   std::vector<sg4::Link*> links_;
-  std::unordered_map<Path, std::size_t, PathHash> path_ids_;  // looked up, never iterated
-  std::vector<const Path*> paths_;
+  std::unordered_map<const Flow*, std::size_t, SameRoute, SameRoute> route_ids_;  // only looked up
+  std::vector<const Flow*> routes_;
   std::size_t columns_ = 1;
 };
 
@@ -144,12 +170,10 @@ class ReadyLoop {
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
         load_(platform.devices.size()),
-        active_(platform.links.size(), 0),
-        since_(platform.links.size(), 0) {
+        meter_(platform.links) {
     const std::size_t n = graph.size();
     trace_.start.assign(n, 0);
     trace_.finish.assign(n, -1);
-    trace_.links.resize(platform.links.size());
     waiting_.resize(n);
     for (std::size_t i = 0; i < n; ++i)
       waiting_[i] = static_cast<std::uint32_t>(
@@ -241,11 +265,11 @@ class ReadyLoop {
     for (const Flow& flow : graph_.patterns()[index(op.pattern)].rounds[round].flows) {
       if (flow.wire * op.bytes.value <= 0) continue;
       ++started;
-      const Machine::Ends ends = machine_.ends(flow.path);
+      const Machine::Ends ends = machine_.ends(flow);
       sg4::CommPtr comm = sg4::Comm::sendto_init(ends.from, ends.to);
-      comm->set_payload_size(flow.wire * op.bytes.value);
-      if (std::isfinite(flow.rate_cap)) comm->set_rate(flow.rate_cap);
-      use_links(flow, op.bytes.value);
+      comm->set_payload_size(
+          static_cast<std::uint64_t>(std::llround(flow.wire * op.bytes.value * machine_.units())));
+      meter_.enter(flow, op.bytes, now());
       launch(comm, id, &flow);
     }
     flows_left_[index(id)] = started;
@@ -276,7 +300,7 @@ class ReadyLoop {
       change(graph_[done.op].rank).computations -= 1;
       finish(done.op);
     } else {
-      leave_links(*done.flow);
+      meter_.leave(*done.flow, now());
       if (--flows_left_[index(done.op)] == 0) next_round(done.op);
     }
     settle();
@@ -327,19 +351,6 @@ class ReadyLoop {
     load.engines_slow = slow_engines;
   }
 
-  void use_links(const Flow& flow, double bytes) {
-    for (const LinkId id : flow.path) {
-      trace_.links[index(id)].bytes += bytes * flow.share * platform_.links[index(id)].weight;
-      if (active_[index(id)]++ == 0) since_[index(id)] = now();
-    }
-  }
-
-  void leave_links(const Flow& flow) {
-    for (const LinkId id : flow.path)
-      if (--active_[index(id)] == 0)
-        trace_.links[index(id)].busy.value += now() - since_[index(id)];
-  }
-
   void conclude() {
     for (std::size_t i = 0; i < graph_.size(); ++i) {
       if (trace_.finish[i] < 0)
@@ -347,6 +358,7 @@ class ReadyLoop {
       trace_.makespan.value = std::max(trace_.makespan.value, trace_.finish[i]);
     }
     trace_.ready = first_arrivals(graph_, trace_);
+    trace_.links = meter_.take();
   }
 
   static double now() { return sg4::Engine::get_clock(); }
@@ -363,8 +375,7 @@ class ReadyLoop {
   std::vector<std::size_t> free_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
-  std::vector<std::uint32_t> active_;
-  std::vector<double> since_;
+  LinkMeter meter_;
 };
 
 }  // namespace

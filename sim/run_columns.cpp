@@ -267,8 +267,8 @@ void put_memory(const Put& put, const OpGraph& graph, const Trace& trace) {
   };
   std::vector<MemoryEffect> effects(graph.memory().begin(), graph.memory().end());
   std::ranges::stable_sort(effects, {}, time_of);
-  std::vector<double> times;
-  for (const MemoryEffect& effect : effects) times.push_back(time_of(effect));
+  std::vector<double> times(effects.size());
+  std::ranges::transform(effects, times.begin(), time_of);
   put.table("/memory", times, plain("time", "s"));
   memory_table(put, effects);
 }
@@ -315,7 +315,9 @@ void validate(const Run& run) {
     require(times->size() == run.graph.size() && std::ranges::all_of(*times, finite),
             "an operation has no time");
   require(run.trace.links.size() == run.platform.links.size(), "a link has no account of its use");
-  require(run.lane_sizes.empty() || run.lane_sizes.size() == ranks, "a rank has no lane size");
+  require((run.lane_sizes.empty() || run.lane_sizes.size() == ranks) &&
+              std::ranges::count(run.lane_sizes, 0u) == 0,
+          "a rank has no lane size");
   for (const Op& op : run.graph.ops())
     require(index(op.name) < names &&
                 (op.pattern == no_pattern || index(op.pattern) < run.graph.patterns().size()),

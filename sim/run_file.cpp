@@ -102,38 +102,57 @@ Type type_of(const Column& column, std::size_t width) {
   if (std::holds_alternative<std::vector<std::string>>(column.values)) return text_type(width);
   if (column.words.empty()) return {H5Tcopy(number_type(column.values)), "H5Tcopy"};
   Type type(H5Tenum_create(number_type(column.values)), "H5Tenum_create");
-  for (std::uint8_t i = 0; i < column.words.size(); ++i)
-    done(H5Tenum_insert(type, std::string(column.words[i]).c_str(), &i), "H5Tenum_insert");
+  std::uint8_t value = 0;
+  for (const std::string_view word : column.words) {
+    done(H5Tenum_insert(type, std::string(word).c_str(), &value), "H5Tenum_insert");
+    ++value;
+  }
   return type;
 }
 
-// ---- writing ----
+// ---- values as the file keeps them: numbers as they lie, texts padded to the longest ----
 
-// Values as the file keeps them: numbers as they lie, texts padded to the longest.
+using Texts = std::vector<std::string>;
+
 struct Packed {
   std::size_t rows = 0;
   std::size_t width = 1;
   std::string bytes;
 };
 
-Packed pack(const Values& values) {
-  Packed packed;
-  if (const auto* texts = std::get_if<std::vector<std::string>>(&values)) {
-    packed.rows = texts->size();
-    for (const std::string& text : *texts) packed.width = std::max(packed.width, text.size());
-    for (const std::string& text : *texts)
-      packed.bytes.append(text).append(packed.width - text.size(), '\0');
-    return packed;
-  }
-  const auto copy = [&](const auto& numbers) {
-    packed.rows = numbers.size();
-    packed.width = sizeof(numbers[0]);
-    packed.bytes.resize(packed.rows * packed.width);
-    if (packed.rows > 0) std::memcpy(packed.bytes.data(), numbers.data(), packed.bytes.size());
-  };
-  std::visit(copy, values);
+Packed pack(const Texts& texts) {
+  Packed packed{.rows = texts.size(), .width = 1, .bytes = {}};
+  for (const std::string& text : texts) packed.width = std::max(packed.width, text.size());
+  for (const std::string& text : texts)
+    packed.bytes.append(text).append(packed.width - text.size(), '\0');
   return packed;
 }
+
+template <class Number>
+Packed pack(const std::vector<Number>& numbers) {
+  Packed packed{.rows = numbers.size(), .width = sizeof(Number), .bytes = {}};
+  packed.bytes.resize(packed.rows * packed.width);
+  if (packed.rows > 0) std::memcpy(packed.bytes.data(), numbers.data(), packed.bytes.size());
+  return packed;
+}
+
+Texts unpack(const Packed& packed, Texts texts) {
+  texts.resize(packed.rows);
+  for (std::size_t i = 0; i < packed.rows; ++i) {
+    const std::string padded = packed.bytes.substr(i * packed.width, packed.width);
+    texts[i] = padded.substr(0, padded.find_last_not_of('\0') + 1);
+  }
+  return texts;
+}
+
+template <class Number>
+std::vector<Number> unpack(const Packed& packed, std::vector<Number> numbers) {
+  numbers.resize(packed.rows);
+  if (packed.rows > 0) std::memcpy(numbers.data(), packed.bytes.data(), packed.bytes.size());
+  return numbers;
+}
+
+// ---- writing ----
 
 Space space_of(const Column& column, hsize_t rows) {
   const bool list = column.place == Place::column || column.place == Place::list_attribute;
@@ -157,7 +176,7 @@ Properties layout_of(const Column& column, const Packed& packed) {
 }
 
 void write_attribute(hid_t object, const Column& column) {
-  const Packed packed = pack(column.values);
+  const Packed packed = std::visit([](const auto& values) { return pack(values); }, column.values);
   const Type type = type_of(column, packed.width);
   const Attribute made(H5Acreate2(object, column.path.c_str(), type, space_of(column, packed.rows),
                                   H5P_DEFAULT, H5P_DEFAULT),
@@ -168,7 +187,7 @@ void write_attribute(hid_t object, const Column& column) {
 void write_column(const File& file, const Column& column) {
   if (column.place == Place::attribute || column.place == Place::list_attribute)
     return write_attribute(file, column);
-  const Packed packed = pack(column.values);
+  const Packed packed = std::visit([](const auto& values) { return pack(values); }, column.values);
   const Type type = type_of(column, packed.width);
   const Dataset made(H5Dcreate2(file, column.path.c_str(), type, space_of(column, packed.rows),
                                 H5P_DEFAULT, layout_of(column, packed), H5P_DEFAULT),
@@ -242,19 +261,9 @@ void read_values(Column& column, const Type& type, const Space& space, std::size
   const auto rows =
       static_cast<std::size_t>(done(H5Sget_simple_extent_npoints(space), "H5Sget_extent"));
   if (rows > most_bytes / width) throw std::runtime_error("is too long");
-  std::string bytes(rows * width, '\0');
-  fetch(bytes.data());
-  const auto copy = [&](auto& numbers) {
-    numbers.resize(rows);
-    if constexpr (std::is_same_v<decltype(numbers), std::vector<std::string>&>)
-      for (std::size_t i = 0; i < rows; ++i) {
-        const std::string text = bytes.substr(i * width, width);
-        numbers[i] = text.substr(0, text.find_last_not_of('\0') + 1);
-      }
-    else if (rows > 0)
-      std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  };
-  std::visit(copy, column.values);
+  Packed packed{.rows = rows, .width = width, .bytes = std::string(rows * width, '\0')};
+  fetch(packed.bytes.data());
+  std::visit([&](auto& values) { values = unpack(packed, std::move(values)); }, column.values);
 }
 
 class Reader {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 
 namespace stepsim {
@@ -45,7 +46,68 @@ struct Structure {
   std::vector<std::vector<std::uint32_t>> engines;  // [rank] -> compact numbers, used ones only
 };
 
-Structure flatten(const Machinery& machinery, std::span<const Family> families) {
+// Links that can never be the bottleneck, because the links that feed them (or that they feed)
+// carry less together than they do: the trunk of a non-blocking leaf. Max-min shares do not change
+// when such a link is left out, and places that differ only by it become alike. Links that stand
+// for this are kept in turn, so two links never excuse each other.
+class ImpliedLinks {
+ public:
+  ImpliedLinks(const Machinery& machinery, std::span<const Family> families)
+      : implied_(machinery.links, 0), pinned_(machinery.links, 0) {
+    using Pair = std::pair<std::uint32_t, std::uint32_t>;  // a link and a neighbour on a path
+    std::vector<Pair> feeding, fed;
+    for (const Family& family : families)
+      for (const Pattern& pattern : family)
+        for (const Round& round : pattern.rounds)
+          for (const Flow& flow : round.flows) note(flow.path, feeding, fed);
+    for (Rank rank = 0; rank < machinery.ranks; ++rank)  // engines change their capacity
+      for (const LinkId engine : machinery.device(rank).engines) pinned_[index(engine)] = 1;
+    for (std::vector<Pair>* pairs : {&feeding, &fed}) {
+      std::sort(pairs->begin(), pairs->end());
+      pairs->erase(std::unique(pairs->begin(), pairs->end()), pairs->end());
+      for (std::size_t from = 0, to = 0; from < pairs->size(); from = to) {
+        while (to < pairs->size() && (*pairs)[to].first == (*pairs)[from].first) ++to;
+        decide(machinery, std::span(*pairs).subspan(from, to - from));
+      }
+    }
+  }
+
+  bool operator[](LinkId id) const { return implied_[index(id)] != 0; }
+
+ private:
+  static constexpr std::uint32_t end_of_path = none;
+
+  static void note(const Path& path, std::vector<std::pair<std::uint32_t, std::uint32_t>>& feeding,
+                   std::vector<std::pair<std::uint32_t, std::uint32_t>>& fed) {
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const auto link = static_cast<std::uint32_t>(path[i]);
+      feeding.emplace_back(link, i == 0 ? end_of_path : static_cast<std::uint32_t>(path[i - 1]));
+      fed.emplace_back(
+          link, i + 1 == path.size() ? end_of_path : static_cast<std::uint32_t>(path[i + 1]));
+    }
+  }
+
+  void decide(const Machinery& machinery,
+              std::span<const std::pair<std::uint32_t, std::uint32_t>> neighbours) {
+    const std::uint32_t link = neighbours.front().first;
+    if (pinned_[link] != 0 || implied_[link] != 0) return;
+    double sum = 0;
+    for (const auto& [self, neighbour] : neighbours) {
+      if (neighbour == end_of_path || implied_[neighbour] != 0) return;
+      sum += machinery.capacity(LinkId{neighbour}).value;
+    }
+    // With one neighbour of about its width it is a cable in two pieces: worth showing in a trace.
+    const double capacity = machinery.capacity(LinkId{link}).value;
+    if (sum > capacity || (neighbours.size() == 1 && 2 * sum > capacity)) return;
+    implied_[link] = 1;
+    for (const auto& [self, neighbour] : neighbours) pinned_[neighbour] = 1;
+  }
+
+  std::vector<std::uint8_t> implied_, pinned_;
+};
+
+Structure flatten(const Machinery& machinery, std::span<const Family> families,
+                  const ImpliedLinks* implied) {
   Structure s;
   s.ranks = machinery.ranks;
   s.compact.assign(machinery.links, none);
@@ -57,6 +119,7 @@ Structure flatten(const Machinery& machinery, std::span<const Family> families) 
         for (const Flow& flow : pattern.rounds[round].flows) {
           const auto first = static_cast<std::uint32_t>(s.path_links.size());
           for (const LinkId link : flow.path) {
+            if (implied != nullptr && (*implied)[link]) continue;
             std::uint32_t& number = s.compact[index(link)];
             if (number == none) {
               number = static_cast<std::uint32_t>(s.used.size());
@@ -298,7 +361,9 @@ struct Quotient {
 }  // namespace
 
 Folded fold(const Machinery& machinery, std::span<const Family> families, Folding folding) {
-  Structure s = flatten(machinery, families);
+  std::optional<ImpliedLinks> implied;
+  if (folding == Folding::automatic) implied.emplace(machinery, families);
+  Structure s = flatten(machinery, families, implied ? &*implied : nullptr);
   for (Rank rank = 0; rank < s.ranks; ++rank)
     for (const LinkId engine : machinery.device(rank).engines)
       if (s.compact[index(engine)] != none) s.engines[rank].push_back(s.compact[index(engine)]);

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 namespace stepsim {
 namespace {
@@ -114,11 +115,12 @@ std::string_view si_unit(Dimension dimension) {
 
 std::optional<ParsedQuantity> parse_quantity(std::string_view text) {
   text = trim(text);
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  if (text.starts_with("+-")) return std::nullopt;
+  if (text.starts_with('+')) text.remove_prefix(1);
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc::result_out_of_range)
-    number = HUGE_VAL;  // the caller rejects what is not finite, with the place
+    number = std::strtod(std::string(text).c_str(), nullptr);  // infinite, or as good as zero
   else if (error != std::errc())
     return std::nullopt;
   const std::string_view unit = trim(text.substr(static_cast<std::size_t>(rest - text.data())));
@@ -144,12 +146,11 @@ std::string to_text(double si_value, Dimension dimension) {
     return fmt::format("{}{}{}", three_digits(si_value), unit.empty() ? "" : " ", unit);
   }
   // The largest unit that leaves a number of one or more, else the smallest there is.
-  const Unit* chosen = nullptr;
-  for (const Unit& unit : units) {
-    if (unit.dimension != dimension || is_binary(unit)) continue;
-    if (chosen == nullptr || !reaches(*chosen, std::fabs(si_value))) chosen = &unit;
-  }
-  return fmt::format("{} {}", three_digits(si_value / chosen->factor), chosen->name);
+  Unit chosen{.name = "", .factor = HUGE_VAL, .dimension = dimension};
+  for (const Unit& unit : units)
+    if (unit.dimension == dimension && !is_binary(unit) && !reaches(chosen, std::fabs(si_value)))
+      chosen = unit;
+  return fmt::format("{} {}", three_digits(si_value / chosen.factor), chosen.name);
 }
 
 std::string to_text(Seconds value) {
@@ -171,9 +172,11 @@ std::string to_text(FlopsPerSecond value) {
 std::string size_text(double bytes) {
   constexpr std::array binary{std::pair{tib, "TiB"}, std::pair{gib, "GiB"}, std::pair{mib, "MiB"},
                               std::pair{kib, "KiB"}};
+  constexpr double most = 9999;  // 4 GB is a multiple of KiB, but nobody wrote it as one
   for (const auto& [factor, name] : binary)
-    if (bytes >= factor && std::fmod(bytes, factor) == 0)
+    if (bytes >= factor && bytes <= most * factor && std::fmod(bytes, factor) == 0)
       return fmt::format("{:.0f} {}", bytes / factor, name);
+  if (bytes < kib && std::fmod(bytes, 1) == 0) return fmt::format("{:.0f} B", bytes);
   return to_text(Bytes{bytes});
 }
 

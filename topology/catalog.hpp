@@ -27,9 +27,9 @@ std::string file_of(const std::string& data, const Shelf& shelf, std::string_vie
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
 
 struct ClusterChoice {
-  std::string name;                    // of a cluster, or of a node with its usual network
-  std::optional<std::uint32_t> nodes;  // default: one
-  std::string network;                 // default: the cluster's or the node's own
+  std::string name{};                    // of a cluster, or of a node with its usual network
+  std::optional<std::uint32_t> nodes{};  // default: one
+  std::string network{};                 // default: the cluster's or the node's own
 };
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice);
 

@@ -57,6 +57,11 @@ bool append(Path& path, const Cluster& cluster, std::uint32_t node, std::uint32_
   return !local.empty();
 }
 
+LinkId engine(const Cluster& cluster, const Place& gpu, const std::vector<std::uint32_t>& engines) {
+  return LinkId{static_cast<std::uint32_t>(gpu.node * cluster.graph.links.size()) +
+                engines[gpu.index]};
+}
+
 std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
   return place.kind == PartKind::gpu ? nic_of(cluster, place.index) : 0;
 }
@@ -137,9 +142,9 @@ Path collective_route(const Cluster& cluster, Rank from, Rank to) {
   const Place a = place_of(cluster, from), b = place_of(cluster, to);
   Path path = route(cluster, a, b);
   if (path.empty()) return path;
-  const auto per_node = static_cast<std::uint32_t>(cluster.graph.links.size());
-  path.insert(path.begin(), LinkId{a.node * per_node + cluster.graph.engine_out[a.index]});
-  path.push_back(LinkId{b.node * per_node + cluster.graph.engine_in[b.index]});
+  // Last, so that of equally busy links the cable is named and not the engine.
+  path.push_back(engine(cluster, a, cluster.graph.engine_out));
+  path.push_back(engine(cluster, b, cluster.graph.engine_in));
   return path;
 }
 
@@ -150,13 +155,10 @@ Path switch_route(const Cluster& cluster, Rank rank, bool towards) {
   if (cluster.node.count(PartKind::nvswitch) == 0) return {};
   const std::uint32_t gpu = cluster.graph.part(PartKind::gpu, place.index);
   const std::uint32_t hub = cluster.graph.part(PartKind::nvswitch, 0);
-  const auto per_node = static_cast<std::uint32_t>(cluster.graph.links.size());
   Path path;
-  if (towards)
-    path.push_back(LinkId{place.node * per_node + cluster.graph.engine_out[place.index]});
-  append(path, cluster, place.node, towards ? gpu : hub, towards ? hub : gpu);
-  if (!towards)
-    path.push_back(LinkId{place.node * per_node + cluster.graph.engine_in[place.index]});
+  if (!append(path, cluster, place.node, towards ? gpu : hub, towards ? hub : gpu)) return {};
+  path.push_back(
+      engine(cluster, place, towards ? cluster.graph.engine_out : cluster.graph.engine_in));
   return path;
 }
 
@@ -171,14 +173,13 @@ Path from_switch(const Cluster& cluster, Rank rank) {
 
 Device device_of(const Cluster& cluster, Rank rank) {
   const Place place = place_of(cluster, rank);
-  const auto first = static_cast<std::uint32_t>(place.node * cluster.graph.links.size());
   return {.name = cluster.nodes > 1 ? fmt::format("node{}.gpu{}", place.node, place.index)
                                     : fmt::format("gpu{}", place.index),
           .speed = 1,
           .compute_share = cluster.gpu.interference.compute.value.value,
           .collective_share = cluster.gpu.interference.collective.value.value,
-          .engines = {LinkId{first + cluster.graph.engine_out[place.index]},
-                      LinkId{first + cluster.graph.engine_in[place.index]}}};
+          .engines = {engine(cluster, place, cluster.graph.engine_out),
+                      engine(cluster, place, cluster.graph.engine_in)}};
 }
 
 }  // namespace stepsim

@@ -38,6 +38,9 @@ Gpu read_gpu(const Table& table) {
               .rate = gemm.constant<FlopsPerSecond>("rate"),
               .bandwidth = gemm.constant<BytesPerSecond>("bandwidth"),
               .sustained = share(gemm, "sustained")};
+  const Table attention = table.table("attention");
+  gpu.attention = {.forward = attention.constant<FlopsPerSecond>("forward"),
+                   .backward = attention.constant<FlopsPerSecond>("backward")};
   const Table elementwise = table.table("elementwise");
   gpu.elementwise = {.start = elementwise.constant<Seconds>("start"),
                      .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth")};

@@ -31,6 +31,10 @@ struct Gpu {
     Constant<BytesPerSecond> bandwidth;
     Constant<Ratio> sustained;  // what clocks keep of it over a long run
   } gemm;
+  struct Attention {  // the flash kernel that stacks use, causal, head dimension 128
+    Constant<FlopsPerSecond> forward;
+    Constant<FlopsPerSecond> backward;
+  } attention;
   struct Elementwise {
     Constant<Seconds> start;
     Constant<BytesPerSecond> bandwidth;

@@ -131,7 +131,7 @@ NodeGraph lay_out(const Node& node) {
     draft.result.first_part.push_back(static_cast<std::uint32_t>(draft.kinds.size()));
     draft.kinds.insert(draft.kinds.end(), node.parts[kind], static_cast<PartKind>(kind));
   }
-  draft.graph = Graph(draft.kinds.size());
+  for (std::size_t part = 0; part < draft.kinds.size(); ++part) boost::add_vertex(draft.graph);
   for (const LinkSpec& spec : node.links) draft.wire(spec);
   for (std::uint32_t gpu = 0; gpu < node.count(PartKind::gpu); ++gpu)
     draft.add_engines(draft.result.part(PartKind::gpu, gpu));

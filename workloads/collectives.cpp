@@ -49,6 +49,10 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, std::string_view protocol
     flow.path = leg.towards ? to_switch(cluster, leg.source) : from_switch(cluster, leg.source);
   else
     flow.path = collective_route(cluster, leg.source, leg.target);
+  if (flow.path.empty() && leg.medium == Medium::in_switch)
+    throw UserError(fmt::format("no route between rank {} ({}) and the switch of its node on {}",
+                                leg.source, to_text(cluster, place_of(cluster, leg.source)),
+                                cluster.name));
   if (flow.path.empty()) no_route(cluster, leg.source, leg.target);
   const bool crosses = place_of(cluster, leg.source).node != place_of(cluster, leg.target).node;
   flow.wire = leg.share / efficiency(cluster, leg, crosses, protocol);

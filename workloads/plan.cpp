@@ -130,11 +130,53 @@ CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const
   return plan;
 }
 
+CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks) {
+  CollectivePlan plan;
+  Candidate candidate{"update", "cpu", {}, {}};
+  const Host& host = cluster.node.host;
+  const std::uint32_t banks = cluster.node.count(PartKind::dram);
+  for (const Rank rank : ranks) {
+    const Place gpu = place_of(cluster, rank);
+    const std::uint32_t bank = gpu.index * banks / cluster.gpus_per_node();
+    Flow flow{.source = rank,
+              .target = rank,
+              .path = banks == 0 ? Path{}
+                                 : route(cluster, {gpu.node, PartKind::dram, bank},
+                                         {gpu.node, PartKind::socket, bank}),
+              .share = 1,
+              .wire = 1};
+    if (flow.path.empty())
+      throw UserError(fmt::format("{} has no host memory for an optimizer", cluster.name));
+    // The update alone reaches less than a stream through the same memory does.
+    double stream = capacity_of(cluster, flow.path.front()).value;
+    for (const LinkId link : flow.path) stream = std::min(stream, capacity_of(cluster, link).value);
+    const double reached = 1e9 * host.cpu_adam_bytes.value.value / host.cpu_adam.value.value;
+    flow.wire = std::max(1.0, stream / reached);
+    plan.groups.push_back({rank});
+    candidate.patterns.push_back({.name = "cpu_update",
+                                  .members = {rank},
+                                  .rounds = {{Seconds{0}, {flow}}},
+                                  .occupies_devices = false});
+  }
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
 std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < plan.candidates.size(); ++i)
     if (plan.candidates[i].cost.at(bytes) < plan.candidates[best].cost.at(bytes)) best = i;
   return best;
+}
+
+CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes) {
+  CollectivePlan result{plan.kind, plan.groups, {plan.candidates[choose(plan, bytes)]}};
+  Candidate& only = result.candidates.front();
+  for (Pattern& pattern : only.patterns)
+    for (Round& round : pattern.rounds) round.flows.clear();
+  only.cost.per_byte = 0;
+  return result;
 }
 
 Cost cost_of(const Cluster& cluster, const Family& patterns) {

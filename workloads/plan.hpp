@@ -36,8 +36,8 @@ struct CollectivePlan {
 };
 
 struct PlanOptions {
-  std::string algorithm;  // empty: those that the fabric's library considers
-  std::string protocol;   // empty: all
+  std::string algorithm{};  // empty: those that the fabric's library considers
+  std::string protocol{};   // empty: all
   Detail detail = Detail::fluid;
 };
 
@@ -50,8 +50,15 @@ CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vec
 enum class Copy : std::uint8_t { h2d, d2h };
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);
 
+// DeepSpeed's CPU-Adam for each rank's share: bytes of host memory traffic, at the rate that the
+// node's file gives for a socket with all its cores. Ranks on one socket share it.
+CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks);
+
 // Number of the cheapest candidate.
 std::size_t choose(const CollectivePlan& plan, Bytes bytes);
+
+// The cheapest candidate for a message so small that only its latency counts, without its flows.
+CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes);
 
 Cost cost_of(const Cluster& cluster, const Family& patterns);
 

@@ -38,11 +38,31 @@ OpId ProgramBuilder::add(const Op& op, std::span<const OpId> after) {
   return previous;
 }
 
-void ProgramBuilder::everywhere(Op op) {
+Mark ProgramBuilder::new_mark() {
+  marks_.resize(marks_.size() + traffic_.lanes(), nothing);
+  return Mark{static_cast<std::uint32_t>(marks_.size() / traffic_.lanes() - 1)};
+}
+
+// Adds to `after_` what this lane left at the marks.
+void ProgramBuilder::wait_for(std::initializer_list<Mark> marks, Rank lane) {
+  for (const Mark mark : marks)
+    if (const OpId id = marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane];
+        id != nothing)
+      after_.push_back(id);
+}
+
+Mark ProgramBuilder::everywhere(Op op, std::initializer_list<Mark> after) {
+  const Mark mark = new_mark();
   for (Rank lane = 0; lane < lanes(); ++lane) {
+    after_.clear();
     op.rank = lane;
-    add(op);
+    OpId& previous = last(lane, op.stream);
+    if (previous != nothing) after_.push_back(previous);
+    wait_for(after, lane);
+    previous = graph_.add(op, after_);
+    marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane] = previous;
   }
+  return mark;
 }
 
 void ProgramBuilder::wait(Stream stream, Stream before) {
@@ -57,23 +77,32 @@ void ProgramBuilder::wait(Stream stream, Stream before) {
   }
 }
 
-void ProgramBuilder::collective(std::size_t plan, Op op, Stream also) {
-  collective_as(plan, choose(traffic_.plans[plan], op.bytes), op, also);
+Mark ProgramBuilder::collective(std::size_t plan, Op op, Stream also,
+                                std::initializer_list<Mark> after) {
+  return collective_as(plan, choose(traffic_.plans[plan], op.bytes), op, also, after);
 }
 
-void ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also) {
+Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also,
+                                   std::initializer_list<Mark> after) {
   const std::size_t family = traffic_.first_family[plan] + candidate;
+  const Mark mark = new_mark();
   for (const PatternId id : patterns_[family]) {
     const Pattern& pattern = graph_.patterns()[index(id)];
     after_.clear();
-    for (const Rank member : pattern.members)
+    for (const Rank member : pattern.members) {
       for (const Stream stream : {op.stream, also})
         if (const OpId before = last(member, stream); before != nothing) after_.push_back(before);
+      wait_for(after, member);
+    }
     op.pattern = id;
     op.rank = pattern.members.front();
     const OpId made = graph_.add(op, after_);
-    for (const Rank member : pattern.members) last(member, op.stream) = made;
+    for (const Rank member : pattern.members) {
+      last(member, op.stream) = made;
+      marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + member] = made;
+    }
   }
+  return mark;
 }
 
 }  // namespace stepsim

@@ -2,6 +2,7 @@
 // collectives between the lanes that fold() found.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Traffic {
 Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
                      Folding folding);
 
+// What an operation that every lane did left behind: one operation per lane, to be waited for.
+enum class Mark : std::uint32_t {};
+
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(const Traffic& traffic);
@@ -31,12 +35,17 @@ class ProgramBuilder {
 
   // After the last operation on the stream of op.rank, and after whatever else is named.
   OpId add(const Op& op, std::span<const OpId> after = {});
-  // Every lane does this.
-  void everywhere(Op op);
+  // Every lane does this, after what it did on the stream before and after the marks.
+  Mark everywhere(Op op, std::initializer_list<Mark> after = {});
   // All groups of a plan; each waits for its members' streams and, on every member, for the last
   // operation of stream `also`. The candidate is the cheapest for the size unless named.
-  void collective(std::size_t plan, Op op, Stream also);
-  void collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also);
+  Mark collective(std::size_t plan, Op op, Stream also, std::initializer_list<Mark> after = {});
+  Mark collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also,
+                     std::initializer_list<Mark> after = {});
+  // What a lane left at a mark.
+  OpId operation(Mark mark, Rank lane) const {
+    return marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane];
+  }
   // The next operation on `stream` starts after the last one on `before`.
   void wait(Stream stream, Stream before);
 
@@ -47,10 +56,14 @@ class ProgramBuilder {
     return last_[lane * stream_names.size() + static_cast<std::size_t>(stream)];
   }
 
+  Mark new_mark();
+  void wait_for(std::initializer_list<Mark> marks, Rank lane);
+
   const Traffic& traffic_;
   OpGraph graph_;
   std::vector<std::vector<PatternId>> patterns_;  // [family][pattern]
   std::vector<OpId> last_;                        // [lane][stream]
+  std::vector<OpId> marks_;                       // [mark][lane]
   std::vector<OpId> after_;                       // scratch
 };
 

@@ -1,0 +1,89 @@
+#include "analysis/breakdown.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t causes = cause_names.size();
+
+int urgency(OpKind kind) {
+  switch (kind) {
+    case OpKind::compute:
+      return 3;
+    case OpKind::collective:
+    case OpKind::transfer:
+    case OpKind::cpu:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+struct Edge {
+  double time;
+  int step;  // +1 begins, -1 ends
+  std::uint8_t level;
+  std::uint8_t cause;
+};
+
+bool belongs(const OpGraph& graph, const Op& op, Rank rank) {
+  if (op.pattern == no_pattern) return op.rank == rank;
+  const auto& members = graph.patterns()[index(op.pattern)].members;
+  return std::find(members.begin(), members.end(), rank) != members.end();
+}
+
+std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) {
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    if (op.kind == OpKind::join || trace.finish[i] <= trace.start[i]) continue;
+    if (!belongs(graph, op, rank)) continue;
+    const auto level = static_cast<std::uint8_t>(urgency(op.kind));
+    const auto cause = static_cast<std::uint8_t>(op.cause);
+    edges.push_back({trace.start[i], +1, level, cause});
+    edges.push_back({trace.finish[i], -1, level, cause});
+  }
+  std::stable_sort(edges.begin(), edges.end(),
+                   [](const Edge& a, const Edge& b) { return a.time < b.time; });
+  return edges;
+}
+
+}  // namespace
+
+Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
+  std::array<std::array<int, causes>, 4> active{};
+  std::array<double, causes> exposed{}, busy{};
+  double idle = 0, now = 0;
+  const auto pass = [&](double until) {
+    const double span = until - now;
+    now = until;
+    if (span <= 0) return;
+    bool taken = false;
+    for (std::size_t c = 0; c < causes; ++c)
+      if (active[1][c] + active[2][c] + active[3][c] > 0) busy[c] += span;
+    for (std::size_t level = 3; level > 0 && !taken; --level)
+      for (std::size_t c = 0; c < causes && !taken; ++c)
+        if (active[level][c] > 0) {
+          exposed[c] += span;
+          taken = true;
+        }
+    if (!taken) idle += span;
+  };
+  for (const Edge& edge : edges_of(graph, trace, rank)) {
+    pass(edge.time);
+    active[edge.level][edge.cause] += edge.step;
+  }
+  pass(trace.makespan.value);
+  Breakdown result;
+  result.idle = {idle};
+  for (std::size_t c = 0; c < causes; ++c)
+    if (busy[c] > 0)
+      result.rows.push_back({static_cast<Cause>(c), {exposed[c]}, {busy[c] - exposed[c]}});
+  std::stable_sort(result.rows.begin(), result.rows.end(),
+                   [](const auto& a, const auto& b) { return a.exposed > b.exposed; });
+  return result;
+}
+
+}  // namespace stepsim

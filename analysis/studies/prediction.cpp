@@ -1,0 +1,72 @@
+#include "analysis/studies/prediction.hpp"
+
+#include <cmath>
+
+#include "sim/replay.hpp"
+#include "workloads/step.hpp"
+
+namespace stepsim {
+namespace {
+
+// Above this share of the capacity an allocator may fail on fragments although the sum fits.
+constexpr double tight_share = 0.95;
+
+Seconds wall_time(const Scenario& scenario, Seconds step, double tokens_per_step) {
+  if (scenario.job.optimizer_steps > 0) return step * scenario.job.optimizer_steps;
+  if (scenario.job.tokens > 0) return step * std::ceil(scenario.job.tokens / tokens_per_step);
+  return {0};
+}
+
+}  // namespace
+
+std::string_view to_text(Fit fit) {
+  switch (fit) {
+    case Fit::fits:
+      return "fits";
+    case Fit::tight:
+      return "tight";
+    case Fit::oom:
+      return "oom";
+  }
+  return "";
+}
+
+Prediction predict(const Scenario& scenario, Folding folding) {
+  const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
+                        scenario.job};
+  StepProgram program = build_step(input, folding);
+  Prediction result;
+  Run& run = result.run;
+  run.scenario = scenario.text;
+  run.platform = program.traffic.folded.platform;
+  run.lane_sizes = program.traffic.folded.lane_sizes;
+  run.constants = scenario.constants;
+  run.graph = std::move(program.graph);
+  run.trace = replay(run.platform, run.graph);
+
+  const double ranks = static_cast<double>(scenario.cluster.ranks());
+  result.step_time = run.trace.makespan;
+  result.tokens_per_second_per_gpu = program.tokens / result.step_time.value / ranks;
+  result.utilisation =
+      program.flops / result.step_time.value / scenario.cluster.gpu.peak.bf16.value.value;
+  result.wall = wall_time(scenario, result.step_time, program.tokens);
+  result.breakdown = break_down(run.graph, run.trace, 0);
+  result.resident = program.resident;
+  result.peak = peak_memory(run.graph, run.trace, 0);
+  result.needed =
+      (result.resident + result.peak.bytes) * (1 + scenario.stack.allocator_slack.value.value);
+  result.capacity = scenario.cluster.gpu.memory.usable.value.value;
+  result.fit = result.needed > result.capacity                 ? Fit::oom
+               : result.needed > tight_share * result.capacity ? Fit::tight
+                                                               : Fit::fits;
+  for (const NamedConstant& constant : scenario.constants)
+    if (constant.grade == Grade::guess) result.guesses.push_back(constant);
+  run.summary = {{"step_time", result.step_time.value, Dimension::seconds},
+                 {"tokens_per_second_per_gpu", result.tokens_per_second_per_gpu, Dimension::ratio},
+                 {"model_flops_utilisation", result.utilisation, Dimension::ratio},
+                 {"peak_memory", result.resident + result.peak.bytes, Dimension::bytes},
+                 {"memory_capacity", result.capacity, Dimension::bytes}};
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,35 @@
+// What a scenario's step takes and needs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/breakdown.hpp"
+#include "analysis/memory_timeline.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/symmetry.hpp"
+
+namespace stepsim {
+
+enum class Fit : std::uint8_t { fits, tight, oom };
+std::string_view to_text(Fit fit);
+
+struct Prediction {
+  Seconds step_time;
+  double tokens_per_second_per_gpu = 0;
+  double utilisation = 0;  // of the bf16 peak, recomputation not counted
+  Seconds wall;            // of the whole job; 0: its length is not given
+  Breakdown breakdown;
+  double resident = 0;  // bytes: parameters, gradients, optimizer
+  MemoryPeak peak;      // on top of it
+  double needed = 0;    // bytes: all of it with the allocator's slack
+  double capacity = 0;  // bytes a framework can allocate
+  Fit fit = Fit::fits;
+  std::vector<NamedConstant> guesses;
+  Run run;
+};
+
+// Replays, so once per process.
+Prediction predict(const Scenario& scenario, Folding folding);
+
+}  // namespace stepsim

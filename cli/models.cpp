@@ -1,0 +1,170 @@
+#include "cli/models.hpp"
+
+#include <fmt/format.h>
+
+#include "analysis/json.hpp"
+#include "analysis/table.hpp"
+#include "workloads/model_catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double bytes_in_bf16 = 2;
+constexpr double gigabyte = 1e9;
+constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string attention_text(const Model& model) {
+  const Attention& a = model.attention;
+  std::string text =
+      fmt::format("attention: {} heads of {}, {} key-value heads", a.heads, a.head_dim, a.kv_heads);
+  if (a.fused_qkv) text += ", q, k and v in one matrix";
+  if (a.qkv_bias) text += a.output_bias ? ", biases" : ", biases in q, k and v";
+  if (a.qk_norm == Attention::QkNorm::per_head) text += ", a norm on each query and key head";
+  if (a.qk_norm == Attention::QkNorm::full_width) text += ", norms across all queries and keys";
+  if (a.sinks) text += ", sinks";
+  if (a.sliding_window > 0) {
+    text += fmt::format(", {} of {} tokens", a.chunked ? "chunks" : "a window", a.sliding_window);
+    if (a.full_every > 1) text += fmt::format(" except in one layer of {}", a.full_every);
+  }
+  return text;
+}
+
+std::string feed_forward_text(const FeedForward& ffn) {
+  std::string text = fmt::format("feed-forward: width {}", ffn.width);
+  text += ffn.gated ? (ffn.fused_gate_up ? ", gate and up in one matrix" : ", gated") : ", ungated";
+  return text + (ffn.bias ? ", biases" : "");
+}
+
+std::string experts_text(const Model& model) {
+  const Experts& e = *model.experts;
+  std::string text = fmt::format("experts: {} in {} of {} layers, {} per token, width {}", e.count,
+                                 expert_layers(model), model.layers, e.per_token, e.width);
+  if (e.shared_width > 0)
+    text +=
+        fmt::format(", shared width {}{}", e.shared_width, e.shared_gate ? " behind a gate" : "");
+  if (e.bias) text += ", biases";
+  if (e.fused) text += ", stored in one tensor per matrix";
+  return text;
+}
+
+std::vector<std::string> facts_of(const Model& model) {
+  std::vector<std::string> facts{
+      fmt::format("{}: {} layers of width {}, vocabulary {}{}", model.architecture, model.layers,
+                  model.hidden, model.vocabulary,
+                  model.tied_embeddings ? ", head tied to the embedding" : ""),
+      fmt::format("positions: {}, {} tokens at most",
+                  positions_names[static_cast<std::size_t>(model.positions)],
+                  model.longest_sequence),
+      attention_text(model)};
+  if (model.feed_forward.width > 0) facts.push_back(feed_forward_text(model.feed_forward));
+  if (model.experts) facts.push_back(experts_text(model));
+  if (model.norm_after) facts.emplace_back("norms follow attention and feed-forward");
+  return facts;
+}
+
+std::vector<std::string> row(std::string name, std::int64_t elements) {
+  const double bytes = static_cast<double>(elements) * bytes_in_bf16;
+  return {std::move(name), grouped(elements), fmt::format("{:.3f}", bytes / gigabyte),
+          fmt::format("{:.3f}", bytes / gibibyte)};
+}
+
+void add_experts(JsonWriter& json, const Experts& e) {
+  json.key("experts")
+      .begin_object()
+      .member("count", static_cast<double>(e.count))
+      .member("per_token", static_cast<double>(e.per_token))
+      .member("width", static_cast<double>(e.width))
+      .member("shared_width", static_cast<double>(e.shared_width))
+      .member("first_dense", static_cast<double>(e.first_dense))
+      .member("every", static_cast<double>(e.every))
+      .end_object();
+}
+
+void add_dimensions(JsonWriter& json, const Model& model) {
+  const auto count = [&](std::string_view name, std::int64_t value) {
+    json.member(name, static_cast<double>(value));
+  };
+  json.key("dimensions").begin_object();
+  count("layers", model.layers);
+  count("hidden", model.hidden);
+  count("vocabulary", model.vocabulary);
+  count("longest_sequence", model.longest_sequence);
+  count("heads", model.attention.heads);
+  count("kv_heads", model.attention.kv_heads);
+  count("head_dim", model.attention.head_dim);
+  count("sliding_window", model.attention.sliding_window);
+  count("feed_forward", model.feed_forward.width);
+  json.member("tied_embeddings", model.tied_embeddings);
+  if (model.experts) add_experts(json, *model.experts);
+  json.end_object();
+}
+
+}  // namespace
+
+ModelEntry find_model(const std::string& data, const std::string& name_or_path) {
+  ModelEntry entry{load_model(data, name_or_path), "", ""};
+  if (is_config_path(name_or_path)) {
+    entry.title = entry.model.architecture;
+    entry.source = name_or_path;
+  } else {
+    const Document document = open_entry(data, model_shelf, name_or_path);
+    entry.title = document.root().text("title");
+    entry.source = document.root().text("source");
+  }
+  return entry;
+}
+
+std::string model_text(const ModelEntry& entry) {
+  const ParameterCount count = count_parameters(entry.model);
+  std::string text = fmt::format("{} (model): {}\n", entry.model.name, entry.title);
+  for (const std::string& fact : facts_of(entry.model))
+    text += fmt::format("  {}\n", wrap(fact, 100, 2));
+  TextTable table{{"class", "parameters", "bf16 GB", "bf16 GiB"},
+                  {Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  for (std::size_t i = 0; i < tensor_class_names.size(); ++i)
+    if (count.elements[i] > 0)
+      table.rows.push_back(row(std::string(tensor_class_names[i]), count.elements[i]));
+  table.rows.push_back(row("all", count.total()));
+  table.rows.push_back(row("active per token", active_parameters(entry.model)));
+  text += fmt::format("\n{}\n  {} parameter tensors", render(table), grouped(count.tensors));
+  if (count.buffers > 0) text += fmt::format(", {} buffer elements", grouped(count.buffers));
+  return text + fmt::format("\n  source: {}\n", wrap(entry.source, 100, 10));
+}
+
+std::string model_json(const ModelEntry& entry) {
+  const ParameterCount count = count_parameters(entry.model);
+  const auto total = static_cast<double>(count.total());
+  JsonWriter json;
+  json.begin_object()
+      .member("name", entry.model.name)
+      .member("kind", "model")
+      .member("title", entry.title)
+      .member("architecture", entry.model.architecture)
+      .member("source", entry.source);
+  json.key("facts").begin_array();
+  for (const std::string& fact : facts_of(entry.model)) json.value(fact);
+  json.end_array();
+  add_dimensions(json, entry.model);
+  json.key("parameters").begin_object();
+  for (std::size_t i = 0; i < tensor_class_names.size(); ++i)
+    json.member(tensor_class_names[i], static_cast<double>(count.elements[i]));
+  json.member("all", total)
+      .member("active_per_token", static_cast<double>(active_parameters(entry.model)))
+      .end_object()
+      .member("buffers", static_cast<double>(count.buffers))
+      .member("tensors", static_cast<double>(count.tensors))
+      .member("bf16_bytes", total * bytes_in_bf16)
+      .member("bf16_gb", total * bytes_in_bf16 / gigabyte)
+      .member("bf16_gib", total * bytes_in_bf16 / gibibyte)
+      .end_object();
+  return json.take();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,21 @@
+// A model as a person or a program reads it.
+#pragma once
+
+#include <string>
+
+#include "workloads/model.hpp"
+
+namespace stepsim {
+
+struct ModelEntry {
+  Model model;
+  std::string title;   // of a catalogue file; the architecture's name for a config.json
+  std::string source;  // where the dimensions come from
+};
+
+// By name or path, as load_model takes it.
+ModelEntry find_model(const std::string& data, const std::string& name_or_path);
+std::string model_text(const ModelEntry& entry);
+std::string model_json(const ModelEntry& entry);
+
+}  // namespace stepsim

@@ -1,0 +1,112 @@
+// `run`: one step of a scenario.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "analysis/json.hpp"
+#include "analysis/studies/prediction.hpp"
+#include "analysis/table.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "sim/error.hpp"
+#include "sim/run_file.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array option_specs{
+    OptionSpec{"output", "FILE", "write the step as an HDF5 trace"},
+    OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
+    OptionSpec{"json", "", "for machines"},
+};
+constexpr Usage usage{
+    "stepsim run SCENARIO [options]",
+    "Replays one optimizer step of a scenario file operation by operation and prints its time, "
+    "where the time goes, and whether it fits into memory. Exit code 1: it does not fit.",
+    option_specs,
+    "  stepsim run scenarios/llama32-3b-sft-zero3.yaml\n"
+    "  stepsim run my.yaml -o step.h5 --json\n",
+    1};
+
+std::string text_of(const Scenario& scenario, const Prediction& p) {
+  const double peak = p.resident + p.peak.bytes;
+  std::string text =
+      fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
+                  scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
+  text += fmt::format("step time    {}\n", to_text(p.step_time));
+  text += fmt::format("throughput   {:.0f} tok/s/GPU\n", p.tokens_per_second_per_gpu);
+  text += fmt::format(
+      "utilisation  {:.1f} % of the bf16 peak (forward and backward FLOP, "
+      "recomputation not counted)\n",
+      100 * p.utilisation);
+  if (p.wall.value > 0) text += fmt::format("whole job    {}\n", to_text(p.wall));
+  TextTable table{{"where the time goes", "exposed", "share", "hidden"},
+                  {Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  const auto share = [&](Seconds s) { return fmt::format("{:.1f} %", 100 * (s / p.step_time)); };
+  for (const BreakdownRow& row : p.breakdown.rows)
+    table.rows.push_back({std::string(to_text(row.cause)), to_text(row.exposed), share(row.exposed),
+                          to_text(row.hidden)});
+  table.rows.push_back({"idle", to_text(p.breakdown.idle), share(p.breakdown.idle), ""});
+  text += "\n" + render(table);
+  text += fmt::format(
+      "\nmemory       {} of {} usable: {}\n", to_text(Bytes{p.needed}), to_text(Bytes{p.capacity}),
+      p.fit == Fit::oom
+          ? fmt::format("does not fit, {} too much", to_text(Bytes{p.needed - p.capacity}))
+      : p.fit == Fit::tight ? "fits, but tightly"
+                            : "fits");
+  text += fmt::format("  parameters, gradients, optimizer {}\n", to_text(Bytes{p.resident}));
+  for (const auto& [name, bytes] : p.peak.classes)
+    text += fmt::format("  {} {}\n", name, to_text(Bytes{bytes}));
+  text += fmt::format("  allocator slack {}; the peak is in {}, at {}\n",
+                      to_text(Bytes{p.needed - peak}), p.peak.phase, p.peak.name);
+  if (!p.guesses.empty())
+    text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
+  return text;
+}
+
+std::string json_of(const Prediction& p) {
+  JsonWriter json;
+  json.begin_object()
+      .member("step_time_s", p.step_time.value)
+      .member("tokens_per_second_per_gpu", p.tokens_per_second_per_gpu)
+      .member("model_flops_utilisation", p.utilisation);
+  if (p.wall.value > 0)
+    json.member("wall_h", p.wall.value / 3600);
+  else
+    json.key("wall_h").null();
+  json.member("peak_memory_bytes", p.needed)
+      .member("capacity_bytes", p.capacity)
+      .member("verdict", to_text(p.fit))
+      .member("ops", static_cast<double>(p.run.graph.size()));
+  json.key("breakdown").begin_array();
+  for (const BreakdownRow& row : p.breakdown.rows)
+    json.begin_object()
+        .member("cause", to_text(row.cause))
+        .member("exposed_s", row.exposed.value)
+        .member("hidden_s", row.hidden.value)
+        .end_object();
+  json.begin_object()
+      .member("cause", "idle")
+      .member("exposed_s", p.breakdown.idle.value)
+      .member("hidden_s", 0.0)
+      .end_object();
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace
+
+int run_command(const CommandLine& line) {
+  const auto options = parse(usage, line.words);
+  if (!options) return exit_code::yes;
+  if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
+  const Scenario scenario = load_scenario(line.data, options->words.front());
+  const bool fold = options->get("fold").value_or("auto") != "off";
+  const Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off);
+  if (const auto output = options->get("output")) write_run(*output, prediction.run);
+  fmt::print("{}", options->has("json") ? json_of(prediction) : text_of(scenario, prediction));
+  return prediction.fit == Fit::oom ? exit_code::no : exit_code::yes;
+}
+
+}  // namespace stepsim

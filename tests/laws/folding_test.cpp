@@ -1,0 +1,148 @@
+// Folding simulates one of many equal ranks. That must never change a time.
+#include <optional>
+
+#include "sim/error.hpp"
+#include "sim/symmetry.hpp"
+#include "tests/support/dice.hpp"
+#include "tests/support/exactly.hpp"
+#include "tests/support/machines.hpp"
+#include "tests/support/timed.hpp"
+#include "tests/support/tiny_cluster.hpp"
+#include "tests/support/worker.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double bytes = 3e8;
+constexpr std::uint32_t most_ranks = 64;
+
+std::optional<CollectivePlan> plan_if(const Cluster& cluster, Collective kind,
+                                      std::string_view algorithm, std::vector<Group> groups) {
+  try {
+    return plan_collective(cluster, kind, std::move(groups),
+                           {.algorithm = std::string(algorithm), .protocol = "simple"});
+  } catch (const UserError&) {
+    return std::nullopt;  // does not suit the group, or no cable leads there
+  }
+}
+
+std::vector<CollectivePlan> all_plans(const Cluster& cluster) {
+  std::vector<CollectivePlan> plans;
+  for (std::size_t kind = 0; kind < collective_kinds.size(); ++kind)
+    for (const Algorithm& algorithm : algorithms())
+      if (auto plan =
+              plan_if(cluster, static_cast<Collective>(kind), algorithm.name, {all_ranks(cluster)}))
+        plans.push_back(std::move(*plan));
+  return plans;
+}
+
+// Seconds per plan and group, all plans one after the other.
+std::vector<double> seconds(const Cluster& cluster, const std::vector<CollectivePlan>& plans,
+                            Folding folding) {
+  return numbers_from_worker([&] {
+    std::vector<double> all;
+    for (const auto& groups : play(cluster, plans, {bytes}, folding).seconds)
+      all.insert(all.end(), groups.begin(), groups.end());
+    return all;
+  });
+}
+
+void check_same(const std::vector<double>& folded, const std::vector<double>& whole) {
+  REQUIRE(folded.size() == whole.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK_THAT(folded[i], WithinRel(whole[i], 1e-9));
+}
+
+// Each collective folded by itself, and all of them folded together, against the whole.
+void check_folding(const Cluster& cluster) {
+  if (cluster.ranks() < 2) return;
+  const std::vector<CollectivePlan> plans = all_plans(cluster);
+  REQUIRE(plans.size() >= 3);
+  const std::vector<double> whole = seconds(cluster, plans, Folding::off);
+  {
+    INFO("all together");
+    check_same(seconds(cluster, plans, Folding::automatic), whole);
+  }
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    CAPTURE(plans[i].candidates[0].patterns[0].name);
+    check_same(seconds(cluster, {plans[i]}, Folding::automatic), {whole[i]});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("folding leaves the time of every collective on every node as it is", "[laws]") {
+  for (const MachineSize& size : node_machines(most_ranks, true)) {
+    CAPTURE(size.name, size.nodes);
+    check_folding(load(size));
+  }
+}
+
+// Most clusters are their node on its usual network, which the nodes' own test has seen.
+TEST_CASE("folding leaves the time of every collective on every cluster as it is", "[laws]") {
+  for (const MachineSize& size : cluster_machines(most_ranks)) {
+    CAPTURE(size.name, size.nodes);
+    check_folding(load(size));
+  }
+}
+
+TEST_CASE("folding sees where a leaf ends", "[laws]") {
+  for (const Cluster& cluster : leafy_clusters()) {
+    CAPTURE(cluster.nodes, cluster.node.count(PartKind::nvswitch),
+            cluster.node.count(PartKind::nic));
+    check_folding(cluster);
+  }
+}
+
+TEST_CASE("folding leaves the time of random groups as it is", "[laws]") {
+  Dice dice(2024);
+  std::vector<Cluster> clusters = leafy_clusters();
+  for (const MachineSize& size : node_machines(16, true)) clusters.push_back(load(size));
+  int compared = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Cluster& cluster = clusters[dice.roll(static_cast<std::uint32_t>(clusters.size()))];
+    if (cluster.ranks() < 4) continue;
+    std::vector<Rank> ranks = all_ranks(cluster);
+    if (dice.roll(2) == 0) dice.shuffle(ranks);  // else neighbours stay together
+    const std::uint32_t size = 2 + dice.roll(cluster.ranks() / 2 - 1);
+    const std::uint32_t most = cluster.ranks() / size;
+    std::vector<Group> groups;
+    for (std::uint32_t g = 0; g < 1 + dice.roll(most); ++g)
+      groups.emplace_back(ranks.begin() + g * size, ranks.begin() + (g + 1) * size);
+    const auto kind = static_cast<Collective>(dice.roll(6));
+    const Algorithm& algorithm = algorithms()[dice.roll(4)];
+    const auto plan = plan_if(cluster, kind, algorithm.name, groups);
+    if (!plan) continue;
+    ++compared;
+    CAPTURE(cluster.name, cluster.node.name, cluster.nodes, to_text(kind), algorithm.name, groups);
+    check_same(seconds(cluster, {*plan}, Folding::automatic),
+               seconds(cluster, {*plan}, Folding::off));
+  }
+  CHECK(compared > 100);
+}
+
+TEST_CASE("what is alike is simulated once", "[laws]") {
+  const auto lanes = [](const Cluster& cluster, const CollectivePlan& plan) {
+    return fold(machinery_of(cluster), std::vector<Family>{plan.candidates[0].patterns},
+                Folding::automatic)
+        .rank_of.size();
+  };
+  const auto plan = [](const Cluster& cluster, std::string_view algorithm) {
+    return *plan_if(cluster, Collective::all_reduce, algorithm, {all_ranks(cluster)});
+  };
+  const Cluster mesh = tiny_cluster({.fabric = Fabric::mesh, .gpus = 8});
+  CHECK(lanes(mesh, plan(mesh, "direct")) == 1);
+  const Cluster far = tiny_cluster({.gpus = 8, .nodes = 8});
+  CHECK(lanes(far, plan(far, "hierarchical")) == 1);
+  CHECK(lanes(far, plan(far, "direct")) == 1);
+  // Three nodes under two leaves: one of them has a leaf to itself, which shows when trunks are
+  // thin.
+  const Cluster thin = tiny_cluster({.gpus = 2, .nodes = 3, .leaf_nodes = 2, .uplink = 7e9});
+  CHECK(lanes(thin, plan(thin, "hierarchical")) > 1);
+  const Cluster wide = tiny_cluster({.gpus = 2, .nodes = 3, .leaf_nodes = 2, .uplink = 1e15});
+  CHECK(lanes(wide, plan(wide, "hierarchical")) == 1);
+  CHECK(fold(machinery_of(far), std::vector<Family>{plan(far, "direct").candidates[0].patterns},
+             Folding::off)
+            .rank_of.size() == far.ranks());
+}
+
+}  // namespace stepsim

@@ -1,0 +1,217 @@
+#include "workloads/hf_config.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "workloads/model_catalog.hpp"
+
+using namespace stepsim;
+using Catch::Contains;
+using Catch::Equals;
+
+namespace {
+
+Model read(const std::string& text) {
+  const Document document = parse_document(text, "config.json");
+  Model model = read_hf_config(document.root(), "tiny");
+  document.finish(Leftovers::allowed);
+  return model;
+}
+
+std::string told(const std::string& text) {
+  try {
+    read(text);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// A config.json with its lines numbered: the architecture in line 2, what differs in the last.
+std::string config(std::string_view architecture, std::string_view last,
+                   std::string_view layers = "2", std::string_view hidden = "64",
+                   std::string_view heads = "4") {
+  return fmt::format(R"({{
+  "architectures": ["{}"],
+  "num_hidden_layers": {},
+  "hidden_size": {},
+  "num_attention_heads": {},
+  "intermediate_size": 96,
+  "vocab_size": 100,
+  "max_position_embeddings": 512,
+  "torch_dtype": "bfloat16", "rope_scaling": {{"type": "linear", "factor": 2.0}}, "pad_token_id": null,
+  {}
+}}
+)",
+                     architecture, layers, hidden, heads, last);
+}
+
+const std::string moe_keys =
+    R"("num_key_value_heads": 2, "num_experts": 8, "moe_intermediate_size": 16, "num_experts_per_tok": )";
+
+}  // namespace
+
+TEST_CASE("a config.json gives the model, and its other keys do not matter", "[workloads]") {
+  const Model model = read(config("LlamaForCausalLM", R"("num_key_value_heads": 2)"));
+  CHECK(model.name == "tiny");
+  CHECK(model.architecture == "LlamaForCausalLM");
+  CHECK(model.layers == 2);
+  CHECK(model.attention.head_dim == 16);
+  CHECK(model.attention.kv_heads == 2);
+  CHECK_FALSE(model.tied_embeddings);
+}
+
+TEST_CASE("heads have a width of their own where one is given", "[workloads]") {
+  const std::string text = config("Qwen3ForCausalLM", R"("head_dim": 32)", "2", "60", "7");
+  CHECK(read(text).attention.head_dim == 32);
+  CHECK(told(config("LlamaForCausalLM", R"("head_dim": null)", "2", "60", "7")) ==
+        "config.json:5: num_attention_heads: 7 heads do not divide hidden_size 60; give head_dim");
+}
+
+TEST_CASE("an unknown architecture names those that are known", "[workloads]") {
+  CHECK_THAT(told(config("Qwen3MoEForCausalLM", R"("a": 1)")),
+             Contains("config.json:2: architectures: unknown architecture \"Qwen3MoEForCausalLM\" "
+                      "(did you mean \"Qwen3MoeForCausalLM\"?); known: LlamaForCausalLM, ") &&
+                 Contains(" or GptOssForCausalLM"));
+  CHECK_THAT(told("{\n\"model_type\": \"llama\"}"),
+             Contains("architectures: is missing; known: LlamaForCausalLM, "));
+  CHECK_THAT(told("{\n\"architectures\": []}"),
+             Equals("config.json:2: architectures: expected one name, found 0"));
+}
+
+TEST_CASE("each field that is missing is named", "[workloads]") {
+  const std::string text = told("{\n\"architectures\": [\"LlamaForCausalLM\"]}");
+  for (const char* key : {"num_hidden_layers", "hidden_size", "num_attention_heads",
+                          "intermediate_size", "vocab_size", "max_position_embeddings"})
+    CHECK_THAT(text, Contains(fmt::format("config.json:1: {}: is missing", key)));
+  CHECK_THAT(told(config("Qwen3MoeForCausalLM", R"("num_experts": 8, "num_experts_per_tok": 2)")),
+             Equals("config.json:1: moe_intermediate_size: is missing"));
+}
+
+TEST_CASE("numbers are numbers, and within reason", "[workloads]") {
+  CHECK(told(config("LlamaForCausalLM", R"("a": 1)", "\"32\"")) ==
+        "config.json:3: num_hidden_layers: expected a plain number, found the text \"32\"");
+  CHECK(told(config("LlamaForCausalLM", R"("a": 1)", "[2]")) ==
+        "config.json:3: num_hidden_layers: expected a plain number, found a list");
+  CHECK(told(config("LlamaForCausalLM", R"("a": 1)", "2.5")) ==
+        "config.json:3: num_hidden_layers: expected a whole number, found 2.5");
+  for (const char* layers : {"0", "-3", "1000000000"})
+    CHECK(
+        told(config("LlamaForCausalLM", R"("a": 1)", layers)) ==
+        fmt::format("config.json:3: num_hidden_layers: expected a number from 1 to 1000, found {}",
+                    layers));
+  CHECK_THAT(told(config("LlamaForCausalLM", R"("a": 1)", "2", "2000000")),
+             Contains("config.json:4: hidden_size: expected a number from 1 to "));
+  CHECK(told(config("LlamaForCausalLM", R"("tie_word_embeddings": 1)")) ==
+        "config.json:10: tie_word_embeddings: expected true or false, found \"1\"");
+}
+
+TEST_CASE("rules across keys are checked", "[workloads]") {
+  CHECK(told(config("LlamaForCausalLM", R"("num_key_value_heads": 3)")) ==
+        "config.json:10: num_key_value_heads: 4 heads cannot share 3 key-value heads evenly");
+  CHECK(told(config("Qwen3MoeForCausalLM", moe_keys + "9")) ==
+        "config.json:10: num_experts_per_tok: a token cannot go to 9 of 8 experts (num_experts)");
+  CHECK(told(config("Qwen3MoeForCausalLM", moe_keys + R"(2, "mlp_only_layers": [1])")) ==
+        "config.json:10: mlp_only_layers: only the first layers may be without experts: 0, 1, ...");
+  CHECK(told(config("Qwen3MoeForCausalLM", moe_keys + R"(2, "mlp_only_layers": ["a"])")) ==
+        "config.json:10: mlp_only_layers: expected whole numbers, found \"a\"");
+}
+
+TEST_CASE("experts stand in some layers or in all", "[workloads]") {
+  const Model all = read(config("Qwen3MoeForCausalLM", moe_keys + "2"));
+  CHECK(expert_layers(all) == 2);
+  CHECK(all.feed_forward.width == 0);  // no layer has it
+  const Model half =
+      read(config("Qwen3MoeForCausalLM", moe_keys + R"(2, "decoder_sparse_step": 2)"));
+  CHECK_FALSE(has_experts(half, 0));
+  CHECK(has_experts(half, 1));
+  CHECK(half.feed_forward.width == 96);
+  const Model upper =
+      read(config("Qwen3MoeForCausalLM", moe_keys + R"(2, "mlp_only_layers": [0])"));
+  CHECK_FALSE(has_experts(upper, 0));
+  const std::string none = moe_keys + R"(2, "mlp_only_layers": [0, 1])";
+  CHECK_FALSE(read(config("Qwen3MoeForCausalLM", none)).experts);
+}
+
+TEST_CASE("windows and the layers that escape them", "[workloads]") {
+  CHECK(read(config("MistralForCausalLM", R"("sliding_window": 128)")).attention.sliding_window ==
+        128);
+  CHECK(read(config("MistralForCausalLM", R"("sliding_window": null)")).attention.sliding_window ==
+        0);
+  const std::string off = R"("use_sliding_window": false, "sliding_window": 128)";
+  CHECK(read(config("Qwen2ForCausalLM", off)).attention.sliding_window == 0);
+  const std::string types =
+      R"("sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"])";
+  const Model olmo = read(config("Olmo3ForCausalLM", types));
+  CHECK(window_of(olmo, 0) == 128);
+  CHECK(window_of(olmo, 1) == 0);
+  CHECK_THAT(told(config("Olmo3ForCausalLM", R"("layer_types": ["full_attention"])")),
+             Contains("layer_types: expected 2 entries, one per layer, found 1"));
+  CHECK_THAT(told(config("Olmo3ForCausalLM", R"("layer_types": ["ful_attention", "x"])")),
+             Contains("did you mean \"full_attention\"?"));
+  const std::string uneven =
+      R"("sliding_window": 9, "layer_types": ["full_attention", "sliding_attention"])";
+  CHECK_THAT(told(config("Olmo3ForCausalLM", uneven)),
+             Contains("the first is layer 1, but layer 2 is none"));
+}
+
+TEST_CASE("a nested text tower is the model", "[workloads]") {
+  const std::string inner =
+      config("x", R"("intermediate_size_mlp": 128, "num_local_experts": 4, "num_experts_per_tok": 1,
+  "interleave_moe_layer_step": 2, "attention_chunk_size": 256, "moe_layers": )");
+  const auto nested = [&](const std::string& listed) {
+    std::string text = inner;
+    text.insert(text.rfind("\n}"), listed);
+    return R"({"architectures": ["Llama4ForConditionalGeneration"], "vision_config": {"a": 1}, "text_config": )" +
+           text + "}";
+  };
+  const Model model = read(nested("[1]"));
+  CHECK(expert_layers(model) == 1);
+  CHECK(model.experts->shared_width == 96);
+  CHECK(model.feed_forward.width == 128);
+  CHECK(model.attention.chunked);
+  CHECK_FALSE(read(nested("[]")).experts);
+  CHECK_THAT(told(nested("[0]")), Contains("text_config.moe_layers: only each "));
+}
+
+TEST_CASE("a model is loaded from a file or its folder and named after the folder", "[workloads]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.file("my-model"));
+  const std::string file = folder.file("my-model/config.json");
+  put_bytes(file, config("LlamaForCausalLM", R"("a": 1)"));
+  CHECK(load_model("", file).name == "my-model");
+  CHECK(load_model("", folder.file("my-model")).name == "my-model");
+  put_bytes(folder.file("other.json"), config("LlamaForCausalLM", R"("a": 1)"));
+  CHECK(load_model("", folder.file("other.json")).name == "other");
+  CHECK_THROWS_WITH(load_model("", folder.file("none.json")), Contains("none.json"));
+  put_bytes(file, config("LlamaForCausalLM", R"("a": 1)", "0"));
+  CHECK_THROWS_WITH(load_model("", file), Contains(file + ":3: num_hidden_layers: expected"));
+}
+
+TEST_CASE("a catalogue file must hold what it pins", "[workloads]") {
+  const TemporaryFolder data;
+  std::filesystem::create_directories(data.file("workloads/models"));
+  const auto put = [&](const std::string& tail) {
+    put_bytes(data.file("workloads/models/tiny.yaml"),
+              "name: tiny\ntitle: Tiny\nsource: a test\nconfig:\n"
+              "  architectures: [LlamaForCausalLM]\n  num_hidden_layers: 1\n  hidden_size: 4\n"
+              "  intermediate_size: 8\n  num_attention_heads: 2\n  vocab_size: 10\n"
+              "  max_position_embeddings: 16\n" +
+                  tail);
+  };
+  const std::int64_t right = 2 * 10 * 4 + 4 * 4 * 4 + 3 * 4 * 8 + 3 * 4;
+  put(fmt::format("parameters: {}\n", right));
+  CHECK(count_parameters(load_model(data.path(), "tiny")).total() == right);
+  put("parameters: 250\n");
+  CHECK_THROWS_WITH(load_model(data.path(), "tiny"),
+                    Contains("tiny.yaml:12: parameters: the file pins 250, but its dimensions give "
+                             "252: 2 more"));
+  put(fmt::format("  hiden_size: 4\nparameters: {}\n", right));
+  CHECK_THROWS_WITH(load_model(data.path(), "tiny"),
+                    Contains("config.hiden_size: unknown key (did you mean \"hidden_size\"?)"));
+  CHECK_THROWS_WITH(load_model(data.path(), "tinny"),
+                    Equals("no model \"tinny\" (did you mean \"tiny\"?)"));
+}

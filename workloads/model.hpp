@@ -1,0 +1,106 @@
+// A transformer as a value: its widths, and from them every parameter tensor and module, exactly.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepsim {
+
+enum class TensorClass : std::uint8_t { dense, expert, embedding, norm };
+inline constexpr std::array<std::string_view, 4> tensor_class_names{"dense", "expert", "embedding",
+                                                                    "norm"};
+
+struct Attention {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  bool qkv_bias = false;
+  bool output_bias = false;
+  bool fused_qkv = false;  // one matrix instead of three: fewer, larger tensors
+  bool sinks = false;      // one learned logit per head
+  enum class QkNorm : std::uint8_t { none, per_head, full_width } qk_norm = QkNorm::none;
+  std::int64_t sliding_window = 0;  // tokens a query sees; 0: all before it
+  std::int64_t full_every = 0;      // with a window: each such layer sees all; 0: none does
+  bool chunked = false;             // the window starts anew at multiples of its width
+};
+
+struct FeedForward {
+  std::int64_t width = 0;
+  bool gated = true;  // gate, up, down; else up, down
+  bool bias = false;
+  bool fused_gate_up = false;
+};
+
+struct Experts {
+  std::int64_t count = 0;
+  std::int64_t per_token = 0;
+  std::int64_t width = 0;
+  std::int64_t shared_width = 0;  // all shared experts together, held in one gated unit; 0: none
+  bool shared_gate = false;       // a vector that weighs the shared expert
+  std::int64_t first_dense = 0;   // layers at the bottom without experts
+  std::int64_t every = 1;         // among all layers, each such one has experts
+  bool bias = false;              // in the router and in the experts
+  bool selection_bias = false;    // a buffer of the router, balanced by rule and not by gradient
+  bool fused = false;  // one three-dimensional tensor per matrix kind, not one per expert
+};
+
+enum class Positions : std::uint8_t { rotary, learned, alibi };
+inline constexpr std::array<std::string_view, 3> positions_names{"rotary", "learned", "alibi"};
+
+struct Model {
+  std::string name;
+  std::string architecture;  // as config.json spells it
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0;
+  std::int64_t vocabulary = 0;
+  std::int64_t longest_sequence = 0;
+  Positions positions = Positions::rotary;  // learned: a row for each of longest_sequence
+  bool tied_embeddings = false;
+  bool norm_bias = false;
+  bool norm_after = false;  // both norms of a layer follow attention and feed-forward
+  Attention attention;
+  FeedForward feed_forward;  // of the dense layers
+  std::optional<Experts> experts;
+};
+
+struct Tensor {
+  std::string name;  // "self_attn.q_proj.weight"
+  std::int64_t elements = 0;
+  TensorClass kind = TensorClass::dense;
+};
+
+// A module that a framework calls and hooks: its own tensors, not those of its children.
+struct Module {
+  std::string name;  // "self_attn.q_proj"
+  std::vector<Tensor> tensors;
+};
+
+bool has_experts(const Model& model, std::int64_t layer);
+std::int64_t expert_layers(const Model& model);
+// Tokens that a query of this layer sees at most; 0: all before it.
+std::int64_t window_of(const Model& model, std::int64_t layer);
+
+// In calling order; containers and activations are modules without tensors. Experts are listed one
+// by one as they are stored: count x (container, matrices, activation), or fused tensors. Dropout,
+// which training of this kind switches off, is left out.
+std::vector<Module> layer_modules(const Model& model, std::int64_t layer);
+// What is called once per pass: the model itself, embedding, positions, final norm, head.
+std::vector<Module> outer_modules(const Model& model);
+
+struct ParameterCount {
+  std::array<std::int64_t, tensor_class_names.size()> elements{};
+  std::int64_t tensors = 0;
+  std::int64_t buffers = 0;  // elements saved with the model that no gradient reaches
+
+  std::int64_t of(TensorClass kind) const { return elements[static_cast<std::size_t>(kind)]; }
+  std::int64_t total() const;  // parameters: without buffers
+};
+ParameterCount count_parameters(const Model& model);
+// Parameters that one token meets: top-k of the experts, everything else.
+std::int64_t active_parameters(const Model& model);
+
+}  // namespace stepsim

@@ -1,0 +1,132 @@
+// When parameters are gathered, when gradients are reduced, and what the optimizer step does: one
+// schedule per way of sharding. All have the same members, and write_step() is written against
+// those.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "workloads/step_writer.hpp"
+
+namespace stepsim {
+
+// One call of a unit in the order in which a micro-batch makes them. `instance` is the same for all
+// calls of the same parameters.
+struct Visit {
+  const Unit* unit = nullptr;
+  std::uint32_t instance = 0;
+  std::int16_t layer = -1;
+  Phase phase = Phase::forward;
+  bool frozen = false;  // of a reference model: nothing is kept for a backward pass
+};
+
+// Stages 0 to 2: parameters stay, gradients are reduced in buckets.
+class Replicated {
+ public:
+  Replicated(StepWriter& writer, const std::vector<Visit>& visits);
+  void before(std::size_t visit);
+  void after(std::size_t visit, bool last_micro_batch);
+  void finish_backward(bool last_micro_batch);
+  void step();
+
+ private:
+  // Gradients that are reduced together: experts go to those ranks that hold the same ones.
+  struct Bucket {
+    double waiting = 0;     // elements
+    double parameters = 0;  // elements in all
+    double tensors = 0;
+    double sharers = 1;  // ranks
+  };
+  Bucket& bucket_of(const Unit& unit);
+  bool reduces(bool last_micro_batch) const;
+  void reduce(Bucket& bucket);
+  void to_host(double elements, const Bucket& bucket);
+  void update_on_device(double shard, double owned);
+  void update_on_host(double shard);
+  void gather_updated();
+
+  StepWriter& writer_;
+  const std::vector<Visit>& visits_;
+  Bucket dense_, experts_;
+  bool split_experts_ = false;
+  Mark reduction_{};  // the last one issued
+  bool outstanding_ = false;
+};
+
+// Stage 3: every module gathers its parameters before it runs and gives them up after.
+class Zero3 {
+ public:
+  Zero3(StepWriter& writer, const std::vector<Visit>& visits);
+  void before(std::size_t visit);
+  void after(std::size_t visit, bool last_micro_batch);
+  void finish_backward(bool last_micro_batch);
+  void step();
+
+ private:
+  enum class State : std::uint8_t { sharded, in_flight, gathered };
+  double gathered_elements(const Unit& unit) const;  // those above the persistence threshold
+  std::size_t gathered_tensors(const Unit& unit) const;
+  struct Wanted {
+    std::uint32_t instance;
+    double elements;
+  };
+  void fetch(const std::vector<Wanted>& wanted, bool coalesced);
+  void prefetch(std::size_t visit);
+  bool reused_soon(std::size_t visit) const;
+  void reduce_bucket();
+  void to_host(double elements, Mark reduced);
+
+  StepWriter& writer_;
+  const std::vector<Visit>& visits_;
+  std::vector<State> state_;    // [instance]
+  std::vector<Mark> arrival_;   // [instance]: its gather
+  std::vector<double> copies_;  // [instance]: bytes held by the gather, once or twice the tensor
+  std::vector<double> before_;  // [visit]: elements called before it
+  std::vector<std::size_t> next_use_;  // [visit]: the next call of the same parameters
+  std::deque<Mark> fetches_;           // the host keeps at most two in flight
+  std::size_t prefetched_ = 0;         // first visit not looked at yet
+  double live_ = 0;                    // elements gathered
+  double bucket_ = 0;
+  double parameters_ = 0;
+  double tensors_ = 0;
+};
+
+// FSDP2: one gather and one reduce-scatter per group of parameters, which is a layer.
+class FullyShardedGroups {
+ public:
+  FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits);
+  void before(std::size_t visit);
+  void after(std::size_t visit, bool last_micro_batch);
+  void finish_backward(bool last_micro_batch);
+  void step();
+
+ private:
+  struct GroupCall {
+    std::size_t first = 0, last = 0;  // visits
+    std::int16_t layer = -1;
+    Phase phase = Phase::forward;
+    double elements = 0;
+    std::size_t tensors = 0;
+  };
+  void gather(std::size_t call);
+
+  StepWriter& writer_;
+  const std::vector<Visit>& visits_;
+  std::vector<GroupCall> calls_;
+  std::vector<std::uint32_t> call_of_;  // [visit]
+  std::vector<Mark> arrival_;           // [call]
+  std::vector<std::uint8_t> gathered_;  // [call]
+  std::deque<Mark> finished_;           // last kernels of earlier calls: two groups live at once
+  double parameters_ = 0;
+};
+
+// The host cores update a shard; the host thread waits for it.
+Mark update_shard_on_host(StepWriter& writer, double elements);
+
+// Bytes of device memory per element that the optimizer keeps beside the parameters, and that one
+// update reads and writes.
+double optimizer_state_bytes(OptimizerKind kind);
+double optimizer_traffic_bytes(OptimizerKind kind);
+
+}  // namespace stepsim

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/sharding.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+}  // namespace
+
+double optimizer_state_bytes(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::adamw:
+      return 8;  // two moments in fp32
+    case OptimizerKind::adamw_8bit:
+      return 2.03;  // a byte each, one fp32 scale per 256 and moment
+    case OptimizerKind::adamw_4bit:
+      return 1.0625;  // half a byte each, one fp32 scale per 128
+  }
+  return 0;
+}
+
+double optimizer_traffic_bytes(OptimizerKind kind) {
+  // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
+  return 2 * optimizer_state_bytes(kind) + 2 * 4 + 4 + half;
+}
+
+Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
+    : writer_(writer), visits_(visits) {
+  const Strategy& strategy = writer.input().strategy;
+  split_experts_ = strategy.moe_kernel == MoeKernel::tutel && strategy.expert_parallel > 1;
+  for (const Visit& visit : visits) {
+    if (visit.phase != Phase::forward || visit.frozen) continue;
+    Bucket& bucket = bucket_of(*visit.unit);
+    bucket.parameters += visit.unit->elements();
+    bucket.tensors += static_cast<double>(visit.unit->tensors.size());
+  }
+  dense_.sharers = writer.ranks();
+  experts_.sharers = writer.ranks() / static_cast<double>(strategy.expert_parallel);
+}
+
+Replicated::Bucket& Replicated::bucket_of(const Unit& unit) {
+  return split_experts_ && unit.expert ? experts_ : dense_;
+}
+
+void Replicated::before(std::size_t) {}
+
+// Stage 2 reduces every micro-batch, the others at the boundary.
+bool Replicated::reduces(bool last_micro_batch) const {
+  return last_micro_batch || writer_.input().strategy.sharding == Sharding::zero2;
+}
+
+void Replicated::after(std::size_t visit, bool last_micro_batch) {
+  const Visit& now = visits_[visit];
+  if (now.phase != Phase::backward || now.unit->tensors.empty()) return;
+  Bucket& bucket = bucket_of(*now.unit);
+  const double limit = writer_.input().strategy.zero.reduce_bucket;
+  const double core = writer_.input().cluster.node.host.core_speed.value.value;
+  for (const double elements : now.unit->tensors) {
+    writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
+                 "gradient_hook");
+    if (!reduces(last_micro_batch)) continue;
+    if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket);
+    writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
+                Cause::gradient_reduce, "bucket_copy");
+    bucket.waiting += elements;
+    if (elements > limit) reduce(bucket);  // too large to share a bucket
+  }
+}
+
+// One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
+// the next one waits for the one before last.
+void Replicated::reduce(Bucket& bucket) {
+  const Bytes bytes{half * bucket.waiting};
+  bucket.waiting = 0;
+  if (bucket.sharers > 1) {
+    const bool overlap = writer_.input().strategy.zero.overlap_comm;
+    if (overlap && outstanding_) writer_.compute_after(reduction_);
+    writer_.run({{"flatten", KernelClass::memory, 0, 3 * bytes.value, 3}}, true,
+                Cause::gradient_reduce, "flatten");
+    reduction_ = writer_.collective(&bucket == &experts_ ? World::expert_reduce : World::all_reduce,
+                                    bytes, Stream::reduce, Cause::gradient_reduce, "reduce_bucket",
+                                    {writer_.last_compute()});
+    writer_.allocate(reduction_, "bucket", bytes.value);
+    writer_.release(reduction_, "bucket", bytes.value);
+    outstanding_ = true;
+    if (!overlap) writer_.compute_after(reduction_);
+  }
+  if (writer_.input().strategy.optimizer_place == Offload::cpu)
+    to_host(bytes.value / half / bucket.sharers, bucket);
+}
+
+// The rank's own gradients go to pinned host memory in fp32, tensor by tensor; a check of each for
+// overflow makes the host wait.
+void Replicated::to_host(double elements, const Bucket& bucket) {
+  const Mark source = outstanding_ ? reduction_ : writer_.last_compute();
+  const double tensors = std::max(1.0, bucket.tensors * elements / bucket.parameters);
+  writer_.host(tensors * writer_.input().stack.host.sync.value, Cause::offload_transfer,
+               "check_overflow", {source});
+  writer_.traffic(World::to_host, OpKind::transfer, {4 * elements}, Stream::d2h,
+                  Cause::offload_transfer, "gradient_to_host", {source});
+}
+
+void Replicated::finish_backward(bool last_micro_batch) {
+  if (reduces(last_micro_batch))
+    for (Bucket* bucket : {&dense_, &experts_})
+      if (bucket->waiting > 0) reduce(*bucket);
+  if (outstanding_) writer_.host({0}, Cause::gradient_reduce, "reduce_done", {reduction_});
+  outstanding_ = false;
+  writer_.drain(writer_.input().stack.host.sync.value, Cause::gradient_reduce, "synchronize");
+}
+
+void Replicated::step() {
+  writer_.context = {Phase::optimizer, -1, -1};
+  const bool sharded = writer_.input().strategy.sharding != Sharding::zero0;
+  double shard = 0, owned = 0;
+  for (const Bucket* bucket : {&dense_, &experts_}) {
+    shard += bucket->parameters / (sharded ? bucket->sharers : 1);
+    owned += bucket->tensors / (sharded ? bucket->sharers : 1);
+  }
+  if (writer_.input().strategy.optimizer_place == Offload::cpu)
+    update_on_host(shard);
+  else
+    update_on_device(shard, owned);
+  if (sharded) gather_updated();
+}
+
+void Replicated::update_on_device(double shard, double owned) {
+  // Norm: per owned tensor a cast and a reduction, then one number from everybody.
+  writer_.run({{"norm", KernelClass::memory, 0, half * shard, 3 * owned}}, false, Cause::optimizer,
+              "gradient_norm");
+  const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
+                                       {writer_.last_compute()});
+  writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {norm});
+  // The flat fp32 gradient exists while the update runs.
+  const double traffic = optimizer_traffic_bytes(writer_.input().strategy.optimizer);
+  const Mark update =
+      writer_.run({{"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + owned},
+                   {"update", KernelClass::memory, 0, traffic * shard, 4}},
+                  false, Cause::optimizer, "update");
+  writer_.allocate(update, "optimizer_temporary", (4 + half) * shard);
+  writer_.release(update, "optimizer_temporary", (4 + half) * shard);
+}
+
+// Nothing of the GPU runs meanwhile: the host thread itself is in the update.
+void Replicated::update_on_host(double shard) {
+  const Mark update = update_shard_on_host(writer_, shard);
+  writer_.traffic(World::to_device, OpKind::transfer, {half * shard}, Stream::h2d,
+                  Cause::offload_transfer, "parameters_to_device", {update});
+}
+
+// The updated 16-bit parameters come together again; nothing overlaps it.
+void Replicated::gather_updated() {
+  const double core = writer_.input().cluster.node.host.core_speed.value.value;
+  const Mark ready = writer_.host({0}, Cause::optimizer, "updated", {writer_.last_compute()});
+  for (const Bucket* bucket : {&dense_, &experts_}) {
+    if (bucket->parameters <= 0) continue;
+    Mark gathered = ready;
+    if (bucket->sharers > 1)
+      gathered =
+          writer_.collective(bucket == &experts_ ? World::expert_gather : World::all_gather,
+                             {half * bucket->parameters}, Stream::gather, Cause::gather_bytes,
+                             "gather_updated", {writer_.last_compute(), writer_.last_copy()});
+    writer_.host(bucket->tensors * writer_.input().stack.host.repoint.value / core,
+                 Cause::optimizer, "repoint_tensors", {gathered});
+  }
+}
+
+Mark update_shard_on_host(StepWriter& writer, double elements) {
+  const Host& host = writer.input().cluster.node.host;
+  const double bytes = elements * host.cpu_adam_bytes.value.value;
+  const Mark update = writer.traffic(World::cpu_update, OpKind::cpu, {bytes}, Stream::d2h,
+                                     Cause::cpu_optimizer, "cpu_adam", {writer.last_compute()});
+  writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});
+  return update;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,47 @@
+// A software stack as data: what its host thread spends per launch, hook and collective, and how
+// much of a kernel's measured best its kernels reach.
+#pragma once
+
+#include <string>
+
+#include "sim/config.hpp"
+
+namespace stepsim {
+
+struct Stack {
+  std::string name;
+  std::string title;
+  struct HostCosts {
+    Constant<Seconds> forward_launch;     // one operator, dispatched, in the forward pass
+    Constant<Seconds> backward_launch;    // the same, run by autograd
+    Constant<Seconds> collective_launch;  // enqueue one collective
+    Constant<Seconds> sync;               // read a value back: .item(), nonzero()
+    Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
+    Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
+    Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module
+    Constant<Seconds> gradient_hook;      // per gradient tensor: copy to bucket, bookkeeping
+    Constant<Seconds> shard_group;        // FSDP: state change of one sharded group
+    Constant<Seconds> sub_group;          // ZeRO-3 optimizer: one sub-group
+    Constant<Seconds> clear_visit;        // ZeRO-3 optimizer: one visit of the clear-gradient loop
+    Constant<Seconds> repoint;            // stages 1 and 2: point a tensor at its gathered place
+    Constant<Seconds> step;               // per optimizer step: data loader, logging, scheduler
+  } host;
+  struct KernelShares {  // of what the GPU's own file says is reached
+    Constant<Ratio> gemm;
+    Constant<Ratio> attention;
+    Constant<Ratio> memory;
+    Constant<Ratio> grouped_gemm;
+  } kernels;
+  struct Fusion {
+    bool norm = false;  // one kernel instead of six
+    bool rope = false;
+    bool activation = false;     // SwiGLU in one kernel
+    bool cross_entropy = false;  // no logits in memory
+    bool optimizer = true;       // one kernel for many tensors
+  } fused;
+  Constant<Ratio> allocator_slack;  // reserved beyond what is allocated, as a share
+};
+
+Stack read_stack(const Table& table);
+
+}  // namespace stepsim

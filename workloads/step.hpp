@@ -1,0 +1,18 @@
+// One optimizer step of a training job as a program.
+#pragma once
+
+#include "workloads/step_writer.hpp"
+
+namespace stepsim {
+
+struct StepProgram {
+  Traffic traffic;
+  OpGraph graph;
+  double flops = 0;     // useful work per rank, recomputation not counted
+  double tokens = 0;    // of all ranks, without padding
+  double resident = 0;  // bytes on a device before the step begins and after it
+};
+
+StepProgram build_step(const StepInput& input, Folding folding);
+
+}  // namespace stepsim

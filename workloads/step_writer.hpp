@@ -1,0 +1,94 @@
+// The vocabulary in which a training step is written: launch kernels, stop the host, move bytes,
+// keep memory. Every word becomes operations on all lanes.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "topology/cluster.hpp"
+#include "workloads/program_builder.hpp"
+#include "workloads/strategy.hpp"
+#include "workloads/units.hpp"
+
+namespace stepsim {
+
+struct StepInput {
+  const Cluster& cluster;
+  const Model& model;
+  const Stack& stack;
+  Strategy strategy;
+  Job job;
+};
+
+// The plans that a step may use, in this order, in the traffic it is written with. A signal is an
+// all-reduce of a number or two: its latency is all there is to it.
+enum class World : std::size_t {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  signal,
+  exchange,       // between the ranks that share a set of experts
+  expert_reduce,  // between the ranks that hold the same experts
+  expert_gather,
+  to_host,
+  to_device,
+  cpu_update,  // the optimizer on host cores, which is bound by host memory
+};
+std::vector<CollectivePlan> step_plans(const StepInput& input);
+
+// What an operation is for, as every operation of a pass has it.
+struct Context {
+  Phase phase = Phase::forward;
+  std::int16_t layer = -1;
+  std::int16_t micro_batch = 0;
+};
+
+class StepWriter {
+ public:
+  StepWriter(const StepInput& input, const Traffic& traffic);
+
+  const StepInput& input() const { return input_; }
+  double ranks() const { return static_cast<double>(input_.cluster.ranks()); }
+  Context context;
+
+  // The host thread spends time; afterwards it has everything named behind it.
+  Mark host(Seconds seconds, Cause cause, std::string_view name,
+            std::initializer_list<Mark> after = {});
+  // The host dispatches the rows, the device runs them behind whatever it waits for.
+  Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
+  // The next kernels wait for this.
+  void compute_after(Mark mark) { compute_waits_.push_back(mark); }
+  // The host waits until the device has done all it was given, then spends `seconds`.
+  void drain(Seconds seconds, Cause cause, std::string_view name);
+  // A collective enqueued by the host; `ready` is what produced its input.
+  Mark collective(World plan, Bytes bytes, Stream stream, Cause cause, std::string_view name,
+                  std::initializer_list<Mark> ready = {});
+  // A copy or an update on the host: traffic of each rank for itself, enqueued like a kernel.
+  Mark traffic(World plan, OpKind kind, Bytes bytes, Stream stream, Cause cause,
+               std::string_view name, std::initializer_list<Mark> ready = {});
+  Mark last_compute() const { return last_compute_; }
+  Mark last_copy() const { return last_copy_; }  // or update on the host
+  Mark last_host() const { return last_host_; }
+
+  // Memory that begins at a mark's start or ends at its finish, on every lane.
+  void allocate(Mark at, std::string_view tensor_class, double bytes);
+  void release(Mark at, std::string_view tensor_class, double bytes);
+
+  OpGraph take() { return builder_.take(); }
+
+ private:
+  Op labelled(OpKind kind, Stream stream, Cause cause, std::string_view name);
+  void effect(Mark at, bool at_start, std::string_view tensor_class, double bytes);
+
+  StepInput input_;
+  ProgramBuilder builder_;
+  std::vector<Mark> compute_waits_;
+  Mark last_compute_{};
+  Mark last_copy_{};
+  Mark last_host_{};
+};
+
+}  // namespace stepsim

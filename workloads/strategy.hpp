@@ -1,0 +1,75 @@
+// How a job is spread over ranks and what each rank keeps: the choices of a practitioner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stepsim {
+
+enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp };
+inline constexpr std::array<std::string_view, 5> sharding_names{"0", "1", "2", "3", "fsdp"};
+
+enum class Checkpointing : std::uint8_t { none, full };
+inline constexpr std::array<std::string_view, 2> checkpointing_names{"none", "full"};
+
+enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
+inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
+                                                                 "adamw_4bit"};
+
+enum class MoeKernel : std::uint8_t {
+  loop,     // one expert after the other, each with a routing sync
+  grouped,  // all experts in one grouped GEMM
+  tutel,    // capacity slots per expert, batched GEMM, all-to-all between expert-parallel ranks
+};
+inline constexpr std::array<std::string_view, 3> moe_kernel_names{"loop", "grouped", "tutel"};
+
+enum class Offload : std::uint8_t { none, cpu };
+inline constexpr std::array<std::string_view, 2> offload_names{"none", "cpu"};
+
+enum class Method : std::uint8_t { sft, dpo };
+inline constexpr std::array<std::string_view, 2> method_names{"sft", "dpo"};
+
+// DeepSpeed's keys with DeepSpeed's defaults; sizes in elements, as there.
+struct ZeroKeys {
+  double reduce_bucket = 5e8;
+  double prefetch_bucket = 5e7;
+  double persistence_threshold = 1e5;
+  double max_live = 1e9;
+  double max_reuse = 1e9;
+  double sub_group = 1e9;
+  bool leaf_modules = false;
+  bool overlap_comm = true;  // DeepSpeed: true at stage 3, false below
+};
+
+struct Strategy {
+  Sharding sharding = Sharding::zero3;
+  ZeroKeys zero;
+  Checkpointing checkpointing = Checkpointing::full;
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  MoeKernel moe_kernel = MoeKernel::loop;
+  std::int64_t expert_parallel = 1;  // ranks that share one set of experts
+  double capacity_factor = 1;        // expert slots per token that is routed
+  Offload optimizer_place = Offload::none;
+  Offload parameter_place = Offload::none;
+  bool master_weights = true;  // fp32 copy beside 16-bit parameters
+};
+
+struct Job {
+  Method method = Method::sft;
+  bool reference_model =
+      true;  // dpo: a frozen copy runs forward too, unless its results are stored
+  std::int64_t sequence = 4096;
+  std::int64_t micro_batch = 1;
+  std::int64_t accumulation = 1;
+  double fill = 1;     // share of token slots that hold tokens
+  bool packed = true;  // one row of micro_batch x sequence slots, attention within documents
+  double tokens = 0;   // of the whole run; 0: unknown
+  double optimizer_steps = 0;
+
+  // Sequences that a micro-batch runs: a preference pair is two.
+  std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }
+  double slots() const { return static_cast<double>(sequence * rows()); }
+};
+
+}  // namespace stepsim
