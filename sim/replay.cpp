@@ -18,6 +18,7 @@
 #include <unordered_map>
 
 #include "sim/link_meter.hpp"
+#include "sim/series.hpp"
 
 namespace stepsim {
 namespace {
@@ -70,7 +71,7 @@ std::vector<std::string> engine_arguments() {
 class Machine {
  public:
   Machine(const Platform& platform, const OpGraph& graph)
-      : platform_(platform), units_(units_per_byte(graph)) {
+      : platform_(platform), units_(units_per_byte(graph)), series_(platform.links, graph) {
     zone_ = sg4::create_full_zone("cluster");
     for (const Device& device : platform.devices) {
       const double full = device.speed * work_per_second;
@@ -98,17 +99,16 @@ class Machine {
   void slow_compute(Rank rank, bool slow) { devices_[rank]->set_pstate(slow ? 1 : 0); }
   void slow_engines(Rank rank, bool slow) {
     const Device& device = platform_.devices[rank];
-    for (const LinkId id : device.engines)
-      if (sg4::Link* link = links_[index(id)])
-        link->set_bandwidth(served(id) * (slow ? device.collective_share : 1));
+    for (const LinkId id : device.engines) {
+      if (!series_.used(id)) continue;
+      const double before = series_.width(id);
+      series_.scale(id, slow ? device.collective_share : 1);
+      if (const double now = series_.width(id); now != before)
+        links_[index(series_.first(id))]->set_bandwidth(units_ * now);
+    }
   }
 
  private:
-  double served(LinkId id) const {
-    const Link& link = platform_.links[index(id)];
-    return units_ * link.capacity.value / link.weight;
-  }
-
   void collect_routes(const OpGraph& graph) {
     for (const Pattern& pattern : graph.patterns())
       for (const Round& round : pattern.rounds)
@@ -128,7 +128,8 @@ class Machine {
     std::vector<sg4::LinkInRoute> route;
     for (std::size_t id = 0; id < routes_.size(); ++id) {
       route.clear();
-      for (const LinkId link : routes_[id]->path) route.emplace_back(open(link));
+      for (const LinkId link : routes_[id]->path)
+        if (series_.first(link) == link) route.emplace_back(open(link));
       if (std::isfinite(routes_[id]->rate_cap)) route.emplace_back(pipe(id));
       zone_->add_route(sources_[id / columns_]->get_netpoint(),
                        targets_[id % columns_]->get_netpoint(), nullptr, nullptr, route, false);
@@ -138,7 +139,9 @@ class Machine {
   sg4::Link* open(LinkId id) {
     sg4::Link*& link = links_[index(id)];
     if (link == nullptr)
-      link = zone_->create_link(fmt::format("l{}", index(id)), served(id))->set_latency(0)->seal();
+      link = zone_->create_link(fmt::format("l{}", index(id)), units_ * series_.width(id))
+                 ->set_latency(0)
+                 ->seal();
     return link;
   }
 
@@ -152,6 +155,7 @@ class Machine {
 
   const Platform& platform_;
   const double units_;
+  Series series_;
   sg4::NetZone* zone_ = nullptr;
   std::vector<sg4::Host*> devices_, sources_, targets_;
   std::vector<sg4::Link*> links_;

@@ -9,6 +9,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "sim/implied_links.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -44,66 +46,6 @@ struct Structure {
   std::vector<std::uint32_t> path_links;  // compact numbers
   std::vector<const Pattern*> groups;
   std::vector<std::vector<std::uint32_t>> engines;  // [rank] -> compact numbers, used ones only
-};
-
-// Links that can never be the bottleneck, because the links that feed them (or that they feed)
-// carry less together than they do: the trunk of a non-blocking leaf. Max-min shares do not change
-// when such a link is left out, and places that differ only by it become alike. Links that stand
-// for this are kept in turn, so two links never excuse each other.
-class ImpliedLinks {
- public:
-  ImpliedLinks(const Machinery& machinery, std::span<const Family> families)
-      : implied_(machinery.links, 0), pinned_(machinery.links, 0) {
-    using Pair = std::pair<std::uint32_t, std::uint32_t>;  // a link and a neighbour on a path
-    std::vector<Pair> feeding, fed;
-    for (const Family& family : families)
-      for (const Pattern& pattern : family)
-        for (const Round& round : pattern.rounds)
-          for (const Flow& flow : round.flows) note(flow.path, feeding, fed);
-    for (Rank rank = 0; rank < machinery.ranks; ++rank)  // engines change their capacity
-      for (const LinkId engine : machinery.device(rank).engines) pinned_[index(engine)] = 1;
-    for (std::vector<Pair>* pairs : {&feeding, &fed}) {
-      std::sort(pairs->begin(), pairs->end());
-      pairs->erase(std::unique(pairs->begin(), pairs->end()), pairs->end());
-      for (std::size_t from = 0, to = 0; from < pairs->size(); from = to) {
-        while (to < pairs->size() && (*pairs)[to].first == (*pairs)[from].first) ++to;
-        decide(machinery, std::span(*pairs).subspan(from, to - from));
-      }
-    }
-  }
-
-  bool operator[](LinkId id) const { return implied_[index(id)] != 0; }
-
- private:
-  static constexpr std::uint32_t end_of_path = none;
-
-  static void note(const Path& path, std::vector<std::pair<std::uint32_t, std::uint32_t>>& feeding,
-                   std::vector<std::pair<std::uint32_t, std::uint32_t>>& fed) {
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      const auto link = static_cast<std::uint32_t>(path[i]);
-      feeding.emplace_back(link, i == 0 ? end_of_path : static_cast<std::uint32_t>(path[i - 1]));
-      fed.emplace_back(
-          link, i + 1 == path.size() ? end_of_path : static_cast<std::uint32_t>(path[i + 1]));
-    }
-  }
-
-  void decide(const Machinery& machinery,
-              std::span<const std::pair<std::uint32_t, std::uint32_t>> neighbours) {
-    const std::uint32_t link = neighbours.front().first;
-    if (pinned_[link] != 0 || implied_[link] != 0) return;
-    double sum = 0;
-    for (const auto& [self, neighbour] : neighbours) {
-      if (neighbour == end_of_path || implied_[neighbour] != 0) return;
-      sum += machinery.capacity(LinkId{neighbour}).value;
-    }
-    // With one neighbour of about its width it is a cable in two pieces: worth showing in a trace.
-    const double capacity = machinery.capacity(LinkId{link}).value;
-    if (sum > capacity || (neighbours.size() == 1 && 2 * sum > capacity)) return;
-    implied_[link] = 1;
-    for (const auto& [self, neighbour] : neighbours) pinned_[neighbour] = 1;
-  }
-
-  std::vector<std::uint8_t> implied_, pinned_;
 };
 
 Structure flatten(const Machinery& machinery, std::span<const Family> families,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "sim/error.hpp"
 #include "workloads/collectives/parts.hpp"
@@ -110,14 +111,12 @@ const Algorithm& find_algorithm(std::string_view name) {
 
 Layout lay_out(const Cluster& cluster, std::span<const Rank> group) {
   Layout layout;
-  std::vector<std::int64_t> place(cluster.nodes, -1);
+  std::unordered_map<std::uint32_t, std::size_t> place;  // looked up, never iterated
   for (const Rank rank : group) {
-    const std::uint32_t node = place_of(cluster, rank).node;
-    if (place[node] < 0) {
-      place[node] = static_cast<std::int64_t>(layout.nodes.size());
-      layout.nodes.emplace_back();
-    }
-    layout.nodes[static_cast<std::size_t>(place[node])].push_back(rank);
+    const auto [entry, added] =
+        place.try_emplace(place_of(cluster, rank).node, layout.nodes.size());
+    if (added) layout.nodes.emplace_back();
+    layout.nodes[entry->second].push_back(rank);
   }
   for (const Group& node : layout.nodes)
     layout.even = layout.even && node.size() == layout.nodes.front().size();

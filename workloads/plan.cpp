@@ -12,13 +12,13 @@ namespace {
 
 void check(const Cluster& cluster, const Group& group) {
   if (group.empty()) throw UserError("ranks: expected at least one rank, found none");
-  std::vector<std::uint8_t> seen(cluster.ranks(), 0);
-  for (const Rank rank : group) {
-    if (rank >= cluster.ranks())
-      throw UserError(fmt::format("ranks: no rank {}; {} has ranks 0 to {}", rank, cluster.name,
-                                  cluster.ranks() - 1));
-    if (seen[rank]++ != 0) throw UserError(fmt::format("ranks: rank {} stands there twice", rank));
-  }
+  Group sorted = group;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.back() >= cluster.ranks())
+    throw UserError(fmt::format("ranks: no rank {}; {} has ranks 0 to {}", sorted.back(),
+                                cluster.name, cluster.ranks() - 1));
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw UserError(fmt::format("ranks: rank {} stands there twice", *twice));
 }
 
 bool spans_nodes(const Cluster& cluster, const Group& group) {

@@ -1,7 +1,10 @@
 // Compute and collectives on one device slow each other. All times are worked out by hand.
+#include <algorithm>
+
 #include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
+#include "tests/support/worker.hpp"
 
 namespace stepsim {
 namespace {
@@ -121,6 +124,20 @@ TEST_CASE("a collective slows compute on its members alone", "[sim]") {
   const Trace trace = replay(platform, graph);
   CHECK_THAT(trace.finish[index(member)], exactly(work / share));
   CHECK_THAT(trace.finish[index(other)], exactly(work));
+}
+
+TEST_CASE("a slowed engine counts only where it is narrower than the cable behind it", "[sim]") {
+  const double engine = 100, cable = 90, bytes = 90;
+  const auto share = GENERATE(0.95, 0.8);
+  Platform platform = overlapping(1, share);
+  platform.links[1].capacity = {cable};
+  OpGraph graph;
+  graph.add(compute_op(0, 10), {});
+  const OpId collective =
+      graph.add(traffic_op(graph.pattern(one_round(0, {flow_over({1, 0})})), bytes), {});
+  const std::vector<double> finish =
+      numbers_from_worker([&] { return replay(platform, graph).finish; });
+  CHECK_THAT(finish[index(collective)], exactly(bytes / std::min(cable, share * engine)));
 }
 
 }  // namespace stepsim

@@ -1,21 +1,17 @@
-#cmake - D BINARY =                              \
-    ... - D ROOT = ... - D WORK = ... - D ARGS = \
-                                      ...[-D...] - P run_cli.cmake : one run of the command line.
-#What a case can say stands at the top of tests / cli / cases.cmake.A failure prints what ran, \
-    and what came out.
+# cmake -D BINARY=... -D ROOT=... -D WORK=... -D ARGS=... [-D ...] -P run_cli.cmake: one run of the command line.
+# What a case can say stands at the top of tests/cli/cases.cmake. A failure prints what ran, and what came out.
 cmake_minimum_required(VERSION 3.25)
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK}/out)
 set(data ${ROOT})
 
-#The catalogue as a copy that may be spoilt.
+# The catalogue as a copy that may be spoilt.
 if(EDIT OR CUT)
   set(data ${WORK}/data)
   file(COPY ${ROOT}/topology DESTINATION ${data} FILES_MATCHING PATTERN *.yaml)
   file(COPY ${ROOT}/scenarios/measured DESTINATION ${data}/scenarios)
-  file(GLOB_RECURSE copies ${
-  data}/*)
+  file(GLOB_RECURSE copies ${data}/*)
   file(CHMOD ${copies} PERMISSIONS OWNER_READ OWNER_WRITE)  # the original may be read-only
 endif()
 set(edited_line 0)
@@ -91,7 +87,7 @@ endif()
 if(OUTPUT AND NOT output MATCHES "${OUTPUT}")
   fail("standard output should match: ${OUTPUT}")
 endif()
-if(ERROR AND NOT OUTPUT AND NOT output STREQUAL "")
+if((ERROR OR ERROR_MATCHES) AND NOT OUTPUT AND NOT output STREQUAL "")
   fail("nothing was expected on standard output")
 endif()
 

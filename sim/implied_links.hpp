@@ -1,0 +1,34 @@
+// Links that no flow will ever be held up by.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/symmetry.hpp"
+
+namespace stepsim {
+
+// Links that can never be the bottleneck, because the links that feed them (or that they feed)
+// carry less together than they do: the trunk of a non-blocking leaf. Max-min shares do not change
+// when such a link is left out, and places that differ only by it become alike. Links that stand
+// for this are kept in turn, so two links never excuse each other.
+class ImpliedLinks {
+ public:
+  ImpliedLinks(const Machinery& machinery, std::span<const Family> families);
+  bool operator[](LinkId id) const { return implied_[index(id)] != 0; }
+
+ private:
+  using Pair = std::pair<LinkId, LinkId>;  // a link and its neighbour on a path
+
+  double capacity(LinkId id);
+  void leave_out(std::span<const Family> families, bool feeding);
+  void decide(std::span<const Pair> neighbours);
+
+  const Machinery& machinery_;
+  std::vector<std::uint8_t> implied_, pinned_;
+  std::vector<double> capacity_;
+};
+
+}  // namespace stepsim

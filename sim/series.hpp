@@ -1,0 +1,33 @@
+// Links that all flows cross alike are one constraint: only the narrowest of them counts. A route
+// through a node and its fabric has up to a dozen links, and mostly three such series.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/op_graph.hpp"
+#include "sim/platform.hpp"
+
+namespace stepsim {
+
+class Series {
+ public:
+  Series(std::span<const Link> links, const OpGraph& graph);
+
+  // The link that stands for the series of this one. A link that no flow crosses has none.
+  bool used(LinkId id) const { return first_[index(id)] != unused; }
+  LinkId first(LinkId id) const { return first_[index(id)]; }
+  // What the series of a link carries for one flow, in B/s.
+  double width(LinkId id) const;
+  // The link has this share of its capacity from now on.
+  void scale(LinkId id, double share) { share_[index(id)] = share; }
+
+ private:
+  static constexpr LinkId unused{0xFFFFFFFF};
+
+  std::span<const Link> links_;
+  std::vector<LinkId> first_, next_;  // the members of a series as a chain in id order
+  std::vector<double> share_;
+};
+
+}  // namespace stepsim
