@@ -30,11 +30,13 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Ali
 
 std::string render(const TextTable& table) {
   std::vector<std::size_t> widths;
+  widths.reserve(table.header.size());
   for (const std::string& cell : table.header) widths.push_back(width_of(cell));
   for (const auto& row : table.rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   std::string text = line_of(table.header, table.align, widths);
   std::vector<std::string> rule;
+  rule.reserve(widths.size());
   for (const std::size_t width : widths) rule.emplace_back(width, '-');
   text += line_of(rule, table.align, widths);
   for (const auto& row : table.rows) text += line_of(row, table.align, widths);

@@ -61,7 +61,7 @@ std::string rate_text(BytesPerSecond rate) {
 
 std::string word(const Options& options, std::string_view option, std::string_view fallback,
                  std::initializer_list<std::string_view> allowed) {
-  const std::string text = options.get(option).value_or(std::string(fallback));
+  std::string text = options.get(option).value_or(std::string(fallback));
   const std::vector<std::string> names(allowed.begin(), allowed.end());
   if (std::find(names.begin(), names.end(), text) == names.end())
     throw UserError(fmt::format("--{}: expected {}, found \"{}\"{}", option, one_of(names), text,

@@ -21,6 +21,7 @@ namespace {
 constexpr std::array commands{
     Command{"run", "one training step of a scenario: time, breakdown, memory",
             stepsim::run_command},
+    Command{"memory", "does a scenario fit, and what would make it fit", stepsim::memory_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
     Command{"list", "what the catalogue holds", list_command},
     Command{"show", "one entry of the catalogue, with the source of every figure", show_command},
@@ -38,7 +39,7 @@ std::string find_data() {
 
 void print_help() {
   fmt::print(
-      "stepsim {} - predicts what collectives cost on modelled GPU clusters\n\n"
+      "stepsim {} - predicts what collectives and training steps cost on modelled GPU clusters\n\n"
       "usage: stepsim [--data DIR] COMMAND [ARGUMENTS]\n"
       "       stepsim COMMAND --help\n"
       "       stepsim --version\n\ncommands:\n",

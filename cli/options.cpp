@@ -77,6 +77,19 @@ std::optional<std::string> Options::get(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const auto& [name, value] : options.values) {
+    if (name != "set") continue;
+    const std::size_t equals = value.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw UserError(
+          fmt::format("--set: expected KEY=VALUE such as strategy.zero=2, found \"{}\"", value));
+    settings.emplace_back(value.substr(0, equals), value.substr(equals + 1));
+  }
+  return settings;
+}
+
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words) {
   po::options_description description;
   description.add_options()("help,h", "");
@@ -109,7 +122,11 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
       if (option.unregistered)
         throw UserError(fmt::format("unknown option {}{}", option.original_tokens.front(),
                                     did_you_mean(option.original_tokens.front(), names_of(usage))));
-      if (result.has(option.string_key))
+      const auto spec =
+          std::find_if(usage.options.begin(), usage.options.end(),
+                       [&](const OptionSpec& each) { return each.name == option.string_key; });
+      const bool repeats = spec != usage.options.end() && spec->repeats;
+      if (result.has(option.string_key) && !repeats)
         throw UserError(fmt::format("--{} is given twice", option.string_key));
       result.values.emplace_back(option.string_key,
                                  option.value.empty() ? "" : option.value.front());
@@ -175,7 +192,8 @@ std::vector<double> parse_sizes(std::string_view text) {
   if (last < first)
     throw UserError(
         fmt::format("--sizes: \"{}\" runs backwards; write {}:{}", text, ends[1], ends[0]));
-  for (double size = first; size <= last; size *= 2) sizes.push_back(size);
+  sizes.push_back(first);
+  while (sizes.back() * 2 <= last) sizes.push_back(sizes.back() * 2);
   return sizes;
 }
 

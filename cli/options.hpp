@@ -13,7 +13,8 @@ struct OptionSpec {
   std::string_view name;   // "sizes"
   std::string_view value;  // "A:B"; empty: a switch
   std::string_view help;
-  char letter = 0;  // 'o': "-o" says the same
+  char letter = 0;       // 'o': "-o" says the same
+  bool repeats = false;  // may be given several times
 };
 
 struct Usage {
@@ -31,6 +32,9 @@ struct Options {
   bool has(std::string_view name) const;
   std::optional<std::string> get(std::string_view name) const;
 };
+
+// Every "--set key=value", in order, as {key, value}.
+std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
 // Nothing when help was asked for and printed. Throws UserError on what is wrong, with the nearest
 // option.

@@ -15,8 +15,10 @@ namespace stepsim {
 namespace {
 
 constexpr std::array option_specs{
-    OptionSpec{"output", "FILE", "write the step as an HDF5 trace"},
+    OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
+    OptionSpec{"set", "KEY=VALUE",
+               "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
@@ -25,6 +27,7 @@ constexpr Usage usage{
     "where the time goes, and whether it fits into memory. Exit code 1: it does not fit.",
     option_specs,
     "  stepsim run scenarios/llama32-3b-sft-zero3.yaml\n"
+    "  stepsim run my.yaml --set strategy.zero=2 --set job.micro_batch=4\n"
     "  stepsim run my.yaml -o step.h5 --json\n",
     1};
 
@@ -101,7 +104,7 @@ int run_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
-  const Scenario scenario = load_scenario(line.data, options->words.front());
+  const Scenario scenario = load_scenario(line.data, options->words.front(), settings_of(*options));
   const bool fold = options->get("fold").value_or("auto") != "off";
   const Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
 #include "sim/error.hpp"
 #include "workloads/model_catalog.hpp"
@@ -101,14 +99,6 @@ ClusterWords read_cluster(const Table& root) {
   return words;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw UserError({{path, 0, "", "cannot be read, or is empty"}});
-  return text.str();
-}
-
 // What DeepSpeed itself rejects, said before anything is simulated.
 void check(const Scenario& scenario, const std::string& path) {
   std::vector<Problem> problems;
@@ -142,10 +132,12 @@ void check(const Scenario& scenario, const std::string& path) {
 
 }  // namespace
 
-Scenario load_scenario(const std::string& data, const std::string& path) {
+Scenario load_scenario(const std::string& data, const std::string& path,
+                       std::span<const Setting> settings) {
   Scenario scenario;
-  scenario.text = read_text(path);
-  const Document document = parse_document(scenario.text, path);
+  Document document = read_document(path);
+  for (const auto& [key, value] : settings) document.set(key, value);
+  scenario.text = document.canonical();
   const Table root = document.root();
   scenario.name = root.text("name");
   root.text_or("note", "");

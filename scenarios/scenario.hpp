@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "topology/catalog.hpp"
@@ -35,7 +37,11 @@ struct Scenario {
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 
+// A change from the command line: {"strategy.zero", "2"}.
+using Setting = std::pair<std::string, std::string>;
+
 // Throws UserError with every problem of the file.
-Scenario load_scenario(const std::string& data, const std::string& path);
+Scenario load_scenario(const std::string& data, const std::string& path,
+                       std::span<const Setting> settings = {});
 
 }  // namespace stepsim

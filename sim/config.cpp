@@ -17,6 +17,7 @@ namespace stepsim {
 
 namespace {
 
+using detail::Entry;
 using detail::Node;
 using detail::Notes;
 using detail::Shape;
@@ -138,6 +139,40 @@ YAML::Node parse(std::string_view text, const std::string& file) {
   }
 }
 
+// Scalars are quoted whenever they might read as something else.
+std::string quoted(const std::string& text) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
+  if (!text.empty() && text.front() != '-' && text.find_first_not_of(plain) == std::string::npos)
+    return text;
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return result + '"';
+}
+
+void write(const Node& node, std::size_t indent, std::string& text) {
+  const std::string margin(indent, ' ');
+  const auto child = [&](const std::string& lead, const Node& value) {
+    const bool nested = !value.entries.empty() || !value.items.empty();
+    text += margin + lead;
+    if (nested) {
+      text += '\n';
+      write(value, indent + 2, text);
+    } else {
+      text += value.shape == Shape::scalar     ? " " + quoted(value.scalar)
+              : value.shape == Shape::mapping  ? " {}"
+              : value.shape == Shape::sequence ? " []"
+                                               : "";
+      text += '\n';
+    }
+  };
+  for (const Entry& entry : node.entries) child(quoted(entry.key) + ":", entry.value);
+  for (const Node& item : node.items) child("-", item);
+}
+
 }  // namespace
 
 Document::Document(std::unique_ptr<Notes> notes) : notes_(std::move(notes)) {}
@@ -163,6 +198,32 @@ const std::vector<NamedConstant>& Document::constants() const {
 }
 const std::string& Document::file() const {
   return notes_->file;
+}
+
+void Document::set(std::string_view path, std::string_view value) {
+  Node* at = &notes_->root;
+  for (std::string_view rest = path; !rest.empty();) {
+    const std::string key(rest.substr(0, rest.find('.')));
+    rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+    if (at->shape != Shape::mapping) *at = Node{.shape = Shape::mapping, .line = at->line};
+    auto place = std::find_if(at->entries.begin(), at->entries.end(),
+                              [&](const Entry& entry) { return entry.key == key; });
+    if (key.empty() || (rest.empty() && path.back() == '.'))
+      throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));
+    if (place == at->entries.end())
+      place = at->entries.insert(at->entries.end(), {key, Node{.shape = Shape::nothing}});
+    at = &place->value;
+  }
+  const int line = at->line;
+  Node made = Converter{*notes_}.convert(parse(value, std::string(path)), std::string(path), 0);
+  *at = std::move(made);
+  at->line = line;
+}
+
+std::string Document::canonical() const {
+  std::string text;
+  write(notes_->root, 0, text);
+  return text;
 }
 
 Document parse_document(std::string_view text, std::string_view file) {

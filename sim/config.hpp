@@ -95,6 +95,11 @@ class Document {
   // Throws everything noted, unknown keys included; returns when there is nothing to say. Files
   // that are written for other programs have keys of their own: their leftovers are allowed.
   void finish(Leftovers leftovers = Leftovers::refused) const;
+  // Puts a value where `path` ("strategy.zero") points, as if the file said so there; the value is
+  // YAML. What it replaces and what it adds is checked by the reading that follows.
+  void set(std::string_view path, std::string_view value);
+  // The whole content as block YAML, without comments, in the order of the file.
+  std::string canonical() const;
   // Every constant read so far, in the order of reading, named by its path.
   const std::vector<NamedConstant>& constants() const;
   const std::string& file() const;

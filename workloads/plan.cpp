@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "sim/error.hpp"
 
@@ -184,9 +183,11 @@ Cost cost_of(const Cluster& cluster, const Family& patterns) {
   double longest = 0;
   std::size_t rounds = 0;
   for (const Pattern& pattern : patterns) rounds = std::max(rounds, pattern.rounds.size());
-  std::unordered_map<std::uint32_t, double> load;  // s/B per link; looked up, never iterated
+  std::vector<double> load(link_count(cluster), 0);  // s/B per link
+  std::vector<LinkId> loaded;
   for (std::size_t r = 0; r < rounds; ++r) {
-    load.clear();
+    for (const LinkId link : loaded) load[index(link)] = 0;
+    loaded.clear();
     double slowest = 0, latency = 0;
     LinkId busiest{};
     for (const Pattern& pattern : patterns) {
@@ -194,7 +195,8 @@ Cost cost_of(const Cluster& cluster, const Family& patterns) {
       latency = std::max(latency, pattern.rounds[r].latency.value);
       for (const Flow& flow : pattern.rounds[r].flows)
         for (const LinkId link : flow.path) {
-          double& sum = load[static_cast<std::uint32_t>(link)];
+          double& sum = load[index(link)];
+          if (sum == 0) loaded.push_back(link);
           sum += flow.wire / capacity_of(cluster, link).value;
           // Links in a row are equally busy: the first to get there is named.
           if (sum > slowest * (1 + 1e-12)) busiest = link;

@@ -9,6 +9,9 @@ namespace stepsim {
 
 enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp };
 inline constexpr std::array<std::string_view, 5> sharding_names{"0", "1", "2", "3", "fsdp"};
+constexpr std::string_view to_text(Sharding sharding) {
+  return sharding_names[static_cast<std::size_t>(sharding)];
+}
 
 enum class Checkpointing : std::uint8_t { none, full };
 inline constexpr std::array<std::string_view, 2> checkpointing_names{"none", "full"};

@@ -89,7 +89,7 @@ void predict(const std::string& data, const MachineKey& key,
   std::size_t at = 0;
   const auto next_line = [&] {
     const std::size_t end = answer.find('\n', at);
-    const std::string line = answer.substr(at, end - at);
+    std::string line = answer.substr(at, end - at);
     at = end + 1;
     return line;
   };

@@ -8,9 +8,6 @@
 namespace stepsim {
 namespace {
 
-// Above this share of the capacity an allocator may fail on fragments although the sum fits.
-constexpr double tight_share = 0.95;
-
 Seconds wall_time(const Scenario& scenario, Seconds step, double tokens_per_step) {
   if (scenario.job.optimizer_steps > 0) return step * scenario.job.optimizer_steps;
   if (scenario.job.tokens > 0) return step * std::ceil(scenario.job.tokens / tokens_per_step);
@@ -18,18 +15,6 @@ Seconds wall_time(const Scenario& scenario, Seconds step, double tokens_per_step
 }
 
 }  // namespace
-
-std::string_view to_text(Fit fit) {
-  switch (fit) {
-    case Fit::fits:
-      return "fits";
-    case Fit::tight:
-      return "tight";
-    case Fit::oom:
-      return "oom";
-  }
-  return "";
-}
 
 Prediction predict(const Scenario& scenario, Folding folding) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
@@ -51,14 +36,13 @@ Prediction predict(const Scenario& scenario, Folding folding) {
       program.flops / result.step_time.value / scenario.cluster.gpu.peak.bf16.value.value;
   result.wall = wall_time(scenario, result.step_time, program.tokens);
   result.breakdown = break_down(run.graph, run.trace, 0);
-  result.resident = program.resident;
-  result.peak = peak_memory(run.graph, run.trace, 0);
-  result.needed =
-      (result.resident + result.peak.bytes) * (1 + scenario.stack.allocator_slack.value.value);
-  result.capacity = scenario.cluster.gpu.memory.usable.value.value;
-  result.fit = result.needed > result.capacity                 ? Fit::oom
-               : result.needed > tight_share * result.capacity ? Fit::tight
-                                                               : Fit::fits;
+  const Footprint footprint =
+      footprint_of(scenario, program.resident, peak_memory(run.graph, run.trace, 0));
+  result.resident = footprint.resident;
+  result.peak = footprint.peak;
+  result.needed = footprint.needed();
+  result.capacity = footprint.capacity;
+  result.fit = footprint.fit();
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) result.guesses.push_back(constant);
   run.summary = {{"step_time", result.step_time.value, Dimension::seconds},

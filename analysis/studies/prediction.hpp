@@ -6,13 +6,11 @@
 
 #include "analysis/breakdown.hpp"
 #include "analysis/memory_timeline.hpp"
+#include "analysis/studies/footprint.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/symmetry.hpp"
 
 namespace stepsim {
-
-enum class Fit : std::uint8_t { fits, tight, oom };
-std::string_view to_text(Fit fit);
 
 struct Prediction {
   Seconds step_time;

@@ -108,10 +108,10 @@ cli("misspelt cluster" ARGS ${small} h1008 CODE 2
   ERROR "no cluster or node \"h1008\" (did you mean \"h100-8\"?); `stepsim list clusters` names them")
 cli("misspelt network" ARGS ${small} h100-8 --nodes 2 --network ndr-rails CODE 2
   ERROR "no network \"ndr-rails\" (did you mean \"ndr-rail\"?)")
-cli("no ranks" ARGS ${small} h100-8 --ranks= CODE 2 ERROR_MATCHES "^stepsim: --ranks: expected ")
+cli("no ranks" ARGS ${small} h100-8 --ranks= CODE 2 ERROR "--ranks: expected a value")
 cli("rank outside the cluster" ARGS ${small} h100-8 --ranks 0,8 CODE 2
   ERROR "ranks: no rank 8; h100-8 has ranks 0 to 7")
-cli("repeated rank" ARGS ${small} h100-8 --ranks 0,1,0 CODE 2 ERROR_MATCHES "^stepsim: ranks: rank 0 [a-z ]*twice\n$")
+cli("repeated rank" ARGS ${small} h100-8 --ranks 0,1,0 CODE 2 ERROR "ranks: rank 0 stands there twice")
 cli("ranks backwards" ARGS ${small} h100-8 --ranks 7-0 CODE 2 ERROR "--ranks: \"7-0\" runs backwards; write 0-7")
 cli("half a range of ranks" ARGS ${small} h100-8 --ranks 0- CODE 2
   ERROR "--ranks: expected ranks such as 0,1 or 0-7, found \"0-\"")
@@ -143,15 +143,15 @@ cli("negative bandwidth in a node file" ARGS ${small} mi300x-8 CODE 2 EDIT ${nod
   ERROR "@DATA@/${node}:@LINE@: links[0].bandwidth.value: a bandwidth must be above zero, found \"-46 GB/s\"")
 cli("value outside its own range" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "value: 46 GB/s" "value: 460 GB/s"
   ERROR_MATCHES "mi300x-8\\.yaml:[0-9]+: links\\[0\\]\\.bandwidth: expected low <= value <= high\n$")
-cli("no source in a node file" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "source: >-" "# source: >-"
-  ERROR_MATCHES "mi300x-8\\.yaml:[0-9]+: ")
+cli("no source in a node file" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "source: >-" "sauce: >-"
+  ERROR_MATCHES "bandwidth\\.source: is missing\n.*:@LINE@: links\\[0\\]\\.bandwidth\\.sauce: unknown key \\(did you mean \"source\"\\?\\)\n$")
 cli("unknown grade in a node file" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "grade: measured" "grade: measurd"
   ERROR "@DATA@/${node}:@LINE@: links[0].bandwidth.grade: expected measured, fitted, derived, vendor, datasheet or guess, found \"measurd\" (did you mean \"measured\"?)")
 cli("unknown part in a node file" ARGS ${small} mi300x-8 CODE 2
   EDIT ${node} "between: [pcie_switch, nic]" "between: [pcie_swich, nic]"
   ERROR "@DATA@/${node}:@LINE@: links[2].between: no part \"pcie_swich\" (did you mean \"pcie_switch\"?); expected gpu, nvswitch, pcie_switch, nic, socket, dram or nvme")
 cli("node without GPUs" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "{gpu: 8," "{gpu: 0,"
-  ERROR_MATCHES "mi300x-8\\.yaml:[0-9]+: parts\\.gpu: expected a number from 1 to 1024, found 0\n")
+  ERROR "@DATA@/${node}:@LINE@: parts.gpu: expected a number from 1 to 1024, found 0")
 cli("GPU that is in no file" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300z"
   ERROR "no GPU \"mi300z\" (did you mean \"mi300x\"?)")
 cli("node that is in no file" ARGS ${small} alps CODE 2
@@ -165,15 +165,17 @@ cli("no route to the switch" ARGS ${small} h100-8 CODE 2
 cli("no route to host memory" ARGS collective h2d --cluster h100-pcie-2 --sizes 1MiB CODE 2
   EDIT topology/nodes/h100-pcie-2.yaml "between: [dram, socket]" "between: [nvme, socket]"
   ERROR "no route between gpu 0 and host memory on h100-pcie-2")
-cli("node file cut off" ARGS ${small} mi300x-8 CODE 2 CUT ${node} 1500 ERROR_MATCHES "mi300x-8\\.yaml:[0-9]+: ")
-cli("empty node file" ARGS ${small} mi300x-8 CODE 2 CUT ${node} 0 ERROR_MATCHES "^stepsim: @DATA@/${node}: ")
+cli("node file cut off" ARGS ${small} mi300x-8 CODE 2 CUT ${node} 1500
+  ERROR_MATCHES "mi300x-8\\.yaml:[0-9]+: host: is missing\n.*mi300x-8\\.yaml:[0-9]+: collectives: is missing\n")
+cli("empty node file" ARGS ${small} mi300x-8 CODE 2 CUT ${node} 0
+  ERROR "@DATA@/${node}: expected a mapping of keys to values")
 cli("node file that cannot be read" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300x"
-  SHELL "rm @DATA@/${node} && mkdir @DATA@/${node} && \"$@\"" ERROR_MATCHES "^stepsim: @DATA@/${node}: ")
+  SHELL "rm @DATA@/${node} && mkdir @DATA@/${node} && \"$@\"" ERROR "@DATA@/${node}: cannot be read: it is a folder")
 cli("node file that is binary" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300x"
-  SHELL "head -c 4096 /bin/sh >@DATA@/${node} && \"$@\"" ERROR_MATCHES "^stepsim: @DATA@/${node}")
+  SHELL "printf '\\001\\002\\377\\n\\000' >@DATA@/${node} && \"$@\"" ERROR_MATCHES "^stepsim: @DATA@/${node}:[0-9: ]*[a-z]")
 cli("catalogue without nodes" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300x"
   SHELL "rm -r @DATA@/topology/nodes && \"$@\""
-  ERROR_MATCHES "^stepsim: no cluster or node \"mi300x-8\"")
+  ERROR "no cluster or node \"mi300x-8\"; `stepsim list clusters` names them")
 
 # ---- measured tables ----
 set(table scenarios/measured/collectives.csv)

@@ -102,7 +102,8 @@ void check_same(const Cluster& cluster, const Machinery& machinery) {
 
 std::vector<Cluster> machines() {
   std::vector<Cluster> clusters = leafy_clusters();
-  for (const MachineSize& size : node_machines(32, true)) clusters.push_back(load(size));
+  for (const MachineSize& size : node_machines({1, 2, 3, to_the_brim}, 32))
+    clusters.push_back(load(size));
   std::erase_if(clusters, [](const Cluster& cluster) { return cluster.gpus_per_node() < 2; });
   return clusters;
 }

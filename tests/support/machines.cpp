@@ -1,39 +1,37 @@
 #include "tests/support/machines.hpp"
 
-#include <algorithm>
-
 #include "tests/support/tiny_cluster.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
 
-void add_sizes(std::vector<MachineSize>& sizes, const std::string& name, std::uint32_t first,
-               std::uint32_t most_ranks) {
-  const std::uint32_t gpus = load({name, 1}).gpus_per_node();
-  std::vector<std::uint32_t> counts{2, 3, 4, most_ranks / gpus};
-  std::sort(counts.begin(), counts.end());
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  for (const std::uint32_t nodes : counts)
-    if (nodes >= first && nodes * gpus <= most_ranks) sizes.push_back({name, nodes});
+void add_sizes(std::vector<MachineSize>& sizes, const std::string& name,
+               const std::vector<std::uint32_t>& counts, std::uint32_t most_ranks) {
+  const Cluster one = load({name, 1});
+  for (const std::uint32_t count : counts) {
+    const std::uint32_t nodes = count == to_the_brim ? most_ranks / one.gpus_per_node() : count;
+    if (nodes * one.gpus_per_node() <= most_ranks && (nodes == 1 || !one.node.network.empty()))
+      sizes.push_back({name, nodes});
+  }
 }
 
 }  // namespace
 
-std::vector<MachineSize> node_machines(std::uint32_t most_ranks, bool alone) {
+std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
+                                       std::uint32_t most_ranks) {
   std::vector<MachineSize> sizes;
-  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, node_shelf)) {
-    if (alone) sizes.push_back({name, 1});
-    if (!load({name, 1}).node.network.empty()) add_sizes(sizes, name, 2, most_ranks);
-  }
+  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, node_shelf))
+    add_sizes(sizes, name, counts, most_ranks);
   return sizes;
 }
 
-std::vector<MachineSize> cluster_machines(std::uint32_t most_ranks) {
+std::vector<MachineSize> cluster_machines(const std::vector<std::uint32_t>& counts,
+                                          std::uint32_t most_ranks) {
   std::vector<MachineSize> sizes;
   for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, cluster_shelf))
     if (const Cluster cluster = load({name, 2}); cluster.network->name != cluster.node.network)
-      add_sizes(sizes, name, 2, most_ranks);
+      add_sizes(sizes, name, counts, most_ranks);
   return sizes;
 }
 

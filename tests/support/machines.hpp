@@ -14,10 +14,14 @@ struct MachineSize {
   std::uint32_t nodes = 1;
 };
 
-// 2, 3, 4 nodes and as many as have at most that many ranks; one node too where `alone`.
-std::vector<MachineSize> node_machines(std::uint32_t most_ranks, bool alone);
-// Of clusters only those that join their nodes by another network than usual.
-std::vector<MachineSize> cluster_machines(std::uint32_t most_ranks);
+// Each node file in these numbers of nodes, as far as it has a network and so many ranks are
+// allowed. `to_the_brim` stands for as many nodes as are allowed.
+inline constexpr std::uint32_t to_the_brim = 0;
+std::vector<MachineSize> node_machines(const std::vector<std::uint32_t>& counts,
+                                       std::uint32_t most_ranks);
+// The same for those clusters that join their nodes by another network than usual.
+std::vector<MachineSize> cluster_machines(const std::vector<std::uint32_t>& counts,
+                                          std::uint32_t most_ranks);
 
 Cluster load(const MachineSize& size);
 
