@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "scenarios/run_length.hpp"
+#include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
 #include "workloads/model_catalog.hpp"
 
@@ -65,105 +67,151 @@ Job read_job(const Table& table) {
   job.sequence = table.integer("sequence", 1, 1 << 24);
   job.micro_batch = table.integer_or("micro_batch", 1, 1, 1 << 16);
   job.accumulation = table.integer_or("gradient_accumulation", 1, 1, 1 << 16);
-  job.packed = table.flag_or("packing", true);
+  job.packed = table.flag_or("packing", job.method == Method::sft);
   job.fill = table.number_or("fill", 1, 0.001, 1);
-  job.tokens = table.number_or("tokens", 0, 0, 1e18);
-  job.optimizer_steps = table.number_or("optimizer_steps", 0, 0, 1e12);
+  job.epochs = table.number_or("epochs", 1, 0.001, 1e6);
+  std::vector<std::string_view> lengths;
+  const auto length = [&](std::string_view key, double most) {
+    if (!table.has(key)) return 0.0;
+    lengths.push_back(key);
+    return table.number(key, 1, most);
+  };
+  job.tokens = length("tokens", 1e18);
+  job.optimizer_steps = length("optimizer_steps", 1e12);
+  job.iterations = length("iterations", 1e12);
+  job.samples = length("samples", 1e15);
+  if (lengths.size() > 1)
+    table.problem(lengths[1],
+                  fmt::format("says again how long the run is: {} does already", lengths.front()));
+  if (job.samples > 0 && job.packed)
+    table.problem("samples", "needs packing: false; a packed job is given by tokens or steps");
   return job;
 }
 
-Measured read_measured(const Table& table) {
-  Measured measured;
-  if (table.has("wall")) measured.wall = table.quantity<Seconds>("wall");
-  if (table.has("step_time")) measured.step_time = table.quantity<Seconds>("step_time");
-  if (table.has("memory")) measured.memory = table.quantity<Bytes>("memory");
-  if (table.has("tokens_per_second_per_gpu"))
-    measured.tokens_per_second_per_gpu = table.number("tokens_per_second_per_gpu", 0, 1e9);
-  measured.source = table.text("source");
-  table.text_or("note", "");
-  return measured;
-}
-
-struct ClusterWords {
-  ClusterChoice choice;
-  std::string stack;
+// What a scenario calls by name.
+struct Names {
+  std::string model, stack;
+  ClusterChoice cluster;
 };
 
-ClusterWords read_cluster(const Table& root) {
-  const Table table = root.table("cluster");
-  ClusterWords words;
-  words.choice.name = table.text("node");
-  words.choice.nodes = static_cast<std::uint32_t>(table.integer_or("nodes", 1, 1, 1 << 20));
-  words.choice.network = table.text_or("network", "");
-  words.stack = root.text("stack");
-  return words;
+Names read_names(const Table& root) {
+  Names names;
+  names.model = root.text("model");
+  const Table cluster = root.table("cluster");
+  names.cluster.name = cluster.text("node");
+  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, 1 << 20));
+  names.cluster.network = cluster.text_or("network", "");
+  names.stack = root.text("stack");
+  return names;
+}
+
+// A name that the catalogue does not have is noted with the others; an absent one is noted already.
+bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
+           const std::vector<std::string>& all) {
+  if (name.empty()) return false;
+  if (std::find(all.begin(), all.end(), name) != all.end()) return true;
+  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)));
+  return false;
+}
+
+struct Found {
+  bool model = false, cluster = false, stack = false;
+};
+
+Found find_entries(const std::string& data, const Table& root, const Names& names) {
+  std::vector<std::string> clusters = names_on(data, node_shelf);
+  for (std::string& name : names_on(data, cluster_shelf)) clusters.push_back(std::move(name));
+  const Table cluster = root.table("cluster");
+  const bool node = known(cluster, "node", "cluster or node", names.cluster.name, clusters);
+  const bool network =
+      names.cluster.network.empty() ||
+      known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
+  return {is_config_path(names.model) ||
+              known(root, "model", "model", names.model, names_on(data, model_shelf)),
+          node && network, known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
 }
 
 // What DeepSpeed itself rejects, said before anything is simulated.
-void check(const Scenario& scenario, const std::string& path) {
-  std::vector<Problem> problems;
-  const auto reject = [&](std::string key, std::string message) {
-    problems.push_back({path, 0, std::move(key), std::move(message)});
-  };
+void check_experts(const Table& moe, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
-  const std::int64_t ranks = scenario.cluster.ranks();
-  const bool stage3 = s.sharding == Sharding::zero3;
-  if (s.expert_parallel > 1 && s.moe_kernel != MoeKernel::tutel)
-    reject("strategy.moe.expert_parallel", "needs a kernel that exchanges tokens: kernel: tutel");
-  if (s.expert_parallel > 1 && !scenario.model.experts)
-    reject("strategy.moe.expert_parallel", scenario.model.name + " has no experts");
-  if (ranks % s.expert_parallel != 0)
-    reject("strategy.moe.expert_parallel",
-           fmt::format("{} does not divide {} ranks", s.expert_parallel, ranks));
-  if (scenario.model.experts && scenario.model.experts->count % s.expert_parallel != 0)
-    reject("strategy.moe.expert_parallel",
-           fmt::format("{} does not divide {} experts", s.expert_parallel,
+  if (s.expert_parallel == 1) return;
+  const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
+  if (s.moe_kernel != MoeKernel::tutel)
+    reject("needs a kernel that exchanges tokens: kernel: tutel");
+  if (s.sharding == Sharding::zero3 || s.sharding == Sharding::fsdp)
+    reject("DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
+  if (found.cluster && scenario.cluster.ranks() % s.expert_parallel != 0)
+    reject(fmt::format("{} does not divide {} ranks", s.expert_parallel, scenario.cluster.ranks()));
+  if (!found.model) return;
+  if (!scenario.model.experts)
+    reject(scenario.model.name + " has no experts");
+  else if (scenario.model.experts->count % s.expert_parallel != 0)
+    reject(fmt::format("{} does not divide {} experts", s.expert_parallel,
                        scenario.model.experts->count));
-  if (s.expert_parallel > 1 && (stage3 || s.sharding == Sharding::fsdp))
-    reject("strategy.moe.expert_parallel",
-           "DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
-  if (s.parameter_place != Offload::none && !stage3)
-    reject("strategy.offload.parameters", "needs zero: 3");
-  if (s.optimizer_place != Offload::none &&
-      (s.sharding == Sharding::fsdp || s.sharding == Sharding::zero0))
-    reject("strategy.offload.optimizer", "is modelled for zero: 1, 2 and 3");
-  if (!problems.empty()) throw UserError(std::move(problems));
+}
+
+void check(const Table& root, const Scenario& scenario, const Found& found) {
+  const Strategy& s = scenario.strategy;
+  const Table strategy = root.table("strategy");
+  if (const auto moe = strategy.table_if("moe")) check_experts(*moe, scenario, found);
+  if (const auto offload = strategy.table_if("offload")) {
+    if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
+      offload->problem("parameters", "needs zero: 3");
+    if (s.optimizer_place != Offload::none &&
+        (s.sharding == Sharding::fsdp || s.sharding == Sharding::zero0))
+      offload->problem("optimizer", "is modelled for zero: 1, 2 and 3");
+  }
+  const std::int64_t longest = found.model ? scenario.model.longest_sequence : 0;
+  if (longest > 0 && scenario.job.sequence > longest)
+    root.table("job").problem("sequence",
+                              fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
+                                          scenario.model.name, longest));
+}
+
+void load_entries(const std::string& data, const Names& names, const Found& found,
+                  Scenario& scenario) {
+  if (found.model) scenario.model = load_model(data, names.model);
+  if (found.cluster) scenario.cluster = load_cluster(data, names.cluster);
+  scenario.constants = scenario.cluster.constants;
+  if (!found.stack) return;
+  const Document stack = open_entry(data, stack_shelf, names.stack);
+  scenario.stack = read_stack(stack.root());
+  stack.finish();
+  for (NamedConstant constant : stack.constants()) {
+    constant.name = "stack." + constant.name;
+    scenario.constants.push_back(std::move(constant));
+  }
+}
+
+std::string family_of(const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const bool offloaded = s.optimizer_place != Offload::none || s.parameter_place != Offload::none;
+  return fmt::format("{} {}{}", scenario.model.experts ? "moe" : "dense",
+                     method_names[static_cast<std::size_t>(scenario.job.method)],
+                     offloaded ? " offload" : "");
 }
 
 }  // namespace
 
-Scenario load_scenario(const std::string& data, const std::string& path,
+Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings) {
   Scenario scenario;
-  Document document = read_document(path);
+  Document document = read_document(find_scenario(data, path_or_name));
   for (const auto& [key, value] : settings) document.set(key, value);
   scenario.text = document.canonical();
   const Table root = document.root();
   scenario.name = root.text("name");
   root.text_or("note", "");
-  const std::string model = root.text("model");
-  const ClusterWords words = read_cluster(root);
+  const Names names = read_names(root);
   scenario.job = read_job(root.table("job"));
   scenario.strategy = read_strategy(root.table("strategy"));
-  if (const auto measured = root.table_if("measured")) scenario.measured = read_measured(*measured);
+  if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
+  if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
+  const Found found = find_entries(data, root, names);
+  load_entries(data, names, found, scenario);
+  scenario.family = root.text_or("family", family_of(scenario));
+  check(root, scenario, found);
   document.finish();
-
-  scenario.model = load_model(data, model);
-  scenario.cluster = load_cluster(data, words.choice);
-  const Document stack = open_entry(data, stack_shelf, words.stack);
-  scenario.stack = read_stack(stack.root());
-  stack.finish();
-  scenario.constants = scenario.cluster.constants;
-  for (NamedConstant constant : stack.constants()) {
-    constant.name = "stack." + constant.name;
-    scenario.constants.push_back(std::move(constant));
-  }
-  check(scenario, path);
-  if (scenario.job.sequence > scenario.model.longest_sequence &&
-      scenario.model.longest_sequence > 0)
-    throw UserError({{path, 0, "job.sequence",
-                      fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
-                                  scenario.model.name, scenario.model.longest_sequence)}});
   return scenario;
 }
 

@@ -7,21 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/observation.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/model.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/strategy.hpp"
 
 namespace stepsim {
-
-// What somebody observed when running it.
-struct Measured {
-  std::optional<Seconds> wall;
-  std::optional<double> tokens_per_second_per_gpu;
-  std::optional<Seconds> step_time;
-  std::optional<Bytes> memory;
-  std::string source;
-};
 
 struct Scenario {
   std::string name;
@@ -31,7 +23,9 @@ struct Scenario {
   Stack stack;
   Job job;
   Strategy strategy;
-  Measured measured;
+  std::string family;  // runs that are alike, for a table of errors
+  std::optional<Observation> measured;
+  std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
 };
 
@@ -40,8 +34,8 @@ inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;
 
-// Throws UserError with every problem of the file.
-Scenario load_scenario(const std::string& data, const std::string& path,
+// Of a file, or of a name that the catalogue has. Throws UserError with every problem of the file.
+Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings = {});
 
 }  // namespace stepsim

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/constant.hpp"
@@ -46,6 +47,8 @@ class Table {
   Q quantity(std::string_view key) const {
     return Q{quantity_of(key, dimension_of<Q>())};
   }
+  // A bare quantity, or a list of two: the low and the high end.
+  std::pair<double, double> range(std::string_view key, Dimension dimension) const;
   // {value, low, high, grade, source}: entered into the document's list of constants.
   template <class Q>
   Constant<Q> constant(std::string_view key) const {
@@ -76,6 +79,7 @@ class Table {
                         double high) const;
   std::string path_of(std::string_view key) const;
   double quantity_of(std::string_view key, Dimension dimension) const;
+  double quantity_in(const detail::Node& node, std::string_view key, Dimension dimension) const;
   NamedConstant constant_of(std::string_view key, Dimension dimension) const;
 
   detail::Notes* notes_;                // the document's: a table must not outlive it

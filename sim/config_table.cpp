@@ -29,6 +29,8 @@ std::string describe(const Node& node) {
   return "";
 }
 
+constexpr double harmless = 1;  // lets reading go on; the problem is noted and will be thrown
+
 bool must_be_positive(Dimension dimension) {
   return dimension == Dimension::bytes_per_second || dimension == Dimension::flops_per_second;
 }
@@ -155,32 +157,58 @@ std::int64_t Table::integer_or(std::string_view key, std::int64_t fallback, std:
 }
 
 double Table::quantity_of(std::string_view key, Dimension dimension) const {
-  const double harmless = 1;  // lets reading go on; the problem is noted and will be thrown
   const std::string expected =
       fmt::format("{} such as \"{}\"", describe(dimension), example(dimension));
   const Node* node = find_scalar(key, true, expected);
-  if (node == nullptr) return harmless;
+  return node == nullptr ? harmless : quantity_in(*node, key, dimension);
+}
+
+double Table::quantity_in(const Node& node, std::string_view key, Dimension dimension) const {
+  const std::string expected =
+      fmt::format("{} such as \"{}\"", describe(dimension), example(dimension));
   const auto reject = [&](const std::string& why) {
-    notes_->add(node->line, path_of(key), why);
+    notes_->add(node.line, path_of(key), why);
     return harmless;
   };
-  const auto parsed = parse_quantity(node->scalar);
+  const auto parsed = parse_quantity(node.scalar);
   if (!parsed)
-    return reject(fmt::format("expected {}, found \"{}\"; units: {}", expected, node->scalar,
+    return reject(fmt::format("expected {}, found \"{}\"; units: {}", expected, node.scalar,
                               known_units(dimension)));
   if (parsed->dimension == Dimension::ratio && dimension != Dimension::ratio)
     return reject(
-        fmt::format("the unit is missing: expected {}, found \"{}\"", expected, node->scalar));
+        fmt::format("the unit is missing: expected {}, found \"{}\"", expected, node.scalar));
   if (parsed->dimension != dimension)
     return reject(fmt::format("expected {}, found {} (\"{}\")", expected,
-                              describe(parsed->dimension), node->scalar));
+                              describe(parsed->dimension), node.scalar));
   if (!std::isfinite(parsed->value))
-    return reject(fmt::format("expected a finite number, found \"{}\"", node->scalar));
+    return reject(fmt::format("expected a finite number, found \"{}\"", node.scalar));
   if (parsed->value < 0 || (parsed->value == 0 && must_be_positive(dimension)))
     return reject(fmt::format("{} must be {}, found \"{}\"", describe(dimension),
                               must_be_positive(dimension) ? "above zero" : "zero or more",
-                              node->scalar));
+                              node.scalar));
   return parsed->value;
+}
+
+std::pair<double, double> Table::range(std::string_view key, Dimension dimension) const {
+  const Node* node = find(key, true);
+  if (node == nullptr || node->shape != Shape::sequence) {
+    const double value = quantity_of(key, dimension);
+    return {value, value};
+  }
+  const bool scalars = std::all_of(node->items.begin(), node->items.end(),
+                                   [](const Node& item) { return item.shape == Shape::scalar; });
+  if (node->items.size() != 2 || !scalars) {
+    notes_->add(node->line, path_of(key),
+                fmt::format("expected {} or a list [low, high] of two", describe(dimension)));
+    return {harmless, harmless};
+  }
+  const double low = quantity_in(node->items[0], key, dimension);
+  const double high = quantity_in(node->items[1], key, dimension);
+  if (low > high)
+    notes_->add(node->line, path_of(key),
+                fmt::format("expected low <= high, found [{}, {}]", node->items[0].scalar,
+                            node->items[1].scalar));
+  return {low, high};
 }
 
 NamedConstant Table::constant_of(std::string_view key, Dimension dimension) const {

@@ -142,7 +142,8 @@ Path route(const Cluster& cluster, const Place& from, const Place& to) {
 Path collective_route(const Cluster& cluster, Rank from, Rank to) {
   const Place a = place_of(cluster, from), b = place_of(cluster, to);
   Path path = route(cluster, a, b);
-  if (path.empty()) return path;
+  // A NIC is far slower than the engine, and fetches its data without the fabric inside the node.
+  if (path.empty() || a.node != b.node) return path;
   // Last, so that of equally busy links the cable is named and not the engine.
   path.push_back(engine(cluster, a, cluster.graph.engine_out));
   path.push_back(engine(cluster, b, cluster.graph.engine_in));

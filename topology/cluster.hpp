@@ -49,7 +49,7 @@ Link link_of(const Cluster& cluster, LinkId id);  // with its name
 
 // The links from one place to another, or nothing when no cable leads there.
 Path route(const Cluster& cluster, const Place& from, const Place& to);
-// The same for a collective: the devices' engines at both ends belong to it.
+// The same for a collective: inside a node the devices' engines at both ends belong to it.
 Path collective_route(const Cluster& cluster, Rank from, Rank to);
 // From a GPU into the switch of its node, and back: in-switch reduction.
 Path to_switch(const Cluster& cluster, Rank rank);

@@ -67,8 +67,12 @@ struct Job {
   std::int64_t accumulation = 1;
   double fill = 1;     // share of token slots that hold tokens
   bool packed = true;  // one row of micro_batch x sequence slots, attention within documents
-  double tokens = 0;   // of the whole run; 0: unknown
+  // How long the whole run is: one of these, or none.
+  double tokens = 0;
   double optimizer_steps = 0;
+  double iterations = 0;  // micro-batches on each rank
+  double samples = 0;     // sequences or pairs of one epoch, not packed
+  double epochs = 1;
 
   // Sequences that a micro-batch runs: a preference pair is two.
   std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }

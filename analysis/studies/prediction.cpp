@@ -1,21 +1,9 @@
 #include "analysis/studies/prediction.hpp"
 
-#include <cmath>
-
 #include "sim/replay.hpp"
 #include "workloads/step.hpp"
 
 namespace stepsim {
-namespace {
-
-Seconds wall_time(const Scenario& scenario, Seconds step, double tokens_per_step) {
-  if (scenario.job.optimizer_steps > 0) return step * scenario.job.optimizer_steps;
-  if (scenario.job.tokens > 0) return step * std::ceil(scenario.job.tokens / tokens_per_step);
-  return {0};
-}
-
-}  // namespace
-
 Prediction predict(const Scenario& scenario, Folding folding) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};
@@ -34,7 +22,10 @@ Prediction predict(const Scenario& scenario, Folding folding) {
   result.tokens_per_second_per_gpu = program.tokens / result.step_time.value / ranks;
   result.utilisation =
       program.flops / result.step_time.value / scenario.cluster.gpu.peak.bf16.value.value;
-  result.wall = wall_time(scenario, result.step_time, program.tokens);
+  result.iterations_per_second =
+      static_cast<double>(scenario.job.accumulation) / result.step_time.value;
+  result.length = run_length(scenario.job, scenario.cluster.ranks());
+  if (result.length) result.wall = result.step_time * result.length->optimizer_steps;
   result.breakdown = break_down(run.graph, run.trace, 0);
   const Footprint footprint =
       footprint_of(scenario, program.resident, peak_memory(run.graph, run.trace, 0));

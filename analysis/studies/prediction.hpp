@@ -1,12 +1,14 @@
 // What a scenario's step takes and needs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/breakdown.hpp"
 #include "analysis/memory_timeline.hpp"
 #include "analysis/studies/footprint.hpp"
+#include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/symmetry.hpp"
 
@@ -16,7 +18,9 @@ struct Prediction {
   Seconds step_time;
   double tokens_per_second_per_gpu = 0;
   double utilisation = 0;  // of the bf16 peak, recomputation not counted
-  Seconds wall;            // of the whole job; 0: its length is not given
+  double iterations_per_second = 0;
+  std::optional<RunLength> length;
+  Seconds wall;  // of the whole job; 0: its length is not given
   Breakdown breakdown;
   double resident = 0;  // bytes: parameters, gradients, optimizer
   MemoryPeak peak;      // on top of it

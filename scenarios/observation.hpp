@@ -1,0 +1,62 @@
+// What somebody observed, or expected, of a run: figures that a prediction can be held against.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sim/config.hpp"
+
+namespace stepsim {
+
+enum class Metric : std::uint8_t {
+  step_time,
+  wall,
+  epoch_time,
+  iterations_per_second,
+  tokens_per_second_per_gpu,
+  memory,
+  state_memory,
+};
+struct MetricSpec {
+  std::string_view name;  // as a scenario file writes it
+  Dimension dimension{};
+};
+inline constexpr std::array<MetricSpec, 7> metric_specs{{
+    {"step_time", Dimension::seconds},  // one optimizer step
+    {"wall", Dimension::seconds},       // the whole run
+    {"epoch_time", Dimension::seconds},
+    {"iterations_per_second", Dimension::ratio},  // micro-batches, as a bare loop counts them
+    {"tokens_per_second_per_gpu", Dimension::ratio},
+    {"memory", Dimension::bytes},        // of a device, at its peak
+    {"state_memory", Dimension::bytes},  // of it parameters, gradients and optimizer
+}};
+constexpr const MetricSpec& spec_of(Metric metric) {
+  return metric_specs[static_cast<std::size_t>(metric)];
+}
+
+// One figure has equal ends.
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+// The part of `value` that no value inside the range explains, over the nearer end; signed.
+double error_against(const Range& range, double value);
+
+struct Observation {
+  std::array<std::optional<Range>, metric_specs.size()> figures;  // [Metric]
+  std::optional<bool> fits;                                       // the verdict, where it is stated
+  std::string source;
+  std::string note;
+
+  const std::optional<Range>& of(Metric metric) const {
+    return figures[static_cast<std::size_t>(metric)];
+  }
+};
+
+Observation read_observation(const Table& table);
+
+}  // namespace stepsim

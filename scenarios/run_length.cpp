@@ -1,0 +1,41 @@
+#include "scenarios/run_length.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepsim {
+namespace {
+
+// A step with fewer micro-batches than the others is a step.
+double steps_of(double iterations, double accumulation) {
+  return std::max(1.0, std::ceil(iterations / accumulation));
+}
+
+}  // namespace
+
+std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks) {
+  const double accumulation = static_cast<double>(job.accumulation);
+  const double micro = static_cast<double>(job.micro_batch);
+  const double tokens_per_step = job.slots() * job.fill * accumulation * ranks;
+  RunLength length;
+  length.effective_batch = micro * accumulation * ranks;
+  length.epochs = job.epochs;
+  if (job.samples > 0) {
+    // Whole batches are dealt out to the ranks, the last round filled up.
+    const double per_epoch = std::ceil(std::ceil(job.samples / micro) / ranks);
+    length.iterations = per_epoch * job.epochs;
+    length.optimizer_steps = std::ceil(steps_of(per_epoch, accumulation) * job.epochs);
+  } else if (job.iterations > 0) {
+    length.iterations = job.iterations;
+    length.optimizer_steps = steps_of(job.iterations, accumulation);
+  } else {
+    length.optimizer_steps =
+        job.tokens > 0 ? std::ceil(job.tokens / tokens_per_step) : job.optimizer_steps;
+    length.iterations = length.optimizer_steps * accumulation;
+  }
+  if (length.optimizer_steps <= 0) return std::nullopt;
+  length.tokens = length.iterations / accumulation * tokens_per_step;
+  return length;
+}
+
+}  // namespace stepsim

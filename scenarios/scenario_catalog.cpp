@@ -1,0 +1,45 @@
+#include "scenarios/scenario_catalog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/error.hpp"
+
+namespace stepsim {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> scenario_names(const std::string& data) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  const fs::path root = fs::path(data) / "scenarios";
+  for (const auto& entry : fs::recursive_directory_iterator(root, failed))
+    if (entry.path().extension() == ".yaml")
+      names.push_back(entry.path().lexically_relative(root).replace_extension().generic_string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string scenario_file(const std::string& data, std::string_view name) {
+  return fmt::format("{}/scenarios/{}.yaml", data, name);
+}
+
+std::string find_scenario(const std::string& data, const std::string& path_or_name) {
+  const fs::path path(path_or_name);
+  std::error_code failed;
+  if (path.extension() == ".yaml" || path.extension() == ".yml" || fs::exists(path, failed))
+    return path_or_name;
+  std::vector<std::string> known;
+  for (const std::string& name : scenario_names(data)) {
+    const std::string last = fs::path(name).filename().string();
+    if (path_or_name == name || path_or_name == last) return scenario_file(data, name);
+    known.push_back(last);
+  }
+  throw UserError(
+      fmt::format("no file and no scenario \"{}\"{}; `stepsim list scenarios` names them",
+                  path_or_name, did_you_mean(path_or_name, known)));
+}
+
+}  // namespace stepsim

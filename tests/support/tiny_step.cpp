@@ -1,0 +1,200 @@
+#include "tests/support/tiny_step.hpp"
+
+#include <algorithm>
+
+#include "sim/replay.hpp"
+#include "tests/support/tiny_cluster.hpp"
+#include "tests/support/worker.hpp"
+
+namespace stepsim {
+namespace {
+
+template <class Q>
+Constant<Q> made_up(double value) {
+  return {.value = {value},
+          .low = {value},
+          .high = {value},
+          .grade = Grade::guess,
+          .source = "made up for a test"};
+}
+
+Gpu tiny_gpu() {
+  Gpu gpu;
+  gpu.name = "tiny-gpu";
+  gpu.memory.capacity = gpu.memory.usable = made_up<Bytes>(80e9);
+  gpu.peak.bf16 = made_up<FlopsPerSecond>(800e12);
+  gpu.gemm = {.start = made_up<Seconds>(2e-6),
+              .rate = made_up<FlopsPerSecond>(500e12),
+              .bandwidth = made_up<BytesPerSecond>(2e12),
+              .sustained = made_up<Ratio>(0.9)};
+  gpu.attention = {.forward = made_up<FlopsPerSecond>(400e12),
+                   .backward = made_up<FlopsPerSecond>(300e12)};
+  gpu.elementwise = {.start = made_up<Seconds>(3e-6),
+                     .bandwidth = made_up<BytesPerSecond>(2e12)};
+  return gpu;
+}
+
+Stack tiny_stack() {
+  Stack stack;
+  stack.name = "tiny-stack";
+  stack.host = {.forward_launch = made_up<Seconds>(7e-6),
+                .backward_launch = made_up<Seconds>(10e-6),
+                .collective_launch = made_up<Seconds>(40e-6),
+                .sync = made_up<Seconds>(30e-6),
+                .module_hook = made_up<Seconds>(500e-6),
+                .plain_hook = made_up<Seconds>(120e-6),
+                .leaf_tensor = made_up<Seconds>(100e-6),
+                .gradient_hook = made_up<Seconds>(80e-6),
+                .shard_group = made_up<Seconds>(800e-6),
+                .sub_group = made_up<Seconds>(300e-6),
+                .clear_visit = made_up<Seconds>(0.2e-6),
+                .repoint = made_up<Seconds>(5e-6),
+                .step = made_up<Seconds>(1e-3)};
+  stack.kernels = {.gemm = made_up<Ratio>(1),
+                   .attention = made_up<Ratio>(1),
+                   .memory = made_up<Ratio>(1),
+                   .grouped_gemm = made_up<Ratio>(0.5)};
+  stack.allocator_slack = made_up<Ratio>(0);
+  return stack;
+}
+
+Cluster step_cluster(std::uint32_t nodes, std::uint32_t gpus) {
+  Cluster cluster = tiny_cluster({.gpus = gpus, .nodes = nodes});
+  const Gpu::Interference interference = cluster.gpu.interference;
+  cluster.gpu = tiny_gpu();
+  cluster.gpu.interference = interference;
+  cluster.node.host.core_speed = made_up<Ratio>(1);
+  cluster.node.host.cpu_adam = made_up<Seconds>(1);
+  cluster.node.host.cpu_adam_bytes = made_up<Ratio>(28);
+  return cluster;
+}
+
+bool involves(const OpGraph& graph, const Op& op, Rank rank) {
+  if (op.pattern == no_pattern) return op.rank == rank;
+  const std::vector<Rank>& members = graph.patterns()[index(op.pattern)].members;
+  return std::find(members.begin(), members.end(), rank) != members.end();
+}
+
+Sum sum_if(const OpGraph& graph, const std::function<bool(const Op&)>& wanted) {
+  Sum sum;
+  for (const Op& op : graph.ops())
+    if (wanted(op) && involves(graph, op, 0)) sum = {sum.bytes + op.bytes.value, sum.count + 1};
+  return sum;
+}
+
+}  // namespace
+
+Model tiny_model(std::int64_t experts) {
+  Model model;
+  model.name = "tiny";
+  model.layers = 3;
+  model.hidden = 64;
+  model.vocabulary = 2000;
+  model.longest_sequence = 1 << 20;
+  model.attention.heads = 4;
+  model.attention.kv_heads = 2;
+  model.attention.head_dim = 16;
+  model.feed_forward.width = 192;
+  if (experts > 0)
+    model.experts = Experts{.count = experts, .per_token = 2, .width = 32};
+  return model;
+}
+
+TinyStep tiny_step(Sharding sharding, const Model& model, std::uint32_t nodes,
+                   std::uint32_t gpus) {
+  TinyStep step{step_cluster(nodes, gpus), model, tiny_stack(), {}, {}};
+  step.strategy.sharding = sharding;
+  step.strategy.zero.overlap_comm = sharding == Sharding::zero3;
+  step.strategy.zero.reduce_bucket = 20000;
+  step.strategy.zero.prefetch_bucket = 10000;
+  step.strategy.zero.persistence_threshold = 100;
+  step.job.sequence = 128;
+  return step;
+}
+
+std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
+  std::vector<Variant> list;
+  const auto add = [&](std::string_view name, Sharding sharding, std::int64_t experts,
+                       const std::function<void(TinyStep&)>& change) {
+    TinyStep step = tiny_step(sharding, tiny_model(experts), nodes, gpus);
+    change(step);
+    list.push_back({name, std::move(step)});
+  };
+  const auto as_is = [](TinyStep&) {};
+  const auto leaf = [](TinyStep& step) { step.strategy.zero.leaf_modules = true; };
+  const auto no_reuse = [](TinyStep& step) {
+    step.strategy.zero.max_reuse = step.strategy.zero.max_live = 0;
+    step.strategy.zero.sub_group = 0;
+  };
+  const auto exchange = [](TinyStep& step) {
+    step.strategy.moe_kernel = MoeKernel::tutel;
+    step.strategy.expert_parallel = 4;
+  };
+  const auto host_adam = [](TinyStep& step) { step.strategy.optimizer_place = Offload::cpu; };
+  const auto host_all = [&](TinyStep& step) {
+    host_adam(step);
+    step.strategy.parameter_place = Offload::cpu;
+  };
+  const auto preference = [](TinyStep& step) { step.job.method = Method::dpo; };
+  const auto keep_all = [](TinyStep& step) {
+    step.strategy.checkpointing = Checkpointing::none;
+    step.job.accumulation = 2;
+  };
+  add("zero 0", Sharding::zero0, 0, as_is);
+  add("zero 1", Sharding::zero1, 0, as_is);
+  add("zero 2", Sharding::zero2, 0, keep_all);
+  add("zero 2, experts exchanged", Sharding::zero2, 8, exchange);
+  add("zero 2, optimizer on the host", Sharding::zero2, 0, host_adam);
+  add("zero 3", Sharding::zero3, 0, keep_all);
+  add("zero 3, preferences", Sharding::zero3, 0, preference);
+  add("zero 3, expert by expert", Sharding::zero3, 8, as_is);
+  add("zero 3, leaf modules", Sharding::zero3, 8, leaf);
+  add("zero 3, nothing kept", Sharding::zero3, 8, no_reuse);
+  add("zero 3, all on the host", Sharding::zero3, 0, host_all);
+  add("fsdp", Sharding::fsdp, 0, as_is);
+  add("fsdp, accumulating", Sharding::fsdp, 0, keep_all);
+  return list;
+}
+
+Elements elements_of(const TinyStep& step) {
+  Elements result;
+  const double threshold = step.strategy.zero.persistence_threshold;
+  const auto add = [&](const std::vector<Module>& modules, double& large) {
+    for (const Module& module : modules)
+      for (const Tensor& tensor : module.tensors) {
+        const double elements = static_cast<double>(tensor.elements);
+        result.total += elements;
+        (elements > threshold ? large : result.small) += elements;
+        if (tensor.kind == TensorClass::expert) result.experts += elements;
+      }
+  };
+  add(outer_modules(step.model), result.outer);
+  for (std::int64_t layer = 0; layer < step.model.layers; ++layer)
+    add(layer_modules(step.model, layer), result.inner);
+  return result;
+}
+
+Sum sum_of(const OpGraph& graph, OpKind kind, Cause cause) {
+  return sum_if(graph, [&](const Op& op) { return op.kind == kind && op.cause == cause; });
+}
+
+Sum sum_named(const OpGraph& graph, OpKind kind, std::string_view name) {
+  return sum_if(graph, [&](const Op& op) {
+    return op.kind == kind && graph.names()[index(op.name)] == name;
+  });
+}
+
+Replayed play(const TinyStep& step, Folding folding) {
+  Replayed result{build_step(step.input(), folding), {}};
+  result.trace = replay(result.program.traffic.folded.platform, result.program.graph);
+  return result;
+}
+
+double seconds_of(const TinyStep& step, Folding folding) {
+  return numbers_from_worker([&] {
+           return std::vector<double>{play(step, folding).trace.makespan.value};
+         })
+      .front();
+}
+
+}  // namespace stepsim
