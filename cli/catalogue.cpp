@@ -9,6 +9,8 @@
 #include "cli/command.hpp"
 #include "cli/models.hpp"
 #include "cli/options.hpp"
+#include "cli/scenarios.hpp"
+#include "scenarios/scenario.hpp"
 #include "sim/error.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/collectives.hpp"
@@ -22,24 +24,40 @@ struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
 };
-constexpr std::array kinds{Kind{"gpus", gpu_shelf}, Kind{"nodes", node_shelf},
-                           Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
-                           Kind{"models", model_shelf}};
+constexpr std::array kinds{Kind{"gpus", gpu_shelf},
+                           Kind{"nodes", node_shelf},
+                           Kind{"networks", network_shelf},
+                           Kind{"clusters", cluster_shelf},
+                           Kind{"models", model_shelf},
+                           Kind{"stacks", stack_shelf},
+                           Kind{"scenarios", {"scenarios", "scenario"}}};
 
 constexpr std::array list_options{OptionSpec{"json", "", "print JSON"}};
 constexpr Usage list_usage{
-    "stepsim list [gpus|nodes|networks|clusters|models|algorithms|architectures]",
+    "stepsim list [gpus|nodes|networks|clusters|models|stacks|scenarios|algorithms|architectures]",
     "Names what the catalogue holds. Each entry is one data file.", list_options,
     "  stepsim list\n  stepsim list nodes\n", 1};
 constexpr std::array show_options{OptionSpec{"json", "", "print JSON"}};
 constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
-    "its dimensions and exact counts. NAME may be the path of a config.json.",
+    "its dimensions and exact counts; of a scenario its file and what that resolves to. NAME may "
+    "be "
+    "the path of a config.json or of a scenario.",
     show_options, "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n", 1};
 
 std::string title_of(const std::string& data, const Kind& kind, const std::string& name) {
   return open_entry(data, kind.shelf, name).root().text_or("title", "");
+}
+
+// Name and title of each.
+std::vector<std::pair<std::string, std::string>> entries(const std::string& data,
+                                                         const Kind& kind) {
+  if (kind.name == "scenarios") return list_scenarios(data);
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const std::string& name : names_on(data, kind.shelf))
+    rows.emplace_back(name, title_of(data, kind, name));
+  return rows;
 }
 
 // What the program brings along itself: a name and a summary each.
@@ -71,21 +89,12 @@ std::vector<std::string> kind_names() {
   return names;
 }
 
-void list_kind(const std::string& data, const Kind& kind) {
-  fmt::print("{}\n", kind.name);
-  const std::vector<std::string> names = names_on(data, kind.shelf);
+template <class Rows>
+void print_rows(std::string_view heading, const Rows& rows) {
+  fmt::print("{}\n", heading);
   std::size_t widest = 0;
-  for (const std::string& name : names) widest = std::max(widest, name.size());
-  for (const std::string& name : names)
-    fmt::print("  {:<{}}  {}\n", name, widest, title_of(data, kind, name));
-}
-
-void print_listing(const Listing& listing) {
-  fmt::print("{}\n", listing.name);
-  std::size_t widest = 0;
-  for (const auto& [name, summary] : listing.rows()) widest = std::max(widest, name.size());
-  for (const auto& [name, summary] : listing.rows())
-    fmt::print("  {:<{}}  {}\n", name, widest, summary);
+  for (const auto& [name, title] : rows) widest = std::max(widest, name.size());
+  for (const auto& [name, title] : rows) fmt::print("  {:<{}}  {}\n", name, widest, title);
 }
 
 std::string json_list(const std::string& data, std::string_view only) {
@@ -94,11 +103,8 @@ std::string json_list(const std::string& data, std::string_view only) {
   for (const Kind& kind : kinds) {
     if (!only.empty() && only != kind.name) continue;
     json.key(kind.name).begin_array();
-    for (const std::string& name : names_on(data, kind.shelf))
-      json.begin_object()
-          .member("name", name)
-          .member("title", title_of(data, kind, name))
-          .end_object();
+    for (const auto& [name, title] : entries(data, kind))
+      json.begin_object().member("name", name).member("title", title).end_object();
     json.end_array();
   }
   for (const Listing& listing : listings) {
@@ -178,6 +184,20 @@ Shown show_network(const Document& document) {
   return shown;
 }
 
+Shown show_stack(const Document& document) {
+  const Stack stack = read_stack(document.root());
+  document.finish();
+  Shown shown{"stack", stack.title, {}, document.constants()};
+  const Stack::Fusion& fused = stack.fused;
+  for (const auto& [name, is] :
+       {std::pair{"norm", fused.norm}, std::pair{"rope", fused.rope},
+        std::pair{"activation", fused.activation}, std::pair{"cross_entropy", fused.cross_entropy},
+        std::pair{"optimizer", fused.optimizer}})
+    shown.facts.push_back(
+        fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
+  return shown;
+}
+
 Shown show_cluster(const std::string& data, const std::string& name, const Document& document) {
   const Cluster cluster = load_cluster(data, {.name = name, .nodes = {}, .network = ""});
   const Table root = document.root();
@@ -197,11 +217,13 @@ bool is_model(const std::string& data, const std::string& name) {
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
   for (const Kind& kind : kinds) {
     const std::vector<std::string> names = names_on(data, kind.shelf);
-    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    if (kind.name == "scenarios" || std::find(names.begin(), names.end(), name) == names.end())
+      continue;
     const Document document = open_entry(data, kind.shelf, name);
     if (kind.name == "gpus") return show_gpu(document);
     if (kind.name == "nodes") return show_node(document);
     if (kind.name == "networks") return show_network(document);
+    if (kind.name == "stacks") return show_stack(document);
     return show_cluster(data, name, document);
   }
   return std::nullopt;
@@ -257,9 +279,9 @@ int list_command(const CommandLine& line) {
     return exit_code::yes;
   }
   for (const Kind& kind : kinds)
-    if (only.empty() || only == kind.name) list_kind(line.data, kind);
+    if (only.empty() || only == kind.name) print_rows(kind.name, entries(line.data, kind));
   for (const Listing& listing : listings)
-    if (only.empty() || only == listing.name) print_listing(listing);
+    if (only.empty() || only == listing.name) print_rows(listing.name, listing.rows());
   return exit_code::yes;
 }
 
@@ -275,10 +297,15 @@ int show_command(const CommandLine& line) {
     return exit_code::yes;
   }
   const auto shown = look_up(line.data, name);
+  if (!shown && is_scenario(line.data, name)) {
+    fmt::print("{}", options->has("json") ? scenario_json(line.data, name)
+                                          : scenario_text(line.data, name));
+    return exit_code::yes;
+  }
   if (!shown) {
     std::vector<std::string> all;
     for (const Kind& kind : kinds)
-      for (std::string& each : names_on(line.data, kind.shelf)) all.push_back(std::move(each));
+      for (auto& [each, title] : entries(line.data, kind)) all.push_back(std::move(each));
     throw UserError(
         fmt::format("nothing called \"{}\" in the catalogue{}; `stepsim list` names all", name,
                     did_you_mean(name, all)));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "analysis/json.hpp"
+#include "analysis/studies/interval.hpp"
 #include "analysis/studies/prediction.hpp"
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
@@ -17,6 +18,9 @@ namespace {
 constexpr std::array option_specs{
     OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
+    OptionSpec{"samples", "N",
+               "draws of the constants behind the interval; 0: none (default: 8 for steps of few "
+               "operations)"},
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"json", "", "for machines"},
@@ -31,12 +35,19 @@ constexpr Usage usage{
     "  stepsim run my.yaml -o step.h5 --json\n",
     1};
 
-std::string text_of(const Scenario& scenario, const Prediction& p) {
+std::string text_of(const Scenario& scenario, const Prediction& p,
+                    const std::optional<Interval>& interval) {
   const double peak = p.resident + p.peak.bytes;
   std::string text =
       fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
-  text += fmt::format("step time    {}\n", to_text(p.step_time));
+  text += fmt::format("step time    {}", to_text(p.step_time));
+  if (interval)
+    text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",
+                        to_text(interval->low), to_text(interval->high), interval->samples);
+  else
+    text += "  (--samples 16 adds an interval)";
+  text += '\n';
   text += fmt::format("throughput   {:.0f} tok/s/GPU\n", p.tokens_per_second_per_gpu);
   text += fmt::format(
       "utilisation  {:.1f} % of the bf16 peak (forward and backward FLOP, "
@@ -68,12 +79,17 @@ std::string text_of(const Scenario& scenario, const Prediction& p) {
   return text;
 }
 
-std::string json_of(const Prediction& p) {
+std::string json_of(const Prediction& p, const std::optional<Interval>& interval) {
   JsonWriter json;
   json.begin_object()
       .member("step_time_s", p.step_time.value)
       .member("tokens_per_second_per_gpu", p.tokens_per_second_per_gpu)
       .member("model_flops_utilisation", p.utilisation);
+  json.key("interval_s");
+  if (interval)
+    json.begin_array().value(interval->low.value).value(interval->high.value).end_array();
+  else
+    json.null();
   if (p.wall.value > 0)
     json.member("wall_h", p.wall.value / 3600);
   else
@@ -98,17 +114,37 @@ std::string json_of(const Prediction& p) {
   return json.take();
 }
 
+// Every sample is a replay: up to this many operations eight of them take a tenth of a second.
+constexpr std::size_t few_operations = 30000;
+constexpr std::uint32_t usual_samples = 8;
+
+std::optional<Interval> interval_of(const CommandLine& line, const Options& options,
+                                    const Scenario& scenario,
+                                    const std::vector<Setting>& settings) {
+  std::uint32_t samples = count_operations(scenario) <= few_operations ? usual_samples : 0;
+  if (const auto text = options.get("samples")) samples = parse_count("--samples", *text, 0, 4096);
+  if (samples == 0) return std::nullopt;
+  return step_time_interval({.data = line.data,
+                             .scenario = options.words.front(),
+                             .settings = settings,
+                             .samples = samples});
+}
+
 }  // namespace
 
 int run_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
-  const Scenario scenario = load_scenario(line.data, options->words.front(), settings_of(*options));
+  const std::vector<Setting> settings = settings_of(*options);
+  const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
+  // Before this process replays: its workers have to find a fresh engine.
+  const auto interval = interval_of(line, *options, scenario, settings);
   const bool fold = options->get("fold").value_or("auto") != "off";
   const Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);
-  fmt::print("{}", options->has("json") ? json_of(prediction) : text_of(scenario, prediction));
+  fmt::print("{}", options->has("json") ? json_of(prediction, interval)
+                                        : text_of(scenario, prediction, interval));
   return prediction.fit == Fit::oom ? exit_code::no : exit_code::yes;
 }
 

@@ -169,12 +169,13 @@ void check(const Table& root, const Scenario& scenario, const Found& found) {
 }
 
 void load_entries(const std::string& data, const Names& names, const Found& found,
-                  Scenario& scenario) {
+                  const MaybeDraw& draw, Scenario& scenario) {
   if (found.model) scenario.model = load_model(data, names.model);
-  if (found.cluster) scenario.cluster = load_cluster(data, names.cluster);
+  if (found.cluster) scenario.cluster = load_cluster(data, names.cluster, draw);
   scenario.constants = scenario.cluster.constants;
   if (!found.stack) return;
-  const Document stack = open_entry(data, stack_shelf, names.stack);
+  Document stack = open_entry(data, stack_shelf, names.stack);
+  if (draw) stack.draw_constants(*draw, "stack");
   scenario.stack = read_stack(stack.root());
   stack.finish();
   for (NamedConstant constant : stack.constants()) {
@@ -194,7 +195,7 @@ std::string family_of(const Scenario& scenario) {
 }  // namespace
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
-                       std::span<const Setting> settings) {
+                       std::span<const Setting> settings, const MaybeDraw& draw) {
   Scenario scenario;
   Document document = read_document(find_scenario(data, path_or_name));
   for (const auto& [key, value] : settings) document.set(key, value);
@@ -208,7 +209,7 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, names);
-  load_entries(data, names, found, scenario);
+  load_entries(data, names, found, draw, scenario);
   scenario.family = root.text_or("family", family_of(scenario));
   check(root, scenario, found);
   document.finish();

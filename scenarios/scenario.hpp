@@ -36,6 +36,6 @@ using Setting = std::pair<std::string, std::string>;
 
 // Of a file, or of a name that the catalogue has. Throws UserError with every problem of the file.
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
-                       std::span<const Setting> settings = {});
+                       std::span<const Setting> settings = {}, const MaybeDraw& draw = {});
 
 }  // namespace stepsim

@@ -220,6 +220,11 @@ void Document::set(std::string_view path, std::string_view value) {
   at->line = line;
 }
 
+void Document::draw_constants(const Draw& draw, std::string_view scope) {
+  notes_->draw = draw;
+  notes_->draw_scope = scope;
+}
+
 std::string Document::canonical() const {
   std::string text;
   write(notes_->root, 0, text);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "sim/constant.hpp"
+#include "sim/draw.hpp"
 #include "sim/error.hpp"
 #include "sim/units.hpp"
 
@@ -102,6 +103,9 @@ class Document {
   // Puts a value where `path` ("strategy.zero") points, as if the file said so there; the value is
   // YAML. What it replaces and what it adds is checked by the reading that follows.
   void set(std::string_view path, std::string_view value);
+  // From now on constants are read as drawn from their ranges, not at their stated values. `scope`
+  // goes before their names: "gpu", "node", so that equal paths of different kinds are drawn apart.
+  void draw_constants(const Draw& draw, std::string_view scope);
   // The whole content as block YAML, without comments, in the order of the file.
   std::string canonical() const;
   // Every constant read so far, in the order of reading, named by its path.

@@ -244,6 +244,9 @@ NamedConstant Table::constant_of(std::string_view key, Dimension dimension) cons
   if (notes_->problems.size() == problems_before &&
       (constant.low > constant.value || constant.value > constant.high))
     notes_->add(node->line, path_of(key), "expected low <= value <= high");
+  if (notes_->draw)
+    constant.value =
+        value_at(constant, quantile(*notes_->draw, notes_->draw_scope + "." + constant.name));
   notes_->constants.push_back(constant);
   return constant;
 }

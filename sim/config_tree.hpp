@@ -1,11 +1,13 @@
 // A file as a small tree of our own: what a reader and its messages need, and no library's types.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/constant.hpp"
+#include "sim/draw.hpp"
 #include "sim/error.hpp"
 
 namespace stepsim::detail {
@@ -18,11 +20,11 @@ struct Node {
   Shape shape = Shape::nothing;
   int line = 0;
   bool quoted = false;
-  std::string scalar;
-  std::vector<Entry> entries;  // of a mapping
-  std::vector<Node> items;     // of a sequence
+  std::string scalar{};
+  std::vector<Entry> entries{};  // of a mapping
+  std::vector<Node> items{};     // of a sequence
   mutable bool used = false;
-  mutable std::vector<std::string> asked;  // keys that a reader wanted of this mapping
+  mutable std::vector<std::string> asked{};  // keys that a reader wanted of this mapping
 };
 
 struct Entry {
@@ -35,6 +37,8 @@ struct Notes {
   Node root;
   std::vector<Problem> problems;
   std::vector<NamedConstant> constants;
+  std::optional<Draw> draw;
+  std::string draw_scope;
 
   void add(int line, std::string key, std::string message) {
     problems.push_back({file, line, std::move(key), std::move(message)});

@@ -66,7 +66,7 @@ Document open_entry(const std::string& data, const Shelf& shelf, std::string_vie
   return read_document(file_of(data, shelf, name));
 }
 
-Cluster load_cluster(const std::string& data, const ClusterChoice& choice) {
+Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw) {
   const Parts parts = parts_of(data, choice.name);
   Cluster cluster;
   cluster.name = choice.name;
@@ -75,10 +75,12 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice) {
   if (parts.largest > 0 && cluster.nodes > parts.largest)
     throw UserError(
         fmt::format("nodes: {} has {} nodes, not {}", choice.name, parts.largest, cluster.nodes));
-  const Document node = open_entry(data, node_shelf, parts.node);
+  Document node = open_entry(data, node_shelf, parts.node);
+  if (draw) node.draw_constants(*draw, "node");
   cluster.node = read_node(node.root());
   node.finish();
-  const Document gpu = open_entry(data, gpu_shelf, cluster.node.gpu);
+  Document gpu = open_entry(data, gpu_shelf, cluster.node.gpu);
+  if (draw) gpu.draw_constants(*draw, "gpu");
   cluster.gpu = read_gpu(gpu.root());
   gpu.finish();
   cluster.graph = lay_out(cluster.node);
@@ -91,7 +93,8 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice) {
     if (network.empty())
       throw UserError(fmt::format("{} has no usual network: name one, for example --network {}",
                                   parts.node, one_of(names_on(data, network_shelf))));
-    const Document document = open_entry(data, network_shelf, network);
+    Document document = open_entry(data, network_shelf, network);
+    if (draw) document.draw_constants(*draw, "network");
     cluster.network = read_network(document.root());
     document.finish();
     collect(cluster.constants, document, "network");

@@ -26,11 +26,15 @@ std::string file_of(const std::string& data, const Shelf& shelf, std::string_vie
 // Throws UserError with the nearest name when the shelf has no such entry.
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
 
+// Constants drawn from their ranges instead of their stated values.
+using MaybeDraw = std::optional<Draw>;
+
 struct ClusterChoice {
   std::string name{};                    // of a cluster, or of a node with its usual network
   std::optional<std::uint32_t> nodes{};  // default: one
   std::string network{};                 // default: the cluster's or the node's own
 };
-Cluster load_cluster(const std::string& data, const ClusterChoice& choice);
+Cluster load_cluster(const std::string& data, const ClusterChoice& choice,
+                     const MaybeDraw& draw = {});
 
 }  // namespace stepsim

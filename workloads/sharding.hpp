@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "workloads/step_writer.hpp"
@@ -71,22 +72,45 @@ class Zero3 {
     std::uint32_t instance;
     double elements;
   };
+  void find_modules();
+  void fetch_module(const Visit& now);
+  void fetch_leaf(std::size_t first);
   void fetch(const std::vector<Wanted>& wanted, bool coalesced);
+  void await(std::uint32_t instance);
+  void make_room(double bytes);
   void prefetch(std::size_t visit);
   bool reused_soon(std::size_t visit) const;
-  void reduce_bucket();
-  void to_host(double elements, Mark reduced);
+  void release_module(std::size_t last);
+  void give_up(std::uint32_t instance, double bytes);
+  void reduce_bucket(bool last_micro_batch);
+  void to_host(double elements, Mark reduced, bool last_micro_batch);
+  void gather_persistent();
 
   StepWriter& writer_;
   const std::vector<Visit>& visits_;
-  std::vector<State> state_;    // [instance]
-  std::vector<Mark> arrival_;   // [instance]: its gather
-  std::vector<double> copies_;  // [instance]: bytes held by the gather, once or twice the tensor
-  std::vector<double> before_;  // [visit]: elements called before it
+  std::vector<State> state_;              // [instance]
+  std::vector<Mark> arrival_;             // [instance]: its gather
+  std::vector<std::size_t> batch_;        // [instance]: the number of its gather
+  std::vector<std::size_t> scheduled_;    // [instance]: the last visit that the prefetch saw
+  std::vector<double> uncut_;             // [gather]: bytes still to be cut out of its buffer
+  double cut_ = 0;                        // bytes cut out before the next kernel
+  std::vector<std::size_t> begin_, end_;  // [visit]: visits of the module that it is part of
+  std::vector<double> persistent_;        // elements of each tensor that stays gathered
+  std::vector<double> before_;            // [visit]: elements called before it
   std::vector<std::size_t> next_use_;  // [visit]: the next call of the same parameters
-  std::deque<Mark> fetches_;           // the host keeps at most two in flight
-  std::size_t prefetched_ = 0;         // first visit not looked at yet
-  double live_ = 0;                    // elements gathered
+  std::deque<Mark> fetches_;           // awaited; the host keeps at most two in flight
+  std::optional<Mark> awaited_;        // the last that the host was stopped for
+  std::deque<Mark> reductions_;        // and at most two of these
+  // A gathered tensor that was given up is free once the kernels before that have run.
+  struct GivenUp {
+    Mark last_use;
+    double bytes = 0;
+  };
+  std::deque<GivenUp> given_up_;
+  double held_ = 0;             // bytes gathered, and not known to be free
+  double room_ = 0;             // bytes that the device has for them
+  std::size_t prefetched_ = 0;  // first visit not looked at yet
+  double live_ = 0;             // elements gathered
   double bucket_ = 0;
   double parameters_ = 0;
   double tensors_ = 0;
@@ -120,6 +144,11 @@ class FullyShardedGroups {
   std::deque<Mark> finished_;           // last kernels of earlier calls: two groups live at once
   double parameters_ = 0;
 };
+
+// On a device before the step begins and after it.
+double resident_bytes(const StepInput& input);
+// The most that activations take beside one another.
+double activation_bytes(const StepInput& input, const std::vector<Visit>& visits);
 
 // The host cores update a shard; the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements);

@@ -1,5 +1,6 @@
 #include "workloads/step.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "workloads/sharding.hpp"
@@ -18,8 +19,9 @@ struct ModelUnits {
 
 ModelUnits units_of(const StepInput& input) {
   const Load outer = load_of(input.model, input.job, 0);
-  ModelUnits units{
-      embedding_unit(input.model, outer), {}, head_units(input.model, input.stack, outer)};
+  ModelUnits units{embedding_unit(input.model, outer),
+                   {},
+                   head_units(input.model, input.stack, input.job, outer)};
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer)
     units.layers.push_back(layer_units(input.model, input.stack, input.strategy,
                                        load_of(input.model, input.job, layer), layer));
@@ -163,6 +165,8 @@ Held held_by(const StepInput& input) {
   return {all - experts + experts / ep, all / static_cast<double>(input.cluster.ranks())};
 }
 
+}  // namespace
+
 double resident_bytes(const StepInput& input) {
   const Held held = held_by(input);
   const Strategy& s = input.strategy;
@@ -187,7 +191,23 @@ double resident_bytes(const StepInput& input) {
   return 0;
 }
 
-}  // namespace
+// With checkpointing one layer's and the head's, and every layer's input.
+double activation_bytes(const StepInput& input, const std::vector<Visit>& visits) {
+  std::map<std::int16_t, double> saved;  // by layer
+  for (const Visit& visit : visits)
+    if (visit.phase == Phase::forward && !visit.frozen)
+      saved[visit.layer] += visit.unit->saved_bytes;
+  const auto layers = static_cast<std::int16_t>(input.model.layers);
+  const bool checkpointed = input.strategy.checkpointing == Checkpointing::full;
+  double largest = 0, all = 0;
+  for (const auto& [layer, bytes] : saved) {
+    all += bytes;
+    if (layer < layers) largest = std::max(largest, bytes);
+  }
+  if (!checkpointed) return all;
+  const double inputs = half * input.job.slots() * static_cast<double>(input.model.hidden) * layers;
+  return inputs + largest + saved[layers];
+}
 
 StepProgram build_step(const StepInput& input, Folding folding) {
   StepProgram program;

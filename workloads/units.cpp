@@ -11,28 +11,6 @@ namespace {
 
 constexpr double half = 2;  // bytes of a 16-bit number
 
-KernelRow gemm(std::string_view name, double rows, double in, double out) {
-  return {name, KernelClass::gemm, 2 * rows * in * out, half * (rows * in + in * out + rows * out),
-          1};
-}
-
-KernelRow memory(std::string_view name, double bytes, double launches) {
-  return {name, KernelClass::memory, 0, bytes, launches};
-}
-
-// A matrix product turns into two, one for its input's gradient and one for its weights'; what
-// streams through memory does so about twice; attention recomputes its scores and costs 2.5 times.
-std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
-  std::vector<KernelRow> backward = forward;
-  for (KernelRow& row : backward) {
-    const double factor = row.kind == KernelClass::attention ? 2.5 : 2;
-    row.flops *= factor;
-    row.bytes *= factor;
-    if (row.kind != KernelClass::attention) row.launches *= 2;
-  }
-  return backward;
-}
-
 struct LayerWriter {
   const Model& model;
   const Stack& stack;
@@ -46,6 +24,7 @@ struct LayerWriter {
   Unit& unit(std::string name, std::vector<double> tensors, std::vector<KernelRow> rows) {
     Unit made;
     made.name = std::move(name);
+    made.owners = tensors.empty() ? 0 : 1;
     made.tensors = std::move(tensors);
     made.backward = backward_of(rows);
     made.forward = std::move(rows);
@@ -93,7 +72,8 @@ struct LayerWriter {
       norm("self_attn.k_norm", per_head ? d : kv, per_head ? kv / d : 1);
     }
     const double rotated = t() * (q + kv);
-    Unit& attend = unit("self_attn.attend", {},
+    const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
+    Unit& attend = unit("self_attn.attend", sinks,
                         {stack.fused.rope ? memory("rope", 2 * half * rotated, 1)
                                           : memory("rope", 20 * rotated, 10),
                          {"attention", KernelClass::attention, 4 * q * load.attended,
@@ -133,11 +113,18 @@ struct LayerWriter {
     units.back().saved_bytes = half * t() * width;
   }
 
+  static std::vector<double> with_bias(std::vector<double> matrices, bool bias,
+                                       const std::vector<double>& biases) {
+    if (bias) matrices.insert(matrices.end(), biases.begin(), biases.end());
+    return matrices;
+  }
+
   void router(const Experts& e) {
     const double n = static_cast<double>(e.count);
     // Softmax, top-k, one-hot masks: about twelve operators over [tokens, experts].
-    Unit& made = unit("mlp.gate", {h() * n},
+    Unit& made = unit("mlp.gate", with_bias({h() * n}, e.bias, {n}),
                       {gemm("router", t(), h(), n), memory("routing", 12 * 4 * t() * n, 12)});
+    made.in_moe = true;
     made.plain_modules = 1;
     made.saved_bytes = t() * n * (4 + 4) + half * t() * h();
     if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
@@ -151,15 +138,17 @@ struct LayerWriter {
     const double w = static_cast<double>(e.width);
     std::vector<KernelRow> rows = ffn_rows(share, w, true);
     rows.push_back(memory("dispatch", 6 * half * share * h(), 8));
-    Unit& made = unit("mlp.experts", {h() * w, h() * w, h() * w}, rows);
+    Unit& made =
+        unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), rows);
     // The gradient of x[token_idx] is a zero-filled tensor of all tokens that is then added, and
     // accumulating into it sorts: two full passes, and six to eight kernels twice.
     made.backward.push_back(memory("index_backward", 4 * half * t() * h(), 16));
     made.kind = TensorClass::expert;
     made.times = e.count;
     made.syncs = 2;
+    made.owners = 3;
     made.plain_modules = 2;
-    made.expert = true;
+    made.in_moe = true;
     made.saved_bytes = half * share * (2 * h() + 4 * w);
   }
 
@@ -167,16 +156,17 @@ struct LayerWriter {
     const double rows = t() * static_cast<double>(e.per_token);
     const double w = static_cast<double>(e.width), n = static_cast<double>(e.count);
     const double weights = 3 * n * h() * w;
-    std::vector<double> tensors{2 * n * h() * w, n * h() * w};
-    if (!e.fused) tensors.assign(static_cast<std::size_t>(3 * e.count), h() * w);
-    Unit& made = unit("mlp.experts", std::move(tensors),
+    // The kernel takes one three-dimensional tensor for gate and up and one for down, however a
+    // checkpoint stores them.
+    Unit& made = unit("mlp.experts",
+                      with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
                       {{"grouped", KernelClass::grouped_gemm, 6 * rows * h() * w,
                         half * (weights + rows * (2 * h() + 4 * w)), 2},
                        memory("activation", 5 * half * rows * w, 2),
                        memory("permute", 4 * half * rows * h(), 21)});
     made.kind = TensorClass::expert;
     made.plain_modules = 1;
-    made.expert = true;
+    made.in_moe = true;
     made.saved_bytes = half * rows * (2 * h() + 4 * w);
   }
 
@@ -191,21 +181,33 @@ struct LayerWriter {
     Unit& encode = unit("mlp.encode", {},
                         {memory("masks", 2 * 8 * k * t() * n, 6 * k),
                          memory("encode", 2 * 4 * slots * h(), 2 * k)});
+    encode.in_moe = true;
     encode.saved_bytes = 8 * k * t();
-    Unit& made = unit("mlp.experts", {local * h() * w, local * h() * w, local * h() * w},
+    const double matrix = local * h() * w;
+    const std::vector<double> biases{local * w, local * w, local * h()};
+    Unit& made = unit("mlp.experts", with_bias({matrix, matrix, matrix}, e.bias, biases),
                       {{"batched", KernelClass::grouped_gemm, 6 * slots * h() * w,
                         half * (3 * local * h() * w + slots * (2 * h() + 4 * w)), 3},
                        memory("activation", 5 * half * slots * w, 2)});
     made.kind = TensorClass::expert;
     made.plain_modules = 1;
-    made.expert = true;
+    made.in_moe = true;
     made.syncs = 1;  // the capacity is read back
     made.exchange = strategy.expert_parallel > 1 ? half * slots * h() : 0;
     const double exchanged = made.exchange;
     made.saved_bytes = half * slots * (2 * h() + 4 * w);
     Unit& decode = unit("mlp.decode", {}, {memory("decode", 2 * 4 * slots * h(), 3 * k)});
+    decode.in_moe = true;
     decode.exchange = exchanged;
     decode.saved_bytes = half * slots * h();
+  }
+
+  void shared_expert(const Experts& e) {
+    const std::size_t first = units.size();
+    if (e.shared_width > 0)
+      dense_ffn("mlp.shared_expert", static_cast<double>(e.shared_width), true, false, false);
+    if (e.shared_gate) linear("mlp.shared_expert_gate", h(), 1, false);
+    for (std::size_t i = first; i < units.size(); ++i) units[i].in_moe = true;
   }
 
   void feed_forward(bool with_experts) {
@@ -222,16 +224,11 @@ struct LayerWriter {
         expert_loop(e);
       else
         grouped_experts(e);
-      if (e.shared_width > 0)
-        dense_ffn("mlp.shared_experts", static_cast<double>(e.shared_width), true, false, false);
+      shared_expert(e);
     }
     unit("ffn_residual", {}, {memory("residual", 3 * half * t() * h(), 1)});
   }
 };
-
-double attention_rate(const Gpu& gpu, bool backward) {
-  return backward ? gpu.attention.backward.value.value : gpu.attention.forward.value.value;
-}
 
 }  // namespace
 
@@ -263,6 +260,9 @@ Unit embedding_unit(const Model& model, const Load& load) {
   Unit unit;
   unit.name = "embed_tokens";
   unit.tensors = {static_cast<double>(model.vocabulary) * h};
+  if (model.positions == Positions::learned)
+    unit.tensors.push_back(static_cast<double>(model.longest_sequence) * h);
+  unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
   unit.forward = {memory("embedding", 2 * half * load.tokens * h, 1)};
   unit.backward = {memory("embedding", 3 * half * load.tokens * h, 2)};
@@ -270,12 +270,14 @@ Unit embedding_unit(const Model& model, const Load& load) {
   return unit;
 }
 
-std::vector<Unit> head_units(const Model& model, const Stack& stack, const Load& load) {
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Job& job,
+                             const Load& load) {
   const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
   const double t = load.tokens;
   Unit norm;
   norm.name = "norm";
-  norm.tensors = {h};
+  norm.tensors.assign(model.norm_bias ? 2 : 1, h);
+  norm.owners = 1;
   norm.kind = TensorClass::norm;
   norm.forward = {stack.fused.norm ? memory("norm", 2 * half * t * h, 1)
                                    : memory("norm", 28 * t * h, 6)};
@@ -284,11 +286,19 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Load&
   Unit head;
   head.name = "lm_head";
   if (!model.tied_embeddings) head.tensors = {h * v};
+  head.owners = model.tied_embeddings ? 0 : 1;
+  head.plain_modules = 1 - head.owners;
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
   // Unfused: logits in 16 bits, a copy in 32, softmax and its gradient.
   const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
-  if (stack.fused.cross_entropy) {
+  if (job.method == Method::dpo) {
+    // Preferences need the probability of every token: logits in 16 bits and, row by row, their
+    // logarithmic softmax stay for the backward pass. A fused loss does not help.
+    head.forward.push_back(
+        memory("log_softmax", 3 * half * t * v, static_cast<double>(job.rows())));
+    head.saved_bytes = 2 * half * t * v + half * t * h;
+  } else if (stack.fused.cross_entropy) {
     head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
     head.saved_bytes = std::min(chunk, t) * v * (half + 4) + half * t * h;
   } else {
@@ -297,38 +307,6 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Load&
   }
   head.backward = backward_of(head.forward);
   return {norm, head};
-}
-
-double flops_of(const std::vector<KernelRow>& rows) {
-  double sum = 0;
-  for (const KernelRow& row : rows) sum += row.flops;
-  return sum;
-}
-
-double launches_of(const std::vector<KernelRow>& rows) {
-  double sum = 0;
-  for (const KernelRow& row : rows) sum += row.launches;
-  return sum;
-}
-
-Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
-                    bool backward) {
-  double time = 0;
-  for (const KernelRow& row : rows) {
-    const double gemm_rate = gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value;
-    double start = gpu.gemm.start.value.value, rate = gemm_rate * stack.kernels.gemm.value.value;
-    double bandwidth = gpu.gemm.bandwidth.value.value;
-    if (row.kind == KernelClass::grouped_gemm)
-      rate = gemm_rate * stack.kernels.grouped_gemm.value.value;
-    if (row.kind == KernelClass::attention)
-      rate = attention_rate(gpu, backward) * stack.kernels.attention.value.value;
-    if (row.kind == KernelClass::memory) {
-      start = gpu.elementwise.start.value.value;
-      bandwidth = gpu.elementwise.bandwidth.value.value * stack.kernels.memory.value.value;
-    }
-    time += row.launches * start + std::max(row.flops / rate, row.bytes / bandwidth);
-  }
-  return {time};
 }
 
 }  // namespace stepsim

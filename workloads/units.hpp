@@ -4,27 +4,13 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "sim/units.hpp"
-#include "topology/gpu.hpp"
+#include "workloads/kernels.hpp"
 #include "workloads/model.hpp"
-#include "workloads/stack.hpp"
 #include "workloads/strategy.hpp"
 
 namespace stepsim {
-
-enum class KernelClass : std::uint8_t { gemm, grouped_gemm, attention, memory };
-
-// Equal kernels of one operator: `launches` of them share the work.
-struct KernelRow {
-  std::string_view name;
-  KernelClass kind = KernelClass::memory;
-  double flops = 0;
-  double bytes = 0;  // to and from device memory
-  double launches = 1;
-};
 
 struct Unit {
   std::string name;             // "self_attn.q_proj"
@@ -34,10 +20,11 @@ struct Unit {
   std::vector<KernelRow> backward;
   double saved_bytes = 0;  // activations kept for the backward pass when nothing is recomputed
   int syncs = 0;           // values that the host reads back before it can go on
+  int owners = 0;          // modules that own the tensors
   int plain_modules = 0;   // modules without tensors that are called along with this one
   std::int64_t times = 1;  // units like this one after the other: experts of a loop
   double exchange = 0;     // bytes a rank sends in an all-to-all before the unit runs
-  bool expert = false;     // under the MoE block, so under a leaf module if there is one
+  bool in_moe = false;     // in the MoE block, so under a leaf module if there is one
 
   double elements() const;
 };
@@ -52,13 +39,7 @@ Load load_of(const Model& model, const Job& job, std::int64_t layer);
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer);
 Unit embedding_unit(const Model& model, const Load& load);
-std::vector<Unit> head_units(const Model& model, const Stack& stack, const Load& load);
-
-double flops_of(const std::vector<KernelRow>& rows);
-double launches_of(const std::vector<KernelRow>& rows);
-
-// Device seconds of rows that run one after the other and alone.
-Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
-                    bool backward);
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Job& job,
+                             const Load& load);
 
 }  // namespace stepsim

@@ -4,6 +4,13 @@
 #include "workloads/step.hpp"
 
 namespace stepsim {
+std::size_t count_operations(const Scenario& scenario) {
+  return build_step(
+             {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
+             Folding::automatic)
+      .graph.size();
+}
+
 Prediction predict(const Scenario& scenario, Folding folding) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};

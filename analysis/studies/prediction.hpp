@@ -31,6 +31,9 @@ struct Prediction {
   Run run;
 };
 
+// How many operations the step is, without replaying it.
+std::size_t count_operations(const Scenario& scenario);
+
 // Replays, so once per process.
 Prediction predict(const Scenario& scenario, Folding folding);
 

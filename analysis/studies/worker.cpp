@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <deque>
 #include <stdexcept>
 
 #include "sim/error.hpp"
@@ -47,9 +48,12 @@ std::string read_all(int pipe) {
   ::_exit(0);  // no destructors, no atexit: those belong to the parent
 }
 
-}  // namespace
+struct Child {
+  pid_t process;
+  int answers;
+};
 
-std::string in_worker(const std::function<std::string()>& task) {
+Child start(const std::function<std::string()>& task) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
   const pid_t child = ::fork();
@@ -59,17 +63,50 @@ std::string in_worker(const std::function<std::string()>& task) {
     work(pipe[1], task);
   }
   ::close(pipe[1]);
-  std::string said = read_all(pipe[0]);
-  ::close(pipe[0]);
+  return {child, pipe[0]};
+}
+
+// What the child said, with its mark in front.
+std::string wait_for(const Child& child) {
+  std::string said = read_all(child.answers);
+  ::close(child.answers);
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
   if (said.empty())
-    throw std::runtime_error(fmt::format("a worker ended without an answer (status {})", status));
+    said = bug + fmt::format("a worker ended without an answer (status {})", status);
+  return said;
+}
+
+std::string answer_of(const std::string& said) {
   const std::string rest = said.substr(1);
   if (said.front() == user_error) throw UserError(rest);
   if (said.front() == bug) throw std::runtime_error(rest);
   return rest;
+}
+
+}  // namespace
+
+std::string in_worker(const std::function<std::string()>& task) {
+  return answer_of(wait_for(start(task)));
+}
+
+std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
+                                    std::size_t at_once) {
+  std::deque<Child> running;
+  std::vector<std::string> said;
+  const auto collect = [&] {
+    said.push_back(wait_for(running.front()));
+    running.pop_front();
+  };
+  for (const auto& task : tasks) {
+    if (running.size() >= at_once) collect();
+    running.push_back(start(task));
+  }
+  while (!running.empty()) collect();
+  std::vector<std::string> answers;  // only now: no child may be left behind by an exception
+  for (const std::string& each : said) answers.push_back(answer_of(each));
+  return answers;
 }
 
 }  // namespace stepsim

@@ -42,7 +42,7 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
 }
 
 Replicated::Bucket& Replicated::bucket_of(const Unit& unit) {
-  return split_experts_ && unit.expert ? experts_ : dense_;
+  return split_experts_ && unit.kind == TensorClass::expert ? experts_ : dense_;
 }
 
 void Replicated::before(std::size_t) {}

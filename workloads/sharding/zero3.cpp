@@ -16,24 +16,47 @@ constexpr std::size_t fetches_in_flight = 2;  // DeepSpeed blocks the host on th
 Zero3::Zero3(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits) {
   std::uint32_t instances = 0;
-  double elements = 0;
+  before_.assign(1, 0);
   for (const Visit& visit : visits) {
-    before_.push_back(elements);
-    elements += gathered_elements(*visit.unit);
+    before_.push_back(before_.back() + gathered_elements(*visit.unit));
     instances = std::max(instances, visit.instance + 1);
     if (visit.phase != Phase::forward || visit.frozen) continue;
     parameters_ += visit.unit->elements();
     tensors_ += static_cast<double>(visit.unit->tensors.size());
+    for (const double elements : visit.unit->tensors)
+      if (elements <= writer.input().strategy.zero.persistence_threshold)
+        persistent_.push_back(elements);
   }
+  find_modules();
+  const StepInput& input = writer.input();
+  const double usable =
+      input.cluster.gpu.memory.usable.value.value / (1 + input.stack.allocator_slack.value.value);
+  room_ = usable - resident_bytes(input) - activation_bytes(input, visits) -
+          half * std::min(input.strategy.zero.reduce_bucket, parameters_);
   state_.assign(instances, State::sharded);
   arrival_.assign(instances, Mark{});
-  copies_.assign(instances, 0);
+  batch_.assign(instances, 0);
+  scheduled_.assign(instances, 0);
   next_use_.assign(visits.size(), never);
   std::vector<std::size_t> later(instances, never);
   for (std::size_t i = visits.size(); i-- > 0;) {
     next_use_[i] = later[visits[i].instance];
     later[visits[i].instance] = i;
   }
+}
+
+// A unit is a module to fetch and release, or under a leaf module all of it together.
+void Zero3::find_modules() {
+  const bool leaf = writer_.input().strategy.zero.leaf_modules;
+  for (std::size_t i = 0; i < visits_.size(); ++i) {
+    const Visit& visit = visits_[i];
+    const bool goes_on = leaf && i > 0 && visit.unit->in_moe && visits_[i - 1].unit->in_moe &&
+                         visit.layer == visits_[i - 1].layer && visit.phase == visits_[i - 1].phase;
+    begin_.push_back(goes_on ? begin_.back() : i);
+  }
+  end_.assign(visits_.size(), visits_.size());
+  for (std::size_t i = visits_.size(); i-- > 1;)
+    end_[i - 1] = begin_[i] == begin_[i - 1] ? end_[i] : i;
 }
 
 double Zero3::gathered_elements(const Unit& unit) const {
@@ -49,32 +72,65 @@ std::size_t Zero3::gathered_tensors(const Unit& unit) const {
                                                 [&](double e) { return e > threshold; }));
 }
 
-// One all-gather. A coalesced one needs a flat buffer beside the tensors that are cut out of it.
+// The host runs ahead of the device, so tensors that were given up long ago may still be in use.
+// When the device has no room left, the allocator makes the host wait for the oldest of them.
+void Zero3::make_room(double bytes) {
+  while (held_ + bytes > room_ && !given_up_.empty()) {
+    writer_.host({0}, Cause::gather_latency, "allocator_wait", {given_up_.front().last_use});
+    held_ -= given_up_.front().bytes;
+    given_up_.pop_front();
+  }
+  held_ += bytes;
+}
+
+void Zero3::give_up(std::uint32_t instance, double bytes) {
+  state_[instance] = State::sharded;
+  given_up_.push_back({writer_.last_compute(), bytes});
+  writer_.release(writer_.last_compute(), "gathered", bytes);
+}
+
+// One all-gather into one buffer.
 void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   if (wanted.empty()) return;
-  while (fetches_.size() > fetches_in_flight) {
-    writer_.host({0}, Cause::gather_latency, "fetch_limit", {fetches_.front()});
-    fetches_.pop_front();
-  }
   double elements = 0;
   for (const Wanted& each : wanted) elements += each.elements;
+  const StepInput& input = writer_.input();
+  make_room(half * elements);
   // Offloaded parameters come up from host memory first, every rank its shard.
   Mark ready = writer_.last_host();
-  if (writer_.input().strategy.parameter_place == Offload::cpu)
+  if (input.strategy.parameter_place == Offload::cpu)
     ready = writer_.traffic(World::to_device, OpKind::transfer, {half * elements / writer_.ranks()},
                             Stream::h2d, Cause::offload_transfer, "parameters_to_device");
+  // Without a stream of its own a gather waits for the kernels that were launched before it.
+  const Mark before = input.strategy.zero.overlap_comm ? ready : writer_.last_compute();
   const Mark gather = writer_.collective(World::all_gather, {half * elements}, Stream::gather,
-                                         Cause::gather_bytes, "gather_parameters", {ready});
-  fetches_.push_back(gather);
-  const double copies = coalesced ? 2 : 1;
-  writer_.allocate(gather, "gathered", copies * half * elements);
+                                         Cause::gather_bytes, "gather_parameters", {ready, before});
+  writer_.allocate(gather, "gathered", half * elements);
+  uncut_.push_back(coalesced ? half * elements : 0);
   for (const Wanted& each : wanted) {
-    if (state_[each.instance] == State::sharded) copies_[each.instance] = 0;
     state_[each.instance] = State::in_flight;
     arrival_[each.instance] = gather;
-    copies_[each.instance] += copies * half * each.elements;
+    batch_[each.instance] = uncut_.size() - 1;
   }
   live_ += elements;
+}
+
+// The next kernel needs it. Out of a coalesced gather all tensors are then cut at once; until that
+// is done they are there twice. The host runs at most two such waits ahead.
+void Zero3::await(std::uint32_t instance) {
+  for (; fetches_.size() > fetches_in_flight; fetches_.pop_front()) {
+    if (awaited_ && *awaited_ >= fetches_.front()) continue;  // it has been there before
+    awaited_ = fetches_.front();
+    writer_.host({0}, Cause::gather_latency, "fetch_limit", {fetches_.front()});
+  }
+  fetches_.push_back(arrival_[instance]);
+  if (fetches_.size() < 2 || fetches_.end()[-2] != arrival_[instance])
+    writer_.compute_after(arrival_[instance]);
+  state_[instance] = State::gathered;
+  double& uncut = uncut_[batch_[instance]];
+  if (uncut > 0) make_room(uncut);
+  cut_ += uncut;
+  uncut = 0;
 }
 
 // The next tensors in recorded order, until the bucket is full, as one gather.
@@ -85,7 +141,8 @@ void Zero3::prefetch(std::size_t visit) {
   std::vector<Wanted> wanted;
   double elements = 0;
   while (prefetched_ < visits_.size() && elements < room) {
-    const Visit& next = visits_[prefetched_++];
+    const Visit& next = visits_[prefetched_];
+    scheduled_[next.instance] = prefetched_++;
     const double needed = gathered_elements(*next.unit);
     const bool listed = std::any_of(wanted.begin(), wanted.end(), [&](const Wanted& each) {
       return each.instance == next.instance;
@@ -101,136 +158,88 @@ void Zero3::before(std::size_t visit) {
   const Visit& now = visits_[visit];
   const auto& host = writer_.input().stack.host;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
-  const bool leaf = now.unit->expert && writer_.input().strategy.zero.leaf_modules;
-  const double owners = static_cast<double>(now.unit->tensors.size());
-  // A leaf module is fetched once for all its tensors, others module by module.
+  const bool leaf = writer_.input().strategy.zero.leaf_modules && now.unit->in_moe;
   Seconds hooks = static_cast<double>(now.unit->plain_modules) * host.plain_hook.value;
-  hooks += owners * (leaf ? host.leaf_tensor : host.module_hook).value;
-  writer_.host(hooks / core, Cause::module_hooks, "fetch_release");
-  const double needed = gathered_elements(*now.unit);
-  if (needed <= 0) return;
-  if (state_[now.instance] == State::sharded) {
-    const std::size_t tensors = gathered_tensors(*now.unit);
-    // Modules with a tensor each gather one by one; the unit's matrices count as such.
-    if (tensors > 1 && !leaf && now.unit->kind == TensorClass::expert) {
-      for (std::size_t i = 0; i < tensors; ++i)
-        fetch({{now.instance, needed / static_cast<double>(tensors)}}, false);
-    } else {
-      fetch({{now.instance, needed}}, tensors > 1);
-    }
+  hooks += static_cast<double>(now.unit->owners) * host.module_hook.value;
+  if (leaf) {  // one hook, and a loop over its tensors
+    hooks = static_cast<double>(now.unit->tensors.size()) * host.leaf_tensor.value;
+    if (begin_[visit] == visit) hooks += host.plain_hook.value;
   }
-  if (state_[now.instance] == State::in_flight) writer_.compute_after(arrival_[now.instance]);
-  state_[now.instance] = State::gathered;
-  prefetch(visit);
+  writer_.host(hooks / core, Cause::module_hooks, "fetch_release");
+  if (begin_[visit] != visit) return;
+  if (leaf)
+    fetch_leaf(visit);
+  else
+    fetch_module(now);
+  prefetch(end_[visit] - 1);
 }
 
+void Zero3::fetch_module(const Visit& now) {
+  const double needed = gathered_elements(*now.unit);
+  const std::size_t tensors = gathered_tensors(*now.unit);
+  if (tensors == 0 || state_[now.instance] == State::gathered) return;
+  if (state_[now.instance] == State::in_flight) {
+    for (std::size_t i = 0; i < tensors; ++i) await(now.instance);
+    return;
+  }
+  // Modules with a tensor each gather one by one.
+  const auto apart = std::min(static_cast<std::size_t>(now.unit->owners), tensors);
+  for (std::size_t i = 0; i < apart; ++i) {
+    fetch({{now.instance, needed / static_cast<double>(apart)}}, tensors > apart);
+    await(now.instance);
+  }
+}
+
+void Zero3::fetch_leaf(std::size_t first) {
+  std::vector<Wanted> wanted;
+  for (std::size_t i = first; i < end_[first]; ++i)
+    if (const double needed = gathered_elements(*visits_[i].unit);
+        needed > 0 && state_[visits_[i].instance] == State::sharded)
+      wanted.push_back({visits_[i].instance, needed});
+  fetch(wanted, true);
+  for (std::size_t i = first; i < end_[first]; ++i)
+    if (state_[visits_[i].instance] == State::in_flight) await(visits_[i].instance);
+}
+
+// Called again before `max_reuse` other elements are, or passed over by the prefetch because it was
+// still there.
 bool Zero3::reused_soon(std::size_t visit) const {
   const std::size_t next = next_use_[visit];
-  const ZeroKeys& keys = writer_.input().strategy.zero;
-  return next != never && live_ <= keys.max_live && before_[next] - before_[visit] < keys.max_reuse;
+  if (next == never) return false;
+  return scheduled_[visits_[visit].instance] > visit ||
+         before_[begin_[next]] - before_[end_[visit]] < writer_.input().strategy.zero.max_reuse;
 }
 
-void Zero3::after(std::size_t visit, bool) {
-  const Visit& now = visits_[visit];
-  const double needed = gathered_elements(*now.unit);
-  if (needed > 0 && !reused_soon(visit)) {
-    state_[now.instance] = State::sharded;
+void Zero3::release_module(std::size_t last) {
+  for (std::size_t i = begin_[last]; i <= last; ++i) {
+    const double needed = gathered_elements(*visits_[i].unit);
+    if (needed <= 0 || reused_soon(i)) continue;
     live_ -= needed;
-    writer_.release(writer_.last_compute(), "gathered", copies_[now.instance]);
+    give_up(visits_[i].instance, half * needed);
   }
+}
+
+void Zero3::after(std::size_t visit, bool last_micro_batch) {
+  const Visit& now = visits_[visit];
+  if (cut_ > 0) {
+    writer_.allocate(writer_.last_compute(), "gathered", cut_);
+    writer_.release(writer_.last_compute(), "gathered", cut_);
+    given_up_.push_back({writer_.last_compute(), cut_});
+    cut_ = 0;
+  }
+  if (end_[visit] == visit + 1) release_module(visit);
   if (now.phase != Phase::backward) return;
   const ZeroKeys& keys = writer_.input().strategy.zero;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
   for (const double elements : now.unit->tensors) {
     writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
                  "gradient_hook");
-    if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket();
+    if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
     writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
                 Cause::gradient_reduce, "bucket_copy");
     bucket_ += elements;
-    if (elements > keys.reduce_bucket) reduce_bucket();
+    if (elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
   }
-}
-
-void Zero3::reduce_bucket() {
-  const Bytes bytes{half * bucket_};
-  writer_.run({{"interleave", KernelClass::memory, 0, 3 * half * bucket_, 2}}, true,
-              Cause::gradient_reduce, "interleave");
-  const Mark reduced =
-      writer_.collective(World::reduce_scatter, bytes, Stream::reduce, Cause::gradient_reduce,
-                         "reduce_bucket", {writer_.last_compute()});
-  writer_.allocate(reduced, "bucket", bytes.value);
-  writer_.release(reduced, "bucket", bytes.value);
-  if (!writer_.input().strategy.zero.overlap_comm) writer_.compute_after(reduced);
-  if (writer_.input().strategy.optimizer_place == Offload::cpu)
-    to_host(bucket_ / writer_.ranks(), reduced);
-  bucket_ = 0;
-}
-
-// A partition of gradients goes down in 16 bits, comes back up for its norm, and goes down again in
-// fp32: eight bytes an element over the host link, behind the backward pass.
-void Zero3::to_host(double elements, Mark reduced) {
-  const auto copy = [&](World way, double bytes, Stream stream, Mark ready) {
-    return writer_.traffic(way, OpKind::transfer, {bytes * elements}, stream,
-                           Cause::offload_transfer, "gradient_partition", {ready});
-  };
-  const Mark down = copy(World::to_host, half, Stream::d2h, reduced);
-  const Mark up = copy(World::to_device, half, Stream::h2d, down);
-  copy(World::to_host, 4, Stream::d2h, up);
-}
-
-void Zero3::finish_backward(bool) {
-  if (bucket_ > 0) reduce_bucket();
-  // What is still gathered when the last gradients are reduced goes now.
-  for (std::uint32_t instance = 0; instance < state_.size(); ++instance) {
-    if (state_[instance] == State::sharded) continue;
-    writer_.release(writer_.last_compute(), "gathered", copies_[instance]);
-    state_[instance] = State::sharded;
-  }
-  live_ = 0;
-  prefetched_ = 0;
-  fetches_.clear();
-  writer_.context.layer = -1;
-  writer_.drain(writer_.input().stack.host.sync.value, Cause::gradient_reduce, "synchronize");
-}
-
-// Sub-group by sub-group: a norm that everybody waits for, a loop over all tensors of the model to
-// clear their gradients, the update. Sub-groups of size 0 are one tensor each, so the loop is
-// quadratic in the number of tensors.
-void Zero3::step() {
-  const StepInput& input = writer_.input();
-  const double core = input.cluster.node.host.core_speed.value.value;
-  const double shard = parameters_ / writer_.ranks();
-  const double size = input.strategy.zero.sub_group;
-  const double groups = size <= 0 ? tensors_ : std::max(1.0, std::ceil(shard / size));
-  const double part = shard / groups;
-  writer_.context = {Phase::optimizer, -1, -1};
-  for (double i = 0; i < groups; ++i) {
-    writer_.run({{"norm", KernelClass::memory, 0, half * part, 3 * tensors_ / groups}}, false,
-                Cause::optimizer, "gradient_norm");
-    const Mark norm = writer_.collective(World::signal, {8}, Stream::reduce, Cause::optimizer,
-                                         "norm", {writer_.last_compute()});
-    writer_.compute_after(norm);
-  }
-  for (double i = 0; i < groups; ++i) {
-    writer_.host(
-        (input.stack.host.sub_group.value + tensors_ * input.stack.host.clear_visit.value) / core,
-        Cause::optimizer, "sub_group");
-    if (input.strategy.optimizer_place == Offload::cpu) {
-      const Mark updated = update_shard_on_host(writer_, part);
-      if (input.strategy.parameter_place == Offload::none)
-        writer_.traffic(World::to_device, OpKind::transfer, {half * part}, Stream::h2d,
-                        Cause::offload_transfer, "parameters_to_device", {updated});
-      continue;
-    }
-    const Mark update = writer_.run({{"flatten", KernelClass::memory, 0, (2 * half + 4) * part, 2},
-                                     {"update", KernelClass::memory, 0,
-                                      optimizer_traffic_bytes(input.strategy.optimizer) * part, 4}},
-                                    false, Cause::optimizer, "update");
-    writer_.allocate(update, "optimizer_temporary", (half + 4) * part);
-    writer_.release(update, "optimizer_temporary", (half + 4) * part);
-  }
-  writer_.drain({0}, Cause::optimizer, "step_done");
 }
 
 }  // namespace stepsim

@@ -1,0 +1,123 @@
+#include "cli/scenarios.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "analysis/json.hpp"
+#include "scenarios/run_length.hpp"
+#include "scenarios/scenario.hpp"
+#include "scenarios/scenario_catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+template <class Enum, std::size_t N>
+std::string_view word(const std::array<std::string_view, N>& names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+Rows strategy_rows(const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const ZeroKeys& keys = s.zero;
+  Rows rows{
+      {"sharding", fmt::format("zero {}", word(sharding_names, s.sharding))},
+      {"checkpointing", std::string(word(checkpointing_names, s.checkpointing))},
+      {"optimizer", fmt::format("{}{}", word(optimizer_names, s.optimizer),
+                                s.master_weights ? " with fp32 master weights" : "")},
+      {"offload", fmt::format("optimizer {}, parameters {}", word(offload_names, s.optimizer_place),
+                              word(offload_names, s.parameter_place))}};
+  if (scenario.model.experts)
+    rows.emplace_back("experts", fmt::format("{}, expert parallel {}, capacity factor {}",
+                                             word(moe_kernel_names, s.moe_kernel),
+                                             s.expert_parallel, s.capacity_factor));
+  rows.emplace_back("overlap_comm", keys.overlap_comm ? "true" : "false");
+  const auto elements = [&](std::string_view name, double value) {
+    rows.emplace_back(name, fmt::format("{:.10g} elements", value));
+  };
+  elements("reduce_bucket_size", keys.reduce_bucket);
+  if (s.sharding != Sharding::zero3) return rows;
+  elements("stage3_prefetch_bucket_size", keys.prefetch_bucket);
+  elements("stage3_param_persistence_threshold", keys.persistence_threshold);
+  elements("stage3_max_live_parameters", keys.max_live);
+  elements("stage3_max_reuse_distance", keys.max_reuse);
+  elements("sub_group_size", keys.sub_group);
+  rows.emplace_back("leaf_modules", keys.leaf_modules ? "true" : "false");
+  return rows;
+}
+
+Rows rows_of(const Scenario& scenario) {
+  const Job& job = scenario.job;
+  const std::uint32_t ranks = scenario.cluster.ranks();
+  Rows rows{{"model", fmt::format("{}, {:.4g} parameters", scenario.model.name,
+                                  static_cast<double>(count_parameters(scenario.model).total()))},
+            {"cluster", fmt::format("{} x {}, {} ranks", scenario.cluster.nodes,
+                                    scenario.cluster.node.name, ranks)},
+            {"stack", scenario.stack.title},
+            {"family", scenario.family},
+            {"micro-batch", fmt::format("{} {} of {}: {:.10g} slots, {:.4g} % filled", job.rows(),
+                                        job.method == Method::dpo ? "rows" : "sequences",
+                                        job.sequence, job.slots(), 100 * job.fill)}};
+  if (const auto length = run_length(job, ranks)) {
+    rows.emplace_back("effective batch", fmt::format("{:.10g}", length->effective_batch));
+    rows.emplace_back("optimizer steps", fmt::format("{:.10g}", length->optimizer_steps));
+    rows.emplace_back("iterations", fmt::format("{:.10g} on each rank", length->iterations));
+    rows.emplace_back("epochs", fmt::format("{:.10g}", length->epochs));
+    rows.emplace_back("tokens", fmt::format("{:.4g}", length->tokens));
+  }
+  for (auto& row : strategy_rows(scenario)) rows.push_back(std::move(row));
+  return rows;
+}
+
+std::string text_in(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+bool is_scenario(const std::string& data, const std::string& name) {
+  for (const std::string& each : scenario_names(data))
+    if (name == each || name == std::filesystem::path(each).filename()) return true;
+  return name.ends_with(".yaml");
+}
+
+Rows list_scenarios(const std::string& data) {
+  Rows rows;
+  for (const std::string& name : scenario_names(data))
+    rows.emplace_back(name, read_document(scenario_file(data, name)).root().text_or("name", ""));
+  return rows;
+}
+
+std::string scenario_text(const std::string& data, const std::string& name) {
+  const std::string file = find_scenario(data, name);
+  const Scenario scenario = load_scenario(data, file);
+  std::string text =
+      fmt::format("{} (scenario): {}\n\n{}\nresolved\n", name, scenario.name, text_in(file));
+  for (const auto& [key, value] : rows_of(scenario))
+    text += fmt::format("  {:<34}  {}\n", key, value);
+  return text;
+}
+
+std::string scenario_json(const std::string& data, const std::string& name) {
+  const std::string file = find_scenario(data, name);
+  const Scenario scenario = load_scenario(data, file);
+  JsonWriter json;
+  json.begin_object()
+      .member("name", name)
+      .member("kind", "scenario")
+      .member("title", scenario.name)
+      .member("text", text_in(file))
+      .key("resolved")
+      .begin_object();
+  for (const auto& [key, value] : rows_of(scenario)) json.member(key, value);
+  json.end_object().end_object();
+  return json.take();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,183 @@
+// `validate`: measured runs, predicted.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "analysis/json.hpp"
+#include "analysis/studies/validation.hpp"
+#include "analysis/table.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "sim/error.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array option_specs{
+    OptionSpec{"estimates", "", "hold against the estimated: blocks instead of the measured: ones"},
+    OptionSpec{"json", "", "for machines"},
+};
+constexpr Usage usage{
+    "stepsim validate [FILE|FOLDER...] [--estimates] [--json]",
+    "Predicts every scenario that has a measured: block and prints both figures with the signed "
+    "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
+    "end. Without words: the runs in scenarios/seeds.",
+    option_specs, "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n",
+    1000};
+
+// Folders give their files in order of name.
+std::vector<std::string> files_of(const CommandLine& line, const std::vector<std::string>& words) {
+  std::vector<std::string> files;
+  std::vector<std::string> places = words;
+  if (places.empty()) places.push_back(line.data + "/scenarios/seeds");
+  for (const std::string& place : places) {
+    std::error_code failed;
+    if (!fs::is_directory(place, failed)) {
+      files.push_back(place);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(place, failed))
+      if (entry.path().extension() == ".yaml") inside.push_back(entry.path().string());
+    if (inside.empty()) throw UserError({{place, 0, "", "holds no scenario (*.yaml)"}});
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+// What is wrong with any of the files is said before the first is predicted.
+std::vector<NamedScenario> load_all(const CommandLine& line,
+                                    const std::vector<std::string>& files) {
+  std::vector<NamedScenario> scenarios;
+  for (const std::string& file : files)
+    scenarios.push_back({fs::path(file).stem().string(), load_scenario(line.data, file)});
+  return scenarios;
+}
+
+std::string figure_text(Dimension dimension, double value) {
+  if (dimension != Dimension::ratio) return to_text(value, dimension);
+  return value < 100 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+
+std::string range_text(Dimension dimension, const Range& range) {
+  const std::string low = figure_text(dimension, range.low);
+  return range.low == range.high ? low
+                                 : fmt::format("{} - {}", low, figure_text(dimension, range.high));
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+TextTable figure_table(const Validation& validation, std::string_view against) {
+  TextTable table{{"family", "run", "metric", std::string(against), "predicted", "error"},
+                  {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  for (const ValidatedFigure& row : validation.figures) {
+    const MetricSpec& spec = spec_of(row.metric);
+    table.rows.push_back({row.family, row.id, std::string(spec.name),
+                          range_text(spec.dimension, row.observed),
+                          row.predicted ? figure_text(spec.dimension, *row.predicted) : "-",
+                          row.predicted ? signed_percent(row.error) : "-"});
+  }
+  return table;
+}
+
+TextTable verdict_table(const Validation& validation, std::string_view against) {
+  TextTable table{
+      {"family", "run", std::string(against), "predicted", "needs", "usable", ""},
+      {Align::left, Align::left, Align::left, Align::left, Align::right, Align::right, Align::left},
+      {}};
+  for (const ValidatedVerdict& row : validation.verdicts)
+    table.rows.push_back({row.family, row.id, row.fits ? "fits" : "oom",
+                          std::string(to_text(row.predicted)), to_text(Bytes{row.needed}),
+                          to_text(Bytes{row.capacity}), row.right() ? "right" : "wrong"});
+  return table;
+}
+
+std::string text_of(const Validation& validation, std::string_view against) {
+  std::string text = render(figure_table(validation, against));
+  text += "\n" + render(verdict_table(validation, against));
+  TextTable summary{{"family", "rows", "median |error|", "90 %", "signed mean"},
+                    {Align::left, Align::right, Align::right, Align::right, Align::right},
+                    {}};
+  for (const FamilyErrors& family : validation.families)
+    summary.rows.push_back({family.name, fmt::format("{}", family.rows),
+                            percent(family.median_abs_error), percent(family.p90_abs_error),
+                            signed_percent(family.signed_mean)});
+  const auto right = std::count_if(validation.verdicts.begin(), validation.verdicts.end(),
+                                   [](const ValidatedVerdict& row) { return row.right(); });
+  return text + "\n" + render(summary) +
+         fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
+}
+
+void write_row(JsonWriter& json, const ValidatedFigure& row) {
+  json.begin_object()
+      .member("id", row.id)
+      .member("family", row.family)
+      .member("metric", spec_of(row.metric).name);
+  json.key("predicted");
+  row.predicted ? json.value(*row.predicted) : json.null();
+  json.key("measured");
+  if (row.observed.low == row.observed.high)
+    json.value(row.observed.low);
+  else
+    json.begin_array().value(row.observed.low).value(row.observed.high).end_array();
+  json.key("error");
+  row.predicted ? json.value(row.error) : json.null();
+  json.end_object();
+}
+
+std::string json_of(const Validation& validation) {
+  JsonWriter json;
+  json.begin_object().key("rows").begin_array();
+  for (const ValidatedFigure& row : validation.figures) write_row(json, row);
+  for (const ValidatedVerdict& row : validation.verdicts)
+    json.begin_object()
+        .member("id", row.id)
+        .member("family", row.family)
+        .member("metric", "verdict")
+        .member("predicted", row.predicted == Fit::oom ? "oom" : "fits")
+        .member("measured", row.fits ? "fits" : "oom")
+        .key("error")
+        .null()
+        .end_object();
+  json.end_array().key("families").begin_array();
+  for (const FamilyErrors& family : validation.families)
+    json.begin_object()
+        .member("name", family.name)
+        .member("rows", static_cast<double>(family.rows))
+        .member("median_abs_error", family.median_abs_error)
+        .member("p90_abs_error", family.p90_abs_error)
+        .member("signed_mean", family.signed_mean)
+        .end_object();
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace
+
+int validate_command(const CommandLine& line) {
+  const auto options = parse(usage, line.words);
+  if (!options) return exit_code::yes;
+  const bool estimates = options->has("estimates");
+  const auto scenarios = load_all(line, files_of(line, options->words));
+  const Validation validation =
+      validate(scenarios, estimates ? Against::estimated : Against::measured);
+  const std::string_view block = estimates ? "estimated" : "measured";
+  if (validation.figures.empty() && validation.verdicts.empty())
+    throw UserError(fmt::format("none of {} scenarios has a {}: block", scenarios.size(), block));
+  fmt::print("{}", options->has("json") ? json_of(validation) : text_of(validation, block));
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,207 @@
+// What a training step holds in device memory.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/memory_timeline.hpp"
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "tests/support/worker.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+struct Extremes {
+  double lowest = 0, highest = 0, last = 0, moved = 0;
+};
+
+// Per tensor class over the replayed step, on every lane.
+std::map<std::pair<Rank, std::string>, Extremes> extremes_of(const Replayed& replayed) {
+  const OpGraph& graph = replayed.program.graph;
+  std::vector<std::pair<double, const MemoryEffect*>> changes;
+  for (const MemoryEffect& effect : graph.memory())
+    changes.emplace_back(effect.at_start ? replayed.trace.start[index(effect.op)]
+                                         : replayed.trace.finish[index(effect.op)],
+                         &effect);
+  std::stable_sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first, -a.second->bytes) < std::pair(b.first, -b.second->bytes);
+  });
+  std::map<std::pair<Rank, std::string>, Extremes> result;
+  for (const auto& [time, effect] : changes) {
+    Extremes& e = result[{effect->rank, graph.names()[index(effect->tensor_class)]}];
+    e.last += effect->bytes;
+    e.lowest = std::min(e.lowest, e.last);
+    e.highest = std::max(e.highest, e.last);
+    e.moved += std::abs(effect->bytes);
+  }
+  return result;
+}
+
+double highest(const TinyStep& step, const std::string& tensor_class) {
+  return numbers_from_worker([&] {
+           const auto all = extremes_of(play(step));
+           const auto found = all.find({0, tensor_class});
+           return std::vector<double>{found == all.end() ? 0 : found->second.highest};
+         })
+      .front();
+}
+
+double peak_of(const TinyStep& step) {
+  return numbers_from_worker([&] {
+           const Replayed replayed = play(step);
+           return std::vector<double>{
+               peak_memory(replayed.program.graph, replayed.trace, 0).bytes};
+         })
+      .front();
+}
+
+double resident(const TinyStep& step) {
+  return build_step(step.input(), Folding::automatic).resident;
+}
+
+}  // namespace
+
+TEST_CASE("memory is never negative and ends where it began, class by class", "[workloads]") {
+  for (const Variant& variant : tiny_variants(2, 4)) {
+    CAPTURE(variant.name);
+    const std::vector<double> worst = numbers_from_worker([&] {
+      double below = 0, left = 0, classes = 0;
+      for (const auto& [key, e] : extremes_of(play(variant.step))) {
+        below = std::min(below, e.lowest / e.moved);
+        left = std::max(left, std::abs(e.last) / e.moved);
+        ++classes;
+      }
+      return std::vector<double>{below, left, classes};
+    });
+    CHECK(worst[0] >= -1e-12);
+    CHECK(worst[1] <= 1e-12);
+    CHECK(worst[2] > 0);
+  }
+}
+
+TEST_CASE("accumulating more gradients does not change the peak", "[workloads]") {
+  const auto sharding =
+      GENERATE(Sharding::zero0, Sharding::zero1, Sharding::zero2, Sharding::zero3, Sharding::fsdp);
+  CAPTURE(sharding_names[static_cast<std::size_t>(sharding)]);
+  TinyStep step = tiny_step(sharding);
+  const double once = peak_of(step), held = resident(step);
+  step.job.accumulation = 4;
+  CHECK_THAT(peak_of(step), exactly(once));
+  CHECK_THAT(resident(step), exactly(held));
+}
+
+TEST_CASE("checkpointing keeps a layer's input per layer and one layer's activations",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2);
+  const double input = half * step.job.slots() * static_cast<double>(step.model.hidden);
+  const double layers = static_cast<double>(step.model.layers);
+  double saved = 0, head = 0;
+  for (const Unit& unit : layer_units(step.model, step.stack, step.strategy,
+                                      load_of(step.model, step.job, 0), 0))
+    saved += unit.saved_bytes;
+  for (const Unit& unit : head_units(step.model, step.stack, load_of(step.model, step.job, 0)))
+    head += unit.saved_bytes;
+  REQUIRE(saved > 0);
+  CHECK_THAT(highest(step, "checkpoints"), exactly(layers * input));
+  CHECK_THAT(highest(step, "activations"), exactly(std::max(saved, head)));
+  step.strategy.checkpointing = Checkpointing::none;
+  CHECK(highest(step, "checkpoints") == 0);
+  CHECK_THAT(highest(step, "activations"), exactly(layers * saved + head));
+}
+
+TEST_CASE("what stays on a rank is 16-bit parameters, gradients and the optimizer's shard",
+          "[workloads]") {
+  const double bytes = half + half + 4 + 8, state = 4 + 8, n = 8;
+  const double all = elements_of(tiny_step(Sharding::zero3)).total;
+  CHECK_THAT(resident(tiny_step(Sharding::zero0)), exactly(all * bytes));
+  CHECK_THAT(resident(tiny_step(Sharding::zero1)), exactly(all * (half + half) + all / n * state));
+  CHECK_THAT(resident(tiny_step(Sharding::zero2)), exactly(all * half + all / n * (half + state)));
+  CHECK_THAT(resident(tiny_step(Sharding::fsdp)), exactly(all / n * bytes));
+  // Stage 3 keeps its bucket for the whole run, and what is persistent gathered.
+  const TinyStep three = tiny_step(Sharding::zero3);
+  CHECK_THAT(resident(three), exactly(all / n * bytes + half * three.strategy.zero.reduce_bucket +
+                                      half * elements_of(three).small));
+}
+
+TEST_CASE("experts exchanged hold the same optimizer shard and fewer parameters", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
+  step.strategy.moe_kernel = MoeKernel::tutel;
+  const Elements e = elements_of(step);
+  const double whole = resident(step);
+  step.strategy.expert_parallel = 4;
+  CHECK_THAT(whole - resident(step), exactly(half * e.experts * (1 - 1.0 / 4)));
+}
+
+TEST_CASE("a reference model is a copy under stage 2 and a shard under stage 3", "[workloads]") {
+  for (const Sharding sharding : {Sharding::zero2, Sharding::zero3}) {
+    TinyStep step = tiny_step(sharding);
+    const Elements e = elements_of(step);
+    step.job.method = Method::dpo;
+    const double with = resident(step);
+    step.job.reference_model = false;
+    const double share = sharding == Sharding::zero2 ? 1 : 1.0 / 8;
+    const double kept = sharding == Sharding::zero2 ? 0 : half * e.small;
+    CHECK_THAT(with - resident(step), exactly(half * e.total * share + kept));
+  }
+}
+
+TEST_CASE("stage 3 never holds all parameters when it keeps and fetches nothing ahead",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.strategy.zero.max_reuse = step.strategy.zero.prefetch_bucket = 0;
+  const double table =
+      half * static_cast<double>(step.model.vocabulary * step.model.hidden);
+  // The largest single tensor is a table; the host may run two fetches ahead of the device.
+  const double largest = half * static_cast<double>(step.model.hidden * step.model.feed_forward.width);
+  CHECK(highest(step, "gathered") >= table);
+  CHECK(highest(step, "gathered") <= 2 * table + 3 * largest);
+}
+
+TEST_CASE("a coalesced gather holds its tensors twice only while they are cut out of it",
+          "[workloads]") {
+  // Everything is fetched and kept: at the end of forward each tensor is there once, and once more
+  // what the last module took out of its gather.
+  TinyStep step = tiny_step(Sharding::zero3);
+  const Elements e = elements_of(step);
+  CHECK(highest(step, "gathered") >= half * (e.inner + e.outer));
+  CHECK(highest(step, "gathered") < half * 1.5 * (e.inner + e.outer));
+}
+
+TEST_CASE("sharded groups are live two at a time, one of them twice while it is cut up",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.model.layers = 8;
+  step.model.vocabulary = 10;
+  const double layer = half * elements_of(step).inner / 8;
+  // Norms are below no threshold here: they travel with their layer.
+  const double norms = half * 2 * static_cast<double>(step.model.hidden);
+  CHECK(highest(step, "gathered") <= (layer + norms) * 3 * (1 + 1e-9));
+}
+
+TEST_CASE("stages 1 and 2 hold their buckets while gradients come, twice when they overlap",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2);
+  const double bucket = half * step.strategy.zero.reduce_bucket;
+  // One bucket, and the copy that is reduced: the largest tensor goes by itself.
+  const double largest =
+      half * static_cast<double>(step.model.vocabulary * step.model.hidden);
+  REQUIRE(largest > bucket);
+  CHECK_THAT(highest(step, "bucket"), exactly(bucket + largest));
+  step.strategy.zero.overlap_comm = true;
+  CHECK(highest(step, "bucket") >= 2 * bucket + largest);
+}
+
+TEST_CASE("the update needs the flat gradient in fp32, at stage 2 beside its 16 bits",
+          "[workloads]") {
+  const double all = elements_of(tiny_step(Sharding::zero2)).total, n = 8;
+  const auto needed = [](TinyStep step) { return highest(step, "optimizer_temporary"); };
+  CHECK(needed(tiny_step(Sharding::zero0)) == 0);
+  CHECK_THAT(needed(tiny_step(Sharding::zero1)), exactly(4 * all / n));
+  CHECK_THAT(needed(tiny_step(Sharding::zero2)), exactly((4 + half) * all / n));
+  TinyStep parts = tiny_step(Sharding::zero3);
+  parts.strategy.zero.sub_group = all / n / 4;
+  CHECK_THAT(needed(parts), exactly((4 + half) * all / n / 4));
+}

@@ -1,0 +1,129 @@
+// How long steps take against each other and against what they must at least take.
+#include <algorithm>
+#include <map>
+
+#include "sim/replay.hpp"
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "tests/support/worker.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+// Large enough for the device to be the limit, on a machine whose links are fast.
+Model wide_model() {
+  Model model = tiny_model();
+  model.layers = 4;
+  model.hidden = 2048;
+  model.vocabulary = 32000;
+  model.attention.heads = 16;
+  model.attention.kv_heads = 8;
+  model.attention.head_dim = 128;
+  model.feed_forward.width = 8192;
+  return model;
+}
+
+TinyStep wide_step(Sharding sharding, const Model& model) {
+  TinyStep step = tiny_step(sharding, model);
+  const bool overlap = step.strategy.zero.overlap_comm;
+  step.strategy.zero = {};  // DeepSpeed's own sizes
+  step.strategy.zero.overlap_comm = overlap;
+  step.job.sequence = 4096;
+  step.job.micro_batch = 8;
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("a step takes at least as long as its busiest device and its busiest link",
+          "[workloads]") {
+  for (const Variant& variant : tiny_variants(2, 4)) {
+    CAPTURE(variant.name);
+    const std::vector<double> numbers = numbers_from_worker([&] {
+      const Replayed replayed = play(variant.step);
+      std::map<Rank, double> device, host;
+      for (const Op& op : replayed.program.graph.ops()) {
+        if (op.kind == OpKind::compute) device[op.rank] += op.seconds.value;
+        if (op.kind == OpKind::host) host[op.rank] += op.seconds.value;
+      }
+      double most = 0;
+      for (const auto& [rank, seconds] : device) most = std::max(most, seconds);
+      for (const auto& [rank, seconds] : host) most = std::max(most, seconds);
+      const Platform& platform = replayed.program.traffic.folded.platform;
+      for (std::size_t i = 0; i < platform.links.size(); ++i) {
+        const LinkUse& use = replayed.trace.links[i];
+        most = std::max({most, use.busy.value, use.bytes / platform.links[i].capacity.value});
+      }
+      return std::vector<double>{replayed.trace.makespan.value, most};
+    });
+    CHECK(numbers[1] > 0);
+    CHECK(numbers[0] >= numbers[1] * (1 - 1e-9));
+  }
+}
+
+TEST_CASE("a step takes the same time folded and unfolded, however it is sharded", "[workloads]") {
+  const auto nodes = GENERATE(1u, 2u);
+  for (const Variant& variant : tiny_variants(nodes, 8 / nodes)) {
+    CAPTURE(nodes, variant.name);
+    CHECK_THAT(seconds_of(variant.step, Folding::automatic),
+               WithinRel(seconds_of(variant.step, Folding::off), 1e-9));
+  }
+}
+
+TEST_CASE("leaf modules and ordinary sub-groups never make a step longer", "[workloads]") {
+  const auto experts = GENERATE(8, 32);
+  const auto reuse = GENERATE(0.0, 1e9);
+  TinyStep step = tiny_step(Sharding::zero3, tiny_model(experts));
+  step.strategy.zero.max_reuse = reuse;
+  CAPTURE(experts, reuse);
+  const double as_is = seconds_of(step);
+  step.strategy.zero.leaf_modules = true;
+  CHECK(seconds_of(step) <= as_is * (1 + 1e-9));
+  step.strategy.zero.leaf_modules = false;
+  step.strategy.zero.sub_group = 0;
+  CHECK(as_is <= seconds_of(step) * (1 + 1e-9));
+}
+
+TEST_CASE("more experts of the same total width cost stage 3 time and stage 2 hardly any",
+          "[workloads]") {
+  const auto ratio = [](Sharding sharding) {
+    TinyStep few = tiny_step(sharding, tiny_model(8));
+    TinyStep many = tiny_step(sharding, tiny_model(64));
+    many.model.experts->width = few.model.experts->width / 8;
+    for (TinyStep* step : {&few, &many}) step->strategy.moe_kernel = MoeKernel::grouped;
+    return seconds_of(many) / seconds_of(few);
+  };
+  CHECK(ratio(Sharding::zero3) > 1.5 * ratio(Sharding::zero2));
+}
+
+TEST_CASE("a dense model is as fast under stage 3 as under stage 2", "[workloads]") {
+  const double two = seconds_of(wide_step(Sharding::zero2, wide_model()));
+  const double three = seconds_of(wide_step(Sharding::zero3, wide_model()));
+  CHECK_THAT(three, WithinRel(two, 0.05));
+}
+
+TEST_CASE("experts one by one under stage 3 take several times as long as under stage 2",
+          "[workloads]") {
+  Model model = wide_model();
+  model.experts = Experts{.count = 64, .per_token = 4, .width = 512};
+  TinyStep three = wide_step(Sharding::zero3, model);
+  three.strategy.zero.sub_group = 0;
+  TinyStep two = wide_step(Sharding::zero2, model);
+  two.strategy.moe_kernel = MoeKernel::tutel;
+  two.strategy.expert_parallel = 8;
+  CHECK(seconds_of(three) > 3 * seconds_of(two));
+}
+
+TEST_CASE("faster parts never make a step longer", "[workloads]") {
+  for (const Variant& variant : tiny_variants(1, 8)) {
+    CAPTURE(variant.name);
+    const double before = seconds_of(variant.step);
+    TinyStep faster = variant.step;
+    faster.cluster.node.host.core_speed.value = {2};
+    CHECK(seconds_of(faster) <= before * (1 + 1e-9));
+    faster = variant.step;
+    faster.cluster.gpu.gemm.rate.value = {1000e12};
+    CHECK(seconds_of(faster) <= before * (1 + 1e-9));
+  }
+}

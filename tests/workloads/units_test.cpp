@@ -1,0 +1,115 @@
+// A model's forward pass as units: nothing that the model holds is lost on the way.
+#include "workloads/units.hpp"
+
+#include <algorithm>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/model_catalog.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+std::vector<double> tensors_of(const std::vector<Module>& modules) {
+  std::vector<double> elements;
+  for (const Module& module : modules)
+    for (const Tensor& tensor : module.tensors)
+      elements.push_back(static_cast<double>(tensor.elements));
+  std::sort(elements.begin(), elements.end());
+  return elements;
+}
+
+std::vector<double> tensors_of(const std::vector<Unit>& units) {
+  std::vector<double> elements;
+  for (const Unit& unit : units)
+    for (std::int64_t i = 0; i < unit.times; ++i)
+      elements.insert(elements.end(), unit.tensors.begin(), unit.tensors.end());
+  std::sort(elements.begin(), elements.end());
+  return elements;
+}
+
+}  // namespace
+
+TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloads]") {
+  const TinyStep tiny = tiny_step(Sharding::zero3);
+  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, model_shelf)) {
+    CAPTURE(name);
+    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const Load load = load_of(model, tiny.job, 0);
+    for (const MoeKernel kernel : {MoeKernel::loop, MoeKernel::grouped}) {
+      Strategy strategy;
+      strategy.moe_kernel = kernel;
+      for (std::int64_t layer = 0; layer < model.layers; ++layer)
+        REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
+                tensors_of(layer_modules(model, layer)));
+    }
+    std::vector<Unit> outer = head_units(model, tiny.stack, load);
+    outer.push_back(embedding_unit(model, load));
+    CHECK(tensors_of(outer) == tensors_of(outer_modules(model)));
+  }
+}
+
+TEST_CASE("experts exchanged hold a rank's share of what all hold", "[workloads]") {
+  const TinyStep tiny = tiny_step(Sharding::zero2);
+  for (const std::string& name : names_on(STEPSIM_SOURCE_DATA, model_shelf)) {
+    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    if (!model.experts) continue;
+    CAPTURE(name);
+    const std::int64_t layer = model.layers - 1;
+    Strategy strategy;
+    strategy.moe_kernel = MoeKernel::tutel;
+    strategy.expert_parallel = 4;
+    const auto held = [&](bool experts) {
+      double sum = 0;
+      for (const Unit& unit :
+           layer_units(model, tiny.stack, strategy, load_of(model, tiny.job, layer), layer))
+        if ((unit.kind == TensorClass::expert) == experts) sum += unit.elements();
+      return sum;
+    };
+    double experts = 0, others = 0;
+    for (const Module& module : layer_modules(model, layer))
+      for (const Tensor& tensor : module.tensors)
+        (tensor.kind == TensorClass::expert ? experts : others) +=
+            static_cast<double>(tensor.elements);
+    CHECK_THAT(held(true), exactly(experts / 4));
+    CHECK_THAT(held(false), exactly(others));
+  }
+}
+
+TEST_CASE("a forward pass costs two operations per active parameter and token, and attention",
+          "[workloads]") {
+  for (const char* name : {"llama-3.1-8b", "qwen3-30b-a3b", "mixtral-8x7b", "mpt-7b", "phi-4"}) {
+    CAPTURE(name);
+    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    const TinyStep tiny = tiny_step(Sharding::zero3);
+    const Load load = load_of(model, tiny.job, 0);
+    double flops = 0, small = 0;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+      for (const Unit& unit : layer_units(model, tiny.stack, {}, load, layer)) {
+        flops += static_cast<double>(unit.times) * flops_of(unit.forward);
+        if (unit.kind == TensorClass::norm) small += unit.elements();
+      }
+    for (const Unit& unit : head_units(model, tiny.stack, load)) flops += flops_of(unit.forward);
+    small += static_cast<double>(model.hidden);
+    const double table = static_cast<double>(model.vocabulary * model.hidden);
+    const double looked_up = model.tied_embeddings ? 0 : table;  // reading a row costs nothing
+    const double active = static_cast<double>(active_parameters(model)) - small - looked_up;
+    const double heads = static_cast<double>(model.attention.heads * model.attention.head_dim);
+    const double attention = 4 * heads * load.attended * static_cast<double>(model.layers);
+    CHECK_THAT(flops, WithinRel(2 * load.tokens * active + attention, 1e-3));
+  }
+}
+
+TEST_CASE("a causal query sees itself and all before it, within its window", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  tiny.job.sequence = 100;
+  tiny.job.micro_batch = 3;
+  CHECK(load_of(tiny.model, tiny.job, 0).attended == 3 * 100 * 101 / 2);
+  tiny.model.attention.sliding_window = 10;
+  CHECK(load_of(tiny.model, tiny.job, 0).attended == 3 * (10 * 11 / 2 + 90 * 10));
+  tiny.model.attention.full_every = 2;
+  CHECK(load_of(tiny.model, tiny.job, 1).attended == 3 * 100 * 101 / 2);
+  tiny.job.method = Method::dpo;
+  CHECK(load_of(tiny.model, tiny.job, 1).tokens == 2 * 3 * 100);
+}

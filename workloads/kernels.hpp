@@ -1,0 +1,41 @@
+// What a device runs: kernels by their work, and how long a GPU under a stack takes for them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/units.hpp"
+#include "topology/gpu.hpp"
+#include "workloads/stack.hpp"
+
+namespace stepsim {
+
+enum class KernelClass : std::uint8_t { gemm, grouped_gemm, attention, memory };
+
+// Equal kernels of one operator: `launches` of them share the work.
+struct KernelRow {
+  std::string_view name;
+  KernelClass kind = KernelClass::memory;
+  double flops = 0;
+  double bytes = 0;  // to and from device memory
+  double launches = 1;
+};
+
+// A matrix product over `rows` rows of 16-bit numbers.
+KernelRow gemm(std::string_view name, double rows, double in, double out);
+// What only streams through device memory.
+KernelRow memory(std::string_view name, double bytes, double launches);
+
+// A matrix product turns into two, one for its input's gradient and one for its weights'; what
+// streams through memory does so about twice; attention recomputes its scores and costs 2.5 times.
+std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward);
+
+double flops_of(const std::vector<KernelRow>& rows);
+double launches_of(const std::vector<KernelRow>& rows);
+
+// Device seconds of rows that run one after the other and alone.
+Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
+                    bool backward);
+
+}  // namespace stepsim

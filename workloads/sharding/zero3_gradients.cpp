@@ -1,0 +1,114 @@
+// Gradients of stage 3, and the optimizer step on them.
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/sharding.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+constexpr std::size_t reductions_in_flight = 2;
+
+}  // namespace
+
+void Zero3::reduce_bucket(bool last_micro_batch) {
+  for (; reductions_.size() > reductions_in_flight; reductions_.pop_front())
+    writer_.host({0}, Cause::gradient_reduce, "reduce_limit", {reductions_.front()});
+  const Bytes bytes{half * bucket_};
+  const Mark interleaved =
+      writer_.run({{"interleave", KernelClass::memory, 0, 3 * half * bucket_, 2}}, true,
+                  Cause::gradient_reduce, "interleave");
+  const Mark reduced =
+      writer_.collective(World::reduce_scatter, bytes, Stream::reduce, Cause::gradient_reduce,
+                         "reduce_bucket", {interleaved});
+  reductions_.push_back(reduced);
+  writer_.allocate(interleaved, "bucket", bytes.value);
+  writer_.release(reduced, "bucket", bytes.value);
+  if (!writer_.input().strategy.zero.overlap_comm) writer_.compute_after(reduced);
+  if (writer_.input().strategy.optimizer_place == Offload::cpu)
+    to_host(bucket_ / writer_.ranks(), reduced, last_micro_batch);
+  bucket_ = 0;
+}
+
+// A partition of gradients goes down in 16 bits and comes back up, or the other way round where the
+// last micro-batch's are added to; at the boundary it goes down in fp32: eight bytes an element
+// over the host link, behind the backward pass.
+void Zero3::to_host(double elements, Mark reduced, bool last_micro_batch) {
+  const auto copy = [&](World way, double bytes, Stream stream, Mark ready) {
+    return writer_.traffic(way, OpKind::transfer, {bytes * elements}, stream,
+                           Cause::offload_transfer, "gradient_partition", {ready});
+  };
+  const Mark down = copy(World::to_host, half, Stream::d2h, reduced);
+  const Mark up = copy(World::to_device, half, Stream::h2d, down);
+  if (last_micro_batch) copy(World::to_host, 4, Stream::d2h, up);
+}
+
+void Zero3::finish_backward(bool last_micro_batch) {
+  if (bucket_ > 0) reduce_bucket(last_micro_batch);
+  live_ = 0;
+  prefetched_ = 0;
+  scheduled_.assign(scheduled_.size(), 0);
+  uncut_.clear();
+  fetches_.clear();
+  reductions_.clear();
+  given_up_.clear();  // the host waits for everything
+  held_ = 0;
+  writer_.context.layer = -1;
+  writer_.drain(writer_.input().stack.host.sync.value, Cause::gradient_reduce, "synchronize");
+}
+
+// Sub-group by sub-group: a norm that everybody waits for, a loop over all tensors of the model to
+// clear their gradients, the update. Sub-groups of size 0 are one tensor each, so the loop is
+// quadratic in the number of tensors.
+void Zero3::step() {
+  const StepInput& input = writer_.input();
+  const double core = input.cluster.node.host.core_speed.value.value;
+  const double shard = parameters_ / writer_.ranks();
+  const double size = input.strategy.zero.sub_group;
+  const double groups = size <= 0 ? tensors_ : std::max(1.0, std::ceil(shard / size));
+  const double part = shard / groups;
+  writer_.context = {Phase::optimizer, -1, -1};
+  for (double i = 0; i < groups; ++i) {
+    writer_.run({{"norm", KernelClass::memory, 0, half * part, 3 * tensors_ / groups}}, false,
+                Cause::optimizer, "gradient_norm");
+    const Mark norm = writer_.collective(World::signal, {8}, Stream::reduce, Cause::optimizer,
+                                         "norm", {writer_.last_compute()});
+    writer_.compute_after(norm);
+  }
+  for (double i = 0; i < groups; ++i) {
+    writer_.host(
+        (input.stack.host.sub_group.value + tensors_ * input.stack.host.clear_visit.value) / core,
+        Cause::optimizer, "sub_group");
+    if (input.strategy.optimizer_place == Offload::cpu) {
+      const Mark updated = update_shard_on_host(writer_, part);
+      if (input.strategy.parameter_place == Offload::none)
+        writer_.traffic(World::to_device, OpKind::transfer, {half * part}, Stream::h2d,
+                        Cause::offload_transfer, "parameters_to_device", {updated});
+      continue;
+    }
+    const Mark update = writer_.run({{"flatten", KernelClass::memory, 0, (2 * half + 4) * part, 2},
+                                     {"update", KernelClass::memory, 0,
+                                      optimizer_traffic_bytes(input.strategy.optimizer) * part, 4}},
+                                    false, Cause::optimizer, "update");
+    writer_.allocate(update, "optimizer_temporary", (half + 4) * part);
+    writer_.release(update, "optimizer_temporary", (half + 4) * part);
+  }
+  gather_persistent();
+  writer_.drain({0}, Cause::optimizer, "step_done");
+}
+
+// What stays gathered was partitioned for the update: tensor by tensor, without waiting.
+void Zero3::gather_persistent() {
+  for (const double elements : persistent_) {
+    Mark ready = writer_.last_compute();
+    if (writer_.input().strategy.parameter_place == Offload::cpu)
+      ready =
+          writer_.traffic(World::to_device, OpKind::transfer, {half * elements / writer_.ranks()},
+                          Stream::h2d, Cause::offload_transfer, "parameters_to_device");
+    writer_.collective(World::all_gather, {half * elements}, Stream::gather, Cause::gather_bytes,
+                       "gather_persistent", {ready, writer_.last_copy()});
+  }
+}
+
+}  // namespace stepsim
