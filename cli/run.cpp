@@ -74,6 +74,8 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
     text += fmt::format("  {} {}\n", name, to_text(Bytes{bytes}));
   text += fmt::format("  allocator slack {}; the peak is in {}, at {}\n",
                       to_text(Bytes{p.needed - peak}), p.peak.phase, p.peak.name);
+  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
+  if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
   return text;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "scenarios/import/deepspeed.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
@@ -184,6 +186,18 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   }
 }
 
+// `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
+void apply_deepspeed(const Table& root, const std::string& scenario_file, Scenario& scenario) {
+  const std::string name = root.table("strategy").text_or("deepspeed", "");
+  if (name.empty()) return;
+  const std::filesystem::path path = std::filesystem::path(scenario_file).parent_path() / name;
+  DeepSpeedImport read = read_deepspeed(path.string(), scenario.strategy, scenario.job,
+                                        scenario.model, scenario.cluster.ranks());
+  scenario.strategy = read.strategy;
+  scenario.job = read.job;
+  scenario.notes = std::move(read.notes);
+}
+
 std::string family_of(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
   const bool offloaded = s.optimizer_place != Offload::none || s.parameter_place != Offload::none;
@@ -210,6 +224,7 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, names);
   load_entries(data, names, found, draw, scenario);
+  if (found.model && found.cluster) apply_deepspeed(root, document.file(), scenario);
   scenario.family = root.text_or("family", family_of(scenario));
   check(root, scenario, found);
   document.finish();

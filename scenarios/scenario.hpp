@@ -27,6 +27,7 @@ struct Scenario {
   std::optional<Observation> measured;
   std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
+  std::vector<std::string> notes;        // what was read and makes no difference
 };
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};

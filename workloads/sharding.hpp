@@ -41,8 +41,9 @@ class Replicated {
   };
   Bucket& bucket_of(const Unit& unit);
   bool reduces(bool last_micro_batch) const;
-  void reduce(Bucket& bucket);
-  void to_host(double elements, const Bucket& bucket);
+  void copy_to_bucket(double elements);
+  void reduce(Bucket& bucket, bool last_micro_batch);
+  void to_host(double elements, const Bucket& bucket, bool last_micro_batch);
   void update_on_device(double shard, double owned);
   void update_on_host(double shard);
   void gather_updated();
@@ -50,6 +51,7 @@ class Replicated {
   StepWriter& writer_;
   const std::vector<Visit>& visits_;
   Bucket dense_, experts_;
+  double buffers_ = 0;  // bytes of the buckets while they exist
   bool split_experts_ = false;
   Mark reduction_{};  // the last one issued
   bool outstanding_ = false;
@@ -131,7 +133,6 @@ class FullyShardedGroups {
     std::int16_t layer = -1;
     Phase phase = Phase::forward;
     double elements = 0;
-    std::size_t tensors = 0;
   };
   void gather(std::size_t call);
 
@@ -141,7 +142,7 @@ class FullyShardedGroups {
   std::vector<std::uint32_t> call_of_;  // [visit]
   std::vector<Mark> arrival_;           // [call]
   std::vector<std::uint8_t> gathered_;  // [call]
-  std::deque<Mark> finished_;           // last kernels of earlier calls: two groups live at once
+  std::optional<Mark> copied_out_;      // of the last group, behind the kernels of the one before
   double parameters_ = 0;
 };
 

@@ -165,6 +165,22 @@ Held held_by(const StepInput& input) {
   return {all - experts + experts / ep, all / static_cast<double>(input.cluster.ranks())};
 }
 
+// Elements of tensors that stage 3 does not partition between modules.
+double persistent(const StepInput& input) {
+  const ModelUnits units = units_of(input);
+  double sum = 0;
+  const auto add = [&](const Unit& unit) {
+    for (const double elements : unit.tensors)
+      if (elements <= input.strategy.zero.persistence_threshold)
+        sum += elements * static_cast<double>(unit.times);
+  };
+  add(units.embedding);
+  for (const std::vector<Unit>& layer : units.layers)
+    for (const Unit& unit : layer) add(unit);
+  for (const Unit& unit : units.head) add(unit);
+  return sum;
+}
+
 }  // namespace
 
 double resident_bytes(const StepInput& input) {
@@ -185,7 +201,11 @@ double resident_bytes(const StepInput& input) {
     case Sharding::zero3:
     case Sharding::fsdp: {
       const double parameters = s.parameter_place == Offload::none ? copies * half : 0;
-      return held.sharded * (parameters + (on_device ? half : 0) + state);
+      // Stage 3 has its bucket for the whole run, and its small tensors stay gathered.
+      const double kept = s.sharding == Sharding::zero3
+                              ? half * s.zero.reduce_bucket + copies * half * persistent(input)
+                              : 0;
+      return kept + held.sharded * (parameters + (on_device ? half : 0) + state);
     }
   }
   return 0;

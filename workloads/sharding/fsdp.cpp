@@ -15,13 +15,12 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
     // Recomputation and backward of a layer share one gather: it is freed after its backward.
     const Phase pass = visit.phase == Phase::recompute ? Phase::backward : visit.phase;
     if (calls_.empty() || calls_.back().layer != visit.layer || calls_.back().phase != pass)
-      calls_.push_back({i, i, visit.layer, pass, 0, 0});
+      calls_.push_back({i, i, visit.layer, pass, 0});
     GroupCall& call = calls_.back();
     call.last = i;
     call_of_.push_back(static_cast<std::uint32_t>(calls_.size() - 1));
     if (visit.phase == Phase::recompute) continue;  // counted with its backward
     call.elements += visit.unit->elements();
-    call.tensors += visit.unit->tensors.size();
     if (visit.phase == Phase::forward && !visit.frozen) parameters_ += visit.unit->elements();
   }
   arrival_.assign(calls_.size(), Mark{});
@@ -32,16 +31,12 @@ void FullyShardedGroups::gather(std::size_t call) {
   if (call >= calls_.size() || gathered_[call] != 0 || calls_[call].elements <= 0) return;
   gathered_[call] = 1;
   const double bytes = half * calls_[call].elements;
-  // The buffer of the call before last has to be free: two groups live at once.
-  std::initializer_list<Mark> none;
-  const Mark gather =
-      finished_.size() >= 2
-          ? writer_.collective(World::all_gather, {bytes}, Stream::gather, Cause::gather_bytes,
-                               "gather_group", {finished_[finished_.size() - 2]})
-          : writer_.collective(World::all_gather, {bytes}, Stream::gather, Cause::gather_bytes,
-                               "gather_group", none);
+  // Its buffer is that of the group before last: two live at once.
+  const Mark ready = copied_out_.value_or(writer_.last_host());
+  const Mark gather = writer_.collective(World::all_gather, {bytes}, Stream::gather,
+                                         Cause::gather_bytes, "gather_group", {ready});
   arrival_[call] = gather;
-  writer_.allocate(gather, "gathered", 2 * bytes);  // flat output, and the tensors cut out of it
+  writer_.allocate(gather, "gathered", bytes);
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
@@ -53,9 +48,11 @@ void FullyShardedGroups::before(std::size_t visit) {
                "shard_group");
   gather(number);
   writer_.compute_after(arrival_[number]);
-  writer_.run({{"copy_out", KernelClass::memory, 0, 2 * half * call.elements, 1}}, false,
-              Cause::gather_bytes, "copy_out");
-  writer_.release(writer_.last_compute(), "gathered", half * call.elements);
+  // The tensors are cut out of the flat output, which then goes.
+  copied_out_ = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * half * call.elements, 1}},
+                            false, Cause::gather_bytes, "copy_out");
+  writer_.allocate(*copied_out_, "gathered", half * call.elements);
+  writer_.release(*copied_out_, "gathered", half * call.elements);
   // Backward asks for the next group at once; forward relies on the host being ahead.
   if (call.phase == Phase::backward) gather(number + 1);
 }
@@ -64,22 +61,19 @@ void FullyShardedGroups::after(std::size_t visit, bool) {
   const std::size_t number = call_of_[visit];
   const GroupCall& call = calls_[number];
   if (call.last != visit || call.elements <= 0) return;
-  finished_.push_back(writer_.last_compute());
-  if (finished_.size() > 2) finished_.pop_front();
   writer_.release(writer_.last_compute(), "gathered", half * call.elements);
   if (call.phase != Phase::backward) return;
   const double bytes = half * call.elements;
-  writer_.run({{"copy_in", KernelClass::memory, 0, 2 * bytes, 1}}, true, Cause::gradient_reduce,
-              "copy_in");
+  const Mark copied_in = writer_.run({{"copy_in", KernelClass::memory, 0, 2 * bytes, 1}}, true,
+                                     Cause::gradient_reduce, "copy_in");
   const Mark reduced =
       writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce, Cause::gradient_reduce,
-                         "reduce_group", {writer_.last_compute()});
-  writer_.allocate(reduced, "bucket", bytes);
+                         "reduce_group", {copied_in});
+  writer_.allocate(copied_in, "bucket", bytes);
   writer_.release(reduced, "bucket", bytes);
 }
 
 void FullyShardedGroups::finish_backward(bool) {
-  finished_.clear();
   gathered_.assign(calls_.size(), 0);
 }
 

@@ -62,54 +62,78 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
     writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
                  "gradient_hook");
     if (!reduces(last_micro_batch)) continue;
-    if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket);
-    writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
-                Cause::gradient_reduce, "bucket_copy");
+    if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
     bucket.waiting += elements;
-    if (elements > limit) reduce(bucket);  // too large to share a bucket
+    if (elements > limit)
+      reduce(bucket, last_micro_batch);  // too large for the bucket: it goes as it is
+    else
+      copy_to_bucket(elements);
   }
+}
+
+// The buckets exist from the first gradient of a backward pass to its end.
+void Replicated::copy_to_bucket(double elements) {
+  const Mark copied = writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}},
+                                  true, Cause::gradient_reduce, "bucket_copy");
+  if (buffers_ > 0) return;
+  const ZeroKeys& keys = writer_.input().strategy.zero;
+  buffers_ = half * keys.reduce_bucket * (keys.overlap_comm ? 2 : 1);
+  writer_.allocate(copied, "bucket", buffers_);
 }
 
 // One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
 // the next one waits for the one before last.
-void Replicated::reduce(Bucket& bucket) {
+void Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
   const Bytes bytes{half * bucket.waiting};
   bucket.waiting = 0;
   if (bucket.sharers > 1) {
     const bool overlap = writer_.input().strategy.zero.overlap_comm;
     if (overlap && outstanding_) writer_.compute_after(reduction_);
-    writer_.run({{"flatten", KernelClass::memory, 0, 3 * bytes.value, 3}}, true,
-                Cause::gradient_reduce, "flatten");
+    const Mark flat = writer_.run({{"flatten", KernelClass::memory, 0, 3 * bytes.value, 3}}, true,
+                                  Cause::gradient_reduce, "flatten");
     reduction_ = writer_.collective(&bucket == &experts_ ? World::expert_reduce : World::all_reduce,
                                     bytes, Stream::reduce, Cause::gradient_reduce, "reduce_bucket",
-                                    {writer_.last_compute()});
-    writer_.allocate(reduction_, "bucket", bytes.value);
+                                    {flat});
+    writer_.allocate(flat, "bucket", bytes.value);
     writer_.release(reduction_, "bucket", bytes.value);
     outstanding_ = true;
     if (!overlap) writer_.compute_after(reduction_);
   }
   if (writer_.input().strategy.optimizer_place == Offload::cpu)
-    to_host(bytes.value / half / bucket.sharers, bucket);
+    to_host(bytes.value / half / bucket.sharers, bucket, last_micro_batch);
 }
 
 // The rank's own gradients go to pinned host memory in fp32, tensor by tensor; a check of each for
-// overflow makes the host wait.
-void Replicated::to_host(double elements, const Bucket& bucket) {
-  const Mark source = outstanding_ ? reduction_ : writer_.last_compute();
+// overflow makes the host wait. Before the last micro-batch their sum waits there in 16 bits, and
+// comes up to be added to.
+void Replicated::to_host(double elements, const Bucket& bucket, bool last_micro_batch) {
+  const auto copy = [&](World way, double bytes, Stream stream, std::string_view name, Mark ready) {
+    return writer_.traffic(way, OpKind::transfer, {bytes * elements}, stream,
+                           Cause::offload_transfer, name, {ready});
+  };
+  Mark source = bucket.sharers > 1 ? reduction_ : writer_.last_compute();
+  const bool summed = writer_.input().strategy.sharding == Sharding::zero2;
+  if (summed && writer_.context.micro_batch > 0)
+    source = copy(World::to_device, half, Stream::h2d, "gradient_from_host", source);
+  if (!last_micro_batch) {
+    copy(World::to_host, half, Stream::d2h, "gradient_to_host", source);
+    return;
+  }
   const double tensors = std::max(1.0, bucket.tensors * elements / bucket.parameters);
   writer_.host(tensors * writer_.input().stack.host.sync.value, Cause::offload_transfer,
                "check_overflow", {source});
-  writer_.traffic(World::to_host, OpKind::transfer, {4 * elements}, Stream::d2h,
-                  Cause::offload_transfer, "gradient_to_host", {source});
+  copy(World::to_host, 4, Stream::d2h, "gradient_to_host", source);
 }
 
 void Replicated::finish_backward(bool last_micro_batch) {
   if (reduces(last_micro_batch))
     for (Bucket* bucket : {&dense_, &experts_})
-      if (bucket->waiting > 0) reduce(*bucket);
+      if (bucket->waiting > 0) reduce(*bucket, last_micro_batch);
   if (outstanding_) writer_.host({0}, Cause::gradient_reduce, "reduce_done", {reduction_});
   outstanding_ = false;
   writer_.drain(writer_.input().stack.host.sync.value, Cause::gradient_reduce, "synchronize");
+  writer_.release(writer_.last_host(), "bucket", buffers_);
+  buffers_ = 0;
 }
 
 void Replicated::step() {
@@ -134,14 +158,16 @@ void Replicated::update_on_device(double shard, double owned) {
   const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
                                        {writer_.last_compute()});
   writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {norm});
-  // The flat fp32 gradient exists while the update runs.
+  // A shard's flat fp32 gradient exists while the update runs, at stage 2 beside one in 16 bits.
+  const Sharding sharding = writer_.input().strategy.sharding;
   const double traffic = optimizer_traffic_bytes(writer_.input().strategy.optimizer);
-  const Mark update =
-      writer_.run({{"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + owned},
-                   {"update", KernelClass::memory, 0, traffic * shard, 4}},
-                  false, Cause::optimizer, "update");
-  writer_.allocate(update, "optimizer_temporary", (4 + half) * shard);
-  writer_.release(update, "optimizer_temporary", (4 + half) * shard);
+  std::vector<KernelRow> rows{{"update", KernelClass::memory, 0, traffic * shard, 4}};
+  if (sharding != Sharding::zero0)
+    rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + owned});
+  const double flat = sharding == Sharding::zero2 ? 4 + half : sharding == Sharding::zero1 ? 4 : 0;
+  const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
+  writer_.allocate(update, "optimizer_temporary", flat * shard);
+  writer_.release(update, "optimizer_temporary", flat * shard);
 }
 
 // Nothing of the GPU runs meanwhile: the host thread itself is in the update.

@@ -235,10 +235,12 @@ void Zero3::after(std::size_t visit, bool last_micro_batch) {
     writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
                  "gradient_hook");
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
-    writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
-                Cause::gradient_reduce, "bucket_copy");
     bucket_ += elements;
-    if (elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
+    if (elements > keys.reduce_bucket)
+      reduce_bucket(last_micro_batch);  // too large for the bucket: it goes as it is
+    else
+      writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
+                  Cause::gradient_reduce, "bucket_copy");
   }
 }
 
