@@ -65,12 +65,14 @@ using Rows = std::vector<std::pair<std::string_view, std::string_view>>;
 
 Rows algorithm_rows() {
   Rows rows;
+  rows.reserve(algorithms().size());
   for (const Algorithm& each : algorithms()) rows.emplace_back(each.name, each.summary);
   return rows;
 }
 
 Rows architecture_rows() {
   Rows rows;
+  rows.reserve(architectures().size());
   for (const Architecture& each : architectures()) rows.emplace_back(each.name, each.summary);
   return rows;
 }
@@ -84,6 +86,7 @@ constexpr std::array listings{Listing{"algorithms", algorithm_rows},
 
 std::vector<std::string> kind_names() {
   std::vector<std::string> names;
+  names.reserve(kinds.size() + listings.size());
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   for (const Listing& listing : listings) names.emplace_back(listing.name);
   return names;

@@ -30,7 +30,7 @@ constexpr Usage usage{
     "Replays one optimizer step of a scenario file operation by operation and prints its time, "
     "where the time goes, and whether it fits into memory. Exit code 1: it does not fit.",
     option_specs,
-    "  stepsim run scenarios/llama32-3b-sft-zero3.yaml\n"
+    "  stepsim run llama32-3b-sft-zero3\n"
     "  stepsim run my.yaml --set strategy.zero=2 --set job.micro_batch=4\n"
     "  stepsim run my.yaml -o step.h5 --json\n",
     1};
@@ -123,8 +123,11 @@ constexpr std::uint32_t usual_samples = 8;
 std::optional<Interval> interval_of(const CommandLine& line, const Options& options,
                                     const Scenario& scenario,
                                     const std::vector<Setting>& settings) {
-  std::uint32_t samples = count_operations(scenario) <= few_operations ? usual_samples : 0;
-  if (const auto text = options.get("samples")) samples = parse_count("--samples", *text, 0, 4096);
+  std::uint32_t samples = 0;
+  if (const auto text = options.get("samples"))
+    samples = parse_count("--samples", *text, 0, 4096);
+  else if (count_operations(scenario) <= few_operations)
+    samples = usual_samples;
   if (samples == 0) return std::nullopt;
   return step_time_interval({.data = line.data,
                              .scenario = options.words.front(),

@@ -96,10 +96,9 @@ struct Names {
   ClusterChoice cluster;
 };
 
-Names read_names(const Table& root) {
+Names read_names(const Table& root, const Table& cluster) {
   Names names;
   names.model = root.text("model");
-  const Table cluster = root.table("cluster");
   names.cluster.name = cluster.text("node");
   names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, 1 << 20));
   names.cluster.network = cluster.text_or("network", "");
@@ -120,10 +119,10 @@ struct Found {
   bool model = false, cluster = false, stack = false;
 };
 
-Found find_entries(const std::string& data, const Table& root, const Names& names) {
+Found find_entries(const std::string& data, const Table& root, const Table& cluster,
+                   const Names& names) {
   std::vector<std::string> clusters = names_on(data, node_shelf);
   for (std::string& name : names_on(data, cluster_shelf)) clusters.push_back(std::move(name));
-  const Table cluster = root.table("cluster");
   const bool node = known(cluster, "node", "cluster or node", names.cluster.name, clusters);
   const bool network =
       names.cluster.network.empty() ||
@@ -152,9 +151,8 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
                        scenario.model.experts->count));
 }
 
-void check(const Table& root, const Scenario& scenario, const Found& found) {
+void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
-  const Table strategy = root.table("strategy");
   if (const auto moe = strategy.table_if("moe")) check_experts(*moe, scenario, found);
   if (const auto offload = strategy.table_if("offload")) {
     if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
@@ -165,9 +163,8 @@ void check(const Table& root, const Scenario& scenario, const Found& found) {
   }
   const std::int64_t longest = found.model ? scenario.model.longest_sequence : 0;
   if (longest > 0 && scenario.job.sequence > longest)
-    root.table("job").problem("sequence",
-                              fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
-                                          scenario.model.name, longest));
+    job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
+                                        scenario.model.name, longest));
 }
 
 void load_entries(const std::string& data, const Names& names, const Found& found,
@@ -217,16 +214,18 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   const Table root = document.root();
   scenario.name = root.text("name");
   root.text_or("note", "");
-  const Names names = read_names(root);
-  scenario.job = read_job(root.table("job"));
-  scenario.strategy = read_strategy(root.table("strategy"));
+  const Table cluster = root.table("cluster");
+  const Names names = read_names(root, cluster);
+  const Table job = root.table("job"), strategy = root.table("strategy");
+  scenario.job = read_job(job);
+  scenario.strategy = read_strategy(strategy);
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
-  const Found found = find_entries(data, root, names);
+  const Found found = find_entries(data, root, cluster, names);
   load_entries(data, names, found, draw, scenario);
   if (found.model && found.cluster) apply_deepspeed(root, document.file(), scenario);
   scenario.family = root.text_or("family", family_of(scenario));
-  check(root, scenario, found);
+  check(job, strategy, scenario, found);
   document.finish();
   return scenario;
 }

@@ -12,10 +12,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <unordered_map>
+#include <utility>
 
 #include "sim/link_meter.hpp"
 #include "sim/series.hpp"
@@ -282,23 +284,18 @@ class ReadyLoop {
 
   template <class ActivityPtr>
   void launch(const ActivityPtr& activity, OpId id, const Flow* flow) {
-    std::size_t slot = slots_.size();
-    if (free_.empty()) {
-      slots_.emplace_back();
-    } else {
-      slot = free_.back();
-      free_.pop_back();
-    }
-    slots_[slot] = {activity, id, flow};
+    if (free_.empty()) free_.push_back(&slots_.emplace_back());
+    Slot* slot = free_.back();
+    free_.pop_back();
+    *slot = {activity, id, flow};
     ++trace_.activities;
-    activity->set_data(reinterpret_cast<void*>(slot));
+    activity->set_data(slot);
     activity->start();
   }
 
   void completed(const sg4::Activity& activity) {
-    const std::size_t slot = reinterpret_cast<std::size_t>(activity.get_data<void>());
-    const Slot done = std::move(slots_[slot]);
-    slots_[slot] = {};
+    Slot* slot = activity.get_data<Slot>();
+    const Slot done = std::exchange(*slot, {});
     free_.push_back(slot);
     if (done.flow == nullptr) {
       change(graph_[done.op].rank).computations -= 1;
@@ -375,8 +372,8 @@ class ReadyLoop {
   std::vector<std::uint32_t> waiting_;
   std::vector<std::uint32_t> rounds_done_, flows_left_;
   std::vector<OpId> released_, batch_;
-  std::vector<Slot> slots_;
-  std::vector<std::size_t> free_;
+  std::deque<Slot> slots_;  // stay where they are: activities point to theirs
+  std::vector<Slot*> free_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
   LinkMeter meter_;
@@ -390,6 +387,7 @@ Trace replay(const Platform& platform, const OpGraph& graph) {
   start_engine();
   std::vector<std::string> arguments = engine_arguments();
   std::vector<char*> argv;
+  argv.reserve(arguments.size());
   for (std::string& argument : arguments) argv.push_back(argument.data());
   int argc = static_cast<int>(argv.size());
   sg4::Engine engine(&argc, argv.data());

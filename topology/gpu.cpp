@@ -4,7 +4,7 @@ namespace stepsim {
 namespace {
 
 Constant<Ratio> share(const Table& table, std::string_view key) {
-  const Constant<Ratio> value = table.constant<Ratio>(key);
+  Constant<Ratio> value = table.constant<Ratio>(key);
   if (value.low.value <= 0 || value.high.value > 1)
     table.problem(key, "expected a share above 0 and at most 1");
   return value;

@@ -68,8 +68,8 @@ struct Draft {
       forward.links.push_back(shared);
       reverse.links.push_back(shared);
     }
-    boost::add_edge(a, b, std::move(forward), graph);
-    boost::add_edge(b, a, std::move(reverse), graph);
+    boost::add_edge(a, b, forward, graph);
+    boost::add_edge(b, a, reverse, graph);
   }
 
   void wire(const LinkSpec& spec) {
@@ -110,7 +110,11 @@ struct Draft {
     recorder.came_by = &came_by;
     recorder.reached = &reached;
     const boost::filtered_graph passable(graph, Passable{&graph, &kinds, from});
-    boost::breadth_first_search(passable, from, boost::visitor(recorder));
+    std::vector<boost::default_color_type> colors(kinds.size());
+    boost::breadth_first_search(
+        passable, from,
+        boost::visitor(recorder).color_map(boost::make_iterator_property_map(
+            colors.begin(), boost::get(boost::vertex_index, graph))));
     for (Vertex to = 0; to < kinds.size(); ++to) {
       if (to == from || reached[to] == 0) continue;
       std::vector<std::uint32_t>& route = result.routes[from][to];

@@ -35,6 +35,7 @@ constexpr std::array known{
 
 std::vector<std::string> known_names() {
   std::vector<std::string> names;
+  names.reserve(known.size());
   for (const Architecture& architecture : known) names.emplace_back(architecture.name);
   return names;
 }

@@ -37,7 +37,7 @@ Model load_model(const std::string& data, const std::string& name_or_path) {
   const Table root = document.root();
   root.text("title");
   root.text("source");
-  const Model model = read_hf_config(root.table("config"), root.text("name"));
+  Model model = read_hf_config(root.table("config"), root.text("name"));
   if (root.sound()) check_pins(root, model);
   document.finish();
   return model;

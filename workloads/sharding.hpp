@@ -99,10 +99,10 @@ class Zero3 {
   std::vector<std::size_t> begin_, end_;  // [visit]: visits of the module that it is part of
   std::vector<double> persistent_;        // elements of each tensor that stays gathered
   std::vector<double> before_;            // [visit]: elements called before it
-  std::vector<std::size_t> next_use_;  // [visit]: the next call of the same parameters
-  std::deque<Mark> fetches_;           // awaited; the host keeps at most two in flight
-  std::optional<Mark> awaited_;        // the last that the host was stopped for
-  std::deque<Mark> reductions_;        // and at most two of these
+  std::vector<std::size_t> next_use_;     // [visit]: the next call of the same parameters
+  std::deque<Mark> fetches_;              // awaited; the host keeps at most two in flight
+  std::optional<Mark> awaited_;           // the last that the host was stopped for
+  std::deque<Mark> reductions_;           // and at most two of these
   // A gathered tensor that was given up is free once the kernels before that have run.
   struct GivenUp {
     Mark last_use;

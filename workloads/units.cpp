@@ -158,12 +158,12 @@ struct LayerWriter {
     const double weights = 3 * n * h() * w;
     // The kernel takes one three-dimensional tensor for gate and up and one for down, however a
     // checkpoint stores them.
-    Unit& made = unit("mlp.experts",
-                      with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-                      {{"grouped", KernelClass::grouped_gemm, 6 * rows * h() * w,
-                        half * (weights + rows * (2 * h() + 4 * w)), 2},
-                       memory("activation", 5 * half * rows * w, 2),
-                       memory("permute", 4 * half * rows * h(), 21)});
+    Unit& made =
+        unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+             {{"grouped", KernelClass::grouped_gemm, 6 * rows * h() * w,
+               half * (weights + rows * (2 * h() + 4 * w)), 2},
+              memory("activation", 5 * half * rows * w, 2),
+              memory("permute", 4 * half * rows * h(), 21)});
     made.kind = TensorClass::expert;
     made.plain_modules = 1;
     made.in_moe = true;

@@ -79,7 +79,7 @@ std::string wait_for(const Child& child) {
 }
 
 std::string answer_of(const std::string& said) {
-  const std::string rest = said.substr(1);
+  std::string rest = said.substr(1);
   if (said.front() == user_error) throw UserError(rest);
   if (said.front() == bug) throw std::runtime_error(rest);
   return rest;
@@ -105,6 +105,7 @@ std::vector<std::string> in_workers(std::span<const std::function<std::string()>
   }
   while (!running.empty()) collect();
   std::vector<std::string> answers;  // only now: no child may be left behind by an exception
+  answers.reserve(said.size());
   for (const std::string& each : said) answers.push_back(answer_of(each));
   return answers;
 }

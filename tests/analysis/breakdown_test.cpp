@@ -44,12 +44,11 @@ Breakdown breakdown_of(const std::vector<Timed>& list, double makespan) {
 }  // namespace
 
 TEST_CASE("an instant belongs to the kernel, then to traffic, then to the host", "[analysis]") {
-  const Breakdown result =
-      breakdown_of({{OpKind::host, Cause::launch, 0, 4},
-                    {OpKind::collective, Cause::gather_bytes, 1, 7},
-                    {OpKind::compute, Cause::compute, 2, 5},
-                    {OpKind::host, Cause::module_hooks, 8, 9}},
-                   10);
+  const Breakdown result = breakdown_of({{OpKind::host, Cause::launch, 0, 4},
+                                         {OpKind::collective, Cause::gather_bytes, 1, 7},
+                                         {OpKind::compute, Cause::compute, 2, 5},
+                                         {OpKind::host, Cause::module_hooks, 8, 9}},
+                                        10);
   CHECK(row_of(result, Cause::launch).exposed.value == 1);        // 0 to 1
   CHECK(row_of(result, Cause::launch).hidden.value == 3);         // 1 to 4
   CHECK(row_of(result, Cause::gather_bytes).exposed.value == 3);  // 1 to 2, 5 to 7
@@ -72,8 +71,7 @@ TEST_CASE("a cause that overlaps itself is busy once", "[analysis]") {
   CHECK(result.idle.value == 0);
 }
 
-TEST_CASE("joins and operations of no length have no row, the largest row is first",
-          "[analysis]") {
+TEST_CASE("joins and operations of no length have no row, the largest row is first", "[analysis]") {
   const Breakdown result = breakdown_of({{OpKind::join, Cause::launch, 0, 5},
                                          {OpKind::compute, Cause::optimizer, 1, 1},
                                          {OpKind::compute, Cause::compute, 0, 1},

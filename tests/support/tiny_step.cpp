@@ -29,8 +29,7 @@ Gpu tiny_gpu() {
               .sustained = made_up<Ratio>(0.9)};
   gpu.attention = {.forward = made_up<FlopsPerSecond>(400e12),
                    .backward = made_up<FlopsPerSecond>(300e12)};
-  gpu.elementwise = {.start = made_up<Seconds>(3e-6),
-                     .bandwidth = made_up<BytesPerSecond>(2e12)};
+  gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
   return gpu;
 }
 
@@ -95,13 +94,11 @@ Model tiny_model(std::int64_t experts) {
   model.attention.kv_heads = 2;
   model.attention.head_dim = 16;
   model.feed_forward.width = 192;
-  if (experts > 0)
-    model.experts = Experts{.count = experts, .per_token = 2, .width = 32};
+  if (experts > 0) model.experts = Experts{.count = experts, .per_token = 2, .width = 32};
   return model;
 }
 
-TinyStep tiny_step(Sharding sharding, const Model& model, std::uint32_t nodes,
-                   std::uint32_t gpus) {
+TinyStep tiny_step(Sharding sharding, const Model& model, std::uint32_t nodes, std::uint32_t gpus) {
   TinyStep step{step_cluster(nodes, gpus), model, tiny_stack(), {}, {}};
   step.strategy.sharding = sharding;
   step.strategy.zero.overlap_comm = sharding == Sharding::zero3;
@@ -191,9 +188,8 @@ Replayed play(const TinyStep& step, Folding folding) {
 }
 
 double seconds_of(const TinyStep& step, Folding folding) {
-  return numbers_from_worker([&] {
-           return std::vector<double>{play(step, folding).trace.makespan.value};
-         })
+  return numbers_from_worker(
+             [&] { return std::vector<double>{play(step, folding).trace.makespan.value}; })
       .front();
 }
 

@@ -52,8 +52,7 @@ double highest(const TinyStep& step, const std::string& tensor_class) {
 double peak_of(const TinyStep& step) {
   return numbers_from_worker([&] {
            const Replayed replayed = play(step);
-           return std::vector<double>{
-               peak_memory(replayed.program.graph, replayed.trace, 0).bytes};
+           return std::vector<double>{peak_memory(replayed.program.graph, replayed.trace, 0).bytes};
          })
       .front();
 }
@@ -99,10 +98,11 @@ TEST_CASE("checkpointing keeps a layer's input per layer and one layer's activat
   const double input = half * step.job.slots() * static_cast<double>(step.model.hidden);
   const double layers = static_cast<double>(step.model.layers);
   double saved = 0, head = 0;
-  for (const Unit& unit : layer_units(step.model, step.stack, step.strategy,
-                                      load_of(step.model, step.job, 0), 0))
+  for (const Unit& unit :
+       layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0))
     saved += unit.saved_bytes;
-  for (const Unit& unit : head_units(step.model, step.stack, load_of(step.model, step.job, 0)))
+  for (const Unit& unit :
+       head_units(step.model, step.stack, step.job, load_of(step.model, step.job, 0)))
     head += unit.saved_bytes;
   REQUIRE(saved > 0);
   CHECK_THAT(highest(step, "checkpoints"), exactly(layers * input));
@@ -152,10 +152,10 @@ TEST_CASE("stage 3 never holds all parameters when it keeps and fetches nothing 
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3);
   step.strategy.zero.max_reuse = step.strategy.zero.prefetch_bucket = 0;
-  const double table =
-      half * static_cast<double>(step.model.vocabulary * step.model.hidden);
+  const double table = half * static_cast<double>(step.model.vocabulary * step.model.hidden);
   // The largest single tensor is a table; the host may run two fetches ahead of the device.
-  const double largest = half * static_cast<double>(step.model.hidden * step.model.feed_forward.width);
+  const double largest =
+      half * static_cast<double>(step.model.hidden * step.model.feed_forward.width);
   CHECK(highest(step, "gathered") >= table);
   CHECK(highest(step, "gathered") <= 2 * table + 3 * largest);
 }
@@ -186,12 +186,14 @@ TEST_CASE("stages 1 and 2 hold their buckets while gradients come, twice when th
   TinyStep step = tiny_step(Sharding::zero2);
   const double bucket = half * step.strategy.zero.reduce_bucket;
   // One bucket, and the copy that is reduced: the largest tensor goes by itself.
-  const double largest =
-      half * static_cast<double>(step.model.vocabulary * step.model.hidden);
+  const double largest = half * static_cast<double>(step.model.vocabulary * step.model.hidden);
   REQUIRE(largest > bucket);
-  CHECK_THAT(highest(step, "bucket"), exactly(bucket + largest));
+  // What fills a bucket before it may be there at the very instant when the large one comes.
+  CHECK(highest(step, "bucket") >= bucket + largest);
+  CHECK(highest(step, "bucket") <= 2 * bucket + largest);
   step.strategy.zero.overlap_comm = true;
   CHECK(highest(step, "bucket") >= 2 * bucket + largest);
+  CHECK(highest(step, "bucket") <= 3 * bucket + largest);
 }
 
 TEST_CASE("the update needs the flat gradient in fp32, at stage 2 beside its 16 bits",

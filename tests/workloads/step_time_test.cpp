@@ -85,18 +85,6 @@ TEST_CASE("leaf modules and ordinary sub-groups never make a step longer", "[wor
   CHECK(as_is <= seconds_of(step) * (1 + 1e-9));
 }
 
-TEST_CASE("more experts of the same total width cost stage 3 time and stage 2 hardly any",
-          "[workloads]") {
-  const auto ratio = [](Sharding sharding) {
-    TinyStep few = tiny_step(sharding, tiny_model(8));
-    TinyStep many = tiny_step(sharding, tiny_model(64));
-    many.model.experts->width = few.model.experts->width / 8;
-    for (TinyStep* step : {&few, &many}) step->strategy.moe_kernel = MoeKernel::grouped;
-    return seconds_of(many) / seconds_of(few);
-  };
-  CHECK(ratio(Sharding::zero3) > 1.5 * ratio(Sharding::zero2));
-}
-
 TEST_CASE("a dense model is as fast under stage 3 as under stage 2", "[workloads]") {
   const double two = seconds_of(wide_step(Sharding::zero2, wide_model()));
   const double three = seconds_of(wide_step(Sharding::zero3, wide_model()));

@@ -37,14 +37,12 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
     CAPTURE(name);
     const Model model = load_model(STEPSIM_SOURCE_DATA, name);
     const Load load = load_of(model, tiny.job, 0);
-    for (const MoeKernel kernel : {MoeKernel::loop, MoeKernel::grouped}) {
-      Strategy strategy;
-      strategy.moe_kernel = kernel;
-      for (std::int64_t layer = 0; layer < model.layers; ++layer)
-        REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
-                tensors_of(layer_modules(model, layer)));
-    }
-    std::vector<Unit> outer = head_units(model, tiny.stack, load);
+    Strategy strategy;
+    if (model.experts && model.experts->fused) strategy.moe_kernel = MoeKernel::grouped;
+    for (std::int64_t layer = 0; layer < model.layers; ++layer)
+      REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
+              tensors_of(layer_modules(model, layer)));
+    std::vector<Unit> outer = head_units(model, tiny.stack, tiny.job, load);
     outer.push_back(embedding_unit(model, load));
     CHECK(tensors_of(outer) == tensors_of(outer_modules(model)));
   }
@@ -90,7 +88,8 @@ TEST_CASE("a forward pass costs two operations per active parameter and token, a
         flops += static_cast<double>(unit.times) * flops_of(unit.forward);
         if (unit.kind == TensorClass::norm) small += unit.elements();
       }
-    for (const Unit& unit : head_units(model, tiny.stack, load)) flops += flops_of(unit.forward);
+    for (const Unit& unit : head_units(model, tiny.stack, tiny.job, load))
+      flops += flops_of(unit.forward);
     small += static_cast<double>(model.hidden);
     const double table = static_cast<double>(model.vocabulary * model.hidden);
     const double looked_up = model.tied_embeddings ? 0 : table;  // reading a row costs nothing

@@ -70,8 +70,10 @@ Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const 
     return {{{turns * (n - m), turns * (m - 1), 0}, edges(all, turns * (n - 1) / n, nullptr)}};
   Schedule schedule;
   const std::vector<Leg> step = edges(all, 1 / n, nullptr);
-  for (double i = 0; i < turns * (n - 1); ++i) {
-    const bool crosses = i < turns * (m - 1);
+  const std::size_t rounds = static_cast<std::size_t>(turns) * (group.size() - 1);
+  const std::size_t crossings = static_cast<std::size_t>(turns) * (layout.nodes.size() - 1);
+  for (std::size_t i = 0; i < rounds; ++i) {
+    const bool crosses = i < crossings;
     schedule.push_back({{crosses ? 0.0 : 1.0, crosses ? 1.0 : 0.0, 0}, step});
   }
   return schedule;

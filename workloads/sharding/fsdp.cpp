@@ -66,9 +66,8 @@ void FullyShardedGroups::after(std::size_t visit, bool) {
   const double bytes = half * call.elements;
   const Mark copied_in = writer_.run({{"copy_in", KernelClass::memory, 0, 2 * bytes, 1}}, true,
                                      Cause::gradient_reduce, "copy_in");
-  const Mark reduced =
-      writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce, Cause::gradient_reduce,
-                         "reduce_group", {copied_in});
+  const Mark reduced = writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce,
+                                          Cause::gradient_reduce, "reduce_group", {copied_in});
   writer_.allocate(copied_in, "bucket", bytes);
   writer_.release(reduced, "bucket", bytes);
 }

@@ -91,9 +91,9 @@ void Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
     if (overlap && outstanding_) writer_.compute_after(reduction_);
     const Mark flat = writer_.run({{"flatten", KernelClass::memory, 0, 3 * bytes.value, 3}}, true,
                                   Cause::gradient_reduce, "flatten");
-    reduction_ = writer_.collective(&bucket == &experts_ ? World::expert_reduce : World::all_reduce,
-                                    bytes, Stream::reduce, Cause::gradient_reduce, "reduce_bucket",
-                                    {flat});
+    reduction_ =
+        writer_.collective(&bucket == &experts_ ? World::expert_reduce : World::all_reduce, bytes,
+                           Stream::reduce, Cause::gradient_reduce, "reduce_bucket", {flat});
     writer_.allocate(flat, "bucket", bytes.value);
     writer_.release(reduction_, "bucket", bytes.value);
     outstanding_ = true;

@@ -96,15 +96,14 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   for (const Wanted& each : wanted) elements += each.elements;
   const StepInput& input = writer_.input();
   make_room(half * elements);
+  // Without a stream of its own a gather waits for the kernels that were launched before it.
+  Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard.
-  Mark ready = writer_.last_host();
   if (input.strategy.parameter_place == Offload::cpu)
     ready = writer_.traffic(World::to_device, OpKind::transfer, {half * elements / writer_.ranks()},
-                            Stream::h2d, Cause::offload_transfer, "parameters_to_device");
-  // Without a stream of its own a gather waits for the kernels that were launched before it.
-  const Mark before = input.strategy.zero.overlap_comm ? ready : writer_.last_compute();
+                            Stream::h2d, Cause::offload_transfer, "parameters_to_device", {ready});
   const Mark gather = writer_.collective(World::all_gather, {half * elements}, Stream::gather,
-                                         Cause::gather_bytes, "gather_parameters", {ready, before});
+                                         Cause::gather_bytes, "gather_parameters", {ready});
   writer_.allocate(gather, "gathered", half * elements);
   uncut_.push_back(coalesced ? half * elements : 0);
   for (const Wanted& each : wanted) {
@@ -166,7 +165,8 @@ void Zero3::before(std::size_t visit) {
     if (begin_[visit] == visit) hooks += host.plain_hook.value;
   }
   writer_.host(hooks / core, Cause::module_hooks, "fetch_release");
-  if (begin_[visit] != visit) return;
+  const bool module = now.unit->owners + now.unit->plain_modules > 0;  // else a function
+  if (begin_[visit] != visit || !module) return;
   if (leaf)
     fetch_leaf(visit);
   else

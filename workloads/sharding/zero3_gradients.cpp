@@ -19,9 +19,8 @@ void Zero3::reduce_bucket(bool last_micro_batch) {
   const Mark interleaved =
       writer_.run({{"interleave", KernelClass::memory, 0, 3 * half * bucket_, 2}}, true,
                   Cause::gradient_reduce, "interleave");
-  const Mark reduced =
-      writer_.collective(World::reduce_scatter, bytes, Stream::reduce, Cause::gradient_reduce,
-                         "reduce_bucket", {interleaved});
+  const Mark reduced = writer_.collective(World::reduce_scatter, bytes, Stream::reduce,
+                                          Cause::gradient_reduce, "reduce_bucket", {interleaved});
   reductions_.push_back(reduced);
   writer_.allocate(interleaved, "bucket", bytes.value);
   writer_.release(reduced, "bucket", bytes.value);

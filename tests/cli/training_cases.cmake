@@ -1,0 +1,47 @@
+# Cases of the commands that look at training runs: run, memory on scenarios, validate, list and show of scenarios.
+# How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(seeds @ROOT@/scenarios/seeds)
+
+# ---- run ----
+cli("run by file" ARGS run ${seeds}/llama32-3b-sft-zero3.yaml OUTPUT "step time +[0-9].*whole job.*memory .*: fits")
+cli("run by name" ARGS run llama32-3b-sft-zero3 OUTPUT "^Llama-3.2-3B SFT")
+cli("run by name with its folder, as JSON" ARGS run seeds/phi4-14b-dpo-zero3 --json
+  KEYS step_time_s tokens_per_second_per_gpu wall_h peak_memory_bytes capacity_bytes verdict breakdown/0/cause)
+cli("run of the template" ARGS run @ROOT@/scenarios/template.yaml OUTPUT "^My run.*fits")
+cli("run that does not fit" ARGS run openrlhf-qwen3-30b-2x96-zero2-oom CODE 1 OUTPUT "does not fit, [0-9.]+ GB too much")
+cli("run without a scenario" ARGS run CODE 2 ERROR_MATCHES "^stepsim: which scenario\\? usage: stepsim run ")
+cli("run of a misspelt name" ARGS run llama32-3b-sft-zero4 CODE 2
+  ERROR "no file and no scenario \"llama32-3b-sft-zero4\" (did you mean \"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them")
+cli("run of a file that is not there" ARGS run nowhere.yaml CODE 2 ERROR_MATCHES "^stepsim: nowhere.yaml: ")
+cli("run of a file with several mistakes" ARGS run @WORK@/out/run.yaml CODE 2
+  SHELL "sed -e 's/micro_batch/micro_bach/' -e 's/^model:.*/model: phi4/' @ROOT@/scenarios/seeds/phi4-14b-sft-zero3.yaml >@WORK@/out/run.yaml
+    \"$@\"; code=$?; rm @WORK@/out/run.yaml; exit $code"
+  ERROR_MATCHES "run.yaml:2: model: no model \"phi4\" \\(did you mean \"phi-4\"\\?\\)\n.*job.micro_bach: unknown key \\(did you mean \"micro_batch\"\\?\\)\n$")
+cli("run with a setting that DeepSpeed refuses" ARGS run qwen3-30b-sft-zero2moe --set strategy.zero=3 CODE 2
+  ERROR_MATCHES "qwen3-30b-sft-zero2moe.yaml:[0-9]+: strategy.moe.expert_parallel: DeepSpeed's own expert parallelism works with zero: 1 or 2 only\n$")
+
+# ---- validate ----
+cli("validate --help" ARGS validate --help OUTPUT "^usage: stepsim validate.*examples:")
+cli("validate" ARGS validate OUTPUT "family +run +metric +measured +predicted +error.*qwen3-30b-sft-zero3 +wall +38.0 h.*memory verdicts are right")
+cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
+  KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured/1 rows/0/error rows/3/measured
+       families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)
+cli("validate of estimates" ARGS validate --estimates OUTPUT "metric +estimated +predicted")
+cli("validate a folder without scenarios" ARGS validate @ROOT@/cmake CODE 2
+  ERROR "@ROOT@/cmake: holds no scenario (*.yaml)")
+cli("validate what nobody measured" ARGS validate @ROOT@/scenarios/variants CODE 2
+  ERROR "none of 10 scenarios has a measured: block")
+cli("validate a misspelt name" ARGS validate mpt7b-zero3 CODE 2
+  ERROR_MATCHES "^stepsim: no file and no scenario \"mpt7b-zero3\" \\(did you mean \"mpt7b-zero2\"\\?\\)")
+
+# ---- list and show ----
+cli("list scenarios" ARGS list scenarios OUTPUT "^scenarios\n.*seeds/qwen3-30b-sft-zero3 +Qwen3-30B-A3B SFT.*variants/")
+cli("list stacks as JSON" ARGS list stacks --json KEYS stacks/0/name stacks/0/title)
+cli("show a stack" ARGS show deepspeed-hf OUTPUT "\\(stack\\).*host.module_hook.*sources")
+cli("show a scenario" ARGS show mpt7b-zero2 OUTPUT "samples: 87925.*resolved.*optimizer steps +2748\n.*iterations +10991 ")
+cli("show a scenario as JSON" ARGS show qwen3-30b-sft-zero3 --json
+  KEYS name kind title text resolved/sharding resolved/sub_group_size)
+cli("show the template" ARGS show template OUTPUT "expert_parallel: 1.*resolved")

@@ -1,0 +1,69 @@
+// What holds for every scenario file, with no test of its own.
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/studies/validation.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+std::vector<NamedScenario> seeds() {
+  std::vector<NamedScenario> list;
+  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA))
+    if (name.starts_with("seeds/"))
+      list.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name)});
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("every scenario file loads and has a title of its own", "[laws]") {
+  const std::vector<std::string> names = scenario_names(STEPSIM_SOURCE_DATA);
+  CHECK(names.size() >= 30);
+  std::vector<std::string> titles;
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+    CHECK(std::find(titles.begin(), titles.end(), scenario.name) == titles.end());
+    titles.push_back(scenario.name);
+    if (name.starts_with("seeds/")) CHECK((scenario.measured || scenario.estimated));
+  }
+}
+
+TEST_CASE("every figure that somebody measured or estimated has a prediction", "[laws]") {
+  const std::vector<NamedScenario> list = seeds();
+  for (const Against against : {Against::measured, Against::estimated}) {
+    const Validation validation = validate(list, against);
+    CHECK(validation.figures.size() >= 15);
+    for (const ValidatedFigure& figure : validation.figures) {
+      CAPTURE(figure.id, spec_of(figure.metric).name);
+      REQUIRE(figure.predicted);
+      CHECK(std::isfinite(*figure.predicted));
+      CHECK(*figure.predicted > 0);
+    }
+    std::size_t rows = 0;
+    for (const FamilyErrors& family : validation.families) {
+      CAPTURE(family.name);
+      CHECK(family.median_abs_error <= family.p90_abs_error);
+      rows += family.rows;
+    }
+    CHECK(rows == validation.figures.size());
+  }
+}
+
+TEST_CASE("runs that ran out of memory are predicted to", "[laws]") {
+  for (const ValidatedVerdict& verdict : validate(seeds(), Against::measured).verdicts) {
+    CAPTURE(verdict.id);
+    if (!verdict.fits) CHECK(verdict.right());
+  }
+}
+
+TEST_CASE("quantiles lie between entries in proportion", "[laws]") {
+  CHECK(quantile(std::vector<double>{}, 0.5) == 0);
+  CHECK(quantile(std::vector<double>{3}, 0.9) == 3);
+  CHECK(quantile(std::vector<double>{1, 2, 3, 4}, 0.5) == 2.5);
+  CHECK(quantile(std::vector<double>{0, 10}, 0.9) == 9);
+}
