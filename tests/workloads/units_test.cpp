@@ -112,3 +112,18 @@ TEST_CASE("a causal query sees itself and all before it, within its window", "[w
   tiny.job.method = Method::dpo;
   CHECK(load_of(tiny.model, tiny.job, 1).tokens == 2 * 3 * 100);
 }
+
+TEST_CASE("a fused loss holds a chunk of logits and both gradients, an unfused one all logits",
+          "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  const Load load = load_of(tiny.model, tiny.job, 0);
+  const double t = load.tokens, h = 64, v = 2000;
+  const auto saved = [&] {
+    return head_units(tiny.model, tiny.stack, tiny.job, load).back().saved_bytes;
+  };
+  CHECK_THAT(saved(), exactly((2 + 4 + 4) * t * v));
+  tiny.stack.fused.cross_entropy = true;
+  REQUIRE(t == 128);
+  const double chunk = 4;  // 128 tokens in ceil(2000 / 64) parts
+  CHECK_THAT(saved(), exactly(chunk * v * (2 + 4) + 2 * t * h + 2 * v * h));
+}
