@@ -54,6 +54,7 @@ std::vector<std::string> files_of(const CommandLine& line, const std::vector<std
 std::vector<NamedScenario> load_all(const CommandLine& line,
                                     const std::vector<std::string>& files) {
   std::vector<NamedScenario> scenarios;
+  scenarios.reserve(files.size());
   for (const std::string& file : files)
     scenarios.push_back({fs::path(file).stem().string(), load_scenario(line.data, file)});
   return scenarios;

@@ -137,7 +137,6 @@ class FullyShardedGroups {
   void gather(std::size_t call);
 
   StepWriter& writer_;
-  const std::vector<Visit>& visits_;
   std::vector<GroupCall> calls_;
   std::vector<std::uint32_t> call_of_;  // [visit]
   std::vector<Mark> arrival_;           // [call]

@@ -85,16 +85,19 @@ void StepWriter::drain(Seconds seconds, Cause cause, std::string_view name) {
 Mark StepWriter::collective(World plan, Bytes bytes, Stream stream, Cause cause,
                             std::string_view name, std::initializer_list<Mark> ready) {
   const double core = input_.cluster.node.host.core_speed.value.value;
-  host(input_.stack.host.collective_launch.value / core, Cause::gather_latency, name);
+  host(input_.stack.host.collective_launch.value / core,
+       cause == Cause::gather_bytes ? Cause::gather_latency : Cause::launch, name);
   Op op = labelled(OpKind::collective, stream, cause, name);
   op.bytes = bytes;
   return builder_.collective(static_cast<std::size_t>(plan), op, Stream::host, ready);
 }
 
-Mark StepWriter::traffic(World plan, OpKind kind, Bytes bytes, Stream stream, Cause cause,
-                         std::string_view name, std::initializer_list<Mark> ready) {
+Mark StepWriter::traffic(World plan, Bytes bytes, Cause cause, std::string_view name,
+                         std::initializer_list<Mark> ready) {
   const double core = input_.cluster.node.host.core_speed.value.value;
   host(input_.stack.host.forward_launch.value / core, Cause::launch, name);
+  const OpKind kind = plan == World::cpu_update ? OpKind::cpu : OpKind::transfer;
+  const Stream stream = plan == World::to_device ? Stream::h2d : Stream::d2h;
   Op op = labelled(kind, stream, cause, name);
   op.bytes = bytes;
   return last_copy_ = builder_.collective(static_cast<std::size_t>(plan), op, Stream::host, ready);

@@ -67,8 +67,8 @@ class StepWriter {
   Mark collective(World plan, Bytes bytes, Stream stream, Cause cause, std::string_view name,
                   std::initializer_list<Mark> ready = {});
   // A copy or an update on the host: traffic of each rank for itself, enqueued like a kernel.
-  Mark traffic(World plan, OpKind kind, Bytes bytes, Stream stream, Cause cause,
-               std::string_view name, std::initializer_list<Mark> ready = {});
+  Mark traffic(World plan, Bytes bytes, Cause cause, std::string_view name,
+               std::initializer_list<Mark> ready = {});
   Mark last_compute() const { return last_compute_; }
   Mark last_copy() const { return last_copy_; }  // or update on the host
   Mark last_host() const { return last_host_; }

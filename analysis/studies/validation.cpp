@@ -105,6 +105,7 @@ Validation validate(std::span<const NamedScenario> scenarios, Against against) {
   std::stable_sort(result.figures.begin(), result.figures.end(), by_family);
   std::stable_sort(result.verdicts.begin(), result.verdicts.end(), by_family);
   std::vector<std::string> families;
+  families.reserve(result.figures.size());
   for (const ValidatedFigure& figure : result.figures) families.push_back(figure.family);
   families.erase(std::unique(families.begin(), families.end()), families.end());
   for (const std::string& family : families)

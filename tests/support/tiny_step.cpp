@@ -146,6 +146,10 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
   add("zero 3, preferences", Sharding::zero3, 0, preference);
   add("zero 3, expert by expert", Sharding::zero3, 8, as_is);
   add("zero 3, leaf modules", Sharding::zero3, 8, leaf);
+  add("zero 3, leaf modules around a kernel", Sharding::zero3, 8, [&](TinyStep& step) {
+    leaf(step);
+    step.strategy.moe_kernel = MoeKernel::tutel;
+  });
   add("zero 3, nothing kept", Sharding::zero3, 8, no_reuse);
   add("zero 3, all on the host", Sharding::zero3, 0, host_all);
   add("fsdp", Sharding::fsdp, 0, as_is);

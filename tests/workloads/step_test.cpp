@@ -107,6 +107,18 @@ TEST_CASE("stage 3 without reuse gathers every expert matrix by itself, a leaf m
                              elements_of(step).small)));
 }
 
+TEST_CASE("a leaf module is fetched in each pass, whatever its first unit is", "[workloads]") {
+  const auto kernel = GENERATE(MoeKernel::loop, MoeKernel::grouped, MoeKernel::tutel);
+  TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
+  step.model.experts->shared_width = 48;
+  step.strategy.moe_kernel = kernel;
+  step.strategy.zero.leaf_modules = true;
+  step.strategy.zero.max_reuse = 0;
+  step.strategy.zero.prefetch_bucket = 0;
+  const Elements e = elements_of(step);
+  CHECK_THAT(gathered(step), exactly(half * (3 * e.inner + 2 * e.outer + e.small)));
+}
+
 TEST_CASE("an expert layer exchanges tokens six times, four without recomputation", "[workloads]") {
   const auto ranks = GENERATE(2, 4, 8);
   const auto checkpointing = GENERATE(Checkpointing::full, Checkpointing::none);

@@ -9,7 +9,7 @@ constexpr double half = 2;  // bytes of a 16-bit number
 
 // A group is a layer in one pass; what stands outside the layers forms the root group.
 FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits)
-    : writer_(writer), visits_(visits) {
+    : writer_(writer) {
   for (std::size_t i = 0; i < visits.size(); ++i) {
     const Visit& visit = visits[i];
     // Recomputation and backward of a layer share one gather: it is freed after its backward.

@@ -107,22 +107,21 @@ void Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
 // overflow makes the host wait. Before the last micro-batch their sum waits there in 16 bits, and
 // comes up to be added to.
 void Replicated::to_host(double elements, const Bucket& bucket, bool last_micro_batch) {
-  const auto copy = [&](World way, double bytes, Stream stream, std::string_view name, Mark ready) {
-    return writer_.traffic(way, OpKind::transfer, {bytes * elements}, stream,
-                           Cause::offload_transfer, name, {ready});
+  const auto copy = [&](World way, double bytes, std::string_view name, Mark ready) {
+    return writer_.traffic(way, {bytes * elements}, Cause::offload_transfer, name, {ready});
   };
   Mark source = bucket.sharers > 1 ? reduction_ : writer_.last_compute();
   const bool summed = writer_.input().strategy.sharding == Sharding::zero2;
   if (summed && writer_.context.micro_batch > 0)
-    source = copy(World::to_device, half, Stream::h2d, "gradient_from_host", source);
+    source = copy(World::to_device, half, "gradient_from_host", source);
   if (!last_micro_batch) {
-    copy(World::to_host, half, Stream::d2h, "gradient_to_host", source);
+    copy(World::to_host, half, "gradient_to_host", source);
     return;
   }
   const double tensors = std::max(1.0, bucket.tensors * elements / bucket.parameters);
   writer_.host(tensors * writer_.input().stack.host.sync.value, Cause::offload_transfer,
                "check_overflow", {source});
-  copy(World::to_host, 4, Stream::d2h, "gradient_to_host", source);
+  copy(World::to_host, 4, "gradient_to_host", source);
 }
 
 void Replicated::finish_backward(bool last_micro_batch) {
@@ -173,8 +172,8 @@ void Replicated::update_on_device(double shard, double owned) {
 // Nothing of the GPU runs meanwhile: the host thread itself is in the update.
 void Replicated::update_on_host(double shard) {
   const Mark update = update_shard_on_host(writer_, shard);
-  writer_.traffic(World::to_device, OpKind::transfer, {half * shard}, Stream::h2d,
-                  Cause::offload_transfer, "parameters_to_device", {update});
+  writer_.traffic(World::to_device, {half * shard}, Cause::offload_transfer, "parameters_to_device",
+                  {update});
 }
 
 // The updated 16-bit parameters come together again; nothing overlaps it.
@@ -197,8 +196,8 @@ void Replicated::gather_updated() {
 Mark update_shard_on_host(StepWriter& writer, double elements) {
   const Host& host = writer.input().cluster.node.host;
   const double bytes = elements * host.cpu_adam_bytes.value.value;
-  const Mark update = writer.traffic(World::cpu_update, OpKind::cpu, {bytes}, Stream::d2h,
-                                     Cause::cpu_optimizer, "cpu_adam", {writer.last_compute()});
+  const Mark update = writer.traffic(World::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam",
+                                     {writer.last_compute()});
   writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});
   return update;
 }

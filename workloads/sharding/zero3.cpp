@@ -100,8 +100,8 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard.
   if (input.strategy.parameter_place == Offload::cpu)
-    ready = writer_.traffic(World::to_device, OpKind::transfer, {half * elements / writer_.ranks()},
-                            Stream::h2d, Cause::offload_transfer, "parameters_to_device", {ready});
+    ready = writer_.traffic(World::to_device, {half * elements / writer_.ranks()},
+                            Cause::offload_transfer, "parameters_to_device", {ready});
   const Mark gather = writer_.collective(World::all_gather, {half * elements}, Stream::gather,
                                          Cause::gather_bytes, "gather_parameters", {ready});
   writer_.allocate(gather, "gathered", half * elements);
@@ -158,6 +158,7 @@ void Zero3::before(std::size_t visit) {
   const auto& host = writer_.input().stack.host;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
   const bool leaf = writer_.input().strategy.zero.leaf_modules && now.unit->in_moe;
+  if (!leaf && now.unit->owners + now.unit->plain_modules == 0) return;  // a function: no hooks
   Seconds hooks = static_cast<double>(now.unit->plain_modules) * host.plain_hook.value;
   hooks += static_cast<double>(now.unit->owners) * host.module_hook.value;
   if (leaf) {  // one hook, and a loop over its tensors
@@ -165,8 +166,7 @@ void Zero3::before(std::size_t visit) {
     if (begin_[visit] == visit) hooks += host.plain_hook.value;
   }
   writer_.host(hooks / core, Cause::module_hooks, "fetch_release");
-  const bool module = now.unit->owners + now.unit->plain_modules > 0;  // else a function
-  if (begin_[visit] != visit || !module) return;
+  if (begin_[visit] != visit) return;
   if (leaf)
     fetch_leaf(visit);
   else

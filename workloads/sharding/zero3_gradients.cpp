@@ -34,13 +34,13 @@ void Zero3::reduce_bucket(bool last_micro_batch) {
 // last micro-batch's are added to; at the boundary it goes down in fp32: eight bytes an element
 // over the host link, behind the backward pass.
 void Zero3::to_host(double elements, Mark reduced, bool last_micro_batch) {
-  const auto copy = [&](World way, double bytes, Stream stream, Mark ready) {
-    return writer_.traffic(way, OpKind::transfer, {bytes * elements}, stream,
-                           Cause::offload_transfer, "gradient_partition", {ready});
+  const auto copy = [&](World way, double bytes, Mark ready) {
+    return writer_.traffic(way, {bytes * elements}, Cause::offload_transfer, "gradient_partition",
+                           {ready});
   };
-  const Mark down = copy(World::to_host, half, Stream::d2h, reduced);
-  const Mark up = copy(World::to_device, half, Stream::h2d, down);
-  if (last_micro_batch) copy(World::to_host, 4, Stream::d2h, up);
+  const Mark down = copy(World::to_host, half, reduced);
+  const Mark up = copy(World::to_device, half, down);
+  if (last_micro_batch) copy(World::to_host, 4, up);
 }
 
 void Zero3::finish_backward(bool last_micro_batch) {
@@ -65,25 +65,27 @@ void Zero3::step() {
   const double core = input.cluster.node.host.core_speed.value.value;
   const double shard = parameters_ / writer_.ranks();
   const double size = input.strategy.zero.sub_group;
-  const double groups = size <= 0 ? tensors_ : std::max(1.0, std::ceil(shard / size));
-  const double part = shard / groups;
+  const auto groups =
+      static_cast<std::size_t>(size <= 0 ? tensors_ : std::max(1.0, std::ceil(shard / size)));
+  const double count = static_cast<double>(groups);
+  const double part = shard / count;
   writer_.context = {Phase::optimizer, -1, -1};
-  for (double i = 0; i < groups; ++i) {
-    writer_.run({{"norm", KernelClass::memory, 0, half * part, 3 * tensors_ / groups}}, false,
+  for (std::size_t i = 0; i < groups; ++i) {
+    writer_.run({{"norm", KernelClass::memory, 0, half * part, 3 * tensors_ / count}}, false,
                 Cause::optimizer, "gradient_norm");
     const Mark norm = writer_.collective(World::signal, {8}, Stream::reduce, Cause::optimizer,
                                          "norm", {writer_.last_compute()});
     writer_.compute_after(norm);
   }
-  for (double i = 0; i < groups; ++i) {
+  for (std::size_t i = 0; i < groups; ++i) {
     writer_.host(
         (input.stack.host.sub_group.value + tensors_ * input.stack.host.clear_visit.value) / core,
         Cause::optimizer, "sub_group");
     if (input.strategy.optimizer_place == Offload::cpu) {
       const Mark updated = update_shard_on_host(writer_, part);
       if (input.strategy.parameter_place == Offload::none)
-        writer_.traffic(World::to_device, OpKind::transfer, {half * part}, Stream::h2d,
-                        Cause::offload_transfer, "parameters_to_device", {updated});
+        writer_.traffic(World::to_device, {half * part}, Cause::offload_transfer,
+                        "parameters_to_device", {updated});
       continue;
     }
     const Mark update = writer_.run({{"flatten", KernelClass::memory, 0, (2 * half + 4) * part, 2},
@@ -102,9 +104,8 @@ void Zero3::gather_persistent() {
   for (const double elements : persistent_) {
     Mark ready = writer_.last_compute();
     if (writer_.input().strategy.parameter_place == Offload::cpu)
-      ready =
-          writer_.traffic(World::to_device, OpKind::transfer, {half * elements / writer_.ranks()},
-                          Stream::h2d, Cause::offload_transfer, "parameters_to_device");
+      ready = writer_.traffic(World::to_device, {half * elements / writer_.ranks()},
+                              Cause::offload_transfer, "parameters_to_device");
     writer_.collective(World::all_gather, {half * elements}, Stream::gather, Cause::gather_bytes,
                        "gather_persistent", {ready, writer_.last_copy()});
   }
