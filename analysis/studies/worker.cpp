@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <deque>
 #include <stdexcept>
 
@@ -56,6 +57,7 @@ struct Child {
 Child start(const std::function<std::string()>& task) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
+  std::fflush(nullptr);  // what is buffered here must not be written by the child as well
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("no process for a worker");
   if (child == 0) {
