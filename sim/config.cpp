@@ -205,13 +205,17 @@ void Document::set(std::string_view path, std::string_view value) {
   for (std::string_view rest = path; !rest.empty();) {
     const std::string key(rest.substr(0, rest.find('.')));
     rest.remove_prefix(std::min(rest.size(), key.size() + 1));
-    if (at->shape != Shape::mapping) *at = Node{.shape = Shape::mapping, .line = at->line};
+    if (at->shape != Shape::mapping) {
+      const int line = at->line;
+      *at = Node();
+      at->shape = Shape::mapping;
+      at->line = line;
+    }
     auto place = std::find_if(at->entries.begin(), at->entries.end(),
                               [&](const Entry& entry) { return entry.key == key; });
     if (key.empty() || (rest.empty() && path.back() == '.'))
       throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));
-    if (place == at->entries.end())
-      place = at->entries.insert(at->entries.end(), {key, Node{.shape = Shape::nothing}});
+    if (place == at->entries.end()) place = at->entries.insert(at->entries.end(), {key, Node()});
     at = &place->value;
   }
   const int line = at->line;
