@@ -111,10 +111,15 @@ int run(std::vector<std::string> words) {
                               did_you_mean(words.front(), names)));
 }
 
+// Without fmt, which throws when stderr is closed or full: there is nobody left to tell then.
+void complain(const std::string& text) {
+  std::fputs(("stepsim: " + text + "\n").c_str(), stderr);
+}
+
 // A reader that went away knows that it did; a full disk behind stdout is worth a message.
 int output_failed(int why) {
   if (why != EPIPE)
-    fmt::print(stderr, "stepsim: the output could not be written: {}\n", std::strerror(why));
+    complain(fmt::format("the output could not be written: {}", std::strerror(why)));
   return exit_code::input;
 }
 
@@ -131,14 +136,14 @@ int main(int argc, char** argv) {
     return code;
   } catch (const UserError& error) {
     std::fflush(stdout);
-    fmt::print(stderr, "stepsim: {}\n", error.what());
+    complain(error.what());
     return exit_code::input;
   } catch (const std::system_error& error) {
     if (std::ferror(stdout) != 0) return output_failed(error.code().value());
-    fmt::print(stderr, "stepsim: this is a bug of ours: {}\n", error.what());
+    complain(fmt::format("this is a bug of ours: {}", error.what()));
     return exit_code::bug;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "stepsim: this is a bug of ours: {}\n", error.what());
+    complain(fmt::format("this is a bug of ours: {}", error.what()));
     return exit_code::bug;
   }
 }

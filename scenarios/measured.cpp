@@ -200,6 +200,8 @@ std::optional<ClusterChoice> machine_of(const MachineWords& words, const Measure
   if (row.nodes < 2) return choice;
   for (const MachineWords::Entry& entry : words.networks)
     network.offer(entry, lower(row.interconnect + " " + row.hardware));
+  // A network that the table names and the catalogue does not have is not replaced by another one.
+  if (network.length == 0 && !row.interconnect.empty()) return std::nullopt;
   choice.network = network.name;
   return choice;
 }

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <csignal>
 #include <deque>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
@@ -391,6 +392,7 @@ Trace replay(const Platform& platform, const OpGraph& graph) {
   for (std::string& argument : arguments) argv.push_back(argument.data());
   int argc = static_cast<int>(argv.size());
   sg4::Engine engine(&argc, argv.data());
+  std::signal(SIGINT, SIG_DFL);  // SimGrid's own handler would end with 1, which means "no"
   Machine machine(platform, graph);
   return ReadyLoop(platform, graph, machine).run(engine);
 }

@@ -33,21 +33,30 @@ void keep_used(CollectivePlan& plan, std::span<const double> sizes) {
 }
 
 // One operation per size, each after the one before.
-OpGraph program(const Traffic& traffic, const BandwidthQuestion& question) {
+struct SizedProgram {
+  OpGraph graph;
+  std::vector<std::pair<std::size_t, std::size_t>>
+      operations;  // per size: first, and one past last
+};
+
+SizedProgram program(const Traffic& traffic, const BandwidthQuestion& question) {
   ProgramBuilder builder(traffic);
+  SizedProgram made;
   for (std::size_t i = 0; i < question.sizes.size(); ++i) {
+    const std::size_t first = builder.graph().size();
     builder.collective(
         0,
         {.kind = collective_of(question.operation) ? OpKind::collective : OpKind::transfer,
          .stream = Stream::gather,
-         .layer = static_cast<std::int16_t>(i),  // which size it is for
          .name = builder.graph().name(question.operation),
          .bytes = {question.sizes[i]}},
         Stream::gather);
+    made.operations.emplace_back(first, builder.graph().size());
     builder.everywhere(
         {.kind = OpKind::join, .stream = Stream::gather, .name = builder.graph().name("done")});
   }
-  return builder.take();
+  made.graph = builder.take();
+  return made;
 }
 
 }  // namespace
@@ -77,16 +86,16 @@ BandwidthAnswer measure_bandwidth(const Cluster& cluster, const BandwidthQuestio
   answer.run.platform = traffic.folded.platform;
   answer.run.lane_sizes = traffic.folded.lane_sizes;
   answer.run.constants = cluster.constants;
-  answer.run.graph = program(traffic, question);
+  SizedProgram sized = program(traffic, question);
+  answer.run.graph = std::move(sized.graph);
   answer.run.trace = replay(answer.run.platform, answer.run.graph);
 
   const auto kind = collective_of(question.operation);
-  std::vector<double> took(question.sizes.size(), 0);  // the longest over the groups
-  for (std::size_t i = 0; i < answer.run.graph.size(); ++i) {
-    const Op& op = answer.run.graph.ops()[i];
-    if (op.layer < 0) continue;
-    double& longest = took[static_cast<std::size_t>(op.layer)];
-    longest = std::max(longest, answer.run.trace.finish[i] - answer.run.trace.start[i]);
+  std::vector<double> took;  // the longest over the groups
+  for (const auto& [first, end] : sized.operations) {
+    double& longest = took.emplace_back(0);
+    for (std::size_t i = first; i < end; ++i)
+      longest = std::max(longest, answer.run.trace.finish[i] - answer.run.trace.start[i]);
   }
   for (std::size_t i = 0; i < question.sizes.size(); ++i) {
     const double bytes = question.sizes[i];

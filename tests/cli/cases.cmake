@@ -121,13 +121,13 @@ cli("rank beyond all numbers" ARGS ${small} h100-8 --ranks 99999999999999999999 
   ERROR "--ranks: expected 0 to 1048576, found 99999999999999999999")
 cli("copy of a rank outside the cluster" ARGS collective h2d --cluster h100-8 --ranks 8 --sizes 1MiB CODE 2
   ERROR "ranks: no rank 8; h100-8 has ranks 0 to 7")
-cli("no nodes" ARGS ${small} h100-8 --nodes 0 CODE 2 ERROR "--nodes: expected 1 to 100000, found 0")
+cli("no nodes" ARGS ${small} h100-8 --nodes 0 CODE 2 ERROR "--nodes: expected 1 to 8192, found 0")
 cli("nodes that are no number" ARGS ${small} h100-8 --nodes two CODE 2
   ERROR "--nodes: expected a whole number, found \"two\"")
 cli("more nodes than anybody has" ARGS ${small} h100-8 --nodes 4294967295 CODE 2
-  ERROR "--nodes: expected 1 to 100000, found 4294967295")
-cli("more nodes than the cluster has" ARGS ${small} alps --nodes 9999 CODE 2
-  ERROR "nodes: alps has 2688 nodes, not 9999")
+  ERROR "--nodes: expected 1 to 8192, found 4294967295")
+cli("more nodes than the cluster has" ARGS ${small} alps --nodes 8000 CODE 2
+  ERROR "nodes: alps has 2688 nodes, not 8000")
 
 # ---- mistakes in data files ----
 set(node topology/nodes/mi300x-8.yaml)

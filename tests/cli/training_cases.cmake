@@ -45,3 +45,10 @@ cli("show a scenario" ARGS show mpt7b-zero2 OUTPUT "samples: 87925.*resolved.*op
 cli("show a scenario as JSON" ARGS show qwen3-30b-sft-zero3 --json
   KEYS name kind title text resolved/sharding resolved/sub_group_size)
 cli("show the template" ARGS show template OUTPUT "expert_parallel: 1.*resolved")
+
+# With nobody to complain to, a mistake is still a mistake and not a crash.
+foreach(where "2>&-" "2>/dev/full")
+  add_test(NAME "cli/a mistake with stderr ${where}"
+    COMMAND sh -c "$<TARGET_FILE:stepsim> collective x ${where}; test $? -eq 2")
+  set_tests_properties("cli/a mistake with stderr ${where}" PROPERTIES LABELS cli)
+endforeach()

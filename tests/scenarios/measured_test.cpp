@@ -124,6 +124,9 @@ TEST_CASE("the longest word that the hardware contains names the machine", "[sce
   row.nodes = 2;
   row.interconnect = "32x100 Gb/s EFA";
   CHECK(machine_of(words, row)->network == "n");
+  row.interconnect = "gVNIC";  // named, and not in the catalogue
+  CHECK_FALSE(machine_of(words, row).has_value());
+  row.nodes = 1;
   row.hardware = "H800";
   CHECK_FALSE(machine_of(words, row).has_value());
 }

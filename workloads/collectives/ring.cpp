@@ -6,9 +6,9 @@
 namespace stepsim {
 namespace {
 
-// One ring per rail. Ring c enters an even node at member c, passes all members and leaves at the
-// neighbour c^1; an odd node is passed the other way round. So a ring changes nodes on one rail,
-// and every NIC carries one ring out and one in.
+// One ring per rail. Ring c enters an even node at member c and swings through all members; an odd
+// node is passed the other way round. So a ring changes nodes on one rail, every NIC carries one
+// ring out and one in, and inside a mesh no two rings take the same link.
 std::vector<Group> rings(const Layout& layout) {
   if (!layout.even || layout.nodes.size() < 2) {
     Group ring;
@@ -18,19 +18,10 @@ std::vector<Group> rings(const Layout& layout) {
   const std::size_t rails = layout.rails();
   std::vector<Group> all;
   for (std::size_t c = 0; c < rails; ++c) {
-    const std::size_t neighbour = rails > 1 ? std::min(c ^ 1, rails - 1) : c;
     Group ring;
-    for (std::size_t n = 0; n < layout.nodes.size(); ++n) {
-      const std::size_t enter = n % 2 == 0 ? c : neighbour;
-      const std::size_t leave = n % 2 == 0 ? neighbour : c;
-      const Group& node = layout.nodes[n];
-      ring.push_back(node[enter]);
-      for (std::size_t k = 1; k < rails; ++k) {
-        const std::size_t at = (enter + k) % rails;
-        if (at != leave) ring.push_back(node[at]);
-      }
-      if (leave != enter) ring.push_back(node[leave]);
-    }
+    for (std::size_t n = 0; n < layout.nodes.size(); ++n)
+      for (std::size_t k = 0; k < rails; ++k)
+        ring.push_back(layout.nodes[n][swing(c, n % 2 == 0 ? k : rails - 1 - k, rails)]);
     all.push_back(std::move(ring));
   }
   return all;

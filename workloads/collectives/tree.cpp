@@ -47,7 +47,7 @@ void add_chains(Shares& shares, const Layout& layout, bool up, bool down) {
   for (const Group& node : layout.nodes) {
     for (std::size_t rail = 0; rail < rails; ++rail) {
       for (std::size_t k = 1; k < rails; ++k) {
-        const Rank near = node[(rail + k - 1) % rails], far = node[(rail + k) % rails];
+        const Rank near = node[swing(rail, k - 1, rails)], far = node[swing(rail, k, rails)];
         if (up) shares[{far, near}] += part;
         if (down) shares[{near, far}] += part;
       }

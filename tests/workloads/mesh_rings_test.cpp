@@ -1,0 +1,29 @@
+// Rings between nodes whose GPUs form a mesh.
+#include <map>
+
+#include "tests/support/catch.hpp"
+#include "topology/catalog.hpp"
+#include "workloads/collectives.hpp"
+
+namespace stepsim {
+
+TEST_CASE("inside a mesh no two rings take the same link, and every link carries one",
+          "[workloads]") {
+  const Cluster cluster =
+      load_cluster(STEPSIM_SOURCE_DATA, {.name = "mi300x-8", .nodes = 2, .network = ""});
+  Group world(cluster.ranks());
+  for (Rank rank = 0; rank < cluster.ranks(); ++rank) world[rank] = rank;
+  const double n = static_cast<double>(world.size());
+  const Schedule schedule =
+      find_algorithm("ring").schedule(cluster, Collective::all_gather, world, Detail::fluid);
+  const double rings = cluster.gpus_per_node();
+  std::size_t inside = 0;
+  for (const Leg& leg : schedule.front().legs) {
+    if (place_of(cluster, leg.source).node != place_of(cluster, leg.target).node) continue;
+    ++inside;
+    CHECK(leg.share == (n - 1) / n / rings);
+  }
+  CHECK(inside == 2 * cluster.gpus_per_node() * (cluster.gpus_per_node() - 1));
+}
+
+}  // namespace stepsim
