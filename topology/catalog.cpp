@@ -63,7 +63,12 @@ Document open_entry(const std::string& data, const Shelf& shelf, std::string_vie
   const std::vector<std::string> names = names_on(data, shelf);
   if (std::find(names.begin(), names.end(), name) == names.end())
     throw UserError(fmt::format("no {} \"{}\"{}", shelf.singular, name, did_you_mean(name, names)));
-  return read_document(file_of(data, shelf, name));
+  Document document = read_document(file_of(data, shelf, name));
+  const Table root = document.root();
+  if (const std::string own = root.text_or("name", name); own != name)
+    root.problem("name",
+                 fmt::format("expected \"{}\", as the file is called, found \"{}\"", name, own));
+  return document;
 }
 
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw) {

@@ -131,6 +131,9 @@ cli("more nodes than the cluster has" ARGS ${small} alps --nodes 8000 CODE 2
 
 # ---- mistakes in data files ----
 set(node topology/nodes/mi300x-8.yaml)
+cli("a name that is not the file's" ARGS ${small} mi300x-8 CODE 2
+  EDIT ${node} "name: mi300x-8" "name: h100-8"
+  ERROR "@DATA@/${node}:@LINE@: name: expected \"mi300x-8\", as the file is called, found \"h100-8\"")
 cli("misspelt key in a node file" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "network:" "netwrok:"
   ERROR "@DATA@/${node}:@LINE@: netwrok: unknown key (did you mean \"network\"?)")
 cli("missing unit in a node file" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "value: 46 GB/s" "value: 46"
