@@ -194,8 +194,7 @@ Shown show_stack(const Document& document) {
   const Stack::Fusion& fused = stack.fused;
   for (const auto& [name, is] :
        {std::pair{"norm", fused.norm}, std::pair{"rope", fused.rope},
-        std::pair{"activation", fused.activation}, std::pair{"cross_entropy", fused.cross_entropy},
-        std::pair{"optimizer", fused.optimizer}})
+        std::pair{"activation", fused.activation}, std::pair{"cross_entropy", fused.cross_entropy}})
     shown.facts.push_back(
         fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
   return shown;

@@ -1,5 +1,7 @@
 #include "topology/communication.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace stepsim {
@@ -12,7 +14,11 @@ Communication read_communication(const Table& table) {
     result.protocols.push_back({.name = entry.choice("name", {"ll", "simple"}),
                                 .step = entry.constant<Seconds>("step"),
                                 .efficiency = entry.constant<Ratio>("efficiency")});
-  if (result.protocols.empty()) table.problem("protocols", "expected at least one protocol");
+  // Both fabrics of a cluster are asked for either, so neither may be left to the other's figures.
+  for (const std::string_view name : {"ll", "simple"})
+    if (std::none_of(result.protocols.begin(), result.protocols.end(),
+                     [&](const Protocol& each) { return each.name == name; }))
+      table.problem("protocols", fmt::format("expected a protocol {}", name));
   for (const Protocol& protocol : result.protocols)
     if (protocol.efficiency.low.value <= 0 || protocol.efficiency.high.value > 1)
       table.problem("protocols", "an efficiency lies above 0 and is at most 1");

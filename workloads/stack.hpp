@@ -37,7 +37,6 @@ struct Stack {
     bool rope = false;
     bool activation = false;     // SwiGLU in one kernel
     bool cross_entropy = false;  // no logits in memory
-    bool optimizer = true;       // one kernel for many tensors
   } fused;
   Constant<Ratio> allocator_slack;  // reserved beyond what is allocated, as a share
 };
