@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 
 namespace stepsim {
 
@@ -11,7 +12,7 @@ void JsonWriter::separate() {
     after_key_ = false;
     return;
   }
-  if (!first_.back()) text_ += ", ";
+  if (!first_.back()) text_ += compact_ ? "," : ", ";
   first_.back() = false;
 }
 
@@ -43,7 +44,7 @@ JsonWriter& JsonWriter::end_array() {
 
 JsonWriter& JsonWriter::key(std::string_view name) {
   value(name);
-  text_ += ": ";
+  text_ += compact_ ? ":" : ": ";
   after_key_ = true;
   return *this;
 }
@@ -51,7 +52,13 @@ JsonWriter& JsonWriter::key(std::string_view name) {
 JsonWriter& JsonWriter::value(double number) {
   if (!std::isfinite(number)) return null();
   separate();
-  text_ += fmt::format("{}", number);
+  fmt::format_to(std::back_inserter(text_), "{}", number);
+  return *this;
+}
+
+JsonWriter& JsonWriter::whole(std::int64_t number) {
+  separate();
+  fmt::format_to(std::back_inserter(text_), "{}", number);
   return *this;
 }
 

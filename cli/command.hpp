@@ -28,6 +28,7 @@ struct Command {
 int run_command(const CommandLine& line);
 int memory_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
+int export_command(const CommandLine& line);
 int collective_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int show_command(const CommandLine& line);

@@ -23,6 +23,7 @@ constexpr std::array commands{
             stepsim::run_command},
     Command{"memory", "does a scenario fit, and what would make it fit", stepsim::memory_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
+    Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
     Command{"list", "what the catalogue holds", list_command},
     Command{"show", "one entry of the catalogue, with the source of every figure", show_command},

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -238,17 +239,6 @@ void repair_checksum(std::string& image) {
   std::memcpy(&image[44], &c, sizeof c);
 }
 
-std::string image_of(const Run& run) {
-  const File file = new_file();
-  write_columns(run, [&](const Column& column) { write_column(file, column); });
-  done(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
-  const auto size = done(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image");
-  std::string image(static_cast<std::size_t>(size), '\0');
-  done(H5Fget_file_image(file, image.data(), image.size()), "H5Fget_file_image");
-  repair_checksum(image);
-  return image;
-}
-
 // ---- reading ----
 
 // The values of a dataset or an attribute, through `fetch`; `most_bytes` is what it can hold.
@@ -336,12 +326,34 @@ void check_version(const Reader& reader) {
 
 }  // namespace
 
+bool is_run_file(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return false;  // a pipe would block
+  std::ifstream file(path, std::ios::binary);
+  std::string head(signature.size(), '\0');
+  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == signature;
+}
+
+std::string encode_run(const Run& run) {
+  const File file = new_file();
+  write_columns(run, [&](const Column& column) { write_column(file, column); });
+  done(H5Fflush(file, H5F_SCOPE_GLOBAL), "H5Fflush");
+  const auto size = done(H5Fget_file_image(file, nullptr, 0), "H5Fget_file_image");
+  std::string image(static_cast<std::size_t>(size), '\0');
+  done(H5Fget_file_image(file, image.data(), image.size()), "H5Fget_file_image");
+  repair_checksum(image);
+  return image;
+}
+
 void write_run(const std::string& path, const Run& run) {
-  write_file(path, image_of(run));
+  write_file(path, encode_run(run));
 }
 
 Run read_run(const std::string& path) {
-  std::string image = read_file(path);
+  return decode_run(read_file(path), path);
+}
+
+Run decode_run(std::string image, const std::string& path) {
   if (!image.starts_with(signature))
     throw UserError({{path, 0, "", "is no run: not an HDF5 file"}});
   try {

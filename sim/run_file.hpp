@@ -17,9 +17,16 @@ inline constexpr int run_schema_version = 1;
 // the run contradicts itself.
 void write_run(const std::string& path, const Run& run);
 
+// Whether the file begins like HDF5: a saved run, and not a scenario.
+bool is_run_file(const std::string& path);
+
 // The run as it was written, except that memory effects come in order of time, and lane sizes are
 // empty when all of them are one. Throws UserError when the file is missing, damaged, no run, or of
 // another schema version.
 Run read_run(const std::string& path);
+
+// The same without a file: what it would hold. `path` is only a name for messages.
+std::string encode_run(const Run& run);
+Run decode_run(std::string image, const std::string& path);
 
 }  // namespace stepsim

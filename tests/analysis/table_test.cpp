@@ -56,7 +56,8 @@ TEST_CASE("wrapped text stays within the width and keeps every word", "[analysis
   for (const std::string& line : lines_of(wrapped)) {
     CHECK(line.size() <= width);
     CHECK(line.substr(0, indent) == std::string(indent, ' '));
-    words += (words.empty() ? "" : " ") + line.substr(indent);
+    if (!words.empty()) words += ' ';
+    words.append(line, indent);
   }
   CHECK(words == text);
 }

@@ -46,6 +46,28 @@ cli("show a scenario as JSON" ARGS show qwen3-30b-sft-zero3 --json
   KEYS name kind title text resolved/sharding resolved/sub_group_size)
 cli("show the template" ARGS show template OUTPUT "expert_parallel: 1.*resolved")
 
+# ---- export ----
+cli("export of a scenario" ARGS export llama32-3b-sft-zero3 --perfetto @WORK@/out/step.json
+  OUTPUT "^@WORK@/out/step.json: [0-9]+ operations in [0-9]+ slices, [0-9.]+ MB\nopen it at https://ui.perfetto.dev or chrome://tracing\n$")
+cli("export of a saved trace" ARGS export step.h5 --perfetto out/step.json --max-events 1000
+  SHELL "${CMAKE_BINARY_DIR}/stepsim run llama32-3b-sft-zero3 --samples 0 -o step.h5 >run.txt && \"$@\""
+  OUTPUT "operations in [0-9]+ slices \\(those that follow each other within [0-9.]+ ms share one\\)")
+cli("export without a run" ARGS export CODE 2 ERROR_MATCHES "^stepsim: which run\\? usage: stepsim export ")
+cli("export to nowhere" ARGS export llama32-3b-sft-zero3 CODE 2 ERROR "--perfetto FILE is missing: where the trace goes")
+cli("export of a trace with a setting" ARGS export step.h5 --perfetto out/step.json --set strategy.zero=2 CODE 2
+  SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
+  ERROR "--set changes a scenario, and \"step.h5\" is a saved trace: what it holds has happened")
+cli("export of a damaged trace" ARGS export step.h5 --perfetto out/step.json CODE 2
+  SHELL "printf '\\211HDF\\r\\n\\032\\nrest' >step.h5 && \"$@\""
+  ERROR_MATCHES "^stepsim: step.h5: is damaged or no run: ")
+cli("export of a collective" ARGS export step.h5 --perfetto out/step.json
+  SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
+  OUTPUT "operations in [0-9]+ slices")
+cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --perfetto nowhere/step.json CODE 2
+  ERROR "nowhere/step.json: cannot be written: there is no folder \"nowhere\"")
+cli("export with too few events" ARGS export llama32-3b-sft-zero3 --perfetto out/step.json --max-events 5 CODE 2
+  ERROR_MATCHES "^stepsim: --max-events: expected ")
+
 # With nobody to complain to, a mistake is still a mistake and not a crash.
 foreach(where "2>&-" "2>/dev/full")
   add_test(NAME "cli/a mistake with stderr ${where}"

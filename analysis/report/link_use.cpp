@@ -1,0 +1,88 @@
+#include "analysis/report/link_use.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace stepsim {
+namespace {
+
+struct Load {
+  std::uint32_t link;
+  double bytes;  // on the wire, per byte of the operation
+};
+
+std::vector<Load> loads_of(const Pattern& pattern, const Platform& platform) {
+  std::map<std::uint32_t, double> sums;
+  for (const Round& round : pattern.rounds)
+    for (const Flow& flow : round.flows)
+      for (const LinkId link : flow.path)
+        sums[static_cast<std::uint32_t>(link)] += flow.wire * platform.links[index(link)].weight;
+  std::vector<Load> loads;
+  for (const auto& [link, bytes] : sums)
+    if (bytes > 0) loads.push_back({link, bytes});
+  return loads;
+}
+
+struct Change {
+  double time;
+  double share;  // of the capacity, more or less from now on
+};
+
+Curve curve_of(std::vector<Change>& changes) {
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const Change& a, const Change& b) { return a.time < b.time; });
+  Curve curve{{0}, {0}};
+  double now = 0;
+  std::size_t active = 0;
+  for (const Change& change : changes) {
+    if (change.share > 0)
+      ++active;
+    else
+      --active;
+    now = active == 0 ? 0 : now + change.share;  // exactly 0: sums of fractions leave crumbs
+    if (change.time > curve.times.back()) {
+      curve.times.push_back(change.time);
+      curve.values.push_back(now);
+    } else {
+      curve.values.back() = now;
+    }
+  }
+  return curve;
+}
+
+}  // namespace
+
+std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links) {
+  std::vector<std::vector<Load>> loads;
+  for (const Pattern& pattern : run.graph.patterns())
+    loads.push_back(loads_of(pattern, run.platform));
+  std::vector<std::vector<Change>> changes(run.platform.links.size());
+  std::vector<double> sums(run.platform.links.size(), 0);
+  for (std::size_t i = 0; i < run.graph.size(); ++i) {
+    const Op& op = run.graph.ops()[i];
+    const double seconds = run.trace.finish[i] - run.trace.start[i];
+    if (op.pattern == no_pattern || seconds <= 0) continue;
+    for (const Load& load : loads[index(op.pattern)]) {
+      const double full =
+          load.bytes * op.bytes.value / run.platform.links[load.link].capacity.value;
+      if (full <= 0) continue;
+      sums[load.link] += full;
+      changes[load.link].push_back({run.trace.start[i], full / seconds});
+      changes[load.link].push_back({run.trace.finish[i], -full / seconds});
+    }
+  }
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t link = 0; link < sums.size(); ++link)
+    if (sums[link] > 0) order.push_back(link);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return sums[a] > sums[b]; });
+  if (order.size() > most_links) order.resize(most_links);
+  std::vector<LinkCurve> result;
+  result.reserve(order.size());
+  for (const std::uint32_t link : order)
+    result.push_back(
+        {LinkId{link}, curve_of(changes[link]), sums[link] / run.trace.makespan.value});
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,21 @@
+// How full each link was over a step.
+#pragma once
+
+#include <vector>
+
+#include "analysis/report/curve.hpp"
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+struct LinkCurve {
+  LinkId link{};
+  Curve share;      // of the capacity, headers included; 1: full
+  double mean = 0;  // of it over the step
+};
+
+// The busiest first, those that carried nothing left out. What an operation sends counts evenly
+// over its time, so a short rush within a long operation does not show.
+std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links);
+
+}  // namespace stepsim

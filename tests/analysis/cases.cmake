@@ -1,0 +1,9 @@
+# What other programs see of a step: Trace Event JSON against its rules and against the HDF5 trace.
+if(STEPSIM_PYTHON AND TARGET stepsim)
+  foreach(scenario mpt7b-zero3-offload llama32-3b-sft-zero3)
+    add_test(NAME analysis/trace_events_${scenario}
+      COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_trace_events.py
+              $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/trace_events/${scenario} ${scenario})
+    set_tests_properties(analysis/trace_events_${scenario} PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no h5py
+  endforeach()
+endif()
