@@ -11,7 +11,7 @@
 #include "analysis/json.hpp"
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/memory_curves.hpp"
-#include "analysis/report/timeline.hpp"
+#include "analysis/report/tracks.hpp"
 
 namespace stepsim {
 namespace {
@@ -95,9 +95,9 @@ std::vector<Arrow> arrows_of(const Run& run, const std::vector<bool>& shown) {
   return arrows;
 }
 
-std::vector<bool> shown_alone(const Run& run, const Timeline& timeline) {
+std::vector<bool> shown_alone(const Run& run, const Tracks& tracks) {
   std::vector<bool> shown(run.graph.size(), false);
-  for (const Track& track : timeline.tracks)
+  for (const Track& track : tracks.list)
     for (const Span& span : track.spans)
       if (span.count == 1) shown[index(span.longest)] = true;
   return shown;
@@ -183,7 +183,7 @@ class Events {
   }
   void describe(const Track& track, const Span& span) {
     json_.member("operations", span.count);
-    for (const CauseTime& part : track.shares_of(span))
+    for (const CauseShare& part : track.shares_of(span))
       json_.member(fmt::format("{}, us", to_text(part.cause)), microseconds(part.seconds));
   }
   void end_of_arrow(std::string_view end, std::string_view kind, Rank rank, Stream stream,
@@ -198,9 +198,9 @@ class Events {
   JsonWriter json_{JsonSpacing::compact};
 };
 
-void write_names(const Run& run, const Timeline& timeline, Events& events) {
+void write_names(const Run& run, const Tracks& tracks, Events& events) {
   std::optional<Rank> named;
-  for (const Track& track : timeline.tracks) {
+  for (const Track& track : tracks.list) {
     if (named != track.rank) {
       const std::uint32_t alike = run.lane_sizes.empty() ? 1 : run.lane_sizes[track.rank];
       events.name_process(
@@ -246,21 +246,21 @@ void write_links(const Run& run, Events& events) {
 }  // namespace
 
 TraceEvents trace_events(const Run& run, std::size_t most_events) {
-  Timeline timeline = timeline_of(run, most_events);
-  std::vector<Arrow> arrows = arrows_of(run, shown_alone(run, timeline));
+  Tracks tracks = tracks_of(run, most_events);
+  std::vector<Arrow> arrows = arrows_of(run, shown_alone(run, tracks));
   for (std::size_t spans = most_events / 2;
-       timeline.spans() + 2 * arrows.size() > most_events && spans > 0; spans /= 2) {
-    timeline = timeline_of(run, spans);
-    arrows = arrows_of(run, shown_alone(run, timeline));
+       tracks.spans() + 2 * arrows.size() > most_events && spans > 0; spans /= 2) {
+    tracks = tracks_of(run, spans);
+    arrows = arrows_of(run, shown_alone(run, tracks));
   }
   Events events(run);
-  write_names(run, timeline, events);
-  for (const Track& track : timeline.tracks)
+  write_names(run, tracks, events);
+  for (const Track& track : tracks.list)
     for (const Span& span : track.spans) events.slice(track, span);
   for (std::size_t i = 0; i < arrows.size(); ++i) events.arrow(arrows[i], i + 1);
   write_memory(run, events);
   write_links(run, events);
-  return {events.take(), timeline.operations, timeline.spans(), timeline.resolution};
+  return {events.take(), tracks.operations, tracks.spans(), tracks.resolution};
 }
 
 }  // namespace stepsim

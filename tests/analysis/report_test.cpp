@@ -6,7 +6,7 @@
 #include "analysis/report/curve.hpp"
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/memory_curves.hpp"
-#include "analysis/report/timeline.hpp"
+#include "analysis/report/tracks.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/support/tiny_step.hpp"
@@ -39,10 +39,10 @@ double busy(const Run& run) {
   return sum;
 }
 
-double busy(const Timeline& timeline) {
+double busy(const Tracks& tracks) {
   double sum = 0;
-  for (const Track& track : timeline.tracks)
-    for (const CauseTime& part : track.shares) sum += part.seconds;
+  for (const Track& track : tracks.list)
+    for (const CauseShare& part : track.shares) sum += part.seconds;
   return sum;
 }
 
@@ -61,25 +61,25 @@ TEST_CASE("an averaged curve keeps its area") {
 }
 
 TEST_CASE("a short run is drawn operation by operation") {
-  const Timeline timeline = timeline_of(tiny_run(), 100);
-  CHECK(timeline.resolution == 0);
-  CHECK(timeline.operations == 5);  // the gather stands on both ranks
-  REQUIRE(timeline.tracks.size() == 4);
-  CHECK(timeline.tracks[1].stream == Stream::gather);
-  CHECK(timeline.tracks[1].spans[0].start == 2);
-  CHECK(timeline.tracks[1].spans[0].finish == 2.5);
-  CHECK(timeline.tracks[3].rank == 1);
-  CHECK(timeline.tracks[3].stream == Stream::gather);
+  const Tracks tracks = tracks_of(tiny_run(), 100);
+  CHECK(tracks.resolution == 0);
+  CHECK(tracks.operations == 5);  // the gather stands on both ranks
+  REQUIRE(tracks.list.size() == 4);
+  CHECK(tracks.list[1].stream == Stream::gather);
+  CHECK(tracks.list[1].spans[0].start == 2);
+  CHECK(tracks.list[1].spans[0].finish == 2.5);
+  CHECK(tracks.list[3].rank == 1);
+  CHECK(tracks.list[3].stream == Stream::gather);
 }
 
 TEST_CASE("fewer spans hold the same operations and the same busy time") {
   const Run run = long_run();
-  const Timeline all = timeline_of(run, run.graph.size() * 8);
+  const Tracks all = tracks_of(run, run.graph.size() * 8);
   REQUIRE(all.spans() > 800);
   CHECK(all.resolution == 0);
   CHECK(busy(all) == Approx(busy(run)).epsilon(1e-9));
   for (const std::size_t most : {50U, 200U, 600U}) {
-    const Timeline fewer = timeline_of(run, most);
+    const Tracks fewer = tracks_of(run, most);
     CHECK(fewer.spans() <= most);
     CHECK(fewer.operations == all.operations);
     CHECK(busy(fewer) == Approx(busy(run)).epsilon(1e-9));
@@ -90,7 +90,7 @@ TEST_CASE("fewer spans hold the same operations and the same busy time") {
         CHECK(span.start >= before);
         CHECK((span.count == 1 || span.finish - span.start <= fewer.resolution));
         double inside = 0;
-        for (const CauseTime& part : track.shares_of(span)) inside += part.seconds;
+        for (const CauseShare& part : track.shares_of(span)) inside += part.seconds;
         CHECK(inside <= (span.finish - span.start) * (1 + 1e-9));
         before = span.finish;
         operations += span.count;

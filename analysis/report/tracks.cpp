@@ -1,4 +1,4 @@
-#include "analysis/report/timeline.hpp"
+#include "analysis/report/tracks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -89,29 +89,29 @@ void add_span(const Run& run, std::span<const OpId> ops, Track& track) {
 
 }  // namespace
 
-std::size_t Timeline::spans() const {
+std::size_t Tracks::spans() const {
   std::size_t sum = 0;
-  for (const Track& track : tracks) sum += track.spans.size();
+  for (const Track& track : list) sum += track.spans.size();
   return sum;
 }
 
-Timeline timeline_of(const Run& run, std::size_t most_spans) {
+Tracks tracks_of(const Run& run, std::size_t most_spans) {
   const Rows rows = rows_of(run);
-  Timeline timeline;
-  timeline.resolution = resolution_for(run, rows, most_spans);
+  Tracks tracks;
+  tracks.resolution = resolution_for(run, rows, most_spans);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].empty()) continue;
     Track track{.rank = static_cast<Rank>(i / streams),
                 .stream = static_cast<Stream>(i % streams),
                 .spans = {},
                 .shares = {}};
-    for_spans(run, rows[i], timeline.resolution, [&](std::size_t first, std::size_t end) {
+    for_spans(run, rows[i], tracks.resolution, [&](std::size_t first, std::size_t end) {
       add_span(run, std::span(rows[i]).subspan(first, end - first), track);
     });
-    timeline.operations += rows[i].size();
-    timeline.tracks.push_back(std::move(track));
+    tracks.operations += rows[i].size();
+    tracks.list.push_back(std::move(track));
   }
-  return timeline;
+  return tracks;
 }
 
 }  // namespace stepsim

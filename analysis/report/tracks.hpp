@@ -10,11 +10,11 @@
 
 namespace stepsim {
 
-struct CauseTime {
+struct CauseShare {
   Cause cause{};
   double seconds = 0;
 
-  friend bool operator==(const CauseTime&, const CauseTime&) = default;
+  friend bool operator==(const CauseShare&, const CauseShare&) = default;
 };
 
 // One operation, or several that follow each other.
@@ -31,16 +31,16 @@ struct Track {
   Rank rank = 0;
   Stream stream{};
   std::vector<Span> spans;
-  std::vector<CauseTime> shares;
+  std::vector<CauseShare> shares;
 
-  std::span<const CauseTime> shares_of(const Span& span) const {
+  std::span<const CauseShare> shares_of(const Span& span) const {
     return std::span(shares).subspan(span.first_share, span.shares);
   }
 };
 
-struct Timeline {
-  std::vector<Track> tracks;  // by rank, then by stream; those on which something took time
-  double resolution = 0;      // s: shorter operations may stand in a span with others; 0: none does
+struct Tracks {
+  std::vector<Track> list;  // by rank, then by stream; those on which something took time
+  double resolution = 0;    // s: shorter operations may stand in a span with others; 0: none does
   std::size_t operations = 0;
 
   std::size_t spans() const;
@@ -48,6 +48,6 @@ struct Timeline {
 
 // An operation of several ranks stands on the track of each of them. At most `most_spans` spans,
 // unless there are more tracks than that.
-Timeline timeline_of(const Run& run, std::size_t most_spans);
+Tracks tracks_of(const Run& run, std::size_t most_spans);
 
 }  // namespace stepsim
