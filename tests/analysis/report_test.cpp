@@ -83,7 +83,7 @@ TEST_CASE("fewer spans hold the same operations and the same busy time") {
     CHECK(fewer.spans() <= most);
     CHECK(fewer.operations == all.operations);
     CHECK(busy(fewer) == Approx(busy(run)).epsilon(1e-9));
-    for (const Track& track : fewer.tracks) {
+    for (const Track& track : fewer.list) {
       std::uint32_t operations = 0;
       double before = 0;
       for (const Span& span : track.spans) {
