@@ -51,9 +51,11 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   text += '\n';
   text += fmt::format("throughput   {:.0f} tok/s/GPU\n", p.tokens_per_second_per_gpu);
   text += fmt::format(
-      "utilisation  {:.1f} % of the bf16 peak (forward and backward FLOP, "
-      "recomputation not counted)\n",
-      100 * p.utilisation);
+      "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
+      "             {} for 6 FLOP a token and matrix parameter, {} for causal attention; none for\n"
+      "             recomputation and padding\n",
+      100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
+      to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0) text += fmt::format("whole job    {}\n", to_text(p.wall));
   TextTable table{{"where the time goes", "exposed", "share", "hidden"},
                   {Align::left, Align::right, Align::right, Align::right},
@@ -87,7 +89,10 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
   json.begin_object()
       .member("step_time_s", p.step_time.value)
       .member("tokens_per_second_per_gpu", p.tokens_per_second_per_gpu)
-      .member("model_flops_utilisation", p.utilisation);
+      .member("model_flops_utilisation", p.utilisation)
+      .member("model_flops_utilisation_attention_in_rows", p.utilisation_in_rows)
+      .member("model_flops_matrices", p.flops.matrices)
+      .member("model_flops_attention", p.flops.attention);
   json.key("interval_s");
   if (interval)
     json.begin_array().value(interval->low.value).value(interval->high.value).end_array();

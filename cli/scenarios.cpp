@@ -24,13 +24,18 @@ using Rows = std::vector<std::pair<std::string, std::string>>;
 Rows strategy_rows(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
   const ZeroKeys& keys = s.zero;
-  Rows rows{
-      {"sharding", fmt::format("zero {}", word(sharding_names, s.sharding))},
-      {"checkpointing", std::string(word(checkpointing_names, s.checkpointing))},
-      {"optimizer", fmt::format("{}{}", word(optimizer_names, s.optimizer),
-                                s.master_weights ? " with fp32 master weights" : "")},
-      {"offload", fmt::format("optimizer {}, parameters {}", word(offload_names, s.optimizer_place),
-                              word(offload_names, s.parameter_place))}};
+  Rows rows{{"sharding", fmt::format("zero {}", word(sharding_names, s.sharding))},
+            {"checkpointing", fmt::format("{}{}", word(checkpointing_names, s.checkpointing),
+                                          s.checkpoint_every > 1
+                                              ? fmt::format(", one layer of {}", s.checkpoint_every)
+                                              : "")},
+            {"compile", s.compiled ? "true" : "false"},
+            {"optimizer", fmt::format("{}{}", word(optimizer_names, s.optimizer),
+                                      s.master_weights ? " with fp32 master weights" : "")},
+            {"offload", fmt::format("optimizer {}, parameters {}, activations {}",
+                                    word(offload_names, s.optimizer_place),
+                                    word(offload_names, s.parameter_place),
+                                    word(offload_names, s.activation_place))}};
   if (scenario.model.experts)
     rows.emplace_back("experts", fmt::format("{}, expert parallel {}, capacity factor {}",
                                              word(moe_kernel_names, s.moe_kernel),

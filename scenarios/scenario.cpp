@@ -45,6 +45,9 @@ Strategy read_strategy(const Table& table) {
   Strategy strategy;
   strategy.sharding = choice(table, "zero", sharding_names, Sharding::zero3);
   strategy.checkpointing = choice(table, "checkpointing", checkpointing_names, Checkpointing::full);
+  strategy.checkpoint_every = table.integer_or("checkpoint_every", 1, 1, 1 << 16);
+  strategy.compiled = table.flag_or("compile", false);
+  strategy.cross_entropy = choice(table, "cross_entropy", cross_entropy_names, CrossEntropy::stack);
   strategy.optimizer = choice(table, "optimizer", optimizer_names, OptimizerKind::adamw);
   strategy.master_weights = table.flag_or("master_weights", true);
   if (const auto moe = table.table_if("moe")) {
@@ -55,11 +58,24 @@ Strategy read_strategy(const Table& table) {
   if (const auto offload = table.table_if("offload")) {
     strategy.optimizer_place = choice(*offload, "optimizer", offload_names, Offload::none);
     strategy.parameter_place = choice(*offload, "parameters", offload_names, Offload::none);
+    strategy.activation_place = choice(*offload, "activations", offload_names, Offload::none);
   }
   strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (const auto keys = table.table_if("zero_optimization"))
     strategy.zero = read_zero_keys(*keys, strategy.sharding);
   return strategy;
+}
+
+// A row that holds one document is filled as far as that goes; said twice, the two may differ.
+void read_documents(const Table& table, Job& job) {
+  const auto documents = table.table_if("document_length");
+  if (!documents) return;
+  job.documents.mean = documents->number("mean", 1, static_cast<double>(job.sequence));
+  job.documents.spread = documents->number_or("spread", 0, 0, 10);
+  if (job.packed || job.documents.mean <= 0) return;
+  if (table.has("fill"))
+    table.problem("fill", "is what document_length says already when packing is false");
+  job.fill = job.documents.mean / static_cast<double>(job.sequence);
 }
 
 Job read_job(const Table& table) {
@@ -71,6 +87,7 @@ Job read_job(const Table& table) {
   job.accumulation = table.integer_or("gradient_accumulation", 1, 1, 1 << 16);
   job.packed = table.flag_or("packing", job.method == Method::sft);
   job.fill = table.number_or("fill", 1, 0.001, 1);
+  read_documents(table, job);
   job.epochs = table.number_or("epochs", 1, 0.001, 1e6);
   std::vector<std::string_view> lengths;
   const auto length = [&](std::string_view key, double most) {

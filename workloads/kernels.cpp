@@ -28,7 +28,9 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
     const double factor = row.kind == KernelClass::attention ? 2.5 : 2;
     row.flops *= factor;
     row.bytes *= factor;
-    if (row.kind != KernelClass::attention) row.launches *= 2;
+    if (row.kind == KernelClass::attention) continue;
+    row.launches *= 2;
+    if (row.operators) *row.operators *= 2;
   }
   return backward;
 }
@@ -42,6 +44,12 @@ double flops_of(const std::vector<KernelRow>& rows) {
 double launches_of(const std::vector<KernelRow>& rows) {
   double sum = 0;
   for (const KernelRow& row : rows) sum += row.launches;
+  return sum;
+}
+
+double operators_of(const std::vector<KernelRow>& rows) {
+  double sum = 0;
+  for (const KernelRow& row : rows) sum += row.operators.value_or(row.launches);
   return sum;
 }
 

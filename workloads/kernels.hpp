@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -13,13 +14,16 @@ namespace stepsim {
 
 enum class KernelClass : std::uint8_t { gemm, grouped_gemm, attention, memory };
 
-// Equal kernels of one operator: `launches` of them share the work.
+// Equal kernels: `launches` of them share the work.
 struct KernelRow {
   std::string_view name;
   KernelClass kind = KernelClass::memory;
   double flops = 0;
   double bytes = 0;  // to and from device memory
   double launches = 1;
+  // Operators that the host dispatches for them; unless said, one per kernel. A sort is one
+  // operator of several kernels; a result taken from a cache is an operator without any.
+  std::optional<double> operators = {};
 };
 
 // A matrix product over `rows` rows of 16-bit numbers.
@@ -33,6 +37,7 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward);
 
 double flops_of(const std::vector<KernelRow>& rows);
 double launches_of(const std::vector<KernelRow>& rows);
+double operators_of(const std::vector<KernelRow>& rows);
 
 // Device seconds of rows that run one after the other and alone.
 Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,

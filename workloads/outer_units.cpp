@@ -25,17 +25,17 @@ Unit embedding_unit(const Model& model, const Load& load) {
   return unit;
 }
 
-std::vector<Unit> head_units(const Model& model, const Stack& stack, const Job& job,
-                             const Load& load) {
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
+                             const Job& job) {
   const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
-  const double t = load.tokens;
+  const double t = job.slots();
+  const Stack::Fusion fused = fusion_of(stack, strategy);
   Unit norm;
   norm.name = "norm";
   norm.tensors.assign(model.norm_bias ? 2 : 1, h);
   norm.owners = 1;
   norm.kind = TensorClass::norm;
-  norm.forward = {stack.fused.norm ? memory("norm", 2 * half * t * h, 1)
-                                   : memory("norm", 28 * t * h, 6)};
+  norm.forward = {norm_row(fused, t, h, true)};
   norm.backward = backward_of(norm.forward);
   norm.saved_bytes = half * t * h;
   Unit head;
@@ -45,7 +45,6 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Job& 
   head.plain_modules = 1 - head.owners;
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
-  // Unfused: logits in 16 bits, a copy in 32, softmax and its gradient.
   const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
   if (job.method == Method::dpo) {
     // Preferences need the probability of every token: logits in 16 bits and, row by row, their
@@ -53,11 +52,16 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Job& 
     head.forward.push_back(
         memory("log_softmax", 3 * half * t * v, static_cast<double>(job.rows())));
     head.saved_bytes = 2 * half * t * v + half * t * h;
-  } else if (stack.fused.cross_entropy) {
+  } else if (fused.cross_entropy) {
     head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
     // One chunk of logits, and both gradients, which are found in the forward pass already.
     head.saved_bytes = std::min(chunk, t) * v * (half + 4) + half * t * h + half * v * h;
+  } else if (strategy.compiled) {
+    // Read for the largest and the sum at once, and again for the gradient that takes their place.
+    head.forward.push_back(memory("cross_entropy", half * t * v, 1));
+    head.saved_bytes = 2 * half * t * v + half * t * h;
   } else {
+    // Logits in 16 bits, a copy in 32, softmax and its gradient.
     head.forward.push_back(memory("cross_entropy", (half + 4 + 4 + 4) * t * v, 6));
     head.saved_bytes = (half + 4 + 4) * t * v;
   }

@@ -8,19 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/step_writer.hpp"
+#include "workloads/visits.hpp"
 
 namespace stepsim {
-
-// One call of a unit in the order in which a micro-batch makes them. `instance` is the same for all
-// calls of the same parameters.
-struct Visit {
-  const Unit* unit = nullptr;
-  std::uint32_t instance = 0;
-  std::int16_t layer = -1;
-  Phase phase = Phase::forward;
-  bool frozen = false;  // of a reference model: nothing is kept for a backward pass
-};
 
 // Stages 0 to 2: parameters stay, gradients are reduced in buckets.
 class Replicated {
@@ -147,9 +137,6 @@ class FullyShardedGroups {
 
 // On a device before the step begins and after it.
 double resident_bytes(const StepInput& input);
-// The most that activations take beside one another.
-double activation_bytes(const StepInput& input, const std::vector<Visit>& visits);
-
 // The host cores update a shard; the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements);
 

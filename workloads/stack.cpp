@@ -29,6 +29,7 @@ Stack read_stack(const Table& table) {
   stack.fused = {.norm = fused.flag_or("norm", false),
                  .rope = fused.flag_or("rope", false),
                  .activation = fused.flag_or("activation", false),
+                 .residual = fused.flag_or("residual", false),
                  .cross_entropy = fused.flag_or("cross_entropy", false)};
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   return stack;

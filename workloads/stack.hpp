@@ -36,6 +36,7 @@ struct Stack {
     bool norm = false;  // one kernel instead of six
     bool rope = false;
     bool activation = false;     // SwiGLU in one kernel
+    bool residual = false;       // added in the kernel of the norm behind it
     bool cross_entropy = false;  // no logits in memory
   } fused;
   Constant<Ratio> allocator_slack;  // reserved beyond what is allocated, as a share

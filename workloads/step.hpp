@@ -1,6 +1,7 @@
 // One optimizer step of a training job as a program.
 #pragma once
 
+#include "workloads/model_flops.hpp"
 #include "workloads/step_writer.hpp"
 
 namespace stepsim {
@@ -8,7 +9,7 @@ namespace stepsim {
 struct StepProgram {
   Traffic traffic;
   OpGraph graph;
-  double flops = 0;     // useful work per rank, recomputation not counted
+  ModelFlops flops;     // of a rank
   double tokens = 0;    // of all ranks, without padding
   double resident = 0;  // bytes on a device before the step begins and after it
 };

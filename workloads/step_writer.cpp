@@ -18,7 +18,8 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   const Rank copies = input.cluster.ranks() / ep;
   const bool experts = input.model.experts && ep > 1;
   const bool offload = input.strategy.optimizer_place != Offload::none ||
-                       input.strategy.parameter_place != Offload::none;
+                       input.strategy.parameter_place != Offload::none ||
+                       input.strategy.activation_place != Offload::none;
   // Expert-parallel groups are consecutive ranks; ranks of equal place in them hold equal experts.
   const auto among = [&](Collective kind, Rank size, bool across) {
     std::vector<Group> groups(across ? size : input.cluster.ranks() / size);
@@ -67,7 +68,7 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
   const auto& host_costs = input_.stack.host;
   const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
   const double core = input_.cluster.node.host.core_speed.value.value;
-  const Mark issued = host(launches_of(rows) * launch / core, Cause::launch, name);
+  const Mark issued = host(operators_of(rows) * launch / core, Cause::launch, name);
   Op op = labelled(OpKind::compute, Stream::compute, cause, name);
   op.seconds = device_time(input_.cluster.gpu, input_.stack, rows, backward);
   op.flops.value = flops_of(rows);
@@ -103,22 +104,23 @@ Mark StepWriter::traffic(World plan, Bytes bytes, Cause cause, std::string_view 
   return last_copy_ = builder_.collective(static_cast<std::size_t>(plan), op, Stream::host, ready);
 }
 
-void StepWriter::effect(Mark at, bool at_start, std::string_view tensor_class, double bytes) {
+void StepWriter::effect(Mark at, bool at_start, std::string_view tensor_class, double bytes,
+                        Pool pool) {
   for (Rank lane = 0; lane < builder_.lanes(); ++lane)
     builder_.graph().allocate({.op = builder_.operation(at, lane),
                                .at_start = at_start,
-                               .pool = Pool::device,
+                               .pool = pool,
                                .rank = lane,
                                .tensor_class = builder_.graph().name(tensor_class),
                                .bytes = bytes});
 }
 
-void StepWriter::allocate(Mark at, std::string_view tensor_class, double bytes) {
-  if (bytes > 0) effect(at, true, tensor_class, bytes);
+void StepWriter::allocate(Mark at, std::string_view tensor_class, double bytes, Pool pool) {
+  if (bytes > 0) effect(at, true, tensor_class, bytes, pool);
 }
 
-void StepWriter::release(Mark at, std::string_view tensor_class, double bytes) {
-  if (bytes > 0) effect(at, false, tensor_class, -bytes);
+void StepWriter::release(Mark at, std::string_view tensor_class, double bytes, Pool pool) {
+  if (bytes > 0) effect(at, false, tensor_class, -bytes, pool);
 }
 
 }  // namespace stepsim

@@ -74,14 +74,14 @@ class StepWriter {
   Mark last_host() const { return last_host_; }
 
   // Memory that begins at a mark's start or ends at its finish, on every lane.
-  void allocate(Mark at, std::string_view tensor_class, double bytes);
-  void release(Mark at, std::string_view tensor_class, double bytes);
+  void allocate(Mark at, std::string_view tensor_class, double bytes, Pool pool = Pool::device);
+  void release(Mark at, std::string_view tensor_class, double bytes, Pool pool = Pool::device);
 
   OpGraph take() { return builder_.take(); }
 
  private:
   Op labelled(OpKind kind, Stream stream, Cause cause, std::string_view name);
-  void effect(Mark at, bool at_start, std::string_view tensor_class, double bytes);
+  void effect(Mark at, bool at_start, std::string_view tensor_class, double bytes, Pool pool);
 
   StepInput input_;
   ProgramBuilder builder_;

@@ -13,8 +13,22 @@ constexpr std::string_view to_text(Sharding sharding) {
   return sharding_names[static_cast<std::size_t>(sharding)];
 }
 
-enum class Checkpointing : std::uint8_t { none, full };
-inline constexpr std::array<std::string_view, 2> checkpointing_names{"none", "full"};
+// What the backward pass computes again instead of having kept it.
+enum class Checkpointing : std::uint8_t {
+  none,
+  selective,  // the core of attention, as Megatron does
+  operators,  // all but attention and every second matrix product, as torchtitan does
+  full,       // the whole layer, from its input
+};
+inline constexpr std::array<std::string_view, 4> checkpointing_names{"none", "selective",
+                                                                     "operators", "full"};
+
+enum class CrossEntropy : std::uint8_t {
+  stack,   // as the stack does it
+  logits,  // over logits of all tokens in memory
+  fused,   // chunk by chunk with the head
+};
+inline constexpr std::array<std::string_view, 3> cross_entropy_names{"stack", "logits", "fused"};
 
 enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
@@ -49,13 +63,23 @@ struct Strategy {
   Sharding sharding = Sharding::zero3;
   ZeroKeys zero;
   Checkpointing checkpointing = Checkpointing::full;
+  std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
+  bool compiled = false;              // torch.compile: what is between matrix products is fused
+  CrossEntropy cross_entropy = CrossEntropy::stack;
   OptimizerKind optimizer = OptimizerKind::adamw;
   MoeKernel moe_kernel = MoeKernel::loop;
   std::int64_t expert_parallel = 1;  // ranks that share one set of experts
   double capacity_factor = 1;        // expert slots per token that is routed
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
-  bool master_weights = true;  // fp32 copy beside 16-bit parameters
+  Offload activation_place = Offload::none;  // of what waits for the backward pass
+  bool master_weights = true;                // fp32 copy beside 16-bit parameters
+};
+
+// Tokens of the documents that rows are made of, before they are cut to the row's length.
+struct DocumentLength {
+  double mean = 0;    // 0: as long as a row, or as the part of it that is filled
+  double spread = 0;  // standard deviation over mean, of a log-normal distribution
 };
 
 struct Job {
@@ -66,7 +90,8 @@ struct Job {
   std::int64_t micro_batch = 1;
   std::int64_t accumulation = 1;
   double fill = 1;     // share of token slots that hold tokens
-  bool packed = true;  // one row of micro_batch x sequence slots, attention within documents
+  bool packed = true;  // rows hold several documents, one after the other
+  DocumentLength documents;
   // How long the whole run is: one of these, or none.
   double tokens = 0;
   double optimizer_steps = 0;

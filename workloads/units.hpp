@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "workloads/kernels.hpp"
-#include "workloads/model.hpp"
-#include "workloads/strategy.hpp"
+#include "workloads/load.hpp"
 
 namespace stepsim {
 
@@ -18,7 +17,7 @@ struct Unit {
   TensorClass kind = TensorClass::dense;
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
-  double saved_bytes = 0;  // activations kept for the backward pass when nothing is recomputed
+  double saved_bytes = 0;  // activations that its backward pass needs
   int syncs = 0;           // values that the host reads back before it can go on
   int owners = 0;          // modules that own the tensors
   int plain_modules = 0;   // modules without tensors that are called along with this one
@@ -26,20 +25,30 @@ struct Unit {
   double exchange = 0;     // bytes a rank sends in an all-to-all before the unit runs
   bool in_moe = false;     // in the MoE block, so under a leaf module if there is one
 
+  // What selective recomputation tells apart.
+  double result_bytes = 0;  // of a single matrix product
+  double core_bytes = 0;    // of saved_bytes what attention's own kernels save
+  int core_rows = 0;        // the last so many forward rows are attention's own
+
+  // What is kept and what is computed again: see checkpointing.hpp.
+  double kept_bytes = 0;         // waits from the forward pass on
+  double input_bytes = 0;        // of the layer's input, at its first unit
+  bool called_again = false;     // before the backward pass
+  std::vector<KernelRow> again;  // what then runs
+
   double elements() const;
 };
-
-// Work of one micro-batch on one rank.
-struct Load {
-  double tokens = 0;    // token slots that are computed
-  double attended = 0;  // keys seen, summed over queries
-};
-Load load_of(const Model& model, const Job& job, std::int64_t layer);
 
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer);
 Unit embedding_unit(const Model& model, const Load& load);
-std::vector<Unit> head_units(const Model& model, const Stack& stack, const Job& job,
-                             const Load& load);
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
+                             const Job& job);
+
+// The kernels that a stack has fused, and those that a compiler fuses beyond them.
+Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
+
+// A norm over rows of `width`, `residual` added on the way if that is fused into it.
+KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual);
 
 }  // namespace stepsim

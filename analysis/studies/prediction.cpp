@@ -27,8 +27,11 @@ Prediction predict(const Scenario& scenario, Folding folding) {
   const double ranks = static_cast<double>(scenario.cluster.ranks());
   result.step_time = run.trace.makespan;
   result.tokens_per_second_per_gpu = program.tokens / result.step_time.value / ranks;
-  result.utilisation =
-      program.flops / result.step_time.value / scenario.cluster.gpu.peak.bf16.value.value;
+  result.flops = program.flops;
+  const double possible = result.step_time.value * scenario.cluster.gpu.peak.bf16.value.value;
+  result.utilisation = program.flops.total() / possible;
+  result.utilisation_in_rows =
+      (program.flops.matrices + program.flops.attention_in_rows) / possible;
   result.iterations_per_second =
       static_cast<double>(scenario.job.accumulation) / result.step_time.value;
   result.length = run_length(scenario.job, scenario.cluster.ranks());

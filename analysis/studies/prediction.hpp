@@ -11,13 +11,16 @@
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/symmetry.hpp"
+#include "workloads/model_flops.hpp"
 
 namespace stepsim {
 
 struct Prediction {
   Seconds step_time;
   double tokens_per_second_per_gpu = 0;
-  double utilisation = 0;  // of the bf16 peak, recomputation not counted
+  ModelFlops flops;        // of a GPU and step
+  double utilisation = 0;  // of the bf16 peak: what the result asks for, and causal attention
+  double utilisation_in_rows = 0;  // the same as if each token saw its whole row
   double iterations_per_second = 0;
   std::optional<RunLength> length;
   Seconds wall;  // of the whole job; 0: its length is not given

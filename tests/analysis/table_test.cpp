@@ -57,7 +57,7 @@ TEST_CASE("wrapped text stays within the width and keeps every word", "[analysis
     CHECK(line.size() <= width);
     CHECK(line.substr(0, indent) == std::string(indent, ' '));
     if (!words.empty()) words += ' ';
-    words.append(line, indent);
+    words += line.substr(indent);
   }
   CHECK(words == text);
 }

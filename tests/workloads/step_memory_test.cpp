@@ -101,8 +101,7 @@ TEST_CASE("checkpointing keeps a layer's input per layer and one layer's activat
   for (const Unit& unit :
        layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0))
     saved += unit.saved_bytes;
-  for (const Unit& unit :
-       head_units(step.model, step.stack, step.job, load_of(step.model, step.job, 0)))
+  for (const Unit& unit : head_units(step.model, step.stack, step.strategy, step.job))
     head += unit.saved_bytes;
   REQUIRE(saved > 0);
   CHECK_THAT(highest(step, "checkpoints"), exactly(layers * input));

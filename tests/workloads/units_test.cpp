@@ -42,7 +42,7 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
     for (std::int64_t layer = 0; layer < model.layers; ++layer)
       REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
               tensors_of(layer_modules(model, layer)));
-    std::vector<Unit> outer = head_units(model, tiny.stack, tiny.job, load);
+    std::vector<Unit> outer = head_units(model, tiny.stack, {}, tiny.job);
     outer.push_back(embedding_unit(model, load));
     CHECK(tensors_of(outer) == tensors_of(outer_modules(model)));
   }
@@ -88,7 +88,7 @@ TEST_CASE("a forward pass costs two operations per active parameter and token, a
         flops += static_cast<double>(unit.times) * flops_of(unit.forward);
         if (unit.kind == TensorClass::norm) small += unit.elements();
       }
-    for (const Unit& unit : head_units(model, tiny.stack, tiny.job, load))
+    for (const Unit& unit : head_units(model, tiny.stack, {}, tiny.job))
       flops += flops_of(unit.forward);
     small += static_cast<double>(model.hidden);
     const double table = static_cast<double>(model.vocabulary * model.hidden);
@@ -113,17 +113,89 @@ TEST_CASE("a causal query sees itself and all before it, within its window", "[w
   CHECK(load_of(tiny.model, tiny.job, 1).tokens == 2 * 3 * 100);
 }
 
+TEST_CASE("a chunk of attention knows nothing of the one before", "[workloads]") {
+  Model model = tiny_model();
+  model.attention.sliding_window = 10;
+  model.attention.chunked = true;
+  CHECK(keys_seen(model, 0, 100) == 10 * (10 * 11 / 2));
+  CHECK(keys_seen(model, 0, 37) == 3 * (10 * 11 / 2) + 7 * 8 / 2);
+  CHECK(keys_seen(model, 0, 4) == 4 * 5 / 2);
+}
+
+TEST_CASE("tokens see their own document only: its length's second moment counts", "[workloads]") {
+  const Model model = tiny_model();
+  const double row = 1e9;  // nothing is cut
+  CHECK_THAT(keys_per_token(model, 0, {100, 0}, row), exactly(101.0 / 2));
+  for (const double spread : {0.1, 0.5, 1.0, 2.0}) {
+    CAPTURE(spread);
+    // (E[L^2] + E[L]) / 2 over E[L]
+    CHECK_THAT(keys_per_token(model, 0, {100, spread}, row),
+               WithinRel((100 * (1 + spread * spread) + 1) / 2, 1e-6));
+  }
+  // A document longer than its row is cut, and no part sees another.
+  CHECK_THAT(keys_per_token(model, 0, {300, 0}, 100), exactly(101.0 / 2));
+  CHECK(keys_per_token(model, 0, {100, 1}, 200) < keys_per_token(model, 0, {100, 1}, 400));
+}
+
+TEST_CASE("kernels that know documents do less than those that take a row for one", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  tiny.job.sequence = 100;
+  tiny.job.micro_batch = 2;
+  tiny.job.documents = {10, 0};
+  CHECK_THAT(load_of(tiny.model, tiny.job, 0).attended, exactly(2 * 10 * (10 * 11 / 2)));
+  CHECK_THAT(load_of(tiny.model, tiny.job, 0).in_rows, exactly(2 * (100 * 101 / 2)));
+  // A padded row holds one document; what is behind it, a kernel with lengths does not look at.
+  tiny.job.packed = false;
+  tiny.job.documents = {};
+  tiny.job.fill = 0.6;
+  const Load padded = load_of(tiny.model, tiny.job, 0);
+  CHECK_THAT(padded.attended, exactly(2 * (60 * 61 / 2)));
+  CHECK_THAT(padded.wanted, exactly(padded.attended));
+  CHECK(padded.tokens == 200);
+}
+
+TEST_CASE("a compiled layer launches fewer kernels over fewer bytes, with the same products",
+          "[workloads]") {
+  const TinyStep tiny = tiny_step(Sharding::zero3);
+  const Load load = load_of(tiny.model, tiny.job, 0);
+  const auto sum = [&](bool compiled, auto of_row) {
+    Strategy strategy;
+    strategy.compiled = compiled;
+    double total = 0;
+    for (const Unit& unit : layer_units(tiny.model, tiny.stack, strategy, load, 0))
+      for (const KernelRow& row : unit.forward) total += of_row(row);
+    return total;
+  };
+  const double t = 128, h = 64, q = 64, kv = 32, w = 192;
+  const auto launches = [](const KernelRow& row) { return row.launches; };
+  // 7 products and attention; two norms of 6, a rotation of 10, two of an activation, 2 residuals.
+  CHECK(sum(false, launches) == 7 + 1 + 2 * 6 + 10 + 2 + 2);
+  CHECK(sum(true, launches) == 7 + 1 + 2 + 1 + 1);
+  const auto streamed = [](const KernelRow& row) {
+    return row.kind == KernelClass::memory ? row.bytes : 0;
+  };
+  CHECK_THAT(sum(false, streamed), exactly(t * (2 * 28 * h + 20 * (q + kv) + 10 * w + 2 * 6 * h)));
+  CHECK_THAT(sum(true, streamed), exactly(t * (2 * 8 * h + 4 * (q + kv) + 6 * w)));
+  const auto flops = [](const KernelRow& row) { return row.flops; };
+  CHECK(sum(false, flops) == sum(true, flops));
+}
+
 TEST_CASE("a fused loss holds a chunk of logits and both gradients, an unfused one all logits",
           "[workloads]") {
   TinyStep tiny = tiny_step(Sharding::zero3);
   const Load load = load_of(tiny.model, tiny.job, 0);
   const double t = load.tokens, h = 64, v = 2000;
   const auto saved = [&] {
-    return head_units(tiny.model, tiny.stack, tiny.job, load).back().saved_bytes;
+    return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back().saved_bytes;
   };
   CHECK_THAT(saved(), exactly((2 + 4 + 4) * t * v));
   tiny.stack.fused.cross_entropy = true;
   REQUIRE(t == 128);
   const double chunk = 4;  // 128 tokens in ceil(2000 / 64) parts
   CHECK_THAT(saved(), exactly(chunk * v * (2 + 4) + 2 * t * h + 2 * v * h));
+  // A scenario has the last word, and a compiled loss makes no copy in 32 bits.
+  tiny.strategy.cross_entropy = CrossEntropy::logits;
+  CHECK_THAT(saved(), exactly((2 + 4 + 4) * t * v));
+  tiny.strategy.compiled = true;
+  CHECK_THAT(saved(), exactly(2 * 2 * t * v + 2 * t * h));
 }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "workloads/activations.hpp"
 #include "workloads/sharding.hpp"
 
 namespace stepsim {

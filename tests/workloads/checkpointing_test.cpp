@@ -1,0 +1,131 @@
+// What is kept for the backward pass and what is computed again, counted by hand.
+#include "workloads/checkpointing.hpp"
+
+#include <algorithm>
+
+#include "analysis/memory_timeline.hpp"
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/visits.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+// Of the tiny model, for 128 tokens: bytes of one value per token, and its widths.
+constexpr double value = 2 * 128, h = 64, q = 64, kv = 32, w = 192, t = 128, heads = 4;
+
+struct Sums {
+  double kept = 0, inputs = 0, flops = 0, launches = 0, operators = 0, forward_flops = 0;
+};
+Sums of_layers(TinyStep step, Checkpointing way, std::int64_t every = 1) {
+  step.strategy.checkpointing = way;
+  step.strategy.checkpoint_every = every;
+  Sums sums;
+  for (const std::vector<Unit>& layer : units_of(step.input()).layers)
+    for (const Unit& unit : layer) {
+      sums.kept += unit.kept_bytes;
+      sums.inputs += unit.input_bytes;
+      sums.flops += flops_of(unit.again);
+      sums.launches += launches_of(unit.again);
+      sums.operators += operators_of(unit.again);
+      sums.forward_flops += flops_of(unit.forward);
+    }
+  return sums;
+}
+
+double recomputed_seconds(const OpGraph& graph) {
+  double seconds = 0;
+  for (const Op& op : graph.ops())
+    if (op.kind == OpKind::compute && op.cause == Cause::recompute && op.rank == 0)
+      seconds += op.seconds.value;
+  return seconds;
+}
+
+}  // namespace
+
+TEST_CASE("full recomputation keeps inputs of layers and runs each forward pass again",
+          "[workloads]") {
+  const TinyStep step = tiny_step(Sharding::zero2);
+  const Sums sums = of_layers(step, Checkpointing::full);
+  CHECK(sums.kept == 0);
+  CHECK_THAT(sums.inputs, exactly(3 * value * h));
+  CHECK_THAT(sums.flops, exactly(sums.forward_flops));
+}
+
+TEST_CASE("selective recomputation runs attention's own kernels again and frees what they save",
+          "[workloads]") {
+  const TinyStep step = tiny_step(Sharding::zero2);
+  const Sums nothing = of_layers(step, Checkpointing::none);
+  const Sums sums = of_layers(step, Checkpointing::selective);
+  // The result and a 4-byte logarithm for each token and head.
+  CHECK_THAT(nothing.kept - sums.kept, exactly(3 * (value * q + 4 * t * heads)));
+  CHECK(sums.inputs == 0);
+  CHECK_THAT(sums.flops, exactly(3 * 4 * q * (128 * 129 / 2)));
+  CHECK(sums.launches == 3);
+}
+
+TEST_CASE("recomputation by operators keeps attention and every second product", "[workloads]") {
+  const TinyStep step = tiny_step(Sharding::zero2);
+  const Sums sums = of_layers(step, Checkpointing::operators);
+  // Of q, k, v, o, gate, up, down the first, third, fifth and seventh.
+  CHECK_THAT(sums.kept, exactly(3 * (value * (q + kv + w + h) + value * q + 4 * t * heads)));
+  CHECK_THAT(sums.inputs, exactly(3 * value * h));
+  CHECK_THAT(sums.flops, exactly(3 * 2 * t * (h * kv + q * h + h * w)));
+  // What is kept is found by an operator, but no kernel runs.
+  CHECK(sums.operators - sums.launches == 3 * (4 + 1));
+}
+
+TEST_CASE("one layer of two is computed again", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2);
+  step.model.layers = 4;
+  const Sums all = of_layers(step, Checkpointing::full);
+  const Sums nothing = of_layers(step, Checkpointing::none);
+  const Sums half = of_layers(step, Checkpointing::full, 2);
+  CHECK_THAT(half.flops, exactly(all.flops / 2));
+  CHECK_THAT(half.kept, exactly(nothing.kept / 2));
+  CHECK_THAT(half.inputs, exactly(all.inputs / 2));
+}
+
+TEST_CASE("the more is kept, the less is computed again and the more memory a step needs",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2);
+  step.model.layers = 12;
+  double seconds = -1, peak = 1e18;
+  for (const Checkpointing way : {Checkpointing::none, Checkpointing::selective,
+                                  Checkpointing::operators, Checkpointing::full}) {
+    step.strategy.checkpointing = way;
+    CAPTURE(checkpointing_names[static_cast<std::size_t>(way)]);
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    CHECK(recomputed_seconds(graph) > seconds);
+    seconds = recomputed_seconds(graph);
+    CHECK(peak_memory_in_order(graph, 0).bytes < peak);
+    peak = peak_memory_in_order(graph, 0).bytes;
+  }
+}
+
+TEST_CASE("activations on the host cross the link once each way, and leave two layers' behind",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2);
+  step.model.layers = 12;
+  step.job.accumulation = 2;
+  const auto way = GENERATE(Checkpointing::none, Checkpointing::full);
+  step.strategy.checkpointing = way;
+  const Sums sums = of_layers(step, way);
+  const double before =
+      peak_memory_in_order(build_step(step.input(), Folding::automatic).graph, 0).bytes;
+  step.strategy.activation_place = Offload::cpu;
+  const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+  CHECK_THAT(sum_named(graph, OpKind::transfer, "activations_to_host").bytes,
+             exactly(2 * (sums.kept + sums.inputs)));
+  CHECK_THAT(sum_named(graph, OpKind::transfer, "activations_to_device").bytes,
+             exactly(2 * (sums.kept + sums.inputs)));
+  CHECK(peak_memory_in_order(graph, 0).bytes <
+        before - (sums.kept + sums.inputs) * (1 - 3.0 / 12) + 1);
+  double pinned = 0, most = 0;
+  for (const MemoryEffect& effect : graph.memory())
+    if (effect.pool == Pool::pinned && effect.rank == 0)
+      most = std::max(most, pinned += effect.bytes);
+  CHECK_THAT(most, exactly(sums.kept + sums.inputs));
+  CHECK(std::abs(pinned) < 1e-6 * most);
+}

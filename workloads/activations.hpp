@@ -1,0 +1,41 @@
+// What waits in memory for the backward pass: kept on the device, computed again, or sent to host
+// memory and fetched back.
+#pragma once
+
+#include <map>
+
+#include "workloads/visits.hpp"
+
+namespace stepsim {
+
+class Activations {
+ public:
+  Activations(StepWriter& writer, const std::vector<Visit>& visits);
+
+  // Around the kernels of a visit; `ran` is told what they left.
+  void before(std::size_t visit);
+  void ran(std::size_t visit, Mark compute);
+
+ private:
+  // Of a layer, from its forward to its backward pass.
+  struct Waiting {
+    double inputs = 0;  // bytes
+    double kept = 0;
+    std::optional<Mark> away{};  // its copy to the host
+    std::optional<Mark> back{};
+  };
+  bool travels(const Visit& visit) const;
+  bool first_of_layer(std::size_t visit) const;
+  bool last_of_layer(std::size_t visit) const;
+  void send(std::int16_t layer, Mark compute);
+  void fetch(std::int16_t layer);
+
+  StepWriter& writer_;
+  const std::vector<Visit>& visits_;
+  std::map<std::int16_t, Waiting> waiting_;  // by layer
+};
+
+// The most that activations take beside one another.
+double activation_bytes(const StepInput& input, const std::vector<Visit>& visits);
+
+}  // namespace stepsim

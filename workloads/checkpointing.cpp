@@ -1,0 +1,67 @@
+#include "workloads/checkpointing.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+// Only attention's own kernels run again, from queries, keys and values that were kept.
+void recompute_attention(Unit& unit) {
+  unit.kept_bytes = unit.saved_bytes - unit.core_bytes;
+  if (unit.core_rows == 0) return;
+  unit.called_again = true;
+  unit.again.assign(unit.forward.end() - unit.core_rows, unit.forward.end());
+}
+
+// A kernel whose result was kept is an operator that finds it, and no kernel.
+KernelRow from_cache(KernelRow row) {
+  const double operators = row.operators.value_or(row.launches);
+  return {row.name, row.kind, 0, 0, 0, operators};
+}
+
+// The policy names single matrix products and attention. Kernels that multiply for many experts at
+// once are not among them, and the router's product is made to run again.
+void recompute_operators(Unit& unit, int& products) {
+  unit.called_again = true;
+  unit.again = unit.forward;
+  if (unit.core_rows > 0) {
+    for (auto row = unit.again.end() - unit.core_rows; row != unit.again.end(); ++row)
+      *row = from_cache(*row);
+    unit.kept_bytes = unit.core_bytes;
+    return;
+  }
+  const bool product = unit.result_bytes > 0;
+  if (!product || ++products % 2 == 0) return;
+  for (KernelRow& row : unit.again) row = from_cache(row);
+  unit.kept_bytes = unit.result_bytes;
+}
+
+}  // namespace
+
+void checkpoint_layer(std::vector<Unit>& units, const Strategy& strategy, double input_bytes,
+                      std::int64_t layer) {
+  const bool chosen = (layer + 1) % strategy.checkpoint_every == 0;
+  const Checkpointing way = chosen ? strategy.checkpointing : Checkpointing::none;
+  int products = 0;
+  for (Unit& unit : units) {
+    switch (way) {
+      case Checkpointing::none:
+        unit.kept_bytes = unit.saved_bytes;
+        break;
+      case Checkpointing::selective:
+        recompute_attention(unit);
+        break;
+      case Checkpointing::operators:
+        recompute_operators(unit, products);
+        break;
+      case Checkpointing::full:
+        unit.called_again = true;
+        unit.again = unit.forward;
+        break;
+    }
+  }
+  if (way == Checkpointing::full || way == Checkpointing::operators)
+    units.front().input_bytes = input_bytes;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,48 @@
+// Writes the units of one layer. Bytes and kernels of an operator are those of the public model
+// code, operator by operator; what a kernel reads and writes more than once is counted as often.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workloads/units.hpp"
+
+namespace stepsim {
+
+struct LayerWriter {
+  const Model& model;
+  const Stack& stack;
+  const Strategy& strategy;
+  const Load& load;
+  Stack::Fusion fused;
+  std::vector<Unit> units;
+
+  double t() const { return load.tokens; }
+  double h() const { return static_cast<double>(model.hidden); }
+
+  Unit& unit(std::string name, std::vector<double> tensors, std::vector<KernelRow> rows);
+  void norm(std::string name, double width, double calls);
+  void linear(std::string name, double in, double out, bool bias);
+  void residual(std::string name);
+
+  void attention();
+  void feed_forward(bool with_experts);
+  void experts(const Experts& e);
+
+  // gate x up and its activation over `rows` tokens.
+  KernelRow activation_row(double rows, double width, bool gated) const;
+  // Bytes of `rows` that the activation keeps: what it multiplies.
+  double activation_bytes(double rows, double width, bool gated) const;
+  void dense_ffn(std::string_view prefix, double width, bool gated, bool fuse, bool bias);
+
+ private:
+  void core(double q, double kv);
+  void router(const Experts& e);
+  void expert_loop(const Experts& e);
+  void grouped_experts(const Experts& e);
+  void tutel_experts(const Experts& e);
+  void shared_expert(const Experts& e);
+};
+
+}  // namespace stepsim

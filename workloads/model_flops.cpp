@@ -1,0 +1,58 @@
+#include "workloads/model_flops.hpp"
+
+#include <array>
+
+namespace stepsim {
+namespace {
+
+constexpr double passes = 3;  // forward, gradient of the input, gradient of the weights
+
+bool multiplies(const Module& module, const Tensor& tensor) {
+  if (tensor.kind == TensorClass::norm || module.name.find("embed") != std::string::npos)
+    return false;
+  return !tensor.name.ends_with("bias") && !tensor.name.ends_with("sinks");
+}
+
+double multiplied(const std::vector<Module>& modules, double share_of_experts) {
+  double sum = 0;
+  for (const Module& module : modules)
+    for (const Tensor& tensor : module.tensors)
+      if (multiplies(module, tensor))
+        sum += static_cast<double>(tensor.elements) *
+               (tensor.kind == TensorClass::expert ? share_of_experts : 1);
+  return sum;
+}
+
+}  // namespace
+
+double multiplied_parameters(const Model& model) {
+  double sum = multiplied(outer_modules(model), 1);
+  if (model.tied_embeddings) sum += static_cast<double>(model.vocabulary * model.hidden);
+  const double share = model.experts ? static_cast<double>(model.experts->per_token) /
+                                           static_cast<double>(model.experts->count)
+                                     : 0;
+  std::array<double, 2> kinds{-1, -1};  // all layers with experts are alike, and all without
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    double& one = kinds[has_experts(model, layer) ? 1 : 0];
+    if (one < 0) one = multiplied(layer_modules(model, layer), share);
+    sum += one;
+  }
+  return sum;
+}
+
+ModelFlops model_flops(const StepInput& input) {
+  const Job& job = input.job;
+  const double tokens = job.slots() * job.fill;
+  const double width =
+      static_cast<double>(input.model.attention.heads * input.model.attention.head_dim);
+  ModelFlops flops;
+  flops.matrices = passes * 2 * tokens * multiplied_parameters(input.model);
+  for (std::int64_t layer = 0; layer < input.model.layers; ++layer)
+    flops.attention += passes * 4 * width * load_of(input.model, job, layer).wanted;
+  flops.attention_in_rows = passes * 4 * width * tokens * static_cast<double>(job.sequence) *
+                            static_cast<double>(input.model.layers);
+  const double micro = static_cast<double>(job.accumulation);
+  return {micro * flops.matrices, micro * flops.attention, micro * flops.attention_in_rows};
+}
+
+}  // namespace stepsim

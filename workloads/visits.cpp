@@ -1,0 +1,72 @@
+#include "workloads/visits.hpp"
+
+#include <map>
+
+#include "workloads/checkpointing.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+struct VisitList {
+  std::vector<Visit> visits;
+  std::map<const Unit*, std::uint32_t> first_instance;
+  std::uint32_t instances = 0;
+
+  void call(const Unit& unit, std::int16_t layer, Phase phase, bool reversed, bool frozen = false) {
+    const auto [place, added] = first_instance.try_emplace(&unit, instances);
+    const auto times = static_cast<std::uint32_t>(unit.times);
+    if (added) instances += times;
+    for (std::uint32_t i = 0; i < times; ++i)
+      visits.push_back(
+          {&unit, place->second + (reversed ? times - 1 - i : i), layer, phase, frozen});
+  }
+};
+
+void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
+  const auto layers = static_cast<std::int16_t>(units.layers.size());
+  list.call(units.embedding, -1, Phase::forward, false, frozen);
+  for (std::int16_t layer = 0; layer < layers; ++layer)
+    for (const Unit& unit : units.layers[static_cast<std::size_t>(layer)])
+      list.call(unit, layer, Phase::forward, false, frozen);
+  for (const Unit& unit : units.head) list.call(unit, layers, Phase::forward, false, frozen);
+}
+
+}  // namespace
+
+ModelUnits units_of(const StepInput& input) {
+  const Load outer = load_of(input.model, input.job, 0);
+  ModelUnits units{embedding_unit(input.model, outer),
+                   {},
+                   head_units(input.model, input.stack, input.strategy, input.job)};
+  const double layer_input = half * input.job.slots() * static_cast<double>(input.model.hidden);
+  for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
+    units.layers.push_back(layer_units(input.model, input.stack, input.strategy,
+                                       load_of(input.model, input.job, layer), layer));
+    checkpoint_layer(units.layers.back(), input.strategy, layer_input, layer);
+  }
+  for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
+  units.embedding.kept_bytes = units.embedding.saved_bytes;
+  return units;
+}
+
+std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference) {
+  VisitList list;
+  const auto layer_count = static_cast<std::int16_t>(units.layers.size());
+  call_forward(list, units, false);
+  if (reference != nullptr) call_forward(list, *reference, true);
+  for (std::size_t i = units.head.size(); i-- > 0;)
+    list.call(units.head[i], layer_count, Phase::backward, true);
+  for (std::int16_t layer = layer_count; layer-- > 0;) {
+    const std::vector<Unit>& inside = units.layers[static_cast<std::size_t>(layer)];
+    for (const Unit& unit : inside)
+      if (unit.called_again) list.call(unit, layer, Phase::recompute, false);
+    for (std::size_t i = inside.size(); i-- > 0;)
+      list.call(inside[i], layer, Phase::backward, true);
+  }
+  list.call(units.embedding, -1, Phase::backward, true);
+  return std::move(list.visits);
+}
+
+}  // namespace stepsim
