@@ -128,7 +128,8 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
            const std::vector<std::string>& all) {
   if (name.empty()) return false;
   if (std::find(all.begin(), all.end(), name) != all.end()) return true;
-  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)));
+  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
+                Fault::form);
   return false;
 }
 

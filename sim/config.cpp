@@ -8,6 +8,8 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <sstream>
 
 #include "sim/config_tree.hpp"
@@ -235,13 +237,32 @@ std::string Document::canonical() const {
   return text;
 }
 
+namespace {
+
+// The tree of a sound text depends on nothing but the text, and the catalogue's files are read
+// again for every scenario of a study: taking one apart costs fifty times a copy of its tree.
+constexpr std::size_t most_kept_text = 256u << 10;
+std::map<std::string, Node, std::less<>>& known_trees() {
+  static std::map<std::string, Node, std::less<>> trees;
+  return trees;
+}
+
+Node tree_of(std::string_view text, Notes& notes) {
+  if (const auto known = known_trees().find(text); known != known_trees().end())
+    return known->second;
+  const YAML::Node root = parse(text, notes.file);
+  if (!root.IsMap()) throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
+  Node tree = Converter{notes}.convert(root, "", 0);
+  if (notes.problems.empty() && text.size() <= most_kept_text) known_trees().emplace(text, tree);
+  return tree;
+}
+
+}  // namespace
+
 Document parse_document(std::string_view text, std::string_view file) {
   auto notes = std::make_unique<Notes>();
   notes->file = file;
-  const YAML::Node root = parse(text, notes->file);
-  if (!root.IsMap())
-    throw UserError({{notes->file, 0, "", "expected a mapping of keys to values"}});
-  notes->root = Converter{*notes}.convert(root, "", 0);
+  notes->root = tree_of(text, *notes);
   return Document(std::move(notes));
 }
 

@@ -62,11 +62,14 @@ class Table {
   std::vector<Table> tables(std::string_view key) const;
   std::vector<std::string> texts(std::string_view key) const;
   std::vector<std::string> texts_or(std::string_view key) const;
+  // Whatever stands there as YAML in one line, for Document::set(); values() takes lists apart.
+  std::string one_line(std::string_view key) const;
+  std::vector<std::string> values(std::string_view key) const;
 
   bool has(std::string_view key) const;
   std::vector<std::string> keys() const;
   // A rule across keys was broken: noted at this key's line.
-  void problem(std::string_view key, std::string_view message) const;
+  void problem(std::string_view key, std::string_view message, Fault fault = Fault::rule) const;
   // Nothing has been noted so far, in the whole document: a rule across keys may trust its values.
   bool sound() const;
 

@@ -29,6 +29,32 @@ std::string describe(const Node& node) {
   return "";
 }
 
+// As YAML in one line, scalars as they were written.
+std::string in_one_line(const Node& node) {
+  std::string text;
+  switch (node.shape) {
+    case Shape::nothing:
+      return "null";
+    case Shape::scalar:
+      return node.quoted ? fmt::format("'{}'", node.scalar) : node.scalar;
+    case Shape::mapping:
+      for (const auto& [key, value] : node.entries)
+        text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, in_one_line(value));
+      return "{" + text + "}";
+    case Shape::sequence:
+      for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + in_one_line(item);
+      return "[" + text + "]";
+  }
+  return text;
+}
+
+// Whatever stands below is known.
+void take_all(const Node& node) {
+  node.used = true;
+  for (const auto& [key, child] : node.entries) take_all(child);
+  for (const Node& item : node.items) take_all(item);
+}
+
 constexpr double harmless = 1;  // lets reading go on; the problem is noted and will be thrown
 
 bool must_be_positive(Dimension dimension) {
@@ -77,10 +103,10 @@ std::vector<std::string> Table::keys() const {
   return names;
 }
 
-void Table::problem(std::string_view key, std::string_view message) const {
+void Table::problem(std::string_view key, std::string_view message, Fault fault) const {
   const Node* node = find(key, false);
   const int line = node != nullptr ? node->line : node_ != nullptr ? node_->line : 0;
-  notes_->add(line, path_of(key), std::string(message));
+  notes_->add(line, path_of(key), std::string(message), fault);
 }
 
 bool Table::sound() const {
@@ -300,6 +326,23 @@ std::vector<std::string> Table::texts(std::string_view key) const {
                   fmt::format("expected a word, found {}", describe(item)));
     list.push_back(item.scalar);
   }
+  return list;
+}
+
+std::string Table::one_line(std::string_view key) const {
+  const Node* node = find(key, true);
+  if (node == nullptr) return "";
+  take_all(*node);
+  return in_one_line(*node);
+}
+
+std::vector<std::string> Table::values(std::string_view key) const {
+  std::vector<std::string> list;
+  const Node* node = find(key, true);
+  if (node == nullptr) return list;
+  take_all(*node);
+  if (node->shape != Shape::sequence) return {in_one_line(*node)};
+  for (const Node& item : node->items) list.push_back(in_one_line(item));
   return list;
 }
 

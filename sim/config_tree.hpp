@@ -40,8 +40,8 @@ struct Notes {
   std::optional<Draw> draw;
   std::string draw_scope;
 
-  void add(int line, std::string key, std::string message) {
-    problems.push_back({file, line, std::move(key), std::move(message)});
+  void add(int line, std::string key, std::string message, Fault fault = Fault::form) {
+    problems.push_back({file, line, std::move(key), std::move(message), fault});
   }
 };
 

@@ -53,9 +53,9 @@ std::string to_text(const Problem& problem) {
   return place + problem.message;
 }
 
-UserError::UserError(std::string_view message)
+UserError::UserError(std::string_view message, Fault fault)
     : UserError(std::vector<Problem>{
-          {.file = "", .line = 0, .key = "", .message = std::string(message)}}) {}
+          {.file = "", .line = 0, .key = "", .message = std::string(message), .fault = fault}}) {}
 
 UserError::UserError(std::vector<Problem> problems)
     : std::runtime_error(all_of(problems)), problems_(std::move(problems)) {}

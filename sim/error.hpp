@@ -1,6 +1,7 @@
 // What the user did wrong, said so that it can be put right: place, key, expectation, nearest name.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -9,11 +10,16 @@
 
 namespace stepsim {
 
+// Whether a file says something that nothing could mean, or says clearly what cannot be: an unknown
+// key, or more nodes than there are. A study of many scenarios takes the second as an answer.
+enum class Fault : std::uint8_t { form, rule };
+
 struct Problem {
   std::string file{};
   int line = 0;  // 0: the problem has no line
   std::string key{};
   std::string message{};
+  Fault fault = Fault::form;
 };
 
 // "a.yaml:12: strategy.zero: expected 0, 1, 2 or 3, found 4"
@@ -22,7 +28,7 @@ std::string to_text(const Problem& problem);
 // One or more mistakes in the input. Caught only in main, which exits with code 2.
 class UserError : public std::runtime_error {
  public:
-  explicit UserError(std::string_view message);
+  explicit UserError(std::string_view message, Fault fault = Fault::form);
   explicit UserError(std::vector<Problem> problems);
   const std::vector<Problem>& problems() const { return problems_; }
 

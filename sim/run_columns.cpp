@@ -101,7 +101,7 @@ struct Put {
     (put(group, rows, fields), ...);
   }
   template <class T>
-  void value(const std::string& path, Place place, const T& from,
+  void value(const std::string& path, ColumnKind place, const T& from,
              std::string_view unit = {}) const {
     sink({path, place, std::vector{stored(from)}, {}, std::string(unit)});
   }
@@ -115,8 +115,8 @@ struct Put {
     for (const auto& row : rows) values.push_back(stored(std::invoke(field.member, row)));
     std::string_view unit = field.unit;
     if constexpr (requires(T quantity) { quantity.value; }) unit = si_unit(dimension_of<T>());
-    sink({fmt::format("{}/{}", group, field.name), Place::column, std::move(values), words_of<T>(),
-          std::string(unit)});
+    sink({fmt::format("{}/{}", group, field.name), ColumnKind::column, std::move(values),
+          words_of<T>(), std::string(unit)});
   }
 };
 
@@ -129,14 +129,14 @@ struct Get {
     (get(group, rows, size, fields), ...);
   }
   template <class T>
-  std::string value(const std::string& path, Place place, T& into) const {
+  std::string value(const std::string& path, ColumnKind place, T& into) const {
     auto [values, unit] = column<T>(path, place);
     require(values.size() == 1, "a single value is none");
     into = restored<T>(values.front());
     return unit;
   }
   template <class T>
-  auto column(const std::string& path, Place place) const {
+  auto column(const std::string& path, ColumnKind place) const {
     Column column{path, place, std::vector<Stored<T>>{}, words_of<T>()};
     source.fill(column);
     return std::pair{std::get<std::vector<Stored<T>>>(std::move(column.values)), column.unit};
@@ -147,7 +147,7 @@ struct Get {
   void get(const std::string& group, Rows& rows, std::optional<std::size_t>& size,
            const Field<Member>& field) const {
     using T = Cell<Rows, Member>;
-    auto values = column<T>(fmt::format("{}/{}", group, field.name), Place::column).first;
+    auto values = column<T>(fmt::format("{}/{}", group, field.name), ColumnKind::column).first;
     if (!size) rows.resize(size.emplace(values.size()));
     require(values.size() == size, "the columns of a table differ in length");
     for (std::size_t i = 0; i < rows.size(); ++i)
@@ -347,13 +347,13 @@ void write_columns(const Run& run, const ColumnSink& sink) {
   validate(run);
   const Put put{sink};
   const auto ranks = static_cast<std::uint32_t>(run.platform.devices.size());
-  put.value("scenario_digest", Place::attribute, digest(run.scenario));
-  put.value("ranks", Place::attribute, ranks);
-  put.value("makespan", Place::attribute, run.trace.makespan);
-  put.value("activities", Place::attribute, run.trace.activities);
-  sink({"lane_sizes", Place::list_attribute,
+  put.value("scenario_digest", ColumnKind::attribute, digest(run.scenario));
+  put.value("ranks", ColumnKind::attribute, ranks);
+  put.value("makespan", ColumnKind::attribute, run.trace.makespan);
+  put.value("activities", ColumnKind::attribute, run.trace.activities);
+  sink({"lane_sizes", ColumnKind::list_attribute,
         run.lane_sizes.empty() ? std::vector<std::uint32_t>(ranks, 1) : run.lane_sizes});
-  put.value("/scenario", Place::single_value, run.scenario);
+  put.value("/scenario", ColumnKind::single_value, run.scenario);
   small_tables(put, run.platform, run.trace.links, run.constants);
   put.table("/devices",
             put_list(put, "/devices", "engines_offsets", std::span(run.platform.devices),
@@ -366,7 +366,7 @@ void write_columns(const Run& run, const ColumnSink& sink) {
   put.table("/edges", run.graph.edges(), plain("targets"));
   put_memory(put, run.graph, run.trace);
   for (const Scalar& scalar : run.summary)
-    put.value("/summary/" + scalar.name, Place::single_value, scalar.value,
+    put.value("/summary/" + scalar.name, ColumnKind::single_value, scalar.value,
               si_unit(scalar.dimension));
 }
 
@@ -374,23 +374,23 @@ Run read_columns(const ColumnSource& source) {
   const Get get{source};
   Run run;
   std::string hash;
-  get.value("scenario_digest", Place::attribute, hash);
-  get.value("makespan", Place::attribute, run.trace.makespan);
-  get.value("activities", Place::attribute, run.trace.activities);
-  get.value("/scenario", Place::single_value, run.scenario);
+  get.value("scenario_digest", ColumnKind::attribute, hash);
+  get.value("makespan", ColumnKind::attribute, run.trace.makespan);
+  get.value("activities", ColumnKind::attribute, run.trace.activities);
+  get.value("/scenario", ColumnKind::single_value, run.scenario);
   require(hash == digest(run.scenario), "the scenario does not match its digest");
   small_tables(get, run.platform, run.trace.links, run.constants);
   std::vector<LinkId> engines;
   get.table("/devices", engines, plain("engines"));
   get_list(get, "/devices", "engines_offsets", run.platform.devices, &Device::engines, engines);
   run.graph = get_graph(get, run.trace);
-  run.lane_sizes = get.column<std::uint32_t>("lane_sizes", Place::list_attribute).first;
+  run.lane_sizes = get.column<std::uint32_t>("lane_sizes", ColumnKind::list_attribute).first;
   require(run.lane_sizes.size() == run.platform.devices.size(), "a rank has no lane size");
   if (std::ranges::all_of(run.lane_sizes, [](auto n) { return n == 1; })) run.lane_sizes.clear();
   for (const std::string& name : source.list("/summary")) {
     Scalar scalar{.name = name};
     scalar.dimension =
-        dimension_with(get.value("/summary/" + name, Place::single_value, scalar.value));
+        dimension_with(get.value("/summary/" + name, ColumnKind::single_value, scalar.value));
     run.summary.push_back(std::move(scalar));
   }
   validate(run);

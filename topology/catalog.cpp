@@ -79,7 +79,8 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
   if (cluster.nodes == 0) throw UserError("nodes: expected at least one node, found 0");
   if (parts.largest > 0 && cluster.nodes > parts.largest)
     throw UserError(
-        fmt::format("nodes: {} has {} nodes, not {}", choice.name, parts.largest, cluster.nodes));
+        fmt::format("nodes: {} has {} nodes, not {}", choice.name, parts.largest, cluster.nodes),
+        Fault::rule);
   Document node = open_entry(data, node_shelf, parts.node);
   if (draw) node.draw_constants(*draw, "node");
   cluster.node = read_node(node.root());
@@ -97,7 +98,8 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
   if (cluster.nodes > 1 || !choice.network.empty()) {
     if (network.empty())
       throw UserError(fmt::format("{} has no usual network: name one, for example --network {}",
-                                  parts.node, one_of(names_on(data, network_shelf))));
+                                  parts.node, one_of(names_on(data, network_shelf))),
+                      Fault::rule);
     Document document = open_entry(data, network_shelf, network);
     if (draw) document.draw_constants(*draw, "network");
     cluster.network = read_network(document.root());

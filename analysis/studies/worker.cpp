@@ -1,13 +1,15 @@
 #include "analysis/studies/worker.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <deque>
 #include <stdexcept>
 
 #include "sim/error.hpp"
@@ -52,15 +54,19 @@ std::string read_all(int pipe) {
 struct Child {
   pid_t process;
   int answers;
+  std::size_t task = 0;
+  std::string said{};
 };
 
 Child start(const std::function<std::string()>& task) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
   std::fflush(nullptr);  // what is buffered here must not be written by the child as well
-  const pid_t child = ::fork();
+  const pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) throw std::runtime_error("no process for a worker");
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read the answer
+    if (::getppid() != parent) ::_exit(0);
     ::close(pipe[0]);
     work(pipe[1], task);
   }
@@ -75,10 +81,57 @@ std::string wait_for(const Child& child) {
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
-  if (said.empty())
+  if (said.empty() && child.said.empty())
     said = bug + fmt::format("a worker ended without an answer (status {})", status);
   return said;
 }
+
+// Children that run; whatever ends the study ends them.
+class Crew {
+ public:
+  Crew() = default;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  ~Crew() {
+    for (const Child& child : running_) {
+      ::kill(child.process, SIGKILL);
+      wait_for(child);
+    }
+  }
+  std::size_t size() const { return running_.size(); }
+  void add(const std::function<std::string()>& task, std::size_t number) {
+    running_.push_back(start(task));
+    running_.back().task = number;
+  }
+  // The next one that has said all it had to say.
+  Child next() {
+    for (;;) {
+      std::vector<pollfd> waiting;
+      waiting.reserve(running_.size());
+      for (const Child& child : running_) waiting.push_back({child.answers, POLLIN, 0});
+      if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
+        throw std::runtime_error("workers cannot be waited for");
+      for (std::size_t i = 0; i < running_.size(); ++i)
+        if (waiting[i].revents != 0 && has_ended(running_[i])) return take(i);
+    }
+  }
+
+ private:
+  static bool has_ended(Child& child) {
+    std::array<char, 65536> buffer{};
+    const ssize_t n = ::read(child.answers, buffer.data(), buffer.size());
+    if (n > 0) child.said.append(buffer.data(), static_cast<std::size_t>(n));
+    return n == 0 || (n < 0 && errno != EINTR);
+  }
+  Child take(std::size_t place) {
+    Child child = std::move(running_[place]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+    child.said += wait_for(child);
+    return child;
+  }
+
+  std::vector<Child> running_;
+};
 
 std::string answer_of(const std::string& said) {
   std::string rest = said.substr(1);
@@ -93,22 +146,28 @@ std::string in_worker(const std::function<std::string()>& task) {
   return answer_of(wait_for(start(task)));
 }
 
+void in_workers(std::size_t count, std::size_t at_once,
+                const std::function<std::string(std::size_t)>& task,
+                const std::function<void(std::size_t, std::string)>& done) {
+  Crew crew;
+  std::size_t started = 0;
+  while (started < count || crew.size() > 0) {
+    if (started < count && crew.size() < at_once) {
+      crew.add([&task, started] { return task(started); }, started);
+      ++started;
+      continue;
+    }
+    const Child child = crew.next();
+    done(child.task, answer_of(child.said));
+  }
+}
+
 std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
                                     std::size_t at_once) {
-  std::deque<Child> running;
-  std::vector<std::string> said;
-  const auto collect = [&] {
-    said.push_back(wait_for(running.front()));
-    running.pop_front();
-  };
-  for (const auto& task : tasks) {
-    if (running.size() >= at_once) collect();
-    running.push_back(start(task));
-  }
-  while (!running.empty()) collect();
-  std::vector<std::string> answers;  // only now: no child may be left behind by an exception
-  answers.reserve(said.size());
-  for (const std::string& each : said) answers.push_back(answer_of(each));
+  std::vector<std::string> answers(tasks.size());
+  in_workers(
+      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
+      [&](std::size_t i, std::string text) { answers[i] = std::move(text); });
   return answers;
 }
 

@@ -1,6 +1,7 @@
 // One replay per process: a study that needs several asks a forked worker for each.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -15,5 +16,12 @@ std::string in_worker(const std::function<std::string()>& task);
 // All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
 std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
                                     std::size_t at_once);
+
+// Tasks 0 to count - 1, started in this order; `done` hears of each as soon as it has ended, in
+// whatever order that is. When one fails, or `done` does, the others are ended and the error
+// thrown.
+void in_workers(std::size_t count, std::size_t at_once,
+                const std::function<std::string(std::size_t)>& task,
+                const std::function<void(std::size_t, std::string)>& done);
 
 }  // namespace stepsim

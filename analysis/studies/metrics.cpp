@@ -1,0 +1,221 @@
+#include "analysis/studies/metrics.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "sim/error.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<NamedMetric> make_metrics() {
+  std::vector<NamedMetric> list{
+      {"fits", Dimension::ratio, "1 when it can run, else 0"},
+      {"gpus", Dimension::ratio, "of the whole cluster"},
+      {"step_time", Dimension::seconds, "one optimizer step"},
+      {"steps_per_second", Dimension::ratio, "optimizer steps"},
+      {"tokens_per_step", Dimension::ratio, "of all GPUs, padding left out"},
+      {"tokens_per_second", Dimension::ratio, "of all GPUs, padding left out"},
+      {"tokens_per_second_per_gpu", Dimension::ratio, "padding left out"},
+      {"utilisation", Dimension::ratio, "of the bf16 peak, recomputation not counted"},
+      {"gpu_time_per_million_tokens", Dimension::seconds, "what a million tokens cost"},
+      {"wall", Dimension::seconds, "the whole job"},
+      {"gpu_time", Dimension::seconds, "the whole job, on all GPUs"},
+      {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack"},
+      {"state_memory", Dimension::bytes, "of it parameters, gradients and optimizer"},
+      {"memory_capacity", Dimension::bytes, "what a framework can allocate"},
+  };
+  const auto times = [&](std::string_view cause) {
+    list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
+                    fmt::format("exposed time of {} in a step", cause)});
+  };
+  for (const std::string_view cause : cause_names) times(cause);
+  times("idle");
+  return list;
+}
+
+const std::vector<NamedMetric>& metrics() {
+  static const std::vector<NamedMetric> list = make_metrics();
+  return list;
+}
+
+// A share is a time over the step time, so it needs no column of its own.
+std::optional<std::string> time_behind(std::string_view metric) {
+  if (!metric.starts_with("share.")) return std::nullopt;
+  return fmt::format("time.{}", metric.substr(6));
+}
+
+class Sheet {
+ public:
+  explicit Sheet(Outcome& outcome) : figures_(outcome.figures) {
+    figures_.assign(metrics().size(), unknown);
+  }
+  void put(std::string_view name, double value) { figures_[*find_metric(name)] = value; }
+
+ private:
+  std::vector<double>& figures_;
+};
+
+// "needs 92.1 GB of 84.0 GB"; which class is largest says what to shrink.
+std::string why_it_does_not_fit(const Prediction& p) {
+  std::string_view largest = "parameters, gradients and optimizer";
+  double most = p.resident;
+  for (const auto& [name, bytes] : p.peak.classes) {
+    if (bytes <= most) continue;
+    largest = name;
+    most = bytes;
+  }
+  return fmt::format("out of memory: needs {} of {}, most of it {} ({}); in {}, at {}",
+                     to_text(Bytes{p.needed}), to_text(Bytes{p.capacity}), largest,
+                     to_text(Bytes{most}), p.peak.phase, p.peak.name);
+}
+
+void put_times(const Scenario& scenario, const Prediction& p, Sheet& sheet) {
+  const double gpus = scenario.cluster.ranks();
+  const double step = p.step_time.value;
+  const double rate = p.tokens_per_second_per_gpu;
+  sheet.put("step_time", step);
+  sheet.put("steps_per_second", 1 / step);
+  sheet.put("tokens_per_step", rate * gpus * step);
+  sheet.put("tokens_per_second", rate * gpus);
+  sheet.put("tokens_per_second_per_gpu", rate);
+  sheet.put("utilisation", p.utilisation);
+  sheet.put("gpu_time_per_million_tokens", 1e6 / rate);
+  if (p.wall.value > 0) {
+    sheet.put("wall", p.wall.value);
+    sheet.put("gpu_time", p.wall.value * gpus);
+  }
+  for (const std::string_view cause : cause_names) sheet.put(fmt::format("time.{}", cause), 0);
+  for (const BreakdownRow& row : p.breakdown.rows)
+    sheet.put(fmt::format("time.{}", to_text(row.cause)), row.exposed.value);
+  sheet.put("time.idle", p.breakdown.idle.value);
+}
+
+bool any_malformed(const UserError& error) {
+  return std::any_of(error.problems().begin(), error.problems().end(),
+                     [](const Problem& problem) { return problem.fault == Fault::form; });
+}
+
+// Without the file: every point of a study has the same.
+std::string first_of(const UserError& error) {
+  const Problem& first = error.problems().front();
+  return first.key.empty() ? first.message : fmt::format("{}: {}", first.key, first.message);
+}
+
+}  // namespace
+
+std::span<const NamedMetric> all_metrics() {
+  return metrics();
+}
+
+std::optional<std::size_t> find_metric(std::string_view name) {
+  const auto place = std::find_if(metrics().begin(), metrics().end(),
+                                  [&](const NamedMetric& metric) { return metric.name == name; });
+  if (place == metrics().end()) return std::nullopt;
+  return static_cast<std::size_t>(place - metrics().begin());
+}
+
+std::string column_name(const NamedMetric& metric) {
+  if (metric.dimension == Dimension::seconds) return metric.name + "_s";
+  if (metric.dimension == Dimension::bytes) return metric.name + "_bytes";
+  return metric.name;
+}
+
+std::optional<double> Outcome::of(std::string_view metric) const {
+  if (const auto time = time_behind(metric)) {
+    const auto part = of(*time), step = of("step_time");
+    return part && step ? std::optional(*part / *step) : std::nullopt;
+  }
+  const auto place = find_metric(metric);
+  if (!place || *place >= figures.size() || std::isnan(figures[*place])) return std::nullopt;
+  return figures[*place];
+}
+
+Outcome outcome_of(const Scenario& scenario, const Prediction& p) {
+  Outcome outcome;
+  Sheet sheet(outcome);
+  outcome.feasible = p.fit != Fit::oom;
+  sheet.put("fits", outcome.feasible ? 1 : 0);
+  sheet.put("gpus", scenario.cluster.ranks());
+  sheet.put("peak_memory", p.needed);
+  sheet.put("state_memory", p.resident);
+  sheet.put("memory_capacity", p.capacity);
+  if (!outcome.feasible) {
+    outcome.reason = why_it_does_not_fit(p);  // and no times: nothing of this would ever run
+    return outcome;
+  }
+  put_times(scenario, p, sheet);
+  const bool waits =
+      p.breakdown.rows.empty() || p.breakdown.idle > p.breakdown.rows.front().exposed;
+  outcome.bottleneck = waits ? "idle" : to_text(p.breakdown.rows.front().cause);
+  return outcome;
+}
+
+Outcome impossible(std::string_view why) {
+  Outcome outcome;
+  Sheet(outcome).put("fits", 0);
+  outcome.reason = why.substr(0, why.find('\n'));  // the first thing to mend
+  return outcome;
+}
+
+Outcome evaluate(const std::string& data, const std::string& scenario,
+                 std::span<const Setting> settings, const MaybeDraw& draw) {
+  Scenario loaded;
+  try {
+    loaded = load_scenario(data, scenario, settings, draw);
+  } catch (const UserError& error) {
+    if (any_malformed(error)) throw;
+    return impossible(first_of(error));
+  }
+  try {
+    return outcome_of(loaded, predict(loaded, Folding::automatic));
+  } catch (const UserError& error) {  // a sound scenario that the machine cannot carry out
+    return impossible(first_of(error));
+  }
+}
+
+void require_meaning(const std::string& data, const std::string& scenario,
+                     std::span<const Setting> settings) {
+  try {
+    load_scenario(data, scenario, settings);
+  } catch (const UserError& error) {
+    if (any_malformed(error)) throw;
+  }
+}
+
+std::string to_line(const Outcome& outcome) {
+  std::string line =
+      fmt::format("{}\t{}\t{}\t", outcome.feasible ? 1 : 0, outcome.reason, outcome.bottleneck);
+  for (const double figure : outcome.figures) line += fmt::format("{} ", figure);
+  return line + ".";
+}
+
+std::optional<Outcome> outcome_from(std::string_view line) {
+  std::vector<std::string_view> cells;
+  while (cells.size() < 3) {
+    const std::size_t tab = line.find('\t');
+    if (tab == std::string_view::npos) return std::nullopt;
+    cells.push_back(line.substr(0, tab));
+    line.remove_prefix(tab + 1);
+  }
+  Outcome outcome{cells[0] == "1", std::string(cells[1]), std::string(cells[2]), {}};
+  while (line != ".") {
+    const std::size_t end = line.find(' ');
+    if (end == std::string_view::npos) return std::nullopt;
+    double figure = unknown;
+    const auto [rest, error] = std::from_chars(line.data(), line.data() + end, figure);
+    if (error != std::errc() || rest != line.data() + end) return std::nullopt;
+    outcome.figures.push_back(figure);
+    line.remove_prefix(end + 1);
+  }
+  if (outcome.figures.size() != metrics().size()) return std::nullopt;
+  return outcome;
+}
+
+}  // namespace stepsim
