@@ -21,10 +21,26 @@ std::string_view word(const std::array<std::string_view, N>& names, Enum value) 
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
+std::string yes_or_no(bool flag) {
+  return flag ? "true" : "false";
+}
+
+Rows fsdp_rows(const FsdpKeys& keys) {
+  return {{"fsdp version", std::to_string(keys.version)},
+          {"reduce_dtype", std::string(word(reduce_dtype_names, keys.reduce))},
+          {"reshard_after_forward", yes_or_no(keys.reshard_after_forward)},
+          {"sync_each_batch", yes_or_no(keys.sync_each_batch)},
+          {"limit_all_gathers", yes_or_no(keys.limit_all_gathers)},
+          {"forward_prefetch", yes_or_no(keys.forward_prefetch)},
+          {"backward_prefetch", std::string(word(fsdp_prefetch_names, keys.backward_prefetch))},
+          {"root_group", yes_or_no(keys.root_group)}};
+}
+
 Rows strategy_rows(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
   const ZeroKeys& keys = s.zero;
-  Rows rows{{"sharding", fmt::format("zero {}", word(sharding_names, s.sharding))},
+  Rows rows{{"sharding", fmt::format("{}{}", is_fsdp(s.sharding) ? "" : "zero ",
+                                     word(sharding_names, s.sharding))},
             {"checkpointing", fmt::format("{}{}", word(checkpointing_names, s.checkpointing),
                                           s.checkpoint_every > 1
                                               ? fmt::format(", one layer of {}", s.checkpoint_every)
@@ -40,7 +56,11 @@ Rows strategy_rows(const Scenario& scenario) {
     rows.emplace_back("experts", fmt::format("{}, expert parallel {}, capacity factor {}",
                                              word(moe_kernel_names, s.moe_kernel),
                                              s.expert_parallel, s.capacity_factor));
-  rows.emplace_back("overlap_comm", keys.overlap_comm ? "true" : "false");
+  if (is_fsdp(s.sharding)) {
+    for (auto& row : fsdp_rows(s.fsdp)) rows.push_back(std::move(row));
+    return rows;
+  }
+  rows.emplace_back("overlap_comm", yes_or_no(keys.overlap_comm));
   const auto elements = [&](std::string_view name, double value) {
     rows.emplace_back(name, fmt::format("{:.10g} elements", value));
   };
@@ -51,7 +71,7 @@ Rows strategy_rows(const Scenario& scenario) {
   elements("stage3_max_live_parameters", keys.max_live);
   elements("stage3_max_reuse_distance", keys.max_reuse);
   elements("sub_group_size", keys.sub_group);
-  rows.emplace_back("leaf_modules", keys.leaf_modules ? "true" : "false");
+  rows.emplace_back("leaf_modules", yes_or_no(keys.leaf_modules));
   return rows;
 }
 

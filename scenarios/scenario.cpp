@@ -9,6 +9,7 @@
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
+#include "workloads/mesh.hpp"
 #include "workloads/model_catalog.hpp"
 
 namespace stepsim {
@@ -41,6 +42,23 @@ ZeroKeys read_zero_keys(const Table& table, Sharding sharding) {
   return keys;
 }
 
+// PyTorch's names where it has some.
+FsdpKeys read_fsdp_keys(const Table& table) {
+  FsdpKeys keys;
+  keys.version = table.integer_or("version", keys.version, 1, 2);
+  keys.reduce = choice(table, "reduce_dtype", reduce_dtype_names, ReduceDtype::fp32);
+  keys.reshard_after_forward = table.flag_or("reshard_after_forward", true);
+  keys.sync_each_batch = table.flag_or("sync_each_batch", true);
+  keys.limit_all_gathers = table.flag_or("limit_all_gathers", true);
+  keys.forward_prefetch = table.flag_or("forward_prefetch", false);
+  keys.backward_prefetch =
+      choice(table, "backward_prefetch", fsdp_prefetch_names, FsdpPrefetch::pre);
+  keys.root_group = table.flag_or("root_group", keys.version == 1);
+  keys.shard = table.integer_or("shard", 0, 1, 1 << 20);
+  keys.replicate = table.integer_or("replicate", 0, 1, 1 << 20);
+  return keys;
+}
+
 Strategy read_strategy(const Table& table) {
   Strategy strategy;
   strategy.sharding = choice(table, "zero", sharding_names, Sharding::zero3);
@@ -60,6 +78,7 @@ Strategy read_strategy(const Table& table) {
     strategy.parameter_place = choice(*offload, "parameters", offload_names, Offload::none);
     strategy.activation_place = choice(*offload, "activations", offload_names, Offload::none);
   }
+  if (const auto keys = table.table_if("fsdp")) strategy.fsdp = read_fsdp_keys(*keys);
   strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (const auto keys = table.table_if("zero_optimization"))
     strategy.zero = read_zero_keys(*keys, strategy.sharding);
@@ -157,7 +176,7 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
   if (s.moe_kernel != MoeKernel::tutel)
     reject("needs a kernel that exchanges tokens: kernel: tutel");
-  if (s.sharding == Sharding::zero3 || s.sharding == Sharding::fsdp)
+  if (s.sharding == Sharding::zero3 || is_fsdp(s.sharding))
     reject("DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
   if (found.cluster && scenario.cluster.ranks() % s.expert_parallel != 0)
     reject(fmt::format("{} does not divide {} ranks", s.expert_parallel, scenario.cluster.ranks()));
@@ -169,6 +188,19 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
                        scenario.model.experts->count));
 }
 
+// One copy of the model on `shard` ranks, `replicate` times.
+void check_hybrid(const Table& strategy, const Scenario& scenario) {
+  const FsdpKeys& keys = scenario.strategy.fsdp;
+  if (scenario.strategy.sharding != Sharding::hsdp) return;
+  const std::int64_t ranks = scenario.cluster.ranks();
+  const std::int64_t shard = wanted_shard(scenario.strategy, scenario.cluster);
+  const std::int64_t replicate =
+      keys.replicate > 0 ? keys.replicate : std::max<std::int64_t>(1, ranks / shard);
+  if (shard * replicate == ranks) return;
+  strategy.problem("fsdp",
+                   fmt::format("shard {} x replicate {} is not {} ranks", shard, replicate, ranks));
+}
+
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
   if (const auto moe = strategy.table_if("moe")) check_experts(*moe, scenario, found);
@@ -176,9 +208,10 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
     if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
       offload->problem("parameters", "needs zero: 3");
     if (s.optimizer_place != Offload::none &&
-        (s.sharding == Sharding::fsdp || s.sharding == Sharding::zero0))
+        (is_fsdp(s.sharding) || s.sharding == Sharding::zero0))
       offload->problem("optimizer", "is modelled for zero: 1, 2 and 3");
   }
+  if (found.cluster) check_hybrid(strategy, scenario);
   const std::int64_t longest = found.model ? scenario.model.longest_sequence : 0;
   if (longest > 0 && scenario.job.sequence > longest)
     job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,

@@ -20,9 +20,19 @@ inline constexpr std::array<std::string_view, 7> op_kind_names{
     "compute", "host", "collective", "transfer", "cpu", "delay", "join"};
 
 // Program order on a stream is a dependency.
-enum class Stream : std::uint8_t { host, compute, gather, reduce, all_to_all, h2d, d2h };
-inline constexpr std::array<std::string_view, 7> stream_names{
-    "host", "compute", "gather", "reduce", "all_to_all", "h2d", "d2h"};
+enum class Stream : std::uint8_t {
+  host,
+  compute,
+  gather,
+  reduce,
+  all_to_all,
+  h2d,
+  d2h,
+  replicas,  // gradients among the copies of a shard
+  tensor,    // activations among ranks that share a layer or a sequence
+};
+inline constexpr std::array<std::string_view, 9> stream_names{
+    "host", "compute", "gather", "reduce", "all_to_all", "h2d", "d2h", "replicas", "tensor"};
 
 enum class Phase : std::uint8_t {
   load,

@@ -108,33 +108,6 @@ class Zero3 {
   double tensors_ = 0;
 };
 
-// FSDP2: one gather and one reduce-scatter per group of parameters, which is a layer.
-class FullyShardedGroups {
- public:
-  FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits);
-  void before(std::size_t visit);
-  void after(std::size_t visit, bool last_micro_batch);
-  void finish_backward(bool last_micro_batch);
-  void step();
-
- private:
-  struct GroupCall {
-    std::size_t first = 0, last = 0;  // visits
-    std::int16_t layer = -1;
-    Phase phase = Phase::forward;
-    double elements = 0;
-  };
-  void gather(std::size_t call);
-
-  StepWriter& writer_;
-  std::vector<GroupCall> calls_;
-  std::vector<std::uint32_t> call_of_;  // [visit]
-  std::vector<Mark> arrival_;           // [call]
-  std::vector<std::uint8_t> gathered_;  // [call]
-  std::optional<Mark> copied_out_;      // of the last group, behind the kernels of the one before
-  double parameters_ = 0;
-};
-
 // On a device before the step begins and after it.
 double resident_bytes(const StepInput& input);
 // The host cores update a shard; the host thread waits for it.

@@ -16,6 +16,7 @@ Stack read_stack(const Table& table) {
                 .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
                 .gradient_hook = host.constant<Seconds>("gradient_hook"),
                 .shard_group = host.constant<Seconds>("shard_group"),
+                .shard_tensor = host.constant<Seconds>("shard_tensor"),
                 .sub_group = host.constant<Seconds>("sub_group"),
                 .clear_visit = host.constant<Seconds>("clear_visit"),
                 .repoint = host.constant<Seconds>("repoint"),

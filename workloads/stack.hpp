@@ -21,6 +21,7 @@ struct Stack {
     Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module
     Constant<Seconds> gradient_hook;      // per gradient tensor: copy to bucket, bookkeeping
     Constant<Seconds> shard_group;        // FSDP: state change of one sharded group
+    Constant<Seconds> shard_tensor;       // FSDP: the same per tensor of the group
     Constant<Seconds> sub_group;          // ZeRO-3 optimizer: one sub-group
     Constant<Seconds> clear_visit;        // ZeRO-3 optimizer: one visit of the clear-gradient loop
     Constant<Seconds> repoint;            // stages 1 and 2: point a tensor at its gathered place

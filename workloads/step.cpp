@@ -2,6 +2,7 @@
 
 #include "workloads/activations.hpp"
 #include "workloads/sharding.hpp"
+#include "workloads/sharding/fsdp.hpp"
 
 namespace stepsim {
 namespace {
@@ -71,7 +72,8 @@ Held held_by(const StepInput& input) {
   const double ep = input.strategy.moe_kernel == MoeKernel::tutel
                         ? static_cast<double>(input.strategy.expert_parallel)
                         : 1;
-  return {all - experts + experts / ep, all / static_cast<double>(input.cluster.ranks())};
+  return {all - experts + experts / ep,
+          all / static_cast<double>(mesh_of(input.strategy, input.cluster).shard)};
 }
 
 // Elements of tensors that stage 3 does not partition between modules.
@@ -96,8 +98,12 @@ double resident_bytes(const StepInput& input) {
   const Held held = held_by(input);
   const Strategy& s = input.strategy;
   const bool on_device = s.optimizer_place == Offload::none;
-  const double state =
-      on_device ? optimizer_state_bytes(s.optimizer) + (s.master_weights ? 4 : 0) : 0;
+  // Where PyTorch shards there is no second copy: parameters, gradients and moments are all kept
+  // in fp32, or all in 16 bits.
+  const double moments = is_fsdp(s.sharding) && !s.master_weights
+                             ? fsdp_moment_bytes(s)
+                             : optimizer_state_bytes(s.optimizer);
+  const double state = on_device ? moments + (s.master_weights ? 4 : 0) : 0;
   const bool reference = input.job.method == Method::dpo && input.job.reference_model;
   const double copies = reference ? 2 : 1;  // of the 16-bit parameters
   switch (s.sharding) {
@@ -108,7 +114,8 @@ double resident_bytes(const StepInput& input) {
     case Sharding::zero2:
       return held.parameters * copies * half + held.sharded * ((on_device ? half : 0) + state);
     case Sharding::zero3:
-    case Sharding::fsdp: {
+    case Sharding::fsdp:
+    case Sharding::hsdp: {
       const double parameters = s.parameter_place == Offload::none ? copies * half : 0;
       // Stage 3 has its bucket for the whole run, and its small tensors stay gathered.
       const double kept = s.sharding == Sharding::zero3
@@ -133,6 +140,7 @@ StepProgram build_step(const StepInput& input, Folding folding) {
       write_step<Zero3>(writer, visits);
       break;
     case Sharding::fsdp:
+    case Sharding::hsdp:
       write_step<FullyShardedGroups>(writer, visits);
       break;
     default:

@@ -12,7 +12,11 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   // apart that a ring does not.
   const CollectivePlan nothing;
   const Sharding sharding = input.strategy.sharding;
-  const bool sharded = sharding == Sharding::zero3 || sharding == Sharding::fsdp;
+  const bool sharded = sharding == Sharding::zero3 || is_fsdp(sharding);
+  const Mesh mesh = mesh_of(input.strategy, input.cluster);
+  const auto in_groups = [&](Collective kind, Rank size, Rank stride) {
+    return plan_collective(input.cluster, kind, strided_groups(mesh.ranks, size, stride));
+  };
   const CollectivePlan reduce = plan(Collective::all_reduce);
   const auto ep = static_cast<Rank>(input.strategy.expert_parallel);
   const Rank copies = input.cluster.ranks() / ep;
@@ -27,20 +31,22 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       groups[across ? rank % size : rank / size].push_back(rank);
     return plan_collective(input.cluster, kind, std::move(groups));
   };
-  return {sharding == Sharding::zero0 ? nothing : plan(Collective::all_gather),
-          sharded ? plan(Collective::reduce_scatter) : nothing,
-          sharded ? nothing : reduce,
-          latency_only(reduce, {8}),
-          experts ? among(Collective::all_to_all, ep, false) : nothing,
-          experts && copies > 1 ? among(Collective::all_reduce, ep, true) : nothing,
-          experts && copies > 1 ? among(Collective::all_gather, ep, true) : nothing,
-          offload ? plan_copy(input.cluster, Copy::d2h, world) : nothing,
-          offload ? plan_copy(input.cluster, Copy::h2d, world) : nothing,
-          offload ? plan_cpu_update(input.cluster, world) : nothing};
+  return {
+      sharding == Sharding::zero0 ? nothing : in_groups(Collective::all_gather, mesh.shard, 1),
+      sharded ? in_groups(Collective::reduce_scatter, mesh.shard, 1) : nothing,
+      sharded ? nothing : reduce,
+      latency_only(reduce, {8}),
+      experts ? among(Collective::all_to_all, ep, false) : nothing,
+      experts && copies > 1 ? among(Collective::all_reduce, ep, true) : nothing,
+      experts && copies > 1 ? among(Collective::all_gather, ep, true) : nothing,
+      offload ? plan_copy(input.cluster, Copy::d2h, world) : nothing,
+      offload ? plan_copy(input.cluster, Copy::h2d, world) : nothing,
+      offload ? plan_cpu_update(input.cluster, world) : nothing,
+      mesh.replicas > 1 ? in_groups(Collective::all_reduce, mesh.replicas, mesh.shard) : nothing};
 }
 
 StepWriter::StepWriter(const StepInput& input, const Traffic& traffic)
-    : input_(input), builder_(traffic) {
+    : input_(input), mesh_(mesh_of(input.strategy, input.cluster)), builder_(traffic) {
   last_host_ = builder_.everywhere({.kind = OpKind::join, .stream = Stream::host});
   last_compute_ = builder_.everywhere({.kind = OpKind::join, .stream = Stream::compute});
   last_copy_ = last_compute_;
@@ -54,6 +60,17 @@ Op StepWriter::labelled(OpKind kind, Stream stream, Cause cause, std::string_vie
           .layer = context.layer,
           .micro_batch = context.micro_batch,
           .name = builder_.graph().name(name)};
+}
+
+Seconds StepWriter::scaled(Seconds seconds) const {
+  return seconds / input_.cluster.node.host.core_speed.value.value;
+}
+
+Mark StepWriter::beside(Stream stream, double bytes, Cause cause, std::string_view name,
+                        std::initializer_list<Mark> after) {
+  Op op = labelled(OpKind::delay, stream, cause, name);
+  op.seconds = device_time(input_.cluster.gpu, input_.stack, {memory(name, bytes, 1)}, false);
+  return builder_.everywhere(op, after);
 }
 
 Mark StepWriter::host(Seconds seconds, Cause cause, std::string_view name,

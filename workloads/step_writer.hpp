@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "topology/cluster.hpp"
+#include "workloads/mesh.hpp"
 #include "workloads/program_builder.hpp"
 #include "workloads/strategy.hpp"
 #include "workloads/units.hpp"
@@ -35,7 +36,8 @@ enum class World : std::size_t {
   expert_gather,
   to_host,
   to_device,
-  cpu_update,  // the optimizer on host cores, which is bound by host memory
+  cpu_update,      // the optimizer on host cores, which is bound by host memory
+  replica_reduce,  // between the ranks that hold the same shard
 };
 std::vector<CollectivePlan> step_plans(const StepInput& input);
 
@@ -52,6 +54,11 @@ class StepWriter {
 
   const StepInput& input() const { return input_; }
   double ranks() const { return static_cast<double>(input_.cluster.ranks()); }
+  const Mesh& mesh() const { return mesh_; }
+  // Ranks that share one copy of the states.
+  double sharers() const { return static_cast<double>(mesh_.shard); }
+  // Host time on this cluster's cores of what a stack's file gives for one of speed 1.
+  Seconds scaled(Seconds seconds) const;
   Context context;
 
   // The host thread spends time; afterwards it has everything named behind it.
@@ -59,6 +66,9 @@ class StepWriter {
             std::initializer_list<Mark> after = {});
   // The host dispatches the rows, the device runs them behind whatever it waits for.
   Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
+  // Small kernels on a stream of their own, beside what runs on the device and not slowed by it.
+  Mark beside(Stream stream, double bytes, Cause cause, std::string_view name,
+              std::initializer_list<Mark> after = {});
   // The next kernels wait for this.
   void compute_after(Mark mark) { compute_waits_.push_back(mark); }
   // The host waits until the device has done all it was given, then spends `seconds`.
@@ -84,6 +94,7 @@ class StepWriter {
   void effect(Mark at, bool at_start, std::string_view tensor_class, double bytes, Pool pool);
 
   StepInput input_;
+  Mesh mesh_;
   ProgramBuilder builder_;
   std::vector<Mark> compute_waits_;
   Mark last_compute_{};

@@ -7,10 +7,14 @@
 
 namespace stepsim {
 
-enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp };
-inline constexpr std::array<std::string_view, 5> sharding_names{"0", "1", "2", "3", "fsdp"};
+enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp, hsdp };
+inline constexpr std::array<std::string_view, 6> sharding_names{"0", "1", "2", "3", "fsdp", "hsdp"};
 constexpr std::string_view to_text(Sharding sharding) {
   return sharding_names[static_cast<std::size_t>(sharding)];
+}
+// PyTorch's own, as opposed to DeepSpeed's.
+constexpr bool is_fsdp(Sharding sharding) {
+  return sharding == Sharding::fsdp || sharding == Sharding::hsdp;
 }
 
 // What the backward pass computes again instead of having kept it.
@@ -59,9 +63,35 @@ struct ZeroKeys {
   bool overlap_comm = true;  // DeepSpeed: true at stage 3, false below
 };
 
+enum class FsdpPrefetch : std::uint8_t {
+  pre,   // the next group is asked for before the backward pass of this one
+  post,  // after it
+  none,
+};
+inline constexpr std::array<std::string_view, 3> fsdp_prefetch_names{"pre", "post", "none"};
+
+enum class ReduceDtype : std::uint8_t { fp32, bf16 };
+inline constexpr std::array<std::string_view, 2> reduce_dtype_names{"fp32", "bf16"};
+
+// PyTorch's keys. Version 1 shards one flat parameter per group, version 2 each parameter.
+struct FsdpKeys {
+  std::int64_t version = 2;
+  ReduceDtype reduce = ReduceDtype::fp32;  // in which gradients travel
+  bool reshard_after_forward = true;       // false: parameters stay until their backward pass
+  bool sync_each_batch = true;    // false: no_sync, gradients are reduced at the boundary only
+  bool limit_all_gathers = true;  // version 1: the host runs at most two groups ahead
+  bool forward_prefetch = false;  // the next group is asked for by name, not by running ahead
+  FsdpPrefetch backward_prefetch = FsdpPrefetch::pre;
+  bool root_group = false;  // embedding and head together, gathered from first to last use
+  // hsdp: ranks that share one copy, and how many copies; 0: a copy per node, or what is left.
+  std::int64_t shard = 0;
+  std::int64_t replicate = 0;
+};
+
 struct Strategy {
   Sharding sharding = Sharding::zero3;
   ZeroKeys zero;
+  FsdpKeys fsdp;
   Checkpointing checkpointing = Checkpointing::full;
   std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
   bool compiled = false;              // torch.compile: what is between matrix products is fused

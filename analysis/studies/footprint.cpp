@@ -92,7 +92,7 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     changed = scenario;
   }
   const bool can_offload =
-      scenario.strategy.sharding != Sharding::fsdp && scenario.strategy.sharding != Sharding::zero0;
+      !is_fsdp(scenario.strategy.sharding) && scenario.strategy.sharding != Sharding::zero0;
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     changed.strategy.optimizer_place = Offload::cpu;
     offer(list, changed, "strategy.offload.optimizer: cpu");

@@ -1,5 +1,7 @@
 #include "scenarios/scenario.hpp"
 
+#include <fmt/format.h>
+
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
@@ -34,8 +36,7 @@ std::vector<std::string> problems_of(const std::string& text) {
 
 std::vector<std::string> problems(std::string_view job, std::string_view strategy,
                                   std::string_view rest = "") {
-  return problems_of(std::string(head) + "job: " + std::string(job) +
-                     "\nstrategy: " + std::string(strategy) + "\n" + std::string(rest));
+  return problems_of(fmt::format("{}job: {}\nstrategy: {}\n{}", head, job, strategy, rest));
 }
 
 constexpr std::string_view any_job = "{sequence: 4096}";
@@ -109,7 +110,7 @@ TEST_CASE("everything that is wrong with a file is said at once", "[scenarios]")
   CHECK(said[0] == "2: model: no model \"lama-3.2-3b\" (did you mean \"llama-3.2-3b\"?)");
   CHECK(said[1].starts_with("3: cluster.nodes: expected a number from 1 to "));
   CHECK(said[2] == "5: job.method: expected sft or dpo, found \"stf\" (did you mean \"sft\"?)");
-  CHECK(said[3].starts_with("6: strategy.zero: expected 0, 1, 2, 3 or fsdp, found \"4\""));
+  CHECK(said[3].starts_with("6: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\""));
   // A stage that is no stage counts as the default, which is 3.
   CHECK(said[4].starts_with("6: strategy.moe.expert_parallel: "));
   CHECK(said[5] == "7: mesured: unknown key (did you mean \"measured\"?)");
@@ -215,4 +216,16 @@ TEST_CASE("scenarios are found by name, with and without their folder", "[scenar
   CHECK_THROWS_WITH(find_scenario(data, "llama32-3b-sft-zero4"),
                     "no file and no scenario \"llama32-3b-sft-zero4\" (did you mean "
                     "\"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them");
+}
+
+TEST_CASE("a hybrid shard and its copies have to make up the ranks", "[scenarios]") {
+  CHECK(problems(any_job, "{zero: hsdp, fsdp: {shard: 4, replicate: 3}}") ==
+        Said{"6: strategy.fsdp: shard 4 x replicate 3 is not 8 ranks"});
+  CHECK(problems(any_job, "{zero: hsdp, fsdp: {shard: 3}}") ==
+        Said{"6: strategy.fsdp: shard 3 x replicate 2 is not 8 ranks"});
+  CHECK(problems(any_job, "{zero: hsdp, fsdp: {replicate: 2}}").empty());
+  CHECK(problems(any_job, "{zero: hsdp}").empty());
+  CHECK(problems(any_job, "{zero: fsdp, fsdp: {version: 3, reduce_dtyp: fp32}}") ==
+        Said{"6: strategy.fsdp.version: expected a number from 1 to 2, found 3",
+             "6: strategy.fsdp.reduce_dtyp: unknown key (did you mean \"reduce_dtype\"?)"});
 }

@@ -45,6 +45,7 @@ Stack tiny_stack() {
                 .leaf_tensor = made_up<Seconds>(100e-6),
                 .gradient_hook = made_up<Seconds>(80e-6),
                 .shard_group = made_up<Seconds>(800e-6),
+                .shard_tensor = made_up<Seconds>(10e-6),
                 .sub_group = made_up<Seconds>(300e-6),
                 .clear_visit = made_up<Seconds>(0.2e-6),
                 .repoint = made_up<Seconds>(5e-6),
@@ -153,7 +154,16 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
   add("zero 3, nothing kept", Sharding::zero3, 8, no_reuse);
   add("zero 3, all on the host", Sharding::zero3, 0, host_all);
   add("fsdp", Sharding::fsdp, 0, as_is);
-  add("fsdp, accumulating", Sharding::fsdp, 0, keep_all);
+  add("fsdp, accumulating", Sharding::fsdp, 0, [&](TinyStep& step) {
+    keep_all(step);
+    step.strategy.fsdp.sync_each_batch = false;
+  });
+  add("fsdp, flat parameters", Sharding::fsdp, 0, [](TinyStep& step) {
+    step.strategy.fsdp.version = 1;
+    step.strategy.fsdp.root_group = true;
+  });
+  add("hsdp", Sharding::hsdp, 0,
+      [&](TinyStep& step) { step.strategy.fsdp.shard = nodes > 1 ? gpus : gpus / 2; });
   return list;
 }
 

@@ -201,16 +201,6 @@ TEST_CASE("a reference model gathers for one forward pass and reduces nothing", 
   CHECK_THAT(gathered(step), exactly(half * (3 * e.inner + 2 * e.outer + e.small)));
 }
 
-TEST_CASE("sharded groups gather once forward, once backward, and reduce once", "[workloads]") {
-  const auto accumulation = GENERATE(1, 3);
-  TinyStep step = tiny_step(Sharding::fsdp);
-  step.job.accumulation = accumulation;
-  const double total = elements_of(step).total;
-  // Forward and backward of the head follow each other, but the group was given up in between.
-  CHECK_THAT(gathered(step), exactly(accumulation * 2 * half * total));
-  CHECK_THAT(reduced(step), exactly(accumulation * half * total));
-}
-
 TEST_CASE("hooks are charged per module that owns parameters, not per tensor", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3);
   const auto hooks = [&] {

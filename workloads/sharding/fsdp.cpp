@@ -1,93 +1,239 @@
-#include "workloads/sharding.hpp"
+#include "workloads/sharding/fsdp.hpp"
+
+#include <algorithm>
+#include <limits>
 
 namespace stepsim {
 namespace {
 
 constexpr double half = 2;  // bytes of a 16-bit number
+constexpr std::size_t no_group = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t groups_in_flight = 2;  // version 1: the length of its queue of free events
 
 }  // namespace
 
-// A group is a layer in one pass; what stands outside the layers forms the root group.
+// torch.optim keeps moments in the dtype of the parameter; quantised states do not depend on it.
+double fsdp_moment_bytes(const Strategy& strategy) {
+  return strategy.optimizer == OptimizerKind::adamw && !strategy.master_weights
+             ? 2 * half
+             : optimizer_state_bytes(strategy.optimizer);
+}
+
 FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits)
-    : writer_(writer) {
+    : writer_(writer), keys_(writer.input().strategy.fsdp), numbers_(2) {
   for (std::size_t i = 0; i < visits.size(); ++i) {
-    const Visit& visit = visits[i];
-    // Recomputation and backward of a layer share one gather: it is freed after its backward.
-    const Phase pass = visit.phase == Phase::recompute ? Phase::backward : visit.phase;
-    if (calls_.empty() || calls_.back().layer != visit.layer || calls_.back().phase != pass)
-      calls_.push_back({i, i, visit.layer, pass, 0});
-    GroupCall& call = calls_.back();
-    call.last = i;
-    call_of_.push_back(static_cast<std::uint32_t>(calls_.size() - 1));
-    if (visit.phase == Phase::recompute) continue;  // counted with its backward
-    call.elements += visit.unit->elements();
-    if (visit.phase == Phase::forward && !visit.frozen) parameters_ += visit.unit->elements();
+    add_call(i, visits[i]);
+    call_of_.push_back(calls_.size() - 1);
+    if (visits[i].phase != Phase::forward) continue;
+    Group& group = groups_[calls_.back().group];
+    group.elements += visits[i].unit->elements();
+    group.tensors += static_cast<double>(visits[i].unit->tensors.size());
   }
-  arrival_.assign(calls_.size(), Mark{});
-  gathered_.assign(calls_.size(), 0);
+  std::vector<bool> called(groups_.size(), false);
+  for (std::size_t i = calls_.size(); i-- > 0;) {
+    calls_[i].again = called[calls_[i].group];
+    called[calls_[i].group] = true;
+  }
+  for (const Group& group : groups_)
+    if (!group.frozen) {
+      parameters_ += group.elements;
+      tensors_ += group.tensors;
+    }
+}
+
+// A layer, the embedding, the head; or one root group for both of these. A head that borrows its
+// matrix from the embedding cannot be apart from it.
+std::size_t FullyShardedGroups::group_of(const Visit& visit) {
+  const Model& model = writer_.input().model;
+  const bool together = keys_.root_group || model.tied_embeddings;
+  const bool outside = visit.layer < 0 || visit.layer >= model.layers;
+  const auto place = static_cast<std::size_t>(outside && together ? 0 : visit.layer + 1);
+  std::vector<std::size_t>& numbers = numbers_[visit.frozen ? 1 : 0];
+  if (place >= numbers.size()) numbers.resize(place + 1, no_group);
+  if (numbers[place] == no_group) {
+    numbers[place] = groups_.size();
+    groups_.push_back({});
+    groups_.back().frozen = visit.frozen;
+    groups_.back().outside = outside;
+  }
+  return numbers[place];
+}
+
+// Recomputation and backward of a layer share one gather: it is freed after its backward.
+void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
+  const Phase phase = now.phase == Phase::recompute ? Phase::backward : now.phase;
+  const std::size_t group = group_of(now);
+  if (calls_.empty() || calls_.back().group != group || calls_.back().phase != phase)
+    calls_.push_back({visit, visit, group, phase, false});
+  calls_.back().last = visit;
+}
+
+double FullyShardedGroups::stored_bytes() const {
+  return writer_.input().strategy.master_weights ? 4 : half;
+}
+
+double FullyShardedGroups::reduce_bytes() const {
+  return keys_.reduce == ReduceDtype::fp32 ? 4 : half;
+}
+
+// Whether a group keeps its parameters behind a call: what stands outside the layers does from its
+// first to its last use, because the backward pass begins where the forward pass ended.
+bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
+  const Group& group = groups_[call.group];
+  if (call.again) {
+    const bool root = group.outside && (keys_.root_group || writer_.input().model.tied_embeddings);
+    const bool head = group.outside && call.first > 0;
+    return root || head || (!group.frozen && !keys_.reshard_after_forward);
+  }
+  // Version 1 that does not reshard after forward does so with the reduction only.
+  return keys_.version == 1 && !keys_.reshard_after_forward && !keys_.sync_each_batch &&
+         !last_micro_batch && !group.frozen;
+}
+
+// Version 1 lets the host run ahead until two groups wait for the device to be done with them.
+void FullyShardedGroups::limit_gathers() {
+  if (keys_.version != 1 || !keys_.limit_all_gathers || given_up_.size() < groups_in_flight) return;
+  writer_.host({0}, Cause::gather_latency, "gather_limit", {given_up_.front()});
+  given_up_.pop_front();
 }
 
 void FullyShardedGroups::gather(std::size_t call) {
-  if (call >= calls_.size() || gathered_[call] != 0 || calls_[call].elements <= 0) return;
-  gathered_[call] = 1;
-  const double bytes = half * calls_[call].elements;
-  // Its buffer is that of the group before last: two live at once.
-  const Mark ready = copied_out_.value_or(writer_.last_host());
-  const Mark gather = writer_.collective(World::all_gather, {bytes}, Stream::gather,
-                                         Cause::gather_bytes, "gather_group", {ready});
-  arrival_[call] = gather;
-  writer_.allocate(gather, "gathered", bytes);
+  if (call >= calls_.size()) return;
+  Group& group = groups_[calls_[call].group];
+  if (group.gathered || group.elements <= 0) return;
+  limit_gathers();
+  group.gathered = true;
+  group.copied_out = false;
+  // Version 2: its buffer is that of a group that has been cut up: in the backward pass of the last
+  // one, in the forward pass, where the host does not wait for it, of the one before.
+  const bool forward = calls_[call].phase == Phase::forward;
+  Mark ready = writer_.last_host();
+  if (keys_.version != 1)
+    if (const auto cut = forward ? copied_out_before_ : copied_out_) ready = *cut;
+  // The shard is cast or copied into the buffer first, on a stream of its own.
+  const double written = writer_.input().strategy.master_weights ? 4 + half
+                         : keys_.version == 1                    ? 0
+                                                                 : 2 * half;
+  if (written > 0)
+    ready = writer_.beside(Stream::gather, written * group.elements / writer_.sharers(),
+                           Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
+  const double bytes = half * group.elements;
+  group.arrival = writer_.collective(World::all_gather, {bytes}, Stream::gather,
+                                     Cause::gather_bytes, "gather_group", {ready});
+  writer_.allocate(group.arrival, "gathered", bytes);
+}
+
+// Version 2 cuts tensors out of the flat output, which then goes.
+void FullyShardedGroups::cut_out(Group& group) {
+  group.copied_out = true;
+  if (keys_.version == 1) return;
+  const double bytes = half * group.elements;
+  const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * bytes, 1}}, false,
+                               Cause::gather_bytes, "copy_out");
+  copied_out_before_ = copied_out_;
+  copied_out_ = cut;
+  writer_.allocate(cut, "gathered", bytes);
+  writer_.release(cut, "gathered", bytes);
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
   const std::size_t number = call_of_[visit];
-  const GroupCall& call = calls_[number];
-  if (call.first != visit || call.elements <= 0) return;
-  const double core = writer_.input().cluster.node.host.core_speed.value.value;
-  writer_.host(writer_.input().stack.host.shard_group.value / core, Cause::module_hooks,
-               "shard_group");
+  const Call& call = calls_[number];
+  Group& group = groups_[call.group];
+  if (call.first != visit || group.elements <= 0) return;
+  const auto& host = writer_.input().stack.host;
+  const Seconds state_change = group.tensors * host.shard_tensor.value;
+  writer_.host(writer_.scaled(host.shard_group.value + state_change), Cause::module_hooks,
+               "unshard");
   gather(number);
-  writer_.compute_after(arrival_[number]);
-  // The tensors are cut out of the flat output, which then goes.
-  copied_out_ = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * half * call.elements, 1}},
-                            false, Cause::gather_bytes, "copy_out");
-  writer_.allocate(*copied_out_, "gathered", half * call.elements);
-  writer_.release(*copied_out_, "gathered", half * call.elements);
-  // Backward asks for the next group at once; forward relies on the host being ahead.
-  if (call.phase == Phase::backward) gather(number + 1);
+  if (!group.copied_out) {
+    writer_.compute_after(group.arrival);
+    cut_out(group);
+  }
+  const bool prefetch = call.phase == Phase::forward ? keys_.forward_prefetch
+                                                     : keys_.backward_prefetch == FsdpPrefetch::pre;
+  if (prefetch && number + 1 < calls_.size() && calls_[number + 1].phase == call.phase)
+    gather(number + 1);
 }
 
-void FullyShardedGroups::after(std::size_t visit, bool) {
+void FullyShardedGroups::reshard(Group& group) {
+  const auto& host = writer_.input().stack.host;
+  writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
+               "reshard");
+  writer_.release(writer_.last_compute(), "gathered", half * group.elements);
+  group.gathered = false;
+  if (keys_.version == 1) given_up_.push_back(writer_.last_compute());
+}
+
+void FullyShardedGroups::after(std::size_t visit, bool last_micro_batch) {
   const std::size_t number = call_of_[visit];
-  const GroupCall& call = calls_[number];
-  if (call.last != visit || call.elements <= 0) return;
-  writer_.release(writer_.last_compute(), "gathered", half * call.elements);
+  const Call& call = calls_[number];
+  Group& group = groups_[call.group];
+  if (call.last != visit || group.elements <= 0) return;
+  if (!stays(call, last_micro_batch)) reshard(group);
   if (call.phase != Phase::backward) return;
-  const double bytes = half * call.elements;
-  const Mark copied_in = writer_.run({{"copy_in", KernelClass::memory, 0, 2 * bytes, 1}}, true,
-                                     Cause::gradient_reduce, "copy_in");
-  const Mark reduced = writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce,
-                                          Cause::gradient_reduce, "reduce_group", {copied_in});
-  writer_.allocate(copied_in, "bucket", bytes);
-  writer_.release(reduced, "bucket", bytes);
+  if (keys_.backward_prefetch == FsdpPrefetch::post) gather(number + 1);
+  if (!call.again) reduce(group, last_micro_batch);
+}
+
+// Copied together and cast, scattered, then summed up among the copies of the shard.
+void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
+  const auto& host = writer_.input().stack.host;
+  const double bytes = reduce_bytes() * group.elements;
+  if (!keys_.sync_each_batch && !last_micro_batch) {
+    const double kept = keys_.version == 1 ? half * group.elements : bytes;
+    if (group.unreduced <= 0) writer_.allocate(writer_.last_compute(), "gradients", kept);
+    group.unreduced = kept;
+    return;
+  }
+  writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
+               "reduce_hooks");
+  // Version 2 has one buffer: the device waits until the last reduction has left it.
+  if (keys_.version != 1 && reduced_) writer_.compute_after(*reduced_);
+  const Mark copied = writer_.run(
+      {{"copy_in", KernelClass::memory, 0, half * group.elements + bytes + group.unreduced, 1}},
+      true, Cause::gradient_reduce, "copy_in");
+  reduced_ = writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce,
+                                Cause::gradient_reduce, "reduce_group", {copied});
+  writer_.allocate(copied, "bucket", bytes);
+  writer_.release(*reduced_, "bucket", bytes);
+  writer_.release(*reduced_, "gradients", group.unreduced);
+  group.unreduced = 0;
+  const double shard = group.elements / writer_.sharers();
+  Mark summed = *reduced_;
+  if (writer_.mesh().replicas > 1)
+    summed = writer_.collective(World::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,
+                                Cause::gradient_reduce, "reduce_replicas", {summed});
+  // Cast to the dtype of the parameter and put to, or added to, the gradient that is there.
+  kept_ = writer_.beside(writer_.mesh().replicas > 1 ? Stream::replicas : Stream::reduce,
+                         (reduce_bytes() + 2 * stored_bytes()) * shard, Cause::gradient_reduce,
+                         "keep_gradient", {summed});
 }
 
 void FullyShardedGroups::finish_backward(bool) {
-  gathered_.assign(calls_.size(), 0);
+  if (kept_) writer_.compute_after(*kept_);
+  kept_.reset();
+  reduced_.reset();
+  copied_out_.reset();
+  copied_out_before_.reset();
 }
 
 void FullyShardedGroups::step() {
   const StepInput& input = writer_.input();
-  const double shard = parameters_ / writer_.ranks();
+  const double shard = parameters_ / writer_.sharers();
+  const Seconds tensors = writer_.scaled(tensors_ * input.stack.host.shard_tensor.value);
   writer_.context = {Phase::optimizer, -1, -1};
-  writer_.run({{"norm", KernelClass::memory, 0, half * shard, 4}}, false, Cause::optimizer,
-              "gradient_norm");
+  writer_.host(tensors, Cause::optimizer, "norm_of_tensors");
+  writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard, 4}}, false,
+              Cause::optimizer, "gradient_norm");
   const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
                                        {writer_.last_compute()});
   writer_.compute_after(norm);
-  writer_.run({{"update", KernelClass::memory, 0,
-                optimizer_traffic_bytes(input.strategy.optimizer) * shard, 8}},
-              false, Cause::optimizer, "update");
+  // Moments and parameters are read and written, the gradient is scaled and read.
+  const double traffic = 2 * fsdp_moment_bytes(input.strategy) + (2 + 3) * stored_bytes();
+  writer_.host(tensors, Cause::optimizer, "update_of_tensors");
+  writer_.run({{"update", KernelClass::memory, 0, traffic * shard, 8}}, false, Cause::optimizer,
+              "update");
   writer_.drain({0}, Cause::optimizer, "step_done");
 }
 

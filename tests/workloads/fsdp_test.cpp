@@ -1,0 +1,155 @@
+// What PyTorch's sharding moves, keeps and waits for, counted.
+#include <algorithm>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/sharding.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+OpGraph graph_of(const TinyStep& step) {
+  return build_step(step.input(), Folding::automatic).graph;
+}
+
+double gathered(const TinyStep& step) {
+  return sum_named(graph_of(step), OpKind::collective, "gather_group").bytes;
+}
+
+double reduced(const TinyStep& step) {
+  return sum_named(graph_of(step), OpKind::collective, "reduce_group").bytes;
+}
+
+TinyStep flat_step() {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.fsdp.version = 1;
+  step.strategy.fsdp.root_group = true;
+  return step;
+}
+
+// Highest sum of a class while the replay goes on, on one rank.
+double highest(const OpGraph& graph, std::string_view tensor_class) {
+  double now = 0, most = 0;
+  for (const MemoryEffect& effect : graph.memory()) {
+    if (effect.rank != 0 || graph.names()[index(effect.tensor_class)] != tensor_class) continue;
+    now += effect.bytes;
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("layers gather once forward and once backward, the head stays in between",
+          "[workloads]") {
+  const auto accumulation = GENERATE(1, 3);
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.job.accumulation = accumulation;
+  const Elements e = elements_of(step);
+  const double hidden = static_cast<double>(step.model.hidden);
+  const double head = hidden * static_cast<double>(step.model.vocabulary) + hidden;  // and its norm
+  CHECK_THAT(gathered(step), exactly(accumulation * half * (2 * e.total - head)));
+  step.strategy.fsdp.root_group = true;
+  const double outside = 2 * head - hidden;
+  CHECK_THAT(gathered(step), exactly(accumulation * half * (2 * e.total - outside)));
+  // Kept until their backward pass, everything is gathered once.
+  step.strategy.fsdp.reshard_after_forward = false;
+  step.strategy.fsdp.root_group = false;
+  CHECK_THAT(gathered(step), exactly(accumulation * half * e.total));
+}
+
+TEST_CASE("tied embedding and head are one group, gathered once", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.model.tied_embeddings = true;
+  const Elements e = elements_of(step);
+  const double hidden = static_cast<double>(step.model.hidden);
+  const double outside = hidden * static_cast<double>(step.model.vocabulary) + hidden;
+  CHECK_THAT(gathered(step), exactly(half * (2 * (e.total - outside) + outside)));
+}
+
+TEST_CASE("gradients travel in the dtype that is asked for, each micro-batch or once",
+          "[workloads]") {
+  TinyStep step = GENERATE(tiny_step(Sharding::fsdp), flat_step());
+  step.job.accumulation = 3;
+  const double total = elements_of(step).total;
+  CHECK_THAT(reduced(step), exactly(3 * 4 * total));
+  step.strategy.fsdp.reduce = ReduceDtype::bf16;
+  CHECK_THAT(reduced(step), exactly(3 * half * total));
+  step.strategy.fsdp.sync_each_batch = false;
+  CHECK_THAT(reduced(step), exactly(half * total));
+}
+
+TEST_CASE("gradients that wait for the boundary are held whole", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.job.accumulation = 2;
+  CHECK(highest(graph_of(step), "gradients") == 0);
+  step.strategy.fsdp.sync_each_batch = false;
+  const double total = elements_of(step).total;
+  CHECK_THAT(highest(graph_of(step), "gradients"), exactly(4 * total));
+  step.strategy.fsdp.version = 1;  // adds them up in 16 bits
+  CHECK_THAT(highest(graph_of(step), "gradients"), exactly(half * total));
+}
+
+TEST_CASE("a hybrid shard gathers inside, and sums its shard across", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::hsdp, tiny_model(), 2, 4);
+  const double total = elements_of(step).total;
+  const double flat = gathered(step);
+  step.strategy.fsdp.shard = 2;  // four copies
+  const StepProgram program = build_step(step.input(), Folding::off);
+  CHECK_THAT(sum_named(program.graph, OpKind::collective, "gather_group").bytes, exactly(flat));
+  CHECK_THAT(sum_named(program.graph, OpKind::collective, "reduce_group").bytes,
+             exactly(4 * total));
+  CHECK_THAT(sum_named(program.graph, OpKind::collective, "reduce_replicas").bytes,
+             exactly(4 * total / 2));
+  for (const Op& op : program.graph.ops()) {
+    if (op.pattern == no_pattern) continue;
+    const auto& members = program.graph.patterns()[index(op.pattern)].members;
+    const std::string& name = program.graph.names()[index(op.name)];
+    if (name == "gather_group" || name == "reduce_group") CHECK(members.size() == 2);
+    if (name == "reduce_replicas") CHECK(members.size() == 4);
+  }
+  // One copy is no hybrid.
+  step.strategy.fsdp.shard = 8;
+  CHECK(sum_named(graph_of(step), OpKind::collective, "reduce_replicas").count == 0);
+}
+
+TEST_CASE("bytes per parameter: sixteen kept in fp32, eight in 16 bits", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::hsdp, tiny_model(), 2, 4);
+  const double total = elements_of(step).total;
+  step.strategy.fsdp.shard = 4;
+  CHECK_THAT(resident_bytes(step.input()), exactly(16 * total / 4));
+  step.strategy.master_weights = false;
+  CHECK_THAT(resident_bytes(step.input()), exactly(8 * total / 4));
+}
+
+TEST_CASE("the limit on gathers holds the host back, and costs no device memory", "[workloads]") {
+  TinyStep step = flat_step();
+  step.model.layers = 8;
+  const auto waits = [&] { return sum_named(graph_of(step), OpKind::host, "gather_limit").count; };
+  CHECK(waits() > 0);
+  step.strategy.fsdp.limit_all_gathers = false;
+  CHECK(waits() == 0);
+  step.strategy.fsdp.limit_all_gathers = true;
+  step.strategy.fsdp.version = 2;
+  CHECK(waits() == 0);
+}
+
+TEST_CASE("asking for the next group early never makes a step longer", "[workloads]") {
+  TinyStep step = flat_step();
+  step.model.layers = 6;
+  const double none = [&] {
+    TinyStep alone = step;
+    alone.strategy.fsdp.backward_prefetch = FsdpPrefetch::none;
+    return seconds_of(alone);
+  }();
+  TinyStep post = step;
+  post.strategy.fsdp.backward_prefetch = FsdpPrefetch::post;
+  CHECK(seconds_of(post) <= none * (1 + 1e-9));
+  CHECK(seconds_of(step) <= seconds_of(post) * (1 + 1e-9));
+  TinyStep forward = step;
+  forward.strategy.fsdp.forward_prefetch = true;
+  CHECK(seconds_of(forward) <= seconds_of(step) * (1 + 1e-9));
+}

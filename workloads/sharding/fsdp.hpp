@@ -1,0 +1,65 @@
+// PyTorch's fully sharded data parallelism: one gather and one reduce-scatter per group of
+// parameters, which is a layer; what stands outside the layers is a group or two of its own.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "workloads/sharding.hpp"
+
+namespace stepsim {
+
+class FullyShardedGroups {
+ public:
+  FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits);
+  void before(std::size_t visit);
+  void after(std::size_t visit, bool last_micro_batch);
+  void finish_backward(bool last_micro_batch);
+  void step();
+
+ private:
+  struct Group {
+    bool frozen = false;
+    bool outside = false;  // of the layers
+    double elements = 0;
+    double tensors = 0;
+    Mark arrival{};
+    bool gathered = false;
+    bool copied_out = false;  // version 2: what was gathered has been cut into tensors
+    double unreduced = 0;     // bytes of gradients that wait for the boundary
+  };
+  // What runs between a group's getting its parameters and giving them up.
+  struct Call {
+    std::size_t first = 0, last = 0;  // visits
+    std::size_t group = 0;
+    Phase phase = Phase::forward;
+    bool again = false;  // later in the micro-batch the group is called once more
+  };
+  std::size_t group_of(const Visit& visit);
+  void add_call(std::size_t visit, const Visit& now);
+  bool stays(const Call& call, bool last_micro_batch) const;
+  void gather(std::size_t call);
+  void limit_gathers();
+  void cut_out(Group& group);
+  void reshard(Group& group);
+  void reduce(Group& group, bool last_micro_batch);
+  double stored_bytes() const;
+  double reduce_bytes() const;
+
+  StepWriter& writer_;
+  FsdpKeys keys_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<std::size_t>> numbers_;  // [frozen][place]: group, where there is one
+  std::vector<Call> calls_;
+  std::vector<std::size_t> call_of_;  // [visit]
+  std::optional<Mark> copied_out_, copied_out_before_;
+  std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
+  std::optional<Mark> reduced_, kept_;  // the last gradients
+  double parameters_ = 0, tensors_ = 0;
+};
+
+// Bytes per element of both moments where parameters are kept in 16 bits.
+double fsdp_moment_bytes(const Strategy& strategy);
+
+}  // namespace stepsim
