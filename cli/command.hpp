@@ -27,6 +27,8 @@ struct Command {
 
 int run_command(const CommandLine& line);
 int memory_command(const CommandLine& line);
+int sweep_command(const CommandLine& line);
+int merge_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
 int export_command(const CommandLine& line);
 int collective_command(const CommandLine& line);

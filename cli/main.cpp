@@ -22,6 +22,8 @@ constexpr std::array commands{
     Command{"run", "one training step of a scenario: time, breakdown, memory",
             stepsim::run_command},
     Command{"memory", "does a scenario fit, and what would make it fit", stepsim::memory_command},
+    Command{"sweep", "a scenario over many settings: table, scaling, best points", sweep_command},
+    Command{"merge", "the table of a sweep out of its shards", merge_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},

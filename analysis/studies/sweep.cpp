@@ -1,0 +1,126 @@
+#include "analysis/studies/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "analysis/studies/sweep_journal.hpp"
+#include "analysis/studies/worker.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/error.hpp"
+#include "sim/run_file.hpp"
+#include "sim/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every choice once, beside the first choices of the other axes: finds misspelt keys before the
+// first point is computed, and warms up what all workers inherit.
+void check_choices(const SweepQuestion& question) {
+  const SweepPlan& plan = question.plan;
+  SweepValues first;
+  for (const Axis& axis : plan.axes)
+    first.insert(first.end(), axis.choices.front().begin(), axis.choices.front().end());
+  std::size_t at = 0;
+  for (const Axis& axis : plan.axes) {
+    for (const auto& choice : axis.choices) {
+      SweepValues values = first;
+      std::copy(choice.begin(), choice.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+      require_meaning(question.data, plan.scenario, settings_of(plan, values));
+    }
+    at += axis.keys.size();
+  }
+}
+
+// Everything a result may depend on: the catalogue, file by file in order.
+std::uint64_t digest_of_catalogue(const std::string& data) {
+  std::vector<std::string> files;
+  for (const char* folder : {"topology", "workloads"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(data) / folder))
+      if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  std::uint64_t sum = checksum("");
+  for (const std::string& file : files)
+    sum = checksum(read_file(file), checksum(file.substr(data.size()), sum));
+  return sum;
+}
+
+std::string digest_of(const SweepQuestion& question, const std::string& scenario,
+                      const std::vector<SweepValues>& points) {
+  std::uint64_t sum = checksum(scenario, digest_of_catalogue(question.data));
+  const auto add = [&](std::string_view text) { sum = checksum("\n", checksum(text, sum)); };
+  add(stepsim_version);
+  for (const auto& [key, value] : question.plan.fixed) add(fmt::format("{}={}", key, value));
+  for (const std::string& key : question.plan.keys()) add(key);
+  for (const SweepValues& values : points)
+    for (const std::string& value : values) add(value);
+  return fmt::format("{:016x}", sum);
+}
+
+// Journals are private to the program that wrote them: another build may predict other figures.
+std::string build_digest() {
+  return fmt::format("{:016x}", checksum(read_file("/proc/self/exe")));
+}
+
+std::vector<std::size_t> share_of(const Shard& shard, std::size_t points) {
+  std::vector<std::size_t> mine;
+  for (std::size_t i = shard.number - 1; i < points; i += shard.of) mine.push_back(i);
+  return mine;
+}
+
+SweepTable frame_of(const SweepQuestion& question, const std::vector<SweepValues>& points) {
+  const Document document = read_document(find_scenario(question.data, question.plan.scenario));
+  SweepTable table;
+  table.scenario = document.canonical();
+  table.title = document.root().text_or("name", question.plan.scenario);
+  table.digest = digest_of(question, table.scenario, points);
+  table.keys = question.plan.keys();
+  table.points = points.size();
+  return table;
+}
+
+}  // namespace
+
+SweepTable run_sweep(const SweepQuestion& question) {
+  const std::vector<SweepValues> points = expand(question.plan);
+  check_choices(question);
+  SweepTable table = frame_of(question, points);
+  const std::vector<std::size_t> mine = share_of(question.shard, points.size());
+  std::optional<SweepJournal> journal;
+  std::map<std::size_t, Outcome> known;
+  if (!question.journal.empty()) {
+    journal.emplace(question.journal,
+                    fmt::format("{} {}/{} {}", table.digest, question.shard.number,
+                                question.shard.of, build_digest()));
+    known = journal->finished();
+  }
+  std::vector<std::size_t> open;
+  for (const std::size_t point : mine)
+    if (!known.contains(point)) open.push_back(point);
+  const auto report = [&] {
+    if (question.progress) question.progress(known.size(), mine.size());
+  };
+  const auto task = [&](std::size_t i) {
+    return to_line(evaluate(question.data, question.plan.scenario,
+                            settings_of(question.plan, points[open[i]])));
+  };
+  const auto done = [&](std::size_t i, const std::string& answer) {
+    const Outcome outcome = *outcome_from(answer);
+    if (journal) journal->add(open[i], outcome);
+    known.emplace(open[i], outcome);
+    report();
+  };
+  report();
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
+  for (auto& [index, outcome] : known)
+    table.rows.push_back({index, points[index], std::move(outcome)});
+  return table;
+}
+
+}  // namespace stepsim

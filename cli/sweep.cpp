@@ -1,0 +1,211 @@
+// `sweep`: many scenarios, one table. `merge`: the table out of its shards.
+#include "analysis/studies/sweep.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/sweep_text.hpp"
+#include "sim/error.hpp"
+#include "sim/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array sweep_options{
+    OptionSpec{"vary", "KEY=VALUES",
+               "1,2,4 or 2:32 (by one), 4:32:4 (by four), 1:64:*2 (doubling); repeats: every "
+               "combination",
+               0, true},
+    OptionSpec{"zip", "KEY=VALUES", "the same, but all --zip move together; repeats", 0, true},
+    OptionSpec{"where", "CONDITION", "only such points: \"cluster.nodes * job.micro_batch <= 64\"",
+               0, true},
+    OptionSpec{"set", "KEY=VALUE", "in all points, instead of what the file says; repeats", 0,
+               true},
+    OptionSpec{"output", "NAME",
+               "write NAME.csv and NAME.h5; until then NAME.journal keeps every finished point, "
+               "and the same command goes on from there",
+               'o'},
+    OptionSpec{"shard", "I/N", "only every N-th point, to NAME.shard-I-of-N.h5 (see merge)"},
+    OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
+    OptionSpec{"json", "", "for machines"},
+    OptionSpec{"csv", "", "for spreadsheets: the table that NAME.csv would hold"}};
+constexpr Usage sweep_usage{
+    "stepsim sweep SCENARIO --vary KEY=VALUES [options]",
+    "Predicts a scenario for every combination of the varied settings: a row each, with the reason "
+    "where a point cannot run; then how it scales, which points are worth having, and what would "
+    "make the fastest faster. SCENARIO may be a file that says what to vary (docs/sweeps.md).",
+    sweep_options,
+    "  stepsim sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:16:*2 --vary strategy.zero=2,3\n"
+    "  stepsim sweep my.yaml --vary cluster.nodes=2:32 -o scaling\n"
+    "  stepsim sweep my-sweep.yaml --shard 3/8 -o scaling\n",
+    1};
+
+constexpr std::array merge_options{
+    OptionSpec{"output", "NAME", "write NAME.csv and NAME.h5, as one sweep would have", 'o'},
+    OptionSpec{"json", "", "for machines"}};
+constexpr Usage merge_usage{
+    "stepsim merge SHARD.h5... -o NAME",
+    "Puts the shards of a sweep together. The files are those of the same sweep without shards, "
+    "byte for byte.",
+    merge_options, "  stepsim merge scaling.shard-*-of-8.h5 -o scaling\n", 100000};
+
+std::vector<std::string> all_of(const Options& options, std::string_view name) {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : options.values)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
+SweepPlan plan_of(const Options& options) {
+  if (options.words.empty())
+    throw UserError(fmt::format("which scenario? usage: {}", sweep_usage.call));
+  const std::string& word = options.words.front();
+  SweepPlan plan;
+  if (is_sweep_file(word))
+    plan = read_sweep_file(word);
+  else
+    plan.scenario = word;
+  for (Setting& setting : settings_of(options)) plan.fixed.push_back(std::move(setting));
+  for (const std::string& text : all_of(options, "vary"))
+    plan.axes.push_back(parse_axis("--vary", text));
+  if (const auto together = all_of(options, "zip"); !together.empty())
+    plan.axes.push_back(zip("--zip", together));
+  for (const std::string& text : all_of(options, "where")) plan.where.push_back(text);
+  return plan;
+}
+
+Shard shard_of(const Options& options) {
+  const auto text = options.get("shard");
+  if (!text) return {};
+  const std::size_t slash = text->find('/');
+  if (slash == std::string::npos)
+    throw UserError(fmt::format("--shard: expected I/N such as 3/8, found \"{}\"", *text));
+  constexpr std::uint32_t most = 1u << 20;
+  const std::uint32_t of = parse_count("--shard", text->substr(slash + 1), 1, most);
+  return {parse_count("--shard", text->substr(0, slash), 1, of), of};
+}
+
+// "name.csv" and "name.h5" mean "name".
+std::string stem_of(const Options& options) {
+  std::string name = options.get("output").value_or("");
+  for (const std::string_view ending : {".csv", ".h5"})
+    if (name.ends_with(ending)) name.resize(name.size() - ending.size());
+  return name;
+}
+
+// A process that was killed while it wrote leaves its unfinished copy behind.
+void sweep_up(const std::string& file) {
+  const fs::path folder = fs::path(file).parent_path();
+  const std::string unfinished = fs::path(file).filename().string() + ".tmp-";
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, failed))
+    if (entry.path().filename().string().starts_with(unfinished)) fs::remove(entry.path(), failed);
+}
+
+// One line on a terminal, rewritten four times a second.
+class Progress {
+ public:
+  explicit Progress(bool shown) : shown_(shown) {}
+  void operator()(std::size_t done, std::size_t of) {
+    using namespace std::chrono;
+    if (!shown_) return;
+    const auto now = steady_clock::now();
+    if (first_ == steady_clock::time_point()) {
+      first_ = now;
+      before_ = done;
+    }
+    if (now - last_ < milliseconds(250) && done < of) return;
+    last_ = now;
+    const double seconds = duration<double>(now - first_).count();
+    const double rate = seconds > 0 ? static_cast<double>(done - before_) / seconds : 0;
+    std::string line = fmt::format("{} of {} points", done, of);
+    if (rate > 0 && done < of)
+      line += fmt::format(", {:.0f} a second, {} left", rate,
+                          to_text(Seconds{static_cast<double>(of - done) / rate}));
+    fmt::print(stderr, "\r\033[K{}{}", line, done == of ? "\n" : "");
+    std::fflush(stderr);
+  }
+
+ private:
+  bool shown_;
+  std::size_t before_ = 0;
+  std::chrono::steady_clock::time_point first_, last_;
+};
+
+void write_results(const std::string& stem, const SweepTable& table) {
+  sweep_up(stem + ".csv");
+  sweep_up(stem + ".h5");
+  write_file(stem + ".csv", csv_of(table));
+  write_sweep(stem + ".h5", table);
+}
+
+int run_shard(SweepQuestion& question, const std::string& stem) {
+  const std::string name =
+      fmt::format("{}.shard-{}-of-{}", stem, question.shard.number, question.shard.of);
+  question.journal = name + ".journal";
+  const SweepTable table = run_sweep(question);
+  sweep_up(name + ".h5");
+  write_sweep(name + ".h5", table);
+  fs::remove(question.journal);
+  fmt::print("{}.h5: {} of {} points\n", name, table.rows.size(), table.points);
+  return exit_code::yes;
+}
+
+}  // namespace
+
+int sweep_command(const CommandLine& line) {
+  const auto options = parse(sweep_usage, line.words);
+  if (!options) return exit_code::yes;
+  SweepQuestion question;
+  question.data = line.data;
+  question.plan = plan_of(*options);
+  question.shard = shard_of(*options);
+  if (const auto workers = options->get("workers"))
+    question.workers = parse_count("--workers", *workers, 1, 4096);
+  question.progress = Progress(::isatty(STDERR_FILENO) != 0);
+  const std::string stem = stem_of(*options);
+  if (options->has("shard")) {
+    if (stem.empty()) throw UserError("--shard: needs --output NAME, for merge to find the parts");
+    return run_shard(question, stem);
+  }
+  if (!stem.empty()) question.journal = stem + ".journal";
+  const SweepTable table = run_sweep(question);
+  if (!stem.empty()) {
+    write_results(stem, table);
+    fs::remove(question.journal);
+  }
+  if (options->has("csv")) {
+    fmt::print("{}", csv_of(table));
+    return exit_code::yes;
+  }
+  const SweepReport report = report_of(table);
+  std::vector<WhatIf> changes;
+  if (report.fastest) changes = what_ifs(line.data, question.plan, table.rows[*report.fastest]);
+  fmt::print("{}", options->has("json") ? sweep_json(table, report, changes)
+                                        : sweep_text(table, report, changes));
+  return report.feasible > 0 ? exit_code::yes : exit_code::no;
+}
+
+int merge_command(const CommandLine& line) {
+  const auto options = parse(merge_usage, line.words);
+  if (!options) return exit_code::yes;
+  if (options->words.empty())
+    throw UserError(fmt::format("which shards? usage: {}", merge_usage.call));
+  const SweepTable table = merge_shards(options->words);
+  if (const std::string stem = stem_of(*options); !stem.empty()) write_results(stem, table);
+  const SweepReport report = report_of(table);
+  fmt::print("{}",
+             options->has("json") ? sweep_json(table, report, {}) : sweep_text(table, report, {}));
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,233 @@
+#include "cli/sweep_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/json.hpp"
+#include "analysis/table.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t widest_reason = 150;  // columns of a terminal that somebody made wide
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+// Of a key only what follows the last dot, unless two keys end alike.
+std::vector<std::string> short_names(const std::vector<std::string>& keys) {
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  std::vector<std::string> names;
+  for (const std::string& key : keys) {
+    const auto alike = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
+      return last(other) == last(key);
+    });
+    names.push_back(alike > 1 ? key : last(key));
+  }
+  return names;
+}
+
+// Why a point is worth a look.
+std::string marks_of(const SweepReport& report, std::size_t row) {
+  std::string marks;
+  const auto add = [&](const std::optional<std::size_t>& which, std::string_view word) {
+    if (which == row) marks += fmt::format("{}{}", marks.empty() ? "" : ", ", word);
+  };
+  add(report.fastest, "fastest");
+  add(report.cheapest, "cheapest");
+  for (const Scaling& scaling : report.scalings)
+    if (scaling.knee && scaling.points[*scaling.knee].row == row)
+      marks += marks.empty() ? "knee" : ", knee";
+  const bool on_front =
+      std::find(report.front.begin(), report.front.end(), row) != report.front.end();
+  if (on_front && marks.empty()) marks = "front";
+  return marks;
+}
+
+std::string efficiency_of(const SweepReport& report, std::size_t row) {
+  for (const Scaling& scaling : report.scalings)
+    for (const ScalingPoint& point : scaling.points)
+      if (point.row == row) return percent(point.efficiency);
+  return "";
+}
+
+std::string rate_text(double per_second) {
+  return per_second >= 1e5 ? fmt::format("{:.0f} k", per_second / 1e3)
+                           : fmt::format("{:.0f}", per_second);
+}
+
+TextTable point_table(const SweepTable& table, const SweepReport& report) {
+  TextTable text{short_names(table.keys), std::vector(table.keys.size(), Align::right), {}};
+  const bool scaled = !report.scalings.empty();
+  const auto column = [&](std::string name, Align align) {
+    text.header.push_back(std::move(name));
+    text.align.push_back(align);
+  };
+  for (const char* name : {"GPUs", "step time", "tok/s", "tok/s/GPU", "GPU-h/Mtok", "memory"})
+    column(name, Align::right);
+  if (scaled) column("efficiency", Align::right);
+  column("bottleneck", Align::left);
+  column("", Align::left);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const SweepRow& row = table.rows[i];
+    std::vector<std::string> cells = row.values;
+    const auto put = [&](std::string_view metric, const auto& shown) {
+      const auto value = row.outcome.of(metric);
+      cells.push_back(value ? shown(*value) : "-");
+    };
+    put("gpus", [](double v) { return fmt::format("{}", v); });
+    put("step_time", [](double v) { return to_text(Seconds{v}); });
+    put("tokens_per_second", rate_text);
+    put("tokens_per_second_per_gpu", [](double v) { return fmt::format("{:.0f}", v); });
+    put("gpu_time_per_million_tokens", [](double v) { return fmt::format("{:.3g}", v / 3600); });
+    put("peak_memory", [](double v) { return to_text(Bytes{v}); });
+    if (scaled) cells.push_back(efficiency_of(report, i));
+    if (const auto share = row.outcome.of("share." + row.outcome.bottleneck))
+      cells.push_back(fmt::format("{} {}", row.outcome.bottleneck, percent(*share)));
+    else
+      cells.emplace_back("");
+    cells.push_back(row.outcome.feasible ? marks_of(report, i)
+                                         : row.outcome.reason.substr(0, widest_reason));
+    text.rows.push_back(std::move(cells));
+  }
+  return text;
+}
+
+std::string settings_text(const SweepTable& table, const SweepRow& row) {
+  std::string text;
+  for (std::size_t k = 0; k < table.keys.size(); ++k)
+    if (!row.values[k].empty())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", table.keys[k], row.values[k]);
+  return text;
+}
+
+std::string scaling_text(const Scaling& scaling) {
+  const ScalingPoint &first = scaling.points.front(), &last = scaling.points.back();
+  std::string text = scaling.name.empty() ? "" : scaling.name + ": ";
+  text +=
+      fmt::format("from {} to {} GPUs {:.2f} times as fast, efficiency {}", first.gpus, last.gpus,
+                  last.efficiency * last.gpus / first.gpus, percent(last.efficiency));
+  if (scaling.knee) {
+    const ScalingPoint& knee = scaling.points[*scaling.knee];
+    text += fmt::format("; the knee is at {} GPUs: the next growth brings {} of what it could",
+                        knee.gpus, percent(scaling.points[*scaling.knee + 1].marginal));
+  } else {
+    text += "; no knee: every growth brings at least half of what it could";
+  }
+  text += scaling.fixed_batch ? "; the batch stays the same (strong scaling)"
+                              : "; the batch grows with the machine (weak scaling)";
+  return text + "\n";
+}
+
+void write_reading(const SweepTable& table, const SweepReport& report, std::string& text) {
+  const auto line = [&](std::string_view what, std::size_t row) {
+    const Outcome& outcome = table.rows[row].outcome;
+    text += fmt::format("{:<9} {}: {} tok/s, {:.3g} GPU-h per million tokens\n", what,
+                        settings_text(table, table.rows[row]),
+                        rate_text(outcome.of("tokens_per_second").value_or(0)),
+                        outcome.of("gpu_time_per_million_tokens").value_or(0) / 3600);
+  };
+  line("fastest", *report.fastest);
+  line("cheapest", *report.cheapest);
+  if (*report.smallest != *report.fastest && *report.smallest != *report.cheapest &&
+      !report.scalings.empty())
+    line("smallest", *report.smallest);
+  if (report.front.size() > 2)
+    text += fmt::format("{} points are on the front: none is both faster and cheaper\n",
+                        report.front.size());
+  if (!report.scalings.empty()) text += '\n';
+  for (const Scaling& scaling : report.scalings) text += scaling_text(scaling);
+}
+
+void write_point(JsonWriter& json, const SweepTable& table, const SweepReport& report,
+                 std::size_t i) {
+  const SweepRow& row = table.rows[i];
+  json.begin_object();
+  for (std::size_t k = 0; k < table.keys.size(); ++k) {
+    const auto number = parse_quantity(row.values[k]);
+    if (number && number->dimension == Dimension::ratio)
+      json.member(table.keys[k], number->value);
+    else
+      json.member(table.keys[k], row.values[k]);
+  }
+  json.member("feasible", row.outcome.feasible).key("reason");
+  row.outcome.feasible ? json.null() : json.value(row.outcome.reason);
+  json.key("bottleneck");
+  row.outcome.bottleneck.empty() ? json.null() : json.value(row.outcome.bottleneck);
+  for (std::size_t m = 0; m < all_metrics().size(); ++m)
+    if (all_metrics()[m].name != "fits")
+      json.member(column_name(all_metrics()[m]), row.outcome.figures[m]);
+  json.key("efficiency");
+  double efficiency = NAN;
+  for (const Scaling& scaling : report.scalings)
+    for (const ScalingPoint& point : scaling.points)
+      if (point.row == i) efficiency = point.efficiency;
+  json.value(efficiency).end_object();
+}
+
+void write_scaling(JsonWriter& json, const Scaling& scaling) {
+  json.begin_object()
+      .member("name", scaling.name)
+      .member("fixed_batch", scaling.fixed_batch)
+      .key("knee_gpus");
+  scaling.knee ? json.value(scaling.points[*scaling.knee].gpus) : json.null();
+  json.key("points").begin_array();
+  for (const ScalingPoint& point : scaling.points)
+    json.begin_object()
+        .member("point", static_cast<double>(point.row))
+        .member("gpus", point.gpus)
+        .member("efficiency", point.efficiency)
+        .member("marginal", point.marginal)
+        .end_object();
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+std::string sweep_text(const SweepTable& table, const SweepReport& report,
+                       std::span<const WhatIf> changes) {
+  std::string text =
+      fmt::format("{}\n{} points, {} of them can run\n\n{}", table.title, table.rows.size(),
+                  report.feasible, render(point_table(table, report)));
+  if (report.feasible == 0) return text + "\nno point can run\n";
+  text += '\n';
+  write_reading(table, report, text);
+  if (changes.empty()) return text;
+  text += "\nwhat would make the fastest faster\n";
+  for (const WhatIf& each : changes)
+    text += fmt::format("  {:>+6.1f} %  {}\n", 100 * each.gain, each.change);
+  return text;
+}
+
+std::string sweep_json(const SweepTable& table, const SweepReport& report,
+                       std::span<const WhatIf> changes) {
+  JsonWriter json;
+  json.begin_object().member("scenario", table.title).key("points").begin_array();
+  for (std::size_t i = 0; i < table.rows.size(); ++i) write_point(json, table, report, i);
+  json.end_array();
+  const auto point = [&](std::string_view name, const std::optional<std::size_t>& row) {
+    json.key(name);
+    row ? json.value(static_cast<double>(*row)) : json.null();
+  };
+  point("fastest", report.fastest);
+  point("cheapest", report.cheapest);
+  point("smallest", report.smallest);
+  json.key("front").begin_array();
+  for (const std::size_t row : report.front) json.value(static_cast<double>(row));
+  json.end_array().key("scalings").begin_array();
+  for (const Scaling& scaling : report.scalings) write_scaling(json, scaling);
+  json.end_array().key("what_ifs").begin_array();
+  for (const WhatIf& each : changes)
+    json.begin_object()
+        .member("change", each.change)
+        .member("gain", each.gain)
+        .member("tokens_per_second", each.outcome.of("tokens_per_second").value_or(0))
+        .end_object();
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace stepsim

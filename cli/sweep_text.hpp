@@ -1,0 +1,16 @@
+// A sweep as a person or a program reads it.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "analysis/studies/sweep_report.hpp"
+
+namespace stepsim {
+
+std::string sweep_text(const SweepTable& table, const SweepReport& report,
+                       std::span<const WhatIf> changes);
+std::string sweep_json(const SweepTable& table, const SweepReport& report,
+                       std::span<const WhatIf> changes);
+
+}  // namespace stepsim

@@ -1,0 +1,83 @@
+# Cases of sweep and merge. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(small_sweep sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 --vary strategy.zero=2,3)
+
+cli("sweep --help" ARGS sweep --help OUTPUT "^usage: stepsim sweep.*examples:")
+cli("merge --help" ARGS merge --help OUTPUT "^usage: stepsim merge.*examples:")
+cli("sweep" ARGS ${small_sweep}
+  OUTPUT "4 points, 4 of them can run.*micro_batch  zero  GPUs  step time.*\nfastest .*\ncheapest ")
+cli("sweep as JSON" ARGS ${small_sweep} --json
+  KEYS points/0/job.micro_batch points/0/strategy.zero points/3/feasible points/0/reason points/0/step_time_s
+       points/0/bottleneck fastest cheapest front/0 scalings what_ifs)
+cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.zero,feasible,reason,bottleneck,gpus,step_time_s,")
+cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
+  OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")
+cli("sweep with points that cannot be"
+  ARGS sweep llama33-70b-sft --vary strategy.zero=1,3 --vary job.sequence=8192,1048576
+  OUTPUT "out of memory: needs .* of .*, most of it .*job.sequence: 1048576 is longer than llama-3.3-70b allows")
+cli("sweep of which no point can be" ARGS sweep llama32-3b-sft-zero3 --vary job.sequence=1048576 CODE 1 OUTPUT "no point can run")
+cli("sweep without a scenario" ARGS sweep CODE 2 ERROR_MATCHES "^stepsim: which scenario\\? usage: stepsim sweep ")
+cli("sweep over nothing" ARGS sweep llama32-3b-sft-zero3 CODE 2
+  ERROR "nothing is varied: --vary KEY=VALUES such as cluster.nodes=2:32")
+cli("sweep over a misspelt key" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_bach=1,2 -o out/r CODE 2
+  ERROR "@ROOT@/scenarios/seeds/llama32-3b-sft-zero3.yaml: job.micro_bach: unknown key (did you mean \"micro_batch\"?)")
+cli("sweep over a misspelt name" ARGS sweep llama32-3b-sft-zero3 --vary model=llama-3.2-3b,lama-3.2-1b -o out/r CODE 2
+  ERROR_MATCHES "model: no model \"lama-3.2-1b\" \\(did you mean \"llama-3.2-1b\"\\?\\)\n$")
+cli("sweep over a word where a number belongs" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,two -o out/r CODE 2
+  ERROR_MATCHES "job.micro_batch: expected a plain number, found \"two\"\n$")
+cli("sweep with a condition that means nothing" ARGS ${small_sweep} --where "job.micro_batch > zero" CODE 2
+  ERROR "where: nothing is called \"zero\"\n  job.micro_batch > zero\n                  ^")
+cli("sweep of a shard that is none" ARGS ${small_sweep} --shard 3/2 -o out/r CODE 2 ERROR "--shard: expected 1 to 2, found 3")
+cli("sweep of a shard without a place" ARGS ${small_sweep} --shard 1/2 CODE 2
+  ERROR "--shard: needs --output NAME, for merge to find the parts")
+cli("sweep from a file" ARGS sweep @WORK@/out/s.yaml --json
+  SHELL "printf 'scenario: llama32-3b-sft-zero3\\nvary: {job.micro_batch: [1, 2, 4]}\\nzip: {strategy.zero: [2, 3], job.epochs: [1, 2]}\\nwhere: [job.micro_batch * strategy.zero <= 6]\\n' >@WORK@/out/s.yaml
+    \"$@\""
+  KEYS points/3/job.epochs points/3/strategy.zero)
+cli("sweep from a file with a misspelt key" ARGS sweep @WORK@/out/s.yaml CODE 2
+  SHELL "printf 'scenario: llama32-3b-sft-zero3\\nvari: {job.micro_batch: [1]}\\n' >@WORK@/out/s.yaml; \"$@\"; code=$?; rm @WORK@/out/s.yaml; exit $code"
+  ERROR "@WORK@/out/s.yaml:2: vari: unknown key (did you mean \"vary\"?)")
+
+# Equal bytes from one worker, from many, and from shards in any order.
+cli("a sweep is the same whoever computes it" ARGS ${small_sweep}
+  SHELL "set -e; cd @WORK@/out
+    \"$@\" -o one --workers 1 >one.txt; \"$@\" -o many --workers 7 >many.txt
+    for i in 1 2 3; do \"$@\" --shard $i/3 -o part >/dev/null; done
+    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge part.shard-3-of-3.h5 part.shard-1-of-3.h5 part.shard-2-of-3.h5 -o merged >/dev/null
+    cmp one.txt many.txt; for kind in csv h5; do cmp one.$kind many.$kind; cmp one.$kind merged.$kind; done
+    ls | tr '\\n' ' '"
+  OUTPUT "^many.csv many.h5 many.txt merged.csv merged.h5 one.csv one.h5 one.txt part.shard-1-of-3.h5 part.shard-2-of-3.h5 part.shard-3-of-3.h5 $")
+cli("merge of too few shards" ARGS ${small_sweep} CODE 2
+  SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
+  ERROR "3 of 4 points are missing, point 0 first: name every shard")
+cli("merge of the same shard twice" ARGS ${small_sweep} CODE 2
+  SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.shard-2-of-3.h5 p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
+  ERROR "p.shard-2-of-3.h5: has point 1, which p.shard-2-of-3.h5 has as well")
+cli("merge of different sweeps" ARGS ${small_sweep} CODE 2
+  SHELL "cd @WORK@/out; \"$@\" --shard 1/2 -o p >/dev/null; \"$@\" --set job.epochs=2 --shard 2/2 -o q >/dev/null
+    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.*.h5 q.*.h5; code=$?; rm p* q*; exit $code"
+  ERROR "q.shard-2-of-2.h5: belongs to another sweep than p.shard-1-of-2.h5")
+cli("merge of what is no sweep" ARGS merge @ROOT@/README.md CODE 2 ERROR "@ROOT@/README.md: is no sweep: not an HDF5 file")
+cli("merge without shards" ARGS merge CODE 2 ERROR_MATCHES "^stepsim: which shards\\? usage: stepsim merge ")
+cli("a journal of another sweep" ARGS ${small_sweep} -o out/r CODE 2
+  SHELL "echo 'stepsim sweep 1 other' >@WORK@/out/r.journal; \"$@\"; code=$?; rm @WORK@/out/r.journal; exit $code"
+  ERROR "out/r.journal: was left by another sweep, or by another build of stepsim: finish that one, or remove the file to start again")
+
+# Killed ten times, it goes on ten times; nothing is lost, computed twice differently, or left running.
+cli("a killed sweep goes on where it was" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:30 --vary strategy.zero=2,3
+  SHELL "cd @WORK@/out; \"$@\" -o whole >whole.txt || exit
+    went_on=0; before=0
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+      setsid \"$@\" -o cut >/dev/null 2>&1 & victim=$!
+      sleep 0.$((RANDOM % 3))$((RANDOM % 10))
+      kill -9 $victim 2>/dev/null; wait $victim 2>/dev/null
+      for try in 1 2 3 4 5 6 7 8 9 10; do left=$(ps -o stat= -s $victim | grep -cv ^Z); [ $left = 0 ] && break; sleep 0.05; done
+      [ $left = 0 ] || { echo \"$left processes still run\"; exit 1; }
+      [ -f cut.journal ] || continue
+      now=$(wc -l <cut.journal); [ $now -gt $before ] && [ $before -gt 0 ] && went_on=$((went_on + 1)); before=$now
+    done
+    \"$@\" -o cut >cut.txt || exit
+    cmp whole.csv cut.csv && cmp whole.h5 cut.h5 && cmp whole.txt cut.txt && ls | tr '\\n' ' '; [ $went_on -gt 0 ] || echo 'no kill came in the middle'"
+  OUTPUT "^cut.csv cut.h5 cut.txt whole.csv whole.h5 whole.txt $")
