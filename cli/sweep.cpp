@@ -30,6 +30,10 @@ constexpr std::array sweep_options{
                0, true},
     OptionSpec{"set", "KEY=VALUE", "in all points, instead of what the file says; repeats", 0,
                true},
+    OptionSpec{
+        "find", "QUESTION",
+        "\"max job.micro_batch such that fits\": instead of a table one value, over 1:1024 or "
+        "what --vary says"},
     OptionSpec{"output", "NAME",
                "write NAME.csv and NAME.h5; until then NAME.journal keeps every finished point, "
                "and the same command goes on from there",
@@ -46,6 +50,7 @@ constexpr Usage sweep_usage{
     sweep_options,
     "  stepsim sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:16:*2 --vary strategy.zero=2,3\n"
     "  stepsim sweep my.yaml --vary cluster.nodes=2:32 -o scaling\n"
+    "  stepsim sweep my.yaml --find \"min cluster.nodes such that step_time < 60 s and fits\"\n"
     "  stepsim sweep my-sweep.yaml --shard 3/8 -o scaling\n",
     1};
 
@@ -160,11 +165,26 @@ int run_shard(SweepQuestion& question, const std::string& stem) {
   return exit_code::yes;
 }
 
+constexpr std::string_view usual_bounds = "1:1024";
+
+int find(const CommandLine& line, const Options& options, const std::string& question) {
+  const Search search = parse_search(question);
+  SweepPlan plan = plan_of(options);
+  if (plan.axes.empty())
+    plan.axes.push_back(parse_axis("--find", fmt::format("{}={}", search.key, usual_bounds)));
+  for (const std::string_view name : {"shard", "output", "csv", "where", "zip"})
+    if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
+  const SearchResult result = run_search(line.data, plan, search);
+  fmt::print("{}", options.has("json") ? search_json(search, result) : search_text(search, result));
+  return result.found ? exit_code::yes : exit_code::no;
+}
+
 }  // namespace
 
 int sweep_command(const CommandLine& line) {
   const auto options = parse(sweep_usage, line.words);
   if (!options) return exit_code::yes;
+  if (const auto question = options->get("find")) return find(line, *options, *question);
   SweepQuestion question;
   question.data = line.data;
   question.plan = plan_of(*options);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "analysis/studies/sweep_report.hpp"
+#include "analysis/studies/sweep_search.hpp"
 
 namespace stepsim {
 
@@ -12,5 +13,8 @@ std::string sweep_text(const SweepTable& table, const SweepReport& report,
                        std::span<const WhatIf> changes);
 std::string sweep_json(const SweepTable& table, const SweepReport& report,
                        std::span<const WhatIf> changes);
+
+std::string search_text(const Search& search, const SearchResult& result);
+std::string search_json(const Search& search, const SearchResult& result);
 
 }  // namespace stepsim

@@ -40,6 +40,28 @@ cli("sweep from a file with a misspelt key" ARGS sweep @WORK@/out/s.yaml CODE 2
   SHELL "printf 'scenario: llama32-3b-sft-zero3\\nvari: {job.micro_batch: [1]}\\n' >@WORK@/out/s.yaml; \"$@\"; code=$?; rm @WORK@/out/s.yaml; exit $code"
   ERROR "@WORK@/out/s.yaml:2: vari: unknown key (did you mean \"vary\"?)")
 
+# ---- --find ----
+set(seventy sweep llama33-70b-sft --set strategy.optimizer=adamw)
+cli("find the largest micro-batch" ARGS ${seventy} --find "max job.micro_batch such that fits"
+  OUTPUT "^max job.micro_batch such that fits: [0-9]+\nby bisection, [0-9]+ points\n.* yes .* no .*out of memory")
+cli("find the smallest machine as JSON" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --json
+  --find "min cluster.nodes such that tokens_per_second > 150000" KEYS key goal method found points/0/holds points/0/step_time_s)
+cli("find what comes and goes" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:6
+  --find "max job.micro_batch such that step_time < 800 ms or step_time > 2 s and step_time < 2.5 s"
+  OUTPUT ": 4\nit comes and goes, so all 6 values were tried\n")
+cli("find what nothing meets" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:4
+  --find "max job.micro_batch such that step_time < 1 us" CODE 1 OUTPUT ": none of the 3 values tried\n")
+cli("find without a condition" ARGS sweep llama32-3b-sft-zero3 --find "max job.micro_batch" CODE 2
+  ERROR "--find: expected \"max KEY such that CONDITION\" or \"min KEY such that CONDITION\", found \"max job.micro_batch\"")
+cli("find with a misspelt metric" ARGS sweep llama32-3b-sft-zero3 --find "max job.micro_batch such that step_tim < 3 s" CODE 2
+  ERROR "--find: nothing is called \"step_tim\" (did you mean \"step_time\"?)\n  step_tim < 3 s\n           ^")
+cli("find without a unit" ARGS sweep llama32-3b-sft-zero3 --find "max job.micro_batch such that step_time < 3" CODE 2
+  ERROR "--find: the unit is missing on the right: expected a time such as \"25 us\"\n  step_time < 3\n            ^")
+cli("find with a misspelt key" ARGS sweep llama32-3b-sft-zero3 --find "max job.micro_bach such that fits" CODE 2
+  ERROR_MATCHES "job.micro_bach: unknown key \\(did you mean \"micro_batch\"\\?\\)\n$")
+cli("find over two keys" ARGS ${small_sweep} --find "max job.micro_batch such that fits" CODE 2
+  ERROR "--find: searches job.micro_batch alone: --vary may only say its values")
+
 # Equal bytes from one worker, from many, and from shards in any order.
 cli("a sweep is the same whoever computes it" ARGS ${small_sweep}
   SHELL "set -e; cd @WORK@/out
@@ -81,3 +103,11 @@ cli("a killed sweep goes on where it was" ARGS sweep llama32-3b-sft-zero3 --vary
     \"$@\" -o cut >cut.txt || exit
     cmp whole.csv cut.csv && cmp whole.h5 cut.h5 && cmp whole.txt cut.txt && ls | tr '\\n' ' '; [ $went_on -gt 0 ] || echo 'no kill came in the middle'"
   OUTPUT "^cut.csv cut.h5 cut.txt whole.csv whole.h5 whole.txt $")
+
+# The same as a job array of a real Slurm.
+add_test(NAME "slurm/a sweep as a job array" COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/slurm/sweep_array.sh
+  $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/cli/slurm/sweep.sbatch)
+set_tests_properties("slurm/a sweep as a job array" PROPERTIES
+  LABELS slurm SKIP_REGULAR_EXPRESSION "^skipped: " TIMEOUT 120)
+cli("the job script outside an array" SHELL "bash @ROOT@/cli/slurm/sweep.sbatch" CODE 1
+  ERROR_MATCHES "SLURM_ARRAY_TASK_ID: is not set: submit a job array")

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "analysis/json.hpp"
+#include "analysis/table.hpp"
+#include "cli/sweep_text.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array<std::string_view, 3> method_names{"bounds", "bisection", "grid"};
+
+std::string_view method_of(const SearchResult& result) {
+  return method_names[static_cast<std::size_t>(result.method)];
+}
+
+std::string answer_of(const Search& search, const SearchResult& result, std::string_view last) {
+  const std::string question = fmt::format("{} {} such that {}", search.largest ? "max" : "min",
+                                           search.key, search.statement.text());
+  if (!result.found)
+    return fmt::format("{}: none of the {} values tried\n", question, result.steps.size());
+  const SearchStep& best = result.steps[*result.found];
+  std::string text = fmt::format("{}: {}\n", question, best.value);
+  switch (result.method) {
+    case SearchMethod::bounds:
+      return text + fmt::format("it holds at every one of {} values up to {}\n",
+                                result.steps.size(), last);
+    case SearchMethod::bisection:
+      if (search.largest && best.value == last)
+        return text + fmt::format(
+                          "by bisection, {} points; it holds up to {}, the last value "
+                          "that was allowed\n",
+                          result.steps.size(), last);
+      return text + fmt::format("by bisection, {} points\n", result.steps.size());
+    case SearchMethod::grid:
+      return text +
+             fmt::format("it comes and goes, so all {} values were tried\n", result.steps.size());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string search_text(const Search& search, const SearchResult& result) {
+  TextTable table{
+      {search.key, "", "step time", "tok/s/GPU", "memory", ""},
+      {Align::right, Align::left, Align::right, Align::right, Align::right, Align::left},
+      {}};
+  for (const SearchStep& step : result.steps) {
+    const auto shown = [&](std::string_view metric, const auto& text) {
+      const auto value = step.outcome.of(metric);
+      return value ? std::string(text(*value)) : "-";
+    };
+    table.rows.push_back(
+        {step.value, step.holds ? "yes" : "no",
+         shown("step_time", [](double v) { return to_text(Seconds{v}); }),
+         shown("tokens_per_second_per_gpu", [](double v) { return fmt::format("{:.0f}", v); }),
+         shown("peak_memory", [](double v) { return to_text(Bytes{v}); }), step.outcome.reason});
+  }
+  return answer_of(search, result, result.steps.back().value) + "\n" + render(table);
+}
+
+std::string search_json(const Search& search, const SearchResult& result) {
+  JsonWriter json;
+  json.begin_object()
+      .member("key", search.key)
+      .member("goal", search.largest ? "max" : "min")
+      .member("condition", search.statement.text())
+      .member("method", method_of(result))
+      .key("found");
+  result.found ? json.value(result.steps[*result.found].value) : json.null();
+  json.key("points").begin_array();
+  for (const SearchStep& step : result.steps) {
+    json.begin_object()
+        .member(search.key, step.value)
+        .member("holds", step.holds)
+        .member("feasible", step.outcome.feasible)
+        .key("reason");
+    step.outcome.feasible ? json.null() : json.value(step.outcome.reason);
+    for (std::size_t m = 0; m < all_metrics().size(); ++m)
+      if (all_metrics()[m].name != "fits")
+        json.member(column_name(all_metrics()[m]), step.outcome.figures[m]);
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace stepsim
