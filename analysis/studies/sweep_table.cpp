@@ -38,6 +38,7 @@ std::vector<std::size_t> known_metrics(const SweepTable& table) {
 template <class Values, class Get>
 Values gathered(const SweepTable& table, const Get& get) {
   Values values;
+  values.reserve(table.rows.size());
   for (const SweepRow& row : table.rows) values.push_back(get(row));
   return values;
 }

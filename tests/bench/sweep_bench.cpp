@@ -1,0 +1,148 @@
+// How many points a sweep evaluates in a second, and where a point's time goes. Points are steps of
+// dense models on one folded node of eight GPUs. `sweep_bench` prints one row per model, and what
+// one point costs of processor time, part by part; `sweep_bench POINTS` sets how many there are.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "analysis/studies/sweep.hpp"
+#include "analysis/studies/worker.hpp"
+#include "sim/replay.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "workloads/step.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double wanted_rate = 60;  // points a second on two cores
+constexpr std::array models{"llama-3.2-3b", "llama-3.1-8b", "phi-4", "qwen3-32b", "llama-3.3-70b"};
+constexpr std::string_view form = R"(
+name: sweep
+model: {}
+cluster: {{node: h100-8, nodes: 1}}
+stack: deepspeed-hf
+job: {{method: sft, sequence: 4096, micro_batch: 1}}
+strategy: {{zero: 3}}
+)";
+
+double seconds_of(const rusage& usage) {
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Of this process and of all children that have ended.
+double processor_seconds() {
+  rusage own{}, children{};
+  getrusage(RUSAGE_SELF, &own);
+  getrusage(RUSAGE_CHILDREN, &children);
+  return seconds_of(own) + seconds_of(children);
+}
+
+double timed(const std::function<void()>& act) {
+  const double begin = processor_seconds();
+  act();
+  return processor_seconds() - begin;
+}
+
+SweepQuestion question_of(const std::string& scenario, std::string_view points,
+                          const std::string& journal) {
+  SweepQuestion question{.data = STEPSIM_SOURCE_DATA,
+                         .plan = {},
+                         .shard = {},
+                         .journal = journal,
+                         .workers = 0,
+                         .progress = {}};
+  question.plan.scenario = scenario;
+  question.plan.axes = {parse_axis("--vary", fmt::format("job.micro_batch=1:{}", points))};
+  return question;
+}
+
+// Milliseconds of one point, apart; what a worker costs is the rest.
+struct Parts {
+  double load = 0, build = 0, replay = 0, read_out = 0, write = 0;
+};
+
+Parts parts_of(const std::string& scenario, const std::string& folder) {
+  Parts parts;
+  load_scenario(STEPSIM_SOURCE_DATA, scenario);  // as in a sweep: the catalogue is warm
+  constexpr int times = 20;
+  Scenario loaded;
+  parts.load = timed([&] {
+                 for (int i = 0; i < times; ++i)
+                   loaded = load_scenario(STEPSIM_SOURCE_DATA, scenario);
+               }) /
+               times;
+  const StepInput input{loaded.cluster, loaded.model, loaded.stack, loaded.strategy, loaded.job};
+  parts.build = timed([&] {
+                  for (int i = 0; i < times; ++i) build_step(input, Folding::automatic);
+                }) /
+                times;
+  const auto replay_alone = [&] {
+    const StepProgram program = build_step(input, Folding::automatic);
+    Outcome carrier = impossible("");
+    carrier.figures[0] = timed([&] { replay(program.traffic.folded.platform, program.graph); });
+    return to_line(carrier);
+  };
+  const Outcome outcome = *outcome_from(in_worker(replay_alone));
+  parts.replay = outcome.figures[0];
+  const double predicted = timed([&] {
+    in_worker([&] { return to_line(outcome_of(loaded, predict(loaded, Folding::automatic))); });
+  });
+  const double empty = timed([] { in_worker([] { return std::string(); }); });
+  parts.read_out = std::max(0.0, predicted - empty - parts.build - parts.replay);
+  SweepTable table{"", "", "", {"job.micro_batch"}, 1000, {}};
+  for (std::size_t i = 0; i < table.points; ++i) table.rows.push_back({i, {"1"}, outcome});
+  parts.write = timed([&] {
+                  csv_of(table);
+                  write_sweep(folder + "/table.h5", table);
+                }) /
+                static_cast<double>(table.points);
+  return parts;
+}
+
+int run(std::string_view points) {
+  const TemporaryFolder folder;
+  const double count = std::atof(std::string(points).c_str());
+  fmt::print("{:<14}{:>7}{:>10}{:>10}{:>8}{:>8}{:>8}{:>9}{:>8}{:>9}\n", "", "points", "points/s",
+             "ms/point", "load", "build", "replay", "read out", "write", "worker");
+  bool fast_enough = true;
+  for (const char* model : models) {
+    const std::string scenario = folder.file(fmt::format("{}.yaml", model));
+    put_bytes(scenario, fmt::format(form, model));
+    const SweepQuestion question = question_of(scenario, points, folder.file("journal"));
+    const auto begin = std::chrono::steady_clock::now();
+    double processor = timed([&] { run_sweep(question); });
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+    put_bytes(folder.file("journal"), "");
+    const Parts parts = parts_of(scenario, folder.path());
+    const double rate = count / wall.count();
+    processor /= count;
+    const double worker =
+        processor - parts.load - parts.build - parts.replay - parts.read_out - parts.write;
+    fmt::print("{:<14}{:>7}{:>10.0f}{:>10.1f}{:>8.1f}{:>8.1f}{:>8.1f}{:>9.1f}{:>8.2f}{:>9.1f}\n",
+               model, points, rate, 1e3 * processor, 1e3 * parts.load, 1e3 * parts.build,
+               1e3 * parts.replay, 1e3 * parts.read_out, 1e3 * parts.write, 1e3 * worker);
+    std::fflush(stdout);
+    fast_enough = fast_enough && 2 / processor >= wanted_rate;
+  }
+  fmt::print(
+      "ms are processor time; two idle cores give 2000 / (ms/point) points a second: {} {}\n",
+      fast_enough ? "at least" : "LESS THAN", wanted_rate);
+  return fast_enough ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace stepsim
+
+int main(int argc, char** argv) {
+  return stepsim::run(argc > 1 ? argv[1] : "100");
+}
