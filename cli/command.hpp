@@ -30,6 +30,7 @@ int memory_command(const CommandLine& line);
 int sweep_command(const CommandLine& line);
 int merge_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
+int report_command(const CommandLine& line);
 int export_command(const CommandLine& line);
 int collective_command(const CommandLine& line);
 int list_command(const CommandLine& line);

@@ -25,6 +25,7 @@ constexpr std::array commands{
     Command{"sweep", "a scenario over many settings: table, scaling, best points", sweep_command},
     Command{"merge", "the table of a sweep out of its shards", merge_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
+    Command{"report", "a page to look at: timeline, breakdown, memory, links", report_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
     Command{"list", "what the catalogue holds", list_command},

@@ -7,3 +7,9 @@ if(STEPSIM_PYTHON AND TARGET stepsim)
     set_tests_properties(analysis/trace_events_${scenario} PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no h5py
   endforeach()
 endif()
+if(STEPSIM_PYTHON AND TARGET stepsim)
+  add_test(NAME analysis/report_page
+    COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_page.py
+            $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/report_page ${PROJECT_SOURCE_DIR})
+  set_tests_properties(analysis/report_page PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no Chromium
+endif()

@@ -46,6 +46,17 @@ cli("show a scenario as JSON" ARGS show qwen3-30b-sft-zero3 --json
   KEYS name kind title text resolved/sharding resolved/sub_group_size)
 cli("show the template" ARGS show template OUTPUT "expert_parallel: 1.*resolved")
 
+# ---- report ----
+cli("report of a scenario" ARGS report llama32-3b-sft-zero3 -o @WORK@/out/page.html
+  OUTPUT "^@WORK@/out/page.html: [0-9.]+ [kM]B\n$")
+cli("report of a saved collective" ARGS report step.h5 -o out/page.html
+  SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
+  OUTPUT "^out/page.html: ")
+cli("report without a run" ARGS report CODE 2 ERROR_MATCHES "^stepsim: which run\\? usage: stepsim report ")
+cli("report to nowhere" ARGS report llama32-3b-sft-zero3 CODE 2 ERROR "-o PAGE.html is missing: where the page goes")
+cli("report of a misspelt name" ARGS report llama32-3b-sft-zero4 -o out/page.html CODE 2
+  ERROR "no file and no scenario \"llama32-3b-sft-zero4\" (did you mean \"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them")
+
 # ---- export ----
 cli("export of a scenario" ARGS export llama32-3b-sft-zero3 --perfetto @WORK@/out/step.json
   OUTPUT "^@WORK@/out/step.json: [0-9]+ operations in [0-9]+ slices, [0-9.]+ MB\nopen it at https://ui.perfetto.dev or chrome://tracing\n$")

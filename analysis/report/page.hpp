@@ -1,0 +1,67 @@
+// Runs and answers as one HTML page that needs nothing else: no network, no other file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+struct PageStep {
+  std::string label;         // what the reader called it
+  const Run* run = nullptr;  // lives longer than the page is made
+};
+
+// One part of the difference between two steps.
+struct PageGapRow {
+  std::string cause;
+  double seconds = 0;         // positive: it makes the first step longer
+  double standard_error = 0;  // s; 0: exact
+  std::string reading;        // a sentence: what if it were free
+  std::string constants;      // that carry it, with their grades
+};
+
+struct PageGap {
+  std::string headline;
+  std::vector<std::string> notes;  // what is not equal between the two
+  std::vector<PageGapRow> rows;    // they add up to the gap
+};
+
+struct PageClaim {
+  std::string id;
+  std::string text;
+  std::string verdict;  // supported, refuted, depends, undecided
+  std::optional<double> probability;
+  std::string reason;
+};
+
+// One line of a plot: a figure over a swept key.
+struct PageSeries {
+  std::string name;
+  std::vector<double> x, y;
+};
+
+struct PagePlot {
+  std::string title;
+  std::string x_title;
+  std::string y_title;
+  std::vector<PageSeries> series;
+};
+
+struct Page {
+  std::string title;
+  std::vector<PageStep> steps;
+  std::optional<PageGap> gap;  // between the first two steps
+  std::vector<PageClaim> claims;
+  std::vector<PagePlot> plots;
+};
+
+std::string page_html(const Page& page);
+
+// The texts that a page is put together from, by the names of their files; they are compiled in.
+std::string_view page_asset(std::string_view name);
+
+}  // namespace stepsim

@@ -1,0 +1,104 @@
+// The page from its data, section by section.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const charts = [];  // whatever has to be laid out again when the width changes
+
+function section(id, title, note, ...content) {
+  document.getElementById("contents").append(element("a", {href: `#${id}`}, title));
+  document.getElementById("page").append(element("section", {id, "aria-label": title}, element("h2", {}, title),
+    note ? element("p", {class: "note"}, note) : "", ...content));
+}
+
+function chart(made) {
+  charts.push(made);
+  return made.element;
+}
+
+function tile(label, value, aside, kind) {
+  return element("div", {class: "tile"}, element("div", {class: "label"}, label), element("div", {class: `value ${kind || ""}`}, value),
+    aside ? element("div", {class: "aside"}, aside) : "");
+}
+
+function tiles(step) {
+  const {summary} = step;
+  const made = [tile("step time", seconds(step.step_time), `${whole(step.operations)} operations`)];
+  if (summary.tokens_per_second_per_gpu) made.push(tile("throughput", whole(significant(summary.tokens_per_second_per_gpu, 3)), "tokens per second and GPU"));
+  if (summary.model_flops_utilisation) made.push(tile("utilisation", percent(summary.model_flops_utilisation), "of the bf16 peak"));
+  if (summary.memory_capacity) {
+    const needed = summary.memory_needed || summary.peak_memory;
+    const fits = needed <= summary.memory_capacity;
+    made.push(tile("memory", bytes(needed), `of ${bytes(summary.memory_capacity)} usable: ${fits ? "fits" : "does not fit"}`, fits ? "" : "bad"));
+  }
+  const guesses = step.constants.filter((constant) => constant[4] === "guess").length;
+  if (step.constants.length) made.push(tile("guesses", String(guesses), `of ${step.constants.length} constants behind this`));
+  return element("div", {class: "tiles"}, ...made);
+}
+
+function head(steps) {
+  const box = document.getElementById("head");
+  if (steps.length === 1) {
+    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), tiles(steps[0]));
+    return;
+  }
+  box.append(element("h1", {}, "Two steps side by side"));
+  steps.forEach((step, side) => box.append(element("h3", {}, sideMark(side), step.title), element("p", {class: "subtitle"}, step.subtitle), tiles(step)));
+}
+
+// A chart of every step, under its letter where there are several.
+function ofEach(steps, make) {
+  return steps.map((step, side) => element("div", {}, steps.length > 1 ? element("h3", {}, sideMark(side), step.title) : "", make(step)));
+}
+
+function gapSection(gap, steps) {
+  const [a, b] = steps;
+  section("gap", "Why they differ", gap.headline || `A takes ${seconds(a.step_time)}, B ${seconds(b.step_time)}: a gap of ${seconds(a.step_time - b.step_time)}. The parts add up to it.`,
+    ...gap.notes.map((note) => element("p", {}, note)), chart(waterfall(gap, steps)), gapTable(gap, steps));
+}
+
+function sections() {
+  const {steps} = data;
+  const end = Math.max(0, ...steps.map((step) => step.step_time));
+  if (data.claims.length) section("claims", "Claims", "Each judged over the ranges of the constants.", claimTable(data.claims));
+  if (data.gap) gapSection(data.gap, steps);
+  if (data.plots.length) section("sweep", "Sweep", "", element("div", {class: "pair"}, ...data.plots.map((plot) => chart(new Plot(plot)))));
+  if (!steps.length) return;
+  const causes = [...new Set(steps.flatMap((step) => step.breakdown.map((row) => row.cause)))];
+  section("time", "Where the time goes", "Exposed: nothing more urgent ran on the GPU at that time, and the exposed times add up to the step. Hidden (pale): behind something else.", breakdown(steps));
+  const merged = steps.some((step) => step.resolution > 0);
+  section("timeline", "Timeline", `Every stream of a rank, filled as high as it is busy.${merged ? ` Operations that follow each other within ${seconds(Math.max(...steps.map((step) => step.resolution)))} are drawn together.` : ""} Drag to move, zoom with the buttons, two fingers or Ctrl and the wheel.`,
+    legend(causes.filter((cause) => cause !== "idle")), ...ofEach(steps, (step) => chart(new Timeline(step, end))));
+  const holding = steps.filter((step) => step.memory);
+  if (holding.length) {
+    const most = 1.08 * Math.max(...holding.map(({memory}) => Math.max(memory.capacity || 0, memory.needed || 0, memory.peak)));
+    section("memory", "Memory", "What the first rank's device holds.", element("div", {class: steps.length > 1 ? "pair" : ""},
+      ...ofEach(steps, (step) => step.memory ? chart(new Memory(step, end, most)) : "no memory was followed")));
+  }
+  if (steps.some((step) => step.links.length))
+    section("links", "Links", "The busiest first. What an operation sends counts evenly over its time, headers included; the height of a row is the link's capacity.", ...ofEach(steps, (step) => chart(new Links(step))));
+  if (steps.some((step) => step.constants.length))
+    section("constants", "Constants", "Every figure that this rests on, the least certain first.",
+      element("details", innerWidth >= 640 ? {open: ""} : {}, element("summary", {}, "all of them, with their sources"), constantTable(steps)));
+  section("scenario", steps.length > 1 ? "Scenarios" : "Scenario", "", ...ofEach(steps, (step) => element("details", {}, element("summary", {}, "what was asked"), element("pre", {tabindex: "0"}, step.scenario))));
+}
+
+function layOut() {
+  colours.known.clear();
+  charts.forEach((one) => one.layOut());
+}
+
+head(data.steps);
+sections();
+layOut();
+let width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth !== width) requestAnimationFrame(layOut);
+  width = innerWidth;
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", layOut);
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("#constants details").forEach((details) => { details.open = true; });
+  layOut();
+});
+addEventListener("afterprint", layOut);
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") { tip.hide(); focus.set(null); } });
+document.documentElement.dataset.ready = "yes";

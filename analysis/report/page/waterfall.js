@@ -1,0 +1,46 @@
+// From the faster step to the slower one, one bar per cause: they add up to the gap.
+
+function waterfall(gap, steps) {
+  const box = element("div", {class: "chart"});
+  const [a, b] = steps;
+  const bars = [{label: "B", name: `B  ${b.title}`, from: 0, to: b.step_time}];
+  let at = b.step_time;
+  for (const row of gap.rows) bars.push({label: words(row.cause), cause: row.cause, row, from: at, to: at += row.seconds});
+  bars.push({label: "A", name: `A  ${a.title}`, from: 0, to: a.step_time});
+  const layOut = () => drawWaterfall(box, bars);
+  return {element: box, layOut};
+}
+
+function drawWaterfall(box, bars) {
+  const width = box.clientWidth;
+  if (width === 0) return;
+  const narrow = width < 560;
+  const left = narrow ? 0 : 150, right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
+  const x = d3.scaleLinear([0, d3.max(bars, (bar) => Math.max(bar.from, bar.to))], [left, width - right]);
+  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 4}`).attr("role", "img")
+    .attr("aria-label", bars.map((bar) => bar.row ? `${bar.label} ${seconds(bar.row.seconds)}` : `${bar.label} ${seconds(bar.to)}`).join(", "));
+  const rows = svg.selectAll("g").data(bars).join("g").attr("transform", (bar, i) => `translate(0,${i * pitch + lead})`);
+  rows.append("text").attr("x", 0).attr("y", narrow ? -4 : height / 2).attr("dy", narrow ? 0 : "0.35em").text((bar) => bar.row ? bar.label : bar.label === "A" || bar.label === "B" ? `step ${bar.label}` : bar.label)
+    .attr("font-weight", (bar) => bar.row ? 400 : 650);
+  rows.append("rect").attr("x", (bar) => Math.min(x(bar.from), x(bar.to))).attr("height", height).attr("rx", 2)
+    .attr("width", (bar) => Math.max(1.5, Math.abs(x(bar.to) - x(bar.from))))
+    .attr("fill", (bar) => bar.cause ? causeColour(bar.cause) : colours.of("--faint"));
+  rows.filter((bar, i) => i + 1 < bars.length).append("line").attr("x1", (bar) => x(bar.to)).attr("x2", (bar) => x(bar.to))
+    .attr("y1", height).attr("y2", pitch).attr("stroke", colours.of("--faint")).attr("stroke-dasharray", "2 2");
+  rows.append("text").attr("x", (bar) => Math.max(x(bar.from), x(bar.to)) + 6).attr("y", height / 2).attr("dy", "0.35em")
+    .text((bar) => bar.row ? (bar.row.seconds >= 0 ? "+" : "") + seconds(bar.row.seconds) : seconds(bar.to));
+  rows.on("pointermove", (bar) => bar.row && tip.show(d3.event.clientX, d3.event.clientY,
+    [[`${words(bar.cause)}  ${seconds(bar.row.seconds)}`, "title"], [bar.row.reading || meanings[bar.cause] || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
+    .on("pointerleave", () => tip.hide());
+  box.replaceChildren(svg.node());
+}
+
+function gapTable(gap, steps) {
+  const total = steps[0].step_time - steps[1].step_time;
+  return element("table", {class: "stack"}, element("thead", {}, element("tr", {}, element("th", {}, "cause"),
+    element("th", {class: "number"}, "of the gap"), element("th", {}, "what if"), element("th", {}, "carried by"))),
+    element("tbody", {}, ...gap.rows.map((row) => element("tr", {},
+      element("td", {class: "cause"}, swatch(row.cause), words(row.cause)),
+      element("td", {class: "number"}, `${seconds(row.seconds)}${row.error > 0 ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
+      element("td", {}, row.reading), element("td", {class: "source"}, row.constants)))));
+}

@@ -1,0 +1,12 @@
+// One step as the data of a page.
+#pragma once
+
+#include "analysis/json.hpp"
+#include "analysis/report/page.hpp"
+
+namespace stepsim {
+
+// The timeline in about `most_spans` spans.
+void write_step(JsonWriter& json, const PageStep& step, std::size_t most_spans);
+
+}  // namespace stepsim

@@ -1,0 +1,134 @@
+"""check_page.py STEPSIM OUT SOURCE: a report page draws itself in a browser without a complaint or a
+request, shows what the run holds, answers to mouse, touch and keys, and fits a phone and paper."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import browser  # noqa: E402
+
+stepsim, out, source = sys.argv[1:]
+os.makedirs(out, exist_ok=True)
+
+
+def report(name, *words):
+    path = os.path.join(out, name)
+    subprocess.run([stepsim, "report", *words, "-o", path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def check_colours():
+    """Every cause has a colour of its own, in light and in dark, and a meaning."""
+    with open(f"{source}/sim/labels.hpp") as file:
+        causes = re.search(r"cause_names\{(.*?)\}", file.read(), re.S)[1]
+    with open(f"{source}/analysis/report/page/style.css") as file:
+        style = file.read()
+    with open(f"{source}/analysis/report/page/causes.js") as file:
+        meanings = file.read()
+    light = dict(re.findall(r"--cause-([a-z0-9-]+): (#\w+)", style.split("@media")[0]))
+    dark = light | dict(re.findall(r"--cause-([a-z0-9-]+): (#\w+)", style.split("@media")[1]))
+    for cause in re.findall(r'"(\w+)"', causes):
+        name = cause.replace("_", "-")
+        assert name in light, f"style.css has no --cause-{name}"
+        assert re.search(rf"^  {cause}: ", meanings, re.M), f"causes.js does not say what {cause} means"
+    for colours in (light, dark):
+        assert len(set(colours.values())) == len(colours), "two causes share a colour"
+
+
+def tip(page):
+    return page.value("document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText")
+
+
+def check_step(page, path, answer):
+    page.open(path)
+    text = page.value("document.body.innerText.replaceAll('\\u00a0', ' ')")
+    for row in answer["breakdown"]:
+        if row["exposed_s"] > 0:
+            assert row["cause"].replace("_", " ") in text, row
+    shown = page.value("JSON.parse(document.getElementById('data').textContent).steps[0].breakdown")
+    total = sum(row["exposed"] for row in shown)
+    assert abs(total - answer["step_time_s"]) < 1e-9 * total, "exposed times do not add up to the step"
+
+    left, top, width, height = page.box("#timeline canvas")
+    row = page.value("charts[0].rows[1].y") + 15  # in the middle of the compute stream
+    told = []
+    for part in range(1, 20):
+        page.move(left + width * part / 20, top + row)
+        told.append(tip(page))
+    assert any("busy" in one or " of " in one for one in told), f"hovering says nothing: {told}"
+
+    page.click(left + width / 2, top + row)
+    page.value("document.querySelector('#timeline canvas').focus()")
+    for _ in range(12):
+        page.press("+")
+    page.press("ArrowRight")
+    domain = page.value("charts[0].x.domain()")
+    whole = page.value("charts[0].end")
+    assert domain[1] - domain[0] < whole / 1000, "keys do not zoom"
+    page.press("0")
+    domain = page.value("charts[0].x.domain()")
+    assert abs(domain[0]) < 1e-6 * whole and abs(domain[1] - whole) < 1e-6 * whole, "0 does not show the whole step"
+    for phase in page.value("[...document.querySelectorAll('#timeline .controls button')].map((b) => b.innerText)"):
+        page.value(f"[...document.querySelectorAll('#timeline .controls button')].find((b) => b.innerText === {json.dumps(phase)}).click()")
+
+    left, top, width, height = page.box("#memory svg")
+    page.move(left + width / 2, top + height / 2)
+    assert "GB" in tip(page) or "MB" in tip(page), "memory says nothing"
+    peak = page.value("document.querySelector('#memory .peak').textContent")
+    assert peak.startswith("peak "), peak
+    left, top, width, height = page.box("#links svg")
+    page.move(left + width / 3, top + height / 2)
+    assert "full" in tip(page), "links say nothing"
+    page.press("Escape")
+    assert tip(page) == ""
+
+    # One cause alone, and back.
+    page.value("document.querySelector('#timeline .legend button').click()")
+    assert page.value("focus.cause") is not None
+    page.value("document.querySelector('#timeline .legend button').click()")
+    assert page.value("focus.cause") is None
+
+
+def check_fit(page, path):
+    """Nothing is wider than the window: on a phone, in the dark, on paper."""
+    for width in (360, 390, 768, 1600):
+        page.open(path, width=width, height=740, dark=width == 390)
+        wide = page.value("document.documentElement.scrollWidth")
+        assert wide <= width, f"{wide} pixels wide in a window of {width}"
+        assert page.value("[...document.querySelectorAll('section')].every((s) => s.getBoundingClientRect().height > 20)")
+    page.open(path, width=360, height=740)
+    page.print(os.path.join(out, "page.pdf"))
+
+
+def check_reach(page):
+    """Whatever can be pressed is reached by the tab key, and has a name."""
+    nameless = page.value("[...document.querySelectorAll('button, a, select, canvas, summary')]"
+                          ".filter((e) => e.tabIndex < 0 || !(e.innerText.trim() || e.ariaLabel || e.value)).map((e) => e.outerHTML)")
+    assert not nameless, nameless
+
+
+check_colours()
+h5 = os.path.join(out, "step.h5")
+scenario = "mpt7b-zero3-offload"
+answer = json.loads(subprocess.run([stepsim, "run", scenario, "--samples", "0", "--json", "-o", h5],
+                                   check=True, capture_output=True).stdout)
+one, again, two = report("one.html", scenario), report("again.html", scenario), report("two.html", scenario, "mpt7b-zero2")
+with open(one, "rb") as a, open(again, "rb") as b:
+    assert a.read() == b.read(), "the same run gives another page"
+assert os.path.getsize(one) < 3e6 and os.path.getsize(two) < 3e6, "a page is too large to send"
+
+if not browser.find():
+    assert "STEPSIM_REQUIRE_BROWSER" not in os.environ, "no Chromium to open the page with"
+    print("skipped: no Chromium to open the page with (Debian: chromium)")
+    sys.exit(77)
+with browser.Browser() as page:
+    check_step(page, one, answer)
+    check_reach(page)
+    check_fit(page, one)
+    check_fit(page, two)
+    check_reach(page)
+    assert not page.complaints, "\n".join(page.complaints)
+print(f"{os.path.getsize(one)} and {os.path.getsize(two)} bytes")
