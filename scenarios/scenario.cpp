@@ -11,6 +11,7 @@
 #include "sim/error.hpp"
 #include "workloads/mesh.hpp"
 #include "workloads/model_catalog.hpp"
+#include "workloads/units.hpp"
 
 namespace stepsim {
 namespace {
@@ -65,13 +66,16 @@ Strategy read_strategy(const Table& table) {
   strategy.checkpointing = choice(table, "checkpointing", checkpointing_names, Checkpointing::full);
   strategy.checkpoint_every = table.integer_or("checkpoint_every", 1, 1, 1 << 16);
   strategy.compiled = table.flag_or("compile", false);
+  strategy.attention = choice(table, "attention", attention_names, AttentionKernel::stack);
   strategy.cross_entropy = choice(table, "cross_entropy", cross_entropy_names, CrossEntropy::stack);
   strategy.optimizer = choice(table, "optimizer", optimizer_names, OptimizerKind::adamw);
   strategy.master_weights = table.flag_or("master_weights", true);
   if (const auto moe = table.table_if("moe")) {
     strategy.moe_kernel = choice(*moe, "kernel", moe_kernel_names, MoeKernel::loop);
     strategy.expert_parallel = moe->integer_or("expert_parallel", 1, 1, 1 << 16);
-    strategy.capacity_factor = moe->number_or("capacity_factor", 1, 0.1, 100);
+    strategy.capacity_factor = moe->number_or("capacity_factor", 1, 0, 100);
+    strategy.expert_layout = choice(*moe, "layout", expert_layout_names, ExpertLayout::model);
+    strategy.moe_skew = moe->number_or("skew", 0, 0, 10);
   }
   if (const auto offload = table.table_if("offload")) {
     strategy.optimizer_place = choice(*offload, "optimizer", offload_names, Offload::none);
@@ -174,8 +178,8 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
   const Strategy& s = scenario.strategy;
   if (s.expert_parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
-  if (s.moe_kernel != MoeKernel::tutel)
-    reject("needs a kernel that exchanges tokens: kernel: tutel");
+  if (!exchanges_tokens(s.moe_kernel))
+    reject("needs a kernel that exchanges tokens: tutel or deepspeed");
   if (s.sharding == Sharding::zero3 || is_fsdp(s.sharding))
     reject("DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
   if (found.cluster && scenario.cluster.ranks() % s.expert_parallel != 0)
@@ -218,6 +222,12 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                         scenario.model.name, longest));
 }
 
+// Only then do the constants of the other kernels stand behind a prediction.
+bool attention_uses_shares(const Scenario& scenario) {
+  const AttentionKernel kernel = attention_of(scenario.stack, scenario.strategy);
+  return kernel == AttentionKernel::flex || kernel == AttentionKernel::sdpa_efficient;
+}
+
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const MaybeDraw& draw, Scenario& scenario) {
   if (found.model) scenario.model = load_model(data, names.model);
@@ -228,6 +238,15 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   if (draw) stack.draw_constants(*draw, "stack");
   scenario.stack = read_stack(stack.root());
   stack.finish();
+  Document attention = read_document(data + "/workloads/attention.yaml");
+  if (draw) attention.draw_constants(*draw, "attention");
+  scenario.stack.attention_shares = read_attention_shares(attention.root());
+  attention.finish();
+  if (attention_uses_shares(scenario))
+    for (NamedConstant constant : attention.constants()) {
+      constant.name = "attention." + constant.name;
+      scenario.constants.push_back(std::move(constant));
+    }
   for (NamedConstant constant : stack.constants()) {
     constant.name = "stack." + constant.name;
     scenario.constants.push_back(std::move(constant));

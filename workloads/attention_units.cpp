@@ -33,19 +33,74 @@ void LayerWriter::attention() {
   residual("attention_residual");
 }
 
+// Which keys a kernel looks at: those of the document, those before it in the row, or, behind a
+// mask that it is handed, all of the row.
 void LayerWriter::core(double q, double kv) {
   const Attention& a = model.attention;
+  const AttentionKernel kernel = attention_of(stack, strategy);
   const double rotated = t() * (q + kv);
+  std::vector<KernelRow> rows{fused.rope ? memory("rope", 2 * half * rotated, 1)
+                                         : memory("rope", 20 * rotated, 10)};
+  if (kernel == AttentionKernel::eager || kernel == AttentionKernel::sdpa_math) {
+    core_in_memory(q, kv, std::move(rows));
+    return;
+  }
+  double keys = load.attended, forward = 1, backward = 1;
+  const Stack::AttentionShares& shares = stack.attention_shares;
+  if (kernel == AttentionKernel::sdpa) keys = load.in_rows;
+  if (kernel == AttentionKernel::sdpa_efficient) {
+    keys = load.in_squares;
+    forward = shares.efficient_forward.value.value;
+    backward = shares.efficient_backward.value.value;
+  }
+  if (kernel == AttentionKernel::flex) {
+    forward = shares.flex_forward.value.value;
+    backward = shares.flex_backward.value.value;
+  }
+  rows.push_back({.name = "attention",
+                  .kind = KernelClass::attention,
+                  .flops = 4 * q * keys,
+                  .bytes = half * t() * (2 * q + 2 * kv),
+                  .launches = 1,
+                  .share = forward});
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
-  Unit& attend =
-      unit("self_attn.attend", sinks,
-           {fused.rope ? memory("rope", 2 * half * rotated, 1) : memory("rope", 20 * rotated, 10),
-            {"attention", KernelClass::attention, 4 * q * load.attended,
-             half * t() * (2 * q + 2 * kv), 1}});
+  Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
+  attend.backward.back().share = backward;
   // The result and a logarithm for each row and head, beside queries, keys and values.
   attend.core_bytes = half * t() * q + 4 * t() * static_cast<double>(a.heads);
   attend.saved_bytes = half * t() * (q + 2 * kv) + attend.core_bytes;
   attend.core_rows = 1;
+}
+
+// Scores of all pairs of a row as a tensor in memory: a product, what makes probabilities of them,
+// and another product. Eager code repeats keys and values for each head, scales, adds a mask, takes
+// the softmax in 32 bits and casts back; a compiler makes one kernel of that. PyTorch's fallback
+// stays in 32 bits throughout.
+void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> rows) {
+  const Attention& a = model.attention;
+  const bool eager = attention_of(stack, strategy) == AttentionKernel::eager;
+  const double scores = load.in_squares * static_cast<double>(a.heads);
+  const double width = eager ? half : 4;  // bytes of a score where it is multiplied
+  const double flops = 2 * q * load.in_squares;
+  const KernelRow product{"scores", KernelClass::gemm, flops, half * 2 * t() * q + width * scores,
+                          1};
+  if (eager && a.kv_heads < a.heads) rows.push_back(memory("repeat", 2 * half * t() * (q + kv), 2));
+  rows.push_back(product);
+  if (!eager)
+    rows.push_back(memory("softmax", (8 + 8) * scores, 2));
+  else if (strategy.compiled)
+    rows.push_back(memory("softmax", (2 + 2) * scores, 1));
+  else
+    rows.push_back(memory("softmax", (4 + 4 + 6 + 6) * scores, 4));
+  rows.push_back(product);
+  const auto core_rows = static_cast<int>(rows.size()) - 1;  // all but the rotation
+  const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
+  Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
+  // Probabilities in 32 bits for the softmax and in 16 for the product, or once for both.
+  const double kept = eager ? (strategy.compiled ? half : 4 + half) : 4;
+  attend.core_bytes = kept * scores + (eager && a.kv_heads < a.heads ? 2 * half * t() * q : 0);
+  attend.saved_bytes = half * t() * (q + 2 * kv) + attend.core_bytes;
+  attend.core_rows = core_rows;
 }
 
 }  // namespace stepsim

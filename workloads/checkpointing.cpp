@@ -16,17 +16,17 @@ void recompute_attention(Unit& unit) {
 // A kernel whose result was kept is an operator that finds it, and no kernel.
 KernelRow from_cache(KernelRow row) {
   const double operators = row.operators.value_or(row.launches);
-  return {row.name, row.kind, 0, 0, 0, operators};
+  return {row.name, row.kind, 0, 0, 0, operators, row.share};
 }
 
-// The policy names single matrix products and attention. Kernels that multiply for many experts at
-// once are not among them, and the router's product is made to run again.
+// The policy names single matrix products and attention in one kernel. Kernels that multiply for
+// many experts at once are not among them, and the router's product is made to run again.
 void recompute_operators(Unit& unit, int& products) {
   unit.called_again = true;
   unit.again = unit.forward;
   if (unit.core_rows > 0) {
-    for (auto row = unit.again.end() - unit.core_rows; row != unit.again.end(); ++row)
-      *row = from_cache(*row);
+    if (unit.core_rows > 1) return;
+    unit.again.back() = from_cache(unit.again.back());
     unit.kept_bytes = unit.core_bytes;
     return;
   }

@@ -1,4 +1,7 @@
+// Experts as the public implementations run them. Operators and kernels of the loops were counted
+// with a dispatcher trace of transformers 4.57 and 5; the others follow the code.
 #include "workloads/layer_writer.hpp"
+#include "workloads/routing.hpp"
 
 namespace stepsim {
 namespace {
@@ -11,16 +14,38 @@ std::vector<double> with_bias(std::vector<double> matrices, bool bias,
   return matrices;
 }
 
+KernelRow batched(std::string_view name, double flops, double bytes, double launches) {
+  return {name, KernelClass::grouped_gemm, flops, bytes, launches};
+}
+
 }  // namespace
 
 void LayerWriter::experts(const Experts& e) {
   router(e);
-  if (strategy.moe_kernel == MoeKernel::tutel)
-    tutel_experts(e);
-  else if (strategy.moe_kernel == MoeKernel::loop && !e.fused)
-    expert_loop(e);
-  else
-    grouped_experts(e);
+  switch (strategy.moe_kernel) {
+    case MoeKernel::loop:
+      if (is_fused(e, strategy.expert_layout))
+        loop_over_slices(e);
+      else
+        expert_loop(e);
+      break;
+    case MoeKernel::grouped:
+      grouped_experts(e);
+      break;
+    case MoeKernel::megablocks:
+      block_sparse_experts(e);
+      break;
+    case MoeKernel::tutel:
+      tutel_experts(e);
+      break;
+    case MoeKernel::deepspeed:
+    case MoeKernel::deepspeed_einsum:
+      deepspeed_experts(e);
+      break;
+    case MoeKernel::all_experts:
+      all_experts(e);
+      break;
+  }
   shared_expert(e);
 }
 
@@ -36,76 +61,201 @@ void LayerWriter::router(const Experts& e) {
     made.saved_bytes += 8 * n * static_cast<double>(e.per_token) * t();
 }
 
-// One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
-// linears, scatter back. Reading which tokens are its own stops the host twice.
-void LayerWriter::expert_loop(const Experts& e) {
-  const double share = t() * static_cast<double>(e.per_token) / static_cast<double>(e.count);
-  const double w = static_cast<double>(e.width);
-  std::vector<KernelRow> rows{gemm("up", share, h(), w), gemm("gate", share, h(), w),
-                              activation_row(share, w, true), gemm("down", share, w, h())};
-  rows.push_back(memory("dispatch", 6 * half * share * h(), 8));
-  Unit& made =
-      unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), rows);
-  // The gradient of x[token_idx] is a zero-filled tensor of all tokens that is then added, and
-  // accumulating into it sorts: two full passes, and six to eight kernels twice.
-  made.backward.push_back(memory("index_backward", 4 * half * t() * h(), 16));
-  made.kind = TensorClass::expert;
-  made.times = e.count;
-  made.syncs = 2;
-  made.owners = 3;
-  made.plain_modules = 2;
-  made.in_moe = true;
-  made.saved_bytes = half * share * (2 * h() + 4 * w);
+// What the backward pass of one round of a loop runs beside its matrix products. The gradient of
+// x[token_idx] is a zero-filled tensor of all tokens that is then added, and accumulating into it
+// sorts: two passes over all tokens, and each of two such operators is seven kernels.
+std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) const {
+  KernelRow activation = activation_row(rows, width, true);
+  activation.bytes *= 2;
+  activation.launches = fused.activation ? 1 : 3;
+  KernelRow index = memory("index_backward", 4 * half * t() * h(), 20);
+  index.operators = 6;
+  return {activation, memory("dispatch", 12 * half * rows * h(), 6), index};
 }
 
-void LayerWriter::grouped_experts(const Experts& e) {
-  const double rows = t() * static_cast<double>(e.per_token);
-  const double w = static_cast<double>(e.width), n = static_cast<double>(e.count);
-  const double weights = 3 * n * h() * w;
-  // The kernel takes one three-dimensional tensor for gate and up and one for down, however a
-  // checkpoint stores them.
+// One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
+// linears, scatter back. Reading which expert it is and which tokens are its own stops the host.
+void LayerWriter::expert_loop(const Experts& e) {
+  const double routed = t() * static_cast<double>(e.per_token);
+  const double w = static_cast<double>(e.width);
+  const auto add = [&](double rows, std::int64_t times) {
+    const std::vector<KernelRow> products{gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                                          gemm("down", rows, w, h())};
+    std::vector<KernelRow> forward = products;
+    forward.push_back(activation_row(rows, w, true));
+    forward.push_back(memory("dispatch", 6 * half * rows * h(), 8));
+    Unit& made =
+        unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
+    made.backward = backward_of(products);
+    for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
+    made.kind = TensorClass::expert;
+    made.times = times;
+    made.syncs = 2;
+    made.owners = 3;
+    made.plain_modules = 2;
+    made.in_moe = true;
+    made.saved_bytes = half * rows * (2 * h() + 4 * w);
+  };
+  if (strategy.moe_skew <= 0) {
+    add(routed / static_cast<double>(e.count), e.count);
+    return;
+  }
+  for (const double share : expert_shares(e.count, strategy.moe_skew)) add(routed * share, 1);
+}
+
+// The same loop inside one module that holds all experts in one tensor for gate and up and one for
+// down. Taking a slice is free forward; its gradient is a zero-filled tensor of the whole stack,
+// the slice copied in, and the stack added to what was there: four passes over all experts' weights
+// for each expert.
+void LayerWriter::loop_over_slices(const Experts& e) {
+  const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
+  const double rows = t() * static_cast<double>(e.per_token) / n;
+  const std::vector<KernelRow> products{gemm("gate_up", rows, h(), 2 * w),
+                                        gemm("down", rows, w, h())};
+  std::vector<KernelRow> forward = products;
+  forward.push_back(activation_row(rows, w, true));
+  forward.push_back(memory("dispatch", 6 * half * rows * h(), 6));
   Unit& made =
       unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-           {{"grouped", KernelClass::grouped_gemm, 6 * rows * h() * w,
-             half * (weights + rows * (2 * h() + 4 * w)), 2},
-            memory("activation", 5 * half * rows * w, 2),
-            memory("permute", 4 * half * rows * h(), 21)});
+           forward);
+  made.backward = backward_of(products);
+  for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
+  KernelRow slices = memory("slice_backward", 4 * half * 3 * n * h() * w, 6);
+  slices.operators = 4;
+  made.backward.push_back(slices);
+  made.kind = TensorClass::expert;
+  made.rounds = e.count;
+  made.syncs = 5;  // the expert's number, read four times, and its tokens
+  made.plain_modules = 1;
+  made.in_moe = true;
+  made.saved_bytes = half * rows * n * (2 * h() + 4 * w);
+}
+
+// All experts in one kernel per matrix: tokens are sorted by expert and scattered back.
+void LayerWriter::grouped_experts(const Experts& e) {
+  add_grouped(e, t() * static_cast<double>(e.per_token), 2, 21);
+}
+
+// MegaBlocks: each expert's tokens are padded to blocks of 128, half a block on average; sorting,
+// counting, the blocks' layout and permuting are kernels of their own, and the counts are read
+// back.
+void LayerWriter::block_sparse_experts(const Experts& e) {
+  constexpr double block = 128;
+  const double padding = static_cast<double>(e.count) * (block - 1) / 2;
+  add_grouped(e, t() * static_cast<double>(e.per_token) + padding, 3, 28);
+  units.back().syncs = 1;
+}
+
+// The kernel takes one three-dimensional tensor for gate and up and one for down, however a
+// checkpoint stores them.
+void LayerWriter::add_grouped(const Experts& e, double rows, double products, double others) {
+  const double w = static_cast<double>(e.width), n = static_cast<double>(e.count);
+  const double activation = strategy.compiled ? 3 : 5;  // passes over one width
+  Unit& made =
+      unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+           {batched("grouped", 6 * rows * h() * w,
+                    half * (3 * n * h() * w + rows * (2 * h() + 4 * w)), products),
+            memory("activation", activation * half * rows * w, strategy.compiled ? 1 : 2),
+            memory("permute", 4 * half * rows * h(), others)});
   made.kind = TensorClass::expert;
   made.plain_modules = 1;
   made.in_moe = true;
   made.saved_bytes = half * rows * (2 * h() + 4 * w);
 }
 
+// Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
+// as the busiest needs.
+double LayerWriter::expert_slots(const Experts& e) const {
+  const double routed = t() * static_cast<double>(e.per_token);
+  return routed * (strategy.capacity_factor > 0 ? strategy.capacity_factor
+                                                : imbalance(e.count, strategy.moe_skew));
+}
+
+// A unit without tensors inside the MoE block, in front of which tokens may be exchanged.
+Unit& LayerWriter::moe_step(std::string name, std::vector<KernelRow> rows, double exchanged) {
+  Unit& made = unit(std::move(name), {}, std::move(rows));
+  made.in_moe = true;
+  made.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
+  return made;
+}
+
 // Slots of fixed capacity per expert: encode into them, exchange between the ranks that hold the
 // experts, one batched product per matrix, exchange back, decode. The encoder works in fp32.
 void LayerWriter::tutel_experts(const Experts& e) {
-  const double routed = t() * static_cast<double>(e.per_token);
-  const double slots = routed * strategy.capacity_factor;
-  const double w = static_cast<double>(e.width), n = static_cast<double>(e.count);
+  const double slots = expert_slots(e), w = static_cast<double>(e.width);
+  const double n = static_cast<double>(e.count), k = static_cast<double>(e.per_token);
   const double local = n / static_cast<double>(strategy.expert_parallel);
-  const double k = static_cast<double>(e.per_token);
-  Unit& encode = unit(
-      "mlp.encode", {},
-      {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)});
-  encode.in_moe = true;
+  Unit& encode = moe_step(
+      "mlp.encode",
+      {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)},
+      0);
   encode.saved_bytes = 8 * k * t();
+  encode.agrees = strategy.capacity_factor <= 0;
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
   Unit& made = unit("mlp.experts", with_bias({matrix, matrix, matrix}, e.bias, biases),
-                    {{"batched", KernelClass::grouped_gemm, 6 * slots * h() * w,
-                      half * (3 * local * h() * w + slots * (2 * h() + 4 * w)), 3},
-                     memory("activation", 5 * half * slots * w, 2)});
+                    {batched("batched", 6 * slots * h() * w,
+                             half * (3 * local * h() * w + slots * (2 * h() + 4 * w)), 3),
+                     memory("activation", (strategy.compiled ? 3 : 5) * half * slots * w, 2)});
   made.kind = TensorClass::expert;
   made.plain_modules = 1;
   made.in_moe = true;
-  made.syncs = 1;  // the capacity is read back
   made.exchange = strategy.expert_parallel > 1 ? half * slots * h() : 0;
-  const double exchanged = made.exchange;
   made.saved_bytes = half * slots * (2 * h() + 4 * w);
-  Unit& decode = unit("mlp.decode", {}, {memory("decode", 2 * 4 * slots * h(), 3 * k)});
-  decode.in_moe = true;
-  decode.exchange = exchanged;
-  decode.saved_bytes = half * slots * h();
+  moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)}, half * slots * h())
+      .saved_bytes = half * slots * h();
+}
+
+// DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved by
+// index or, in older releases, multiplied by masks of tokens x slots; then a loop over local
+// experts on equal chunks, which needs nothing from the device.
+void LayerWriter::deepspeed_experts(const Experts& e) {
+  const double slots = expert_slots(e), w = static_cast<double>(e.width);
+  const double n = static_cast<double>(e.count);
+  const double local = n / static_cast<double>(strategy.expert_parallel);
+  const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
+  const KernelRow gating = memory("gating", 18 * 4 * t() * n, 18);
+  const KernelRow move = memory("dispatch", 2 * half * slots * h(), 2);
+  // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
+  const std::vector<KernelRow> build{memory("masks", (4 + 1 + 2 * 2 * half) * t() * slots, 6),
+                                     gemm("dispatch", slots, t(), h())};
+  Unit& encode = moe_step(
+      "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
+  encode.saved_bytes = masks ? 2 * half * t() * slots : half * slots * h();
+  encode.agrees = strategy.capacity_factor <= 0;
+  encode.syncs = 1;  // the capacity is a number of the host
+  moe_step("mlp.to_experts", {}, half * slots * h());
+  const double rows = slots / local;
+  Unit& made = unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                    {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                     activation_row(rows, w, true), gemm("down", rows, w, h())});
+  made.kind = TensorClass::expert;
+  made.times = static_cast<std::int64_t>(local);
+  made.owners = 3;
+  made.plain_modules = 2;
+  made.in_moe = true;
+  made.saved_bytes = half * rows * (h() + 4 * w);
+  const KernelRow joined = memory("join", 2 * half * slots * h(), 1);
+  moe_step("mlp.decode",
+           {joined, masks ? gemm("combine", t(), slots, h()) : memory("combine", move.bytes, 3)},
+           half * slots * h())
+      .saved_bytes = half * slots * h();
+}
+
+// Llama 4 as Hugging Face has it: each token is copied to every expert, scaled by nearly nothing
+// where it was not sent, and all is multiplied.
+void LayerWriter::all_experts(const Experts& e) {
+  const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
+  const double rows = n * t();
+  Unit& made = unit(
+      "mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+      {memory("replicate", half * (rows + t()) * h() + 2 * half * rows * h(), 2),
+       batched("all", 6 * rows * h() * w, half * (3 * n * h() * w + rows * (2 * h() + 4 * w)), 2),
+       activation_row(rows, w, true), memory("sum", half * (rows + t()) * h(), 1)});
+  made.kind = TensorClass::expert;
+  made.plain_modules = 1;
+  made.in_moe = true;
+  made.saved_bytes = half * rows * (2 * h() + 4 * w);
 }
 
 void LayerWriter::shared_expert(const Experts& e) {

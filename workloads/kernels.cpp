@@ -68,6 +68,7 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
       start = gpu.elementwise.start.value.value;
       bandwidth = gpu.elementwise.bandwidth.value.value * stack.kernels.memory.value.value;
     }
+    rate *= row.share;
     time += row.launches * start + std::max(row.flops / rate, row.bytes / bandwidth);
   }
   return {time};

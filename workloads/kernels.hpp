@@ -24,6 +24,7 @@ struct KernelRow {
   // Operators that the host dispatches for them; unless said, one per kernel. A sort is one
   // operator of several kernels; a result taken from a cache is an operator without any.
   std::optional<double> operators = {};
+  double share = 1;  // of the rate that the tuned kernel of this class reaches
 };
 
 // A matrix product over `rows` rows of 16-bit numbers.

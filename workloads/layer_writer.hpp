@@ -38,10 +38,19 @@ struct LayerWriter {
 
  private:
   void core(double q, double kv);
+  void core_in_memory(double q, double kv, std::vector<KernelRow> rows);
   void router(const Experts& e);
+  std::vector<KernelRow> round_backward(double rows, double width) const;
   void expert_loop(const Experts& e);
+  void loop_over_slices(const Experts& e);
   void grouped_experts(const Experts& e);
+  void block_sparse_experts(const Experts& e);
+  void add_grouped(const Experts& e, double rows, double products, double others);
+  double expert_slots(const Experts& e) const;
+  Unit& moe_step(std::string name, std::vector<KernelRow> rows, double exchanged);
   void tutel_experts(const Experts& e);
+  void deepspeed_experts(const Experts& e);
+  void all_experts(const Experts& e);
   void shared_expert(const Experts& e);
 };
 

@@ -51,6 +51,7 @@ Load load_of(const Model& model, const Job& job, std::int64_t layer) {
   return {.tokens = slots,
           .attended = within * slots * (job.packed ? 1 : job.fill),
           .in_rows = slots / row * keys_seen(model, layer, row),
+          .in_squares = slots * row,
           .wanted = within * slots * job.fill};
 }
 

@@ -10,7 +10,8 @@ struct Load {
   double tokens = 0;    // token slots that are computed
   double attended = 0;  // keys seen, summed over queries, by kernels that know where documents end
   double in_rows = 0;   // the same by kernels that take a row for one document
-  double wanted = 0;    // of `attended` what no padding has part in
+  double in_squares = 0;  // the same by those that look at all of a row and mask what comes later
+  double wanted = 0;      // of `attended` what no padding has part in
 };
 Load load_of(const Model& model, const Job& job, std::int64_t layer);
 

@@ -32,8 +32,21 @@ Stack read_stack(const Table& table) {
                  .activation = fused.flag_or("activation", false),
                  .residual = fused.flag_or("residual", false),
                  .cross_entropy = fused.flag_or("cross_entropy", false)};
+  if (table.has("attention")) {
+    const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());
+    const std::string word = table.choice("attention", words);
+    for (std::size_t i = 1; i < attention_names.size(); ++i)
+      if (attention_names[i] == word) stack.attention = static_cast<AttentionKernel>(i);
+  }
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   return stack;
+}
+
+Stack::AttentionShares read_attention_shares(const Table& table) {
+  return {.efficient_forward = table.constant<Ratio>("efficient_forward"),
+          .efficient_backward = table.constant<Ratio>("efficient_backward"),
+          .flex_forward = table.constant<Ratio>("flex_forward"),
+          .flex_backward = table.constant<Ratio>("flex_backward")};
 }
 
 }  // namespace stepsim

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/config.hpp"
+#include "workloads/strategy.hpp"
 
 namespace stepsim {
 
@@ -40,9 +41,17 @@ struct Stack {
     bool residual = false;       // added in the kernel of the norm behind it
     bool cross_entropy = false;  // no logits in memory
   } fused;
+  AttentionKernel attention = AttentionKernel::flash;
+  struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel
+    Constant<Ratio> efficient_forward;
+    Constant<Ratio> efficient_backward;
+    Constant<Ratio> flex_forward;
+    Constant<Ratio> flex_backward;
+  } attention_shares;               // the same for all stacks: workloads/attention.yaml
   Constant<Ratio> allocator_slack;  // reserved beyond what is allocated, as a share
 };
 
 Stack read_stack(const Table& table);
+Stack::AttentionShares read_attention_shares(const Table& table);
 
 }  // namespace stepsim

@@ -27,6 +27,24 @@ void exchange(StepWriter& writer, const Unit& unit) {
   writer.compute_after(done);
 }
 
+// Round by round; before each the host may have to know what the router decided.
+Mark run_unit(StepWriter& writer, const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  const bool backward = visit.phase == Phase::backward;
+  const Seconds sync = writer.input().stack.host.sync.value;
+  if (unit.agrees && !backward) {
+    const Mark agreed = writer.collective(World::signal, {8}, Stream::all_to_all,
+                                          Cause::routing_sync, "agree", {writer.last_compute()});
+    writer.host(sync, Cause::routing_sync, "agreed", {agreed});
+  }
+  for (std::int64_t round = 0; round < unit.rounds; ++round) {
+    if (unit.syncs > 0 && !backward)
+      writer.drain(unit.syncs * sync, Cause::routing_sync, "routing");
+    writer.run(rows_of(visit), backward, cause_of(visit.phase), unit.name);
+  }
+  return writer.last_compute();
+}
+
 template <class Schedule>
 void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
   const StepInput& input = writer.input();
@@ -43,12 +61,8 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
       writer.context = {visit.phase, visit.layer, static_cast<std::int16_t>(micro)};
       schedule.before(i);
       activations.before(i);
-      if (visit.unit->syncs > 0 && !backward)
-        writer.drain(visit.unit->syncs * input.stack.host.sync.value, Cause::routing_sync,
-                     "routing");
       if (!backward) exchange(writer, *visit.unit);
-      const Mark compute =
-          writer.run(rows_of(visit), backward, cause_of(visit.phase), visit.unit->name);
+      const Mark compute = run_unit(writer, visit);
       if (backward) exchange(writer, *visit.unit);
       activations.ran(i, compute);
       schedule.after(i, last);
@@ -69,7 +83,7 @@ Held held_by(const StepInput& input) {
   const ParameterCount count = count_parameters(input.model);
   const double experts = static_cast<double>(count.of(TensorClass::expert));
   const double all = static_cast<double>(count.total());
-  const double ep = input.strategy.moe_kernel == MoeKernel::tutel
+  const double ep = exchanges_tokens(input.strategy.moe_kernel)
                         ? static_cast<double>(input.strategy.expert_parallel)
                         : 1;
   return {all - experts + experts / ep,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <deque>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
@@ -64,7 +65,8 @@ class StepWriter {
   // The host thread spends time; afterwards it has everything named behind it.
   Mark host(Seconds seconds, Cause cause, std::string_view name,
             std::initializer_list<Mark> after = {});
-  // The host dispatches the rows, the device runs them behind whatever it waits for.
+  // The host dispatches the rows, the device runs them behind whatever it waits for. No more
+  // kernels are outstanding than the launch queue holds.
   Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
   // Small kernels on a stream of their own, beside what runs on the device and not slowed by it.
   Mark beside(Stream stream, double bytes, Cause cause, std::string_view name,
@@ -90,6 +92,7 @@ class StepWriter {
   OpGraph take() { return builder_.take(); }
 
  private:
+  std::optional<Mark> room_in_queue(double launches);
   Op labelled(OpKind kind, Stream stream, Cause cause, std::string_view name);
   void effect(Mark at, bool at_start, std::string_view tensor_class, double bytes, Pool pool);
 
@@ -97,6 +100,14 @@ class StepWriter {
   Mesh mesh_;
   ProgramBuilder builder_;
   std::vector<Mark> compute_waits_;
+  // Kernels launched so far, and how many up to each operation that may still be running.
+  struct Launched {
+    Mark compute;
+    double kernels = 0;
+  };
+  std::deque<Launched> queue_;
+  double launched_ = 0;
+  double finished_ = 0;  // of them, what the host knows to be done
   Mark last_compute_{};
   Mark last_copy_{};
   Mark last_host_{};

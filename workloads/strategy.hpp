@@ -39,11 +39,40 @@ inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw
                                                                  "adamw_4bit"};
 
 enum class MoeKernel : std::uint8_t {
-  loop,     // one expert after the other, each with a routing sync
-  grouped,  // all experts in one grouped GEMM
-  tutel,    // capacity slots per expert, batched GEMM, all-to-all between expert-parallel ranks
+  loop,              // one expert after the other, each with routing syncs
+  grouped,           // all experts in one grouped product
+  megablocks,        // the same over blocks of tokens
+  tutel,             // capacity slots per expert, batched products, exchange of tokens
+  deepspeed,         // capacity slots per expert, a loop over equal chunks, exchange of tokens
+  deepspeed_einsum,  // the same with tokens moved by products with masks
+  all_experts,       // every token through every expert
 };
-inline constexpr std::array<std::string_view, 3> moe_kernel_names{"loop", "grouped", "tutel"};
+inline constexpr std::array<std::string_view, 7> moe_kernel_names{
+    "loop", "grouped", "megablocks", "tutel", "deepspeed", "deepspeed_einsum", "all_experts"};
+// Ranks may hold different experts and send each other tokens.
+constexpr bool exchanges_tokens(MoeKernel kernel) {
+  return kernel == MoeKernel::tutel || kernel == MoeKernel::deepspeed ||
+         kernel == MoeKernel::deepspeed_einsum;
+}
+
+enum class ExpertLayout : std::uint8_t {
+  model,     // as the model's code stores them
+  separate,  // three matrices for each expert
+  fused,     // one tensor for gate and up of all experts, one for down
+};
+inline constexpr std::array<std::string_view, 3> expert_layout_names{"model", "separate", "fused"};
+
+enum class AttentionKernel : std::uint8_t {
+  stack,           // what the stack uses
+  flash,           // knows where documents end
+  sdpa,            // PyTorch's choice without a mask: a flash kernel over whole rows
+  sdpa_efficient,  // PyTorch's choice with a mask: all pairs of a row, none of them in memory
+  sdpa_math,       // PyTorch's fallback: all pairs in memory, in 32 bits
+  flex,            // a compiled kernel that knows documents
+  eager,           // all pairs in memory, operator by operator
+};
+inline constexpr std::array<std::string_view, 7> attention_names{
+    "stack", "flash", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
 
 enum class Offload : std::uint8_t { none, cpu };
 inline constexpr std::array<std::string_view, 2> offload_names{"none", "cpu"};
@@ -99,7 +128,10 @@ struct Strategy {
   OptimizerKind optimizer = OptimizerKind::adamw;
   MoeKernel moe_kernel = MoeKernel::loop;
   std::int64_t expert_parallel = 1;  // ranks that share one set of experts
-  double capacity_factor = 1;        // expert slots per token that is routed
+  double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
+  ExpertLayout expert_layout = ExpertLayout::model;
+  double moe_skew = 0;  // of the tokens that experts get: standard deviation over mean
+  AttentionKernel attention = AttentionKernel::stack;
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass

@@ -25,6 +25,14 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
   return fused;
 }
 
+AttentionKernel attention_of(const Stack& stack, const Strategy& strategy) {
+  return strategy.attention == AttentionKernel::stack ? stack.attention : strategy.attention;
+}
+
+bool is_fused(const Experts& experts, ExpertLayout layout) {
+  return layout == ExpertLayout::model ? experts.fused : layout == ExpertLayout::fused;
+}
+
 // Eager: cast up, square, mean, rsqrt, scale, cast down, weight; fused: read and write once. With
 // the residual added in the same kernel both terms are read, and their sum is written as well.
 KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual) {

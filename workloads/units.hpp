@@ -17,13 +17,15 @@ struct Unit {
   TensorClass kind = TensorClass::dense;
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
-  double saved_bytes = 0;  // activations that its backward pass needs
-  int syncs = 0;           // values that the host reads back before it can go on
-  int owners = 0;          // modules that own the tensors
-  int plain_modules = 0;   // modules without tensors that are called along with this one
-  std::int64_t times = 1;  // units like this one after the other: experts of a loop
-  double exchange = 0;     // bytes a rank sends in an all-to-all before the unit runs
-  bool in_moe = false;     // in the MoE block, so under a leaf module if there is one
+  double saved_bytes = 0;   // activations that its backward pass needs
+  int syncs = 0;            // values that the host reads back before each round
+  bool agrees = false;      // the ranks agree on a number first, and the host waits for it
+  int owners = 0;           // modules that own the tensors
+  int plain_modules = 0;    // modules without tensors that are called along with this one
+  std::int64_t times = 1;   // units like this one after the other: experts of a loop
+  std::int64_t rounds = 1;  // its kernels come so many times in one call: a loop inside a module
+  double exchange = 0;      // bytes a rank sends in an all-to-all before the unit runs
+  bool in_moe = false;      // in the MoE block, so under a leaf module if there is one
 
   // What selective recomputation tells apart.
   double result_bytes = 0;  // of a single matrix product
@@ -47,6 +49,10 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
 
 // The kernels that a stack has fused, and those that a compiler fuses beyond them.
 Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
+
+AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);
+// Whether experts are stored in one tensor per kind of matrix.
+bool is_fused(const Experts& experts, ExpertLayout layout);
 
 // A norm over rows of `width`, `residual` added on the way if that is fused into it.
 KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual);

@@ -54,6 +54,10 @@ Stack tiny_stack() {
                    .attention = made_up<Ratio>(1),
                    .memory = made_up<Ratio>(1),
                    .grouped_gemm = made_up<Ratio>(0.5)};
+  stack.attention_shares = {.efficient_forward = made_up<Ratio>(0.5),
+                            .efficient_backward = made_up<Ratio>(0.4),
+                            .flex_forward = made_up<Ratio>(0.9),
+                            .flex_backward = made_up<Ratio>(0.8)};
   stack.allocator_slack = made_up<Ratio>(0);
   return stack;
 }
@@ -152,6 +156,19 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.strategy.moe_kernel = MoeKernel::tutel;
   });
   add("zero 3, nothing kept", Sharding::zero3, 8, no_reuse);
+  add("zero 3, a loop over slices", Sharding::zero3, 8,
+      [](TinyStep& step) { step.strategy.expert_layout = ExpertLayout::fused; });
+  add("zero 2, DeepSpeed's experts, none dropped", Sharding::zero2, 8, [&](TinyStep& step) {
+    exchange(step);
+    step.strategy.moe_kernel = MoeKernel::deepspeed;
+    step.strategy.capacity_factor = 0;
+    step.strategy.moe_skew = 0.5;
+  });
+  add("zero 2, activations on the host", Sharding::zero2, 0, [](TinyStep& step) {
+    step.strategy.activation_place = Offload::cpu;
+    step.strategy.checkpointing = Checkpointing::operators;
+    step.job.accumulation = 2;
+  });
   add("zero 3, all on the host", Sharding::zero3, 0, host_all);
   add("fsdp", Sharding::fsdp, 0, as_is);
   add("fsdp, accumulating", Sharding::fsdp, 0, [&](TinyStep& step) {

@@ -38,7 +38,6 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
     const Model model = load_model(STEPSIM_SOURCE_DATA, name);
     const Load load = load_of(model, tiny.job, 0);
     Strategy strategy;
-    if (model.experts && model.experts->fused) strategy.moe_kernel = MoeKernel::grouped;
     for (std::int64_t layer = 0; layer < model.layers; ++layer)
       REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
               tensors_of(layer_modules(model, layer)));

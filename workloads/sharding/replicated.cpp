@@ -30,7 +30,7 @@ double optimizer_traffic_bytes(OptimizerKind kind) {
 Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits) {
   const Strategy& strategy = writer.input().strategy;
-  split_experts_ = strategy.moe_kernel == MoeKernel::tutel && strategy.expert_parallel > 1;
+  split_experts_ = exchanges_tokens(strategy.moe_kernel) && strategy.expert_parallel > 1;
   for (const Visit& visit : visits) {
     if (visit.phase != Phase::forward || visit.frozen) continue;
     Bucket& bucket = bucket_of(*visit.unit);

@@ -1,0 +1,85 @@
+// Attention by each kernel: what it multiplies, what it keeps, and when the host runs no further.
+#include <algorithm>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/units.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double t = 2 * 128, s = 128, q = 64, kv = 32, heads = 4;
+
+Unit attend(AttentionKernel kernel, const std::function<void(TinyStep&)>& change = {}) {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.job.micro_batch = 2;
+  step.job.documents = {32, 0};
+  step.strategy.attention = kernel;
+  if (change) change(step);
+  for (const Unit& unit : layer_units(step.model, step.stack, step.strategy,
+                                      load_of(step.model, step.job, 0), 0))
+    if (unit.name == "self_attn.attend") return unit;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("attention multiplies the keys that its kernel cannot skip", "[workloads]") {
+  const double pair = 4 * q;  // two products of one query with one key
+  CHECK_THAT(flops_of(attend(AttentionKernel::flash).forward), exactly(pair * 8 * (32 * 33 / 2)));
+  CHECK_THAT(flops_of(attend(AttentionKernel::flex).forward), exactly(pair * 8 * (32 * 33 / 2)));
+  CHECK_THAT(flops_of(attend(AttentionKernel::sdpa).forward), exactly(pair * 2 * (128 * 129 / 2)));
+  for (const AttentionKernel kernel : {AttentionKernel::sdpa_efficient, AttentionKernel::sdpa_math,
+                                       AttentionKernel::eager})
+    CHECK_THAT(flops_of(attend(kernel).forward), exactly(pair * 2 * 128 * 128));
+  CHECK(flops_of(attend(AttentionKernel::stack).forward) ==
+        flops_of(attend(AttentionKernel::flash).forward));
+}
+
+TEST_CASE("eager attention keeps six bytes for each pair of a row and head", "[workloads]") {
+  const double pairs = heads * t * s, tensors = 2 * t * (q + 2 * kv);
+  const double flash = attend(AttentionKernel::flash).saved_bytes;
+  CHECK_THAT(flash, exactly(tensors + 2 * t * q + 4 * t * heads));
+  // And keys and values once for each head.
+  CHECK_THAT(attend(AttentionKernel::eager).saved_bytes,
+             exactly(tensors + 6 * pairs + 2 * 2 * t * q));
+  CHECK_THAT(attend(AttentionKernel::sdpa_math).saved_bytes, exactly(tensors + 4 * pairs));
+  const auto compiled = [](TinyStep& step) { step.strategy.compiled = true; };
+  CHECK_THAT(attend(AttentionKernel::eager, compiled).saved_bytes,
+             exactly(tensors + 2 * pairs + 2 * 2 * t * q));
+  // Twice the row: four times the scores.
+  const auto longer = [](TinyStep& step) { step.job.sequence *= 2; };
+  const double scores = attend(AttentionKernel::eager).core_bytes - 2 * 2 * t * q;
+  CHECK_THAT(attend(AttentionKernel::eager, longer).core_bytes - 2 * 2 * 2 * t * q,
+             exactly(4 * scores));
+}
+
+TEST_CASE("selective recomputation drops the scores of eager attention", "[workloads]") {
+  const Unit unit = attend(AttentionKernel::eager);
+  // All but the rotation: repeat, product, four kernels of a softmax, product.
+  CHECK(unit.core_rows == 4);
+  CHECK(launches_of({unit.forward.end() - unit.core_rows, unit.forward.end()}) == 2 + 1 + 4 + 1);
+  CHECK(unit.core_bytes > 0.5 * unit.saved_bytes);
+}
+
+TEST_CASE("other kernels reach their share of a flash kernel's rate", "[workloads]") {
+  const TinyStep step = tiny_step(Sharding::zero3);
+  const auto seconds = [&](AttentionKernel kernel, bool backward) {
+    const Unit unit = attend(kernel, [](TinyStep& tiny) {
+      tiny.job.sequence = 1 << 16;
+      tiny.job.documents = {};
+    });
+    const std::vector<KernelRow>& rows = backward ? unit.backward : unit.forward;
+    const std::vector<KernelRow> core{rows.back()};
+    return device_time(step.cluster.gpu, step.stack, core, backward).value;
+  };
+  for (const bool backward : {false, true}) {
+    const double flash = seconds(AttentionKernel::flash, backward);
+    CHECK_THAT(seconds(AttentionKernel::flex, backward),
+               WithinRel(flash / (backward ? 0.8 : 0.9), 0.01));
+    // Both halves of the square.
+    CHECK_THAT(seconds(AttentionKernel::sdpa_efficient, backward),
+               WithinRel(2 * flash / (backward ? 0.4 : 0.5), 0.01));
+  }
+}

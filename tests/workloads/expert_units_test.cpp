@@ -1,0 +1,130 @@
+// Experts under each kernel: operators, kernels, bytes and FLOP counted by hand.
+#include <algorithm>
+#include <numeric>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/routing.hpp"
+#include "workloads/units.hpp"
+
+using namespace stepsim;
+using Catch::WithinAbs;
+
+namespace {
+
+// Eight experts of width 32 on 64, two for each of 128 tokens.
+constexpr double t = 128, h = 64, w = 32, n = 8, k = 2, half = 2;
+
+std::vector<Unit> units_of(MoeKernel kernel, const std::function<void(TinyStep&)>& change = {}) {
+  TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
+  step.strategy.moe_kernel = kernel;
+  if (change) change(step);
+  return layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0);
+}
+
+Unit named(const std::vector<Unit>& units, const std::string& name) {
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const Unit& unit) { return unit.name == name; });
+  REQUIRE(found != units.end());
+  return *found;
+}
+
+double bytes_of(const std::vector<KernelRow>& rows, std::string_view name) {
+  double sum = 0;
+  for (const KernelRow& row : rows)
+    if (row.name == name) sum += row.bytes;
+  return sum;
+}
+
+double flops_of_experts(const std::vector<Unit>& units) {
+  double sum = 0;
+  for (const Unit& unit : units)
+    if (unit.in_moe && unit.name != "mlp.gate")
+      sum += static_cast<double>(unit.times * unit.rounds) * flops_of(unit.forward);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a loop over experts dispatches 13 operators and 21, of which some are many kernels",
+          "[workloads]") {
+  const Unit expert = named(units_of(MoeKernel::loop), "mlp.experts");
+  CHECK(expert.times == 8);
+  CHECK(expert.syncs == 2);
+  CHECK(operators_of(expert.forward) == 13);
+  CHECK(operators_of(expert.backward) == 21);
+  CHECK(launches_of(expert.backward) == 35);
+  // A zero-filled tensor of all tokens is written, added to and read for each expert.
+  CHECK_THAT(bytes_of(expert.backward, "index_backward"), exactly(4 * half * t * h));
+}
+
+TEST_CASE("a loop over slices reads back five values and passes over the whole stack for each",
+          "[workloads]") {
+  const std::vector<Unit> units = units_of(
+      MoeKernel::loop, [](TinyStep& step) { step.strategy.expert_layout = ExpertLayout::fused; });
+  const Unit experts = named(units, "mlp.experts");
+  CHECK(experts.tensors == std::vector<double>{n * h * 2 * w, n * w * h});
+  CHECK(experts.rounds == 8);
+  CHECK(experts.syncs == 5);
+  CHECK(operators_of(experts.forward) == 10);
+  // Over all experts of a layer 4 x 16 bits x experts x all their weights, twice as much for
+  // twice the experts squared.
+  CHECK_THAT(n * bytes_of(experts.backward, "slice_backward"),
+             exactly(4 * half * n * (3 * n * h * w)));
+  // The products are the same as those of single experts.
+  CHECK_THAT(flops_of_experts(units), exactly(flops_of_experts(units_of(MoeKernel::loop))));
+}
+
+TEST_CASE("the work of experts, kernel by kernel", "[workloads]") {
+  const double needed = 6 * t * k * h * w;
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::loop)), exactly(needed));
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::grouped)), exactly(needed));
+  // Half a block of 128 rows for each expert.
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::megablocks)),
+             exactly(6 * (t * k + n * 127 / 2) * h * w));
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::all_experts)), exactly(needed * n / k));
+  const auto roomy = [](TinyStep& step) { step.strategy.capacity_factor = 1.5; };
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::tutel, roomy)), exactly(1.5 * needed));
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::deepspeed, roomy)), exactly(1.5 * needed));
+  // Masks of tokens x slots are multiplied twice: quadratic in the tokens.
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::deepspeed_einsum, roomy)),
+             exactly(1.5 * needed + 2 * 2 * t * (1.5 * t * k) * h));
+}
+
+TEST_CASE("without dropping, every expert has the slots that the busiest needs", "[workloads]") {
+  const auto skewed = [](TinyStep& step) {
+    step.strategy.capacity_factor = 0;
+    step.strategy.moe_skew = 0.5;
+  };
+  const std::vector<Unit> units = units_of(MoeKernel::tutel, skewed);
+  CHECK(named(units, "mlp.encode").agrees);
+  CHECK_THAT(flops_of_experts(units), exactly(6 * t * k * imbalance(8, 0.5) * h * w));
+  // Slots of fixed number are not lengthened by skew: what does not fit is dropped.
+  const auto fixed = [](TinyStep& step) { step.strategy.moe_skew = 0.5; };
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::tutel, fixed)), exactly(6 * t * k * h * w));
+  CHECK_FALSE(named(units_of(MoeKernel::tutel, fixed), "mlp.encode").agrees);
+}
+
+TEST_CASE("a skewed loop has experts of all sizes and loses no token", "[workloads]") {
+  const std::vector<Unit> units =
+      units_of(MoeKernel::loop, [](TinyStep& step) { step.strategy.moe_skew = 1; });
+  CHECK(std::count_if(units.begin(), units.end(), [](const Unit& unit) {
+          return unit.name == "mlp.experts" && unit.times == 1;
+        }) == 8);
+  CHECK_THAT(flops_of_experts(units), exactly(6 * t * k * h * w));
+}
+
+TEST_CASE("shares of experts add up, and spread as asked", "[workloads]") {
+  CHECK(imbalance(64, 0) == 1);
+  for (const double skew : {0.1, 0.3, 1.0}) {
+    const std::vector<double> shares = expert_shares(512, skew);
+    CAPTURE(skew);
+    CHECK_THAT(std::accumulate(shares.begin(), shares.end(), 0.0), exactly(1.0));
+    CHECK(std::is_sorted(shares.begin(), shares.end()));
+    double squares = 0;
+    for (const double share : shares) squares += share * share;
+    // Of as many equal parts of the distribution only the outermost are cut short.
+    CHECK_THAT(std::sqrt(squares * 512 - 1), WithinRel(skew, 0.06));
+    CHECK(imbalance(512, skew) > 1 + skew);
+  }
+}

@@ -1,0 +1,50 @@
+// How far the host runs ahead of the device.
+#include <algorithm>
+#include <map>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "tests/support/worker.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+// Operations of the device that are launched and not done, at the worst moment on rank 0. Each is
+// launched by the host operation before it.
+double most_outstanding(const TinyStep& step) {
+  return numbers_from_worker([&] {
+           const Replayed replayed = play(step);
+           const OpGraph& graph = replayed.program.graph;
+           std::vector<std::pair<double, double>> changes;
+           double issued = 0;
+           for (std::size_t i = 0; i < graph.size(); ++i) {
+             const Op& op = graph.ops()[i];
+             if (op.rank != 0) continue;
+             if (op.kind == OpKind::host) issued = replayed.trace.finish[i];
+             if (op.kind != OpKind::compute) continue;
+             changes.emplace_back(issued, 1);
+             changes.emplace_back(replayed.trace.finish[i], -1);
+           }
+           std::sort(changes.begin(), changes.end());
+           double now = 0, most = 0;
+           for (const auto& [time, change] : changes) most = std::max(most, now += change);
+           return std::vector<double>{most};
+         })
+      .front();
+}
+
+}  // namespace
+
+TEST_CASE("the host runs ahead by what the launch queue holds", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero0);
+  step.model.layers = 60;
+  step.cluster.gpu.gemm.rate.value = {1e10};  // so slow that everything would be launched
+  step.cluster.gpu.vendor = "amd";            // 16384 kernels
+  const double all = most_outstanding(step);
+  step.cluster.gpu.vendor = "nvidia";  // 1024, of which no operation is less than one
+  const double few = most_outstanding(step);
+  CHECK(all > 1024);
+  CHECK(few <= 1024);
+  CHECK(few > 1024 / 10.0);
+}
