@@ -38,26 +38,24 @@ void write_claims(JsonWriter& json, const std::vector<PageClaim>& claims) {
   json.end_array();
 }
 
-void write_numbers(JsonWriter& json, std::string_view name, const std::vector<double>& numbers) {
-  json.key(name).begin_array();
-  for (const double number : numbers) json.value(number);
-  json.end_array();
+void write_point(JsonWriter& json, const PagePoint& point) {
+  json.begin_object().key("values").begin_array();
+  for (const std::string& value : point.values) json.value(value);
+  json.end_array().member("reason", point.reason).member("mark", point.mark);
+  json.member("step_time", point.step_time).member("rate", point.rate);
+  json.member("memory", point.memory).member("capacity", point.capacity);
+  json.key("parts").begin_array();
+  for (const auto& [cause, seconds] : point.parts)
+    json.begin_array().value(cause).value(seconds).end_array();
+  json.end_array().end_object();
 }
 
-void write_plots(JsonWriter& json, const std::vector<PagePlot>& plots) {
-  json.key("plots").begin_array();
-  for (const PagePlot& plot : plots) {
-    json.begin_object().member("title", plot.title).member("x", plot.x_title);
-    json.member("y", plot.y_title).key("series").begin_array();
-    for (const PageSeries& series : plot.series) {
-      json.begin_object().member("name", series.name);
-      write_numbers(json, "x", series.x);
-      write_numbers(json, "y", series.y);
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
+void write_sweep(JsonWriter& json, const PageSweep& sweep) {
+  json.begin_object().member("title", sweep.title).key("keys").begin_array();
+  for (const std::string& key : sweep.keys) json.value(key);
+  json.end_array().key("points").begin_array();
+  for (const PagePoint& point : sweep.points) write_point(json, point);
+  json.end_array().end_object();
 }
 
 // A text of the data must not end the script element that it stands in.
@@ -86,7 +84,10 @@ std::string data_of(const Page& page) {
     write_gap(json, *page.gap);
   }
   write_claims(json, page.claims);
-  write_plots(json, page.plots);
+  if (page.sweep) {
+    json.key("sweep");
+    write_sweep(json, *page.sweep);
+  }
   json.end_object();
   return without_tags(json.take());
 }
@@ -107,7 +108,7 @@ std::string escaped(std::string_view text) {
 // The order in which the scripts are read.
 constexpr std::array scripts{"text.js",      "causes.js", "timeline.js", "breakdown.js",
                              "waterfall.js", "memory.js", "links.js",    "tables.js",
-                             "plots.js",     "main.js"};
+                             "sweep.js",     "main.js"};
 
 }  // namespace
 

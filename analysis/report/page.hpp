@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/trace.hpp"
@@ -38,17 +39,22 @@ struct PageClaim {
   std::string reason;
 };
 
-// One line of a plot: a figure over a swept key.
-struct PageSeries {
-  std::string name;
-  std::vector<double> x, y;
+// One point of a sweep. Figures that it has not are not numbers.
+struct PagePoint {
+  std::vector<std::string> values;                    // of the keys
+  std::string reason;                                 // why it cannot run; empty: it can
+  std::string mark;                                   // "fastest"
+  double step_time = 0;                               // s
+  double rate = 0;                                    // tokens per second and GPU
+  double memory = 0;                                  // bytes
+  double capacity = 0;                                // bytes
+  std::vector<std::pair<std::string, double>> parts;  // exposed seconds by cause
 };
 
-struct PagePlot {
+struct PageSweep {
   std::string title;
-  std::string x_title;
-  std::string y_title;
-  std::vector<PageSeries> series;
+  std::vector<std::string> keys;
+  std::vector<PagePoint> points;
 };
 
 struct Page {
@@ -56,7 +62,7 @@ struct Page {
   std::vector<PageStep> steps;
   std::optional<PageGap> gap;  // between the first two steps
   std::vector<PageClaim> claims;
-  std::vector<PagePlot> plots;
+  std::optional<PageSweep> sweep;
 };
 
 std::string page_html(const Page& page);

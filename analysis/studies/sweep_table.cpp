@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 
@@ -133,6 +134,20 @@ std::string csv_of(const SweepTable& table) {
 void write_sweep(const std::string& path, const SweepTable& table) {
   write_file(path,
              image_of_columns(groups, [&](const ColumnSink& sink) { write_columns(table, sink); }));
+}
+
+bool holds_sweep(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return false;  // a pipe would block
+  std::string image = read_file(path);
+  if (!is_column_file(image)) return false;
+  try {
+    Column digest{"digest", ColumnKind::attribute, Texts{}};
+    ColumnReader(std::move(image)).fill(digest);
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
 }
 
 SweepTable read_sweep(const std::string& path) {

@@ -31,6 +31,8 @@ std::string csv_of(const SweepTable& table);
 
 // HDF5. Equal tables, equal bytes; docs/sweeps.md says what stands where.
 void write_sweep(const std::string& path, const SweepTable& table);
+// Whether the file is one, and not another HDF5 file or none.
+bool holds_sweep(const std::string& path);
 // Throws UserError when the file is missing, damaged, or no sweep.
 SweepTable read_sweep(const std::string& path);
 

@@ -92,6 +92,21 @@ def check_step(page, path, answer):
     assert page.value("focus.cause") is None
 
 
+def check_sweep(page, path):
+    page.open(path)
+    points = page.value("data.sweep.points")
+    able = [point for point in points if not point["reason"]]
+    assert 0 < len(able) < len(points), "some points should run and some not"
+    for point in able:
+        assert abs(sum(time for _, time in point["parts"]) - point["step_time"]) < 1e-6 * point["step_time"]
+    assert page.value("document.querySelectorAll('#sweep .trio svg').length") == 3
+    left, top, width, height = page.box("#sweep .trio circle")
+    page.move(left + width / 2, top + height / 2)
+    assert "micro_batch" in tip(page), f"a point of a plot says nothing: {tip(page)}"
+    text = page.value("document.body.innerText")
+    assert "fastest" in text and next(p["reason"] for p in points if p["reason"]) in text
+
+
 def check_fit(page, path):
     """Nothing is wider than the window: on a phone, in the dark, on paper."""
     for width in (360, 390, 768, 1600):
@@ -120,6 +135,14 @@ with open(one, "rb") as a, open(again, "rb") as b:
     assert a.read() == b.read(), "the same run gives another page"
 assert os.path.getsize(one) < 3e6 and os.path.getsize(two) < 3e6, "a page is too large to send"
 
+sweep = os.path.join(out, "sweep")
+for left in (sweep + end for end in (".csv", ".h5", ".journal")):
+    if os.path.exists(left):
+        os.remove(left)
+subprocess.run([stepsim, "sweep", "llama32-3b-sft-zero3", "--vary", "job.micro_batch=8,32,128", "--vary", "strategy.zero=2,3",
+                "-o", sweep], check=True, stdout=subprocess.DEVNULL)
+table = report("sweep.html", sweep + ".h5")
+
 if not browser.find():
     assert "STEPSIM_REQUIRE_BROWSER" not in os.environ, "no Chromium to open the page with"
     print("skipped: no Chromium to open the page with (Debian: chromium)")
@@ -129,6 +152,9 @@ with browser.Browser() as page:
     check_reach(page)
     check_fit(page, one)
     check_fit(page, two)
+    check_reach(page)
+    check_sweep(page, table)
+    check_fit(page, table)
     check_reach(page)
     assert not page.complaints, "\n".join(page.complaints)
 print(f"{os.path.getsize(one)} and {os.path.getsize(two)} bytes")

@@ -52,6 +52,9 @@ cli("report of a scenario" ARGS report llama32-3b-sft-zero3 -o @WORK@/out/page.h
 cli("report of a saved collective" ARGS report step.h5 -o out/page.html
   SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
   OUTPUT "^out/page.html: ")
+cli("report of two sweeps" ARGS report a.h5 a.h5 -o out/page.html CODE 2
+  SHELL "${CMAKE_BINARY_DIR}/stepsim sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 -o a >sweep.txt && \"$@\""
+  ERROR "a.h5: one sweep is enough for a page; `stepsim merge` puts shards together")
 cli("report without a run" ARGS report CODE 2 ERROR_MATCHES "^stepsim: which run\\? usage: stepsim report ")
 cli("report to nowhere" ARGS report llama32-3b-sft-zero3 CODE 2 ERROR "-o PAGE.html is missing: where the page goes")
 cli("report of a misspelt name" ARGS report llama32-3b-sft-zero4 -o out/page.html CODE 2

@@ -18,6 +18,7 @@ const meanings = {
   checkpoint_save: "writing a checkpoint",
   other: "what belongs to no other cause",
   idle: "nothing ran",
+  residual: "what is left with every cause free",
 };
 
 const colours = {

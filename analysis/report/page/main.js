@@ -21,7 +21,7 @@ function tile(label, value, aside, kind) {
 
 function tiles(step) {
   const {summary} = step;
-  const made = [tile("step time", seconds(step.step_time), `${whole(step.operations)} operations`)];
+  const made = [tile("step time", seconds(step.step_time), `${whole(step.operations)} operation${step.operations === 1 ? "" : "s"}`)];
   if (summary.tokens_per_second_per_gpu) made.push(tile("throughput", whole(significant(summary.tokens_per_second_per_gpu, 3)), "tokens per second and GPU"));
   if (summary.model_flops_utilisation) made.push(tile("utilisation", percent(summary.model_flops_utilisation), "of the bf16 peak"));
   if (summary.memory_capacity) {
@@ -36,6 +36,10 @@ function tiles(step) {
 
 function head(steps) {
   const box = document.getElementById("head");
+  if (steps.length === 0) {
+    box.append(element("h1", {}, data.sweep ? data.sweep.title : data.title));
+    return;
+  }
   if (steps.length === 1) {
     box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), tiles(steps[0]));
     return;
@@ -55,12 +59,20 @@ function gapSection(gap, steps) {
     ...gap.notes.map((note) => element("p", {}, note)), chart(waterfall(gap, steps)), gapTable(gap, steps));
 }
 
+function sweepSection(sweep) {
+  const able = sweep.points.filter((point) => !point.reason);
+  const causes = [...new Set(able.flatMap((point) => point.parts.map(([cause]) => cause)))];
+  section("sweep", "Sweep", `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
+    chart(new SweepPlots(sweep)), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
+      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep));
+}
+
 function sections() {
   const {steps} = data;
   const end = Math.max(0, ...steps.map((step) => step.step_time));
   if (data.claims.length) section("claims", "Claims", "Each judged over the ranges of the constants.", claimTable(data.claims));
   if (data.gap) gapSection(data.gap, steps);
-  if (data.plots.length) section("sweep", "Sweep", "", element("div", {class: "pair"}, ...data.plots.map((plot) => chart(new Plot(plot)))));
+  if (data.sweep) sweepSection(data.sweep);
   if (!steps.length) return;
   const causes = [...new Set(steps.flatMap((step) => step.breakdown.map((row) => row.cause)))];
   section("time", "Where the time goes", "Exposed: nothing more urgent ran on the GPU at that time, and the exposed times add up to the step. Hidden (pale): behind something else.", breakdown(steps));

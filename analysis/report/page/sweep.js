@@ -1,0 +1,104 @@
+// Points of a sweep: three plots over one key, a line for each setting of the others, and a table
+// of all of them with where their time goes.
+
+function isNumber(text) {
+  return text !== "" && Number.isFinite(Number(text));
+}
+
+// "strategy.zero" of a table's key: the end is enough to read.
+function shortKey(key) {
+  return words(key.slice(key.lastIndexOf(".") + 1));
+}
+
+class SweepPlots {
+  constructor(sweep) {
+    this.sweep = sweep;
+    const distinct = (k) => new Set(sweep.points.map((point) => point.values[k])).size;
+    this.numeric = d3.range(sweep.keys.length).filter((k) => distinct(k) > 1 && sweep.points.every((point) => isNumber(point.values[k])));
+    this.numeric.sort((a, b) => (sweep.keys[b] === "cluster.nodes") - (sweep.keys[a] === "cluster.nodes") || distinct(b) - distinct(a));
+    this.key = this.numeric[0];
+    this.plots = [["tokens per second and GPU", (point) => point.rate, whole], ["step time", (point) => point.step_time, seconds],
+      ["memory of a GPU", (point) => point.memory, bytes]].map(([title, of, text]) => ({title, of, text, box: element("div", {class: "chart"})}));
+    this.keys = element("div", {class: "legend note"});
+    this.element = element("div", {}, this.choice(), this.keys, element("div", {class: "trio"}, ...this.plots.map(({box}) => box)));
+  }
+  choice() {
+    if (this.numeric.length < 2) return "";
+    const choice = element("select", {"aria-label": "Key along the plots", onchange: () => {
+      this.key = Number(choice.value);
+      this.layOut();
+    }}, ...this.numeric.map((k) => element("option", {value: k}, `over ${this.sweep.keys[k]}`)));
+    return element("div", {class: "controls"}, choice);
+  }
+
+  // One line per setting of the other keys, in the order of the table.
+  lines() {
+    const {sweep, key} = this;
+    const others = d3.range(sweep.keys.length).filter((k) => k !== key && new Set(sweep.points.map((point) => point.values[k])).size > 1);
+    const lines = new Map();
+    for (const point of sweep.points) {
+      const name = others.map((k) => `${shortKey(sweep.keys[k])} ${point.values[k]}`).join(", ");
+      if (!lines.has(name)) lines.set(name, []);
+      if (!point.reason) lines.get(name).push([Number(point.values[key]), point]);
+    }
+    lines.forEach((points) => points.sort((a, b) => a[0] - b[0]));
+    return [...lines].filter(([, points]) => points.length);
+  }
+
+  layOut() {
+    if (this.key === undefined) return;
+    const lines = this.lines();
+    const hues = ["compute", "launch", "gather-bytes", "offload-transfer", "routing-sync", "recompute"];
+    const style = lines.map((line, i) => ({colour: colours.of(`--cause-${hues[i % hues.length]}`), dash: ["none", "6 3", "2 3", "9 3 2 3"][Math.floor(i / hues.length) % 4]}));
+    this.keys.replaceChildren(...(lines.length < 2 ? [] : lines.map(([name], i) => element("span", {},
+      element("span", {class: "swatch", style: `background:${style[i].colour}`}), name, "\u2003"))));
+    for (const plot of this.plots) this.drawPlot(plot, lines, style);
+  }
+
+  drawPlot({title, of, text, box}, lines, style) {
+    const width = box.clientWidth;
+    if (width === 0) return;
+    const height = 240, left = 62, right = 14, top = 26, bottom = 40;
+    const xs = [...new Set(d3.merge(lines.map(([, points]) => points.map(([x]) => x))))].sort(d3.ascending);
+    const steep = xs.length > 2 && xs[0] > 0 && xs[xs.length - 1] / xs[0] >= 16;
+    const x = (steep ? d3.scaleLog : d3.scaleLinear)(d3.extent(xs), [left + 8, width - right]);
+    const y = d3.scaleLinear([0, d3.max(lines, ([, points]) => d3.max(points, ([, point]) => of(point))) || 1], [height - bottom, top]).nice();
+    const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", `${title} over ${this.sweep.keys[this.key]}`);
+    svg.append("text").attr("x", 0).attr("y", 13).attr("font-weight", 600).text(title);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
+      .call(d3.axisLeft(y).ticks(4).tickSize(-(width - left - right)).tickFormat((value) => value === 0 ? "0" : text(value)));
+    const fitting = Math.max(2, Math.floor((width - left) / 44));
+    const marks = xs.length <= fitting ? xs : xs.filter((value, i) => i % Math.ceil(xs.length / fitting) === 0);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
+      .call(d3.axisBottom(x).tickValues(marks).tickFormat((value) => String(value)));
+    svg.append("text").attr("class", "faint").attr("x", width - right).attr("y", height - 6).attr("text-anchor", "end").text(this.sweep.keys[this.key]);
+    lines.forEach(([name, points], i) => {
+      svg.append("path").attr("fill", "none").attr("stroke", style[i].colour).attr("stroke-width", 2).attr("stroke-dasharray", style[i].dash)
+        .attr("d", d3.line().x(([value]) => x(value)).y(([, point]) => y(of(point)))(points));
+      svg.append("g").selectAll("circle").data(points).join("circle").attr("cx", ([value]) => x(value)).attr("cy", ([, point]) => y(of(point)))
+        .attr("r", 4.5).attr("fill", style[i].colour).attr("stroke", colours.of("--paper"))
+        .on("pointermove", ([value, point]) => tip.show(d3.event.clientX, d3.event.clientY, [[`${text(of(point))}`, "title"],
+          [`${this.sweep.keys[this.key]} ${value}${name ? `, ${name}` : ""}`], ...(point.mark ? [[point.mark, "faint"]] : [])]))
+        .on("pointerleave", () => tip.hide());
+    });
+    box.replaceChildren(svg.node());
+  }
+}
+
+function sweepTable(sweep) {
+  const most = 1000;
+  const figures = (point) => point.reason ? [element("td", {colspan: "4", class: "source"}, point.reason)] : [
+    element("td", {class: "number"}, seconds(point.step_time)), element("td", {class: "number"}, whole(significant(point.rate, 3))),
+    element("td", {class: "number"}, bytes(point.memory)),
+    element("td", {class: "mix"}, element("div", {class: "bar"}, ...point.parts.map(([cause, time]) => element("i", {
+      title: `${words(cause)} ${seconds(time)}, ${percent(time / point.step_time)}`, style: `width:${(100 * time / point.step_time).toFixed(2)}%;background:var(--cause-${cause.replace(/_/g, "-")})`}))))];
+  const row = (point) => element("tr", {}, ...point.values.map((value) => element("td", {class: isNumber(value) ? "number" : ""}, value)),
+    ...figures(point), element("td", {}, element("strong", {}, point.mark)));
+  const number = (k) => sweep.points.every((point) => isNumber(point.values[k])) ? "number" : "";
+  return element("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": "All points"}, element("table", {class: "points"},
+    element("thead", {}, element("tr", {}, ...sweep.keys.map((key, k) => element("th", {class: number(k), title: key}, shortKey(key))),
+      element("th", {class: "number"}, "step time"), element("th", {class: "number"}, "tok/s/GPU"), element("th", {class: "number"}, "memory"),
+      element("th", {class: "mix"}, "shares of the step"), element("th", {}))),
+    element("tbody", {}, ...sweep.points.slice(0, most).map(row))),
+    sweep.points.length > most ? element("p", {class: "note"}, `The first ${most} of ${whole(sweep.points.length)} points.`) : "");
+}

@@ -1,0 +1,11 @@
+// A sweep as a part of a page.
+#pragma once
+
+#include "analysis/report/page.hpp"
+#include "analysis/studies/sweep_report.hpp"
+
+namespace stepsim {
+
+PageSweep page_sweep(const SweepTable& table, const SweepReport& report);
+
+}  // namespace stepsim
