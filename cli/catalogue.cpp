@@ -24,17 +24,16 @@ struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
 };
-constexpr std::array kinds{Kind{"gpus", gpu_shelf},
-                           Kind{"nodes", node_shelf},
-                           Kind{"networks", network_shelf},
-                           Kind{"clusters", cluster_shelf},
-                           Kind{"models", model_shelf},
-                           Kind{"stacks", stack_shelf},
-                           Kind{"scenarios", {"scenarios", "scenario"}}};
+constexpr std::array kinds{
+    Kind{"gpus", gpu_shelf},         Kind{"nodes", node_shelf},
+    Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
+    Kind{"models", model_shelf},     Kind{"stacks", stack_shelf},
+    Kind{"engines", engine_shelf},   Kind{"scenarios", {"scenarios", "scenario"}}};
 
 constexpr std::array list_options{OptionSpec{"json", "", "print JSON"}};
 constexpr Usage list_usage{
-    "stepsim list [gpus|nodes|networks|clusters|models|stacks|scenarios|algorithms|architectures]",
+    "stepsim list "
+    "[gpus|nodes|networks|clusters|models|stacks|engines|scenarios|algorithms|architectures]",
     "Names what the catalogue holds. Each entry is one data file.", list_options,
     "  stepsim list\n  stepsim list nodes\n", 1};
 constexpr std::array show_options{OptionSpec{"json", "", "print JSON"}};
@@ -200,6 +199,12 @@ Shown show_stack(const Document& document) {
   return shown;
 }
 
+Shown show_engine(const Document& document) {
+  const EngineStack engine = read_engine_stack(document.root());
+  document.finish();
+  return {"engine", engine.title, {}, document.constants()};
+}
+
 Shown show_cluster(const std::string& data, const std::string& name, const Document& document) {
   const Cluster cluster = load_cluster(data, {.name = name, .nodes = {}, .network = ""});
   const Table root = document.root();
@@ -226,6 +231,7 @@ std::optional<Shown> look_up(const std::string& data, const std::string& name) {
     if (kind.name == "nodes") return show_node(document);
     if (kind.name == "networks") return show_network(document);
     if (kind.name == "stacks") return show_stack(document);
+    if (kind.name == "engines") return show_engine(document);
     return show_cluster(data, name, document);
   }
   return std::nullopt;

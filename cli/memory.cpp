@@ -7,6 +7,7 @@
 #include "analysis/studies/footprint.hpp"
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
+#include "cli/grpo.hpp"
 #include "cli/options.hpp"
 #include "sim/error.hpp"
 
@@ -79,6 +80,12 @@ int memory_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings_of(*options));
+  if (scenario.grpo) {
+    const GrpoMemory memory = grpo_memory(scenario);
+    fmt::print(
+        "{}", options->has("json") ? grpo_memory_json(memory) : grpo_memory_text(scenario, memory));
+    return memory.failure ? exit_code::no : exit_code::yes;
+  }
   const Footprint needs = footprint(scenario);
   const bool fits = needs.fit() != Fit::oom;
   const std::vector<Remedy> changes = fits ? std::vector<Remedy>{} : remedies(scenario);

@@ -9,6 +9,7 @@
 #include "analysis/studies/prediction.hpp"
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
+#include "cli/grpo.hpp"
 #include "cli/options.hpp"
 #include "sim/error.hpp"
 #include "sim/run_file.hpp"
@@ -141,6 +142,13 @@ std::optional<Interval> interval_of(const CommandLine& line, const Options& opti
                              .samples = samples});
 }
 
+int run_grpo_scenario(const Options& options, const Scenario& scenario) {
+  const GrpoPrediction prediction = predict_grpo(scenario);
+  fmt::print("{}", options.has("json") ? grpo_json(scenario, prediction)
+                                       : grpo_text(scenario, prediction));
+  return prediction.memory.failure ? exit_code::no : exit_code::yes;
+}
+
 }  // namespace
 
 int run_command(const CommandLine& line) {
@@ -149,6 +157,7 @@ int run_command(const CommandLine& line) {
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
+  if (scenario.grpo) return run_grpo_scenario(*options, scenario);
   // Before this process replays: its workers have to find a fresh engine.
   auto interval = interval_of(line, *options, scenario, settings);
   const bool fold = options->get("fold").value_or("auto") != "off";

@@ -19,19 +19,23 @@ enum class Metric : std::uint8_t {
   tokens_per_second_per_gpu,
   memory,
   state_memory,
+  training_time,
+  sync_time,
 };
 struct MetricSpec {
   std::string_view name;  // as a scenario file writes it
   Dimension dimension{};
 };
-inline constexpr std::array<MetricSpec, 7> metric_specs{{
+inline constexpr std::array<MetricSpec, 9> metric_specs{{
     {"step_time", Dimension::seconds},  // one optimizer step
     {"wall", Dimension::seconds},       // the whole run
     {"epoch_time", Dimension::seconds},
     {"iterations_per_second", Dimension::ratio},  // micro-batches, as a bare loop counts them
     {"tokens_per_second_per_gpu", Dimension::ratio},
-    {"memory", Dimension::bytes},        // of a device, at its peak
-    {"state_memory", Dimension::bytes},  // of it parameters, gradients and optimizer
+    {"memory", Dimension::bytes},           // of a device, at its peak
+    {"state_memory", Dimension::bytes},     // of it parameters, gradients and optimizer
+    {"training_time", Dimension::seconds},  // of a GRPO step
+    {"sync_time", Dimension::seconds},      // of a GRPO step: weights to the engines
 }};
 constexpr const MetricSpec& spec_of(Metric metric) {
   return metric_specs[static_cast<std::size_t>(metric)];

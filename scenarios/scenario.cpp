@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -104,6 +105,7 @@ void read_documents(const Table& table, Job& job) {
 Job read_job(const Table& table) {
   Job job;
   job.method = choice(table, "method", method_names, Method::sft);
+  if (job.method == Method::grpo) return job;  // what it says is read by read_grpo()
   job.reference_model = table.flag_or("reference_model", true);
   job.sequence = table.integer("sequence", 1, 1 << 24);
   job.micro_batch = table.integer_or("micro_batch", 1, 1, 1 << 16);
@@ -253,6 +255,33 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   }
 }
 
+void read_engine(const std::string& data, const Table& root, const MaybeDraw& draw,
+                 Scenario& scenario) {
+  const std::string name = root.text_or("engine", "vllm");
+  if (!known(root, "engine", "engine", name, names_on(data, engine_shelf))) return;
+  Document engine = open_entry(data, engine_shelf, name);
+  if (draw) engine.draw_constants(*draw, "engine");
+  scenario.engine = read_engine_stack(engine.root());
+  engine.finish();
+  for (NamedConstant constant : engine.constants()) {
+    constant.name = "engine." + constant.name;
+    scenario.constants.push_back(std::move(constant));
+  }
+}
+
+void load_grpo(const std::string& data, const Table& root, const Found& found,
+               const MaybeDraw& draw, Scenario& scenario) {
+  const Table job = root.table("job");
+  Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
+  apply_grpo_strategy(job, scenario.strategy);
+  scenario.job.sequence = grpo.pack_length;
+  read_engine(data, root, draw, scenario);
+  if (!found.cluster || !found.model) return;
+  place_learners(job, scenario.cluster.nodes, grpo);
+  check_grpo(job, scenario);
+  for (std::string& note : grpo_notes(job)) scenario.notes.push_back(std::move(note));
+}
+
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
 void apply_deepspeed(const Table& root, const std::string& scenario_file, Scenario& scenario) {
   const std::string name = root.table("strategy").text_or("deepspeed", "");
@@ -294,6 +323,7 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   const Found found = find_entries(data, root, cluster, names);
   load_entries(data, names, found, draw, scenario);
   if (found.model && found.cluster) apply_deepspeed(root, document.file(), scenario);
+  if (scenario.job.method == Method::grpo) load_grpo(data, root, found, draw, scenario);
   scenario.family = root.text_or("family", family_of(scenario));
   check(job, strategy, scenario, found);
   document.finish();

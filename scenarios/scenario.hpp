@@ -9,6 +9,8 @@
 
 #include "scenarios/observation.hpp"
 #include "topology/catalog.hpp"
+#include "workloads/grpo/engine_stack.hpp"
+#include "workloads/grpo/grpo.hpp"
 #include "workloads/model.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/strategy.hpp"
@@ -23,7 +25,9 @@ struct Scenario {
   Stack stack;
   Job job;
   Strategy strategy;
-  std::string family;  // runs that are alike, for a table of errors
+  std::optional<Grpo> grpo;           // job.method: grpo
+  std::optional<EngineStack> engine;  // with it
+  std::string family;                 // runs that are alike, for a table of errors
   std::optional<Observation> measured;
   std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
@@ -31,6 +35,7 @@ struct Scenario {
 };
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
+inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
 
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;

@@ -78,7 +78,7 @@ std::string to_text(const Cluster& cluster, const Place& place) {
 }
 
 std::uint32_t nic_of(const Cluster& cluster, std::uint32_t gpu) {
-  return gpu * cluster.node.count(PartKind::nic) / cluster.gpus_per_node();
+  return gpu * cluster.node.count(PartKind::nic) / cluster.node.count(PartKind::gpu);
 }
 
 std::size_t link_count(const Cluster& cluster) {

@@ -22,13 +22,16 @@ struct Cluster {
   NodeGraph graph;
   std::optional<Network> network;
   std::uint32_t nodes = 1;
+  std::uint32_t gpus_used = 0;           // on each node, the first ones; 0: all
   std::vector<NamedConstant> constants;  // all that were read, with their sources
 
-  std::uint32_t gpus_per_node() const { return node.count(PartKind::gpu); }
+  std::uint32_t gpus_per_node() const {
+    return gpus_used > 0 ? gpus_used : node.count(PartKind::gpu);
+  }
   std::uint32_t ranks() const { return nodes * gpus_per_node(); }
 };
 
-// Rank r is GPU r % gpus_per_node of node r / gpus_per_node.
+// Of the GPUs in use, rank r is r % gpus_per_node of node r / gpus_per_node.
 struct Place {
   std::uint32_t node = 0;
   PartKind kind = PartKind::gpu;

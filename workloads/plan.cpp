@@ -107,7 +107,8 @@ CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const
     check(cluster, {rank});
     const Place gpu = place_of(cluster, rank);
     const std::uint32_t banks = cluster.node.count(PartKind::dram);
-    const Place dram{gpu.node, PartKind::dram, gpu.index * banks / cluster.gpus_per_node()};
+    const Place dram{gpu.node, PartKind::dram,
+                     gpu.index * banks / cluster.node.count(PartKind::gpu)};
     Flow flow{.source = rank,
               .target = rank,
               .path = banks == 0               ? Path{}
@@ -136,7 +137,7 @@ CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ran
   const std::uint32_t banks = cluster.node.count(PartKind::dram);
   for (const Rank rank : ranks) {
     const Place gpu = place_of(cluster, rank);
-    const std::uint32_t bank = gpu.index * banks / cluster.gpus_per_node();
+    const std::uint32_t bank = gpu.index * banks / cluster.node.count(PartKind::gpu);
     Flow flow{.source = rank,
               .target = rank,
               .path = banks == 0 ? Path{}

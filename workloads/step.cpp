@@ -118,8 +118,7 @@ double resident_bytes(const StepInput& input) {
                              ? fsdp_moment_bytes(s)
                              : optimizer_state_bytes(s.optimizer);
   const double state = on_device ? moments + (s.master_weights ? 4 : 0) : 0;
-  const bool reference = input.job.method == Method::dpo && input.job.reference_model;
-  const double copies = reference ? 2 : 1;  // of the 16-bit parameters
+  const double copies = input.job.has_reference() ? 2 : 1;  // of the 16-bit parameters
   switch (s.sharding) {
     case Sharding::zero0:
       return held.parameters * (copies * half + half + state);
@@ -146,9 +145,10 @@ StepProgram build_step(const StepInput& input, Folding folding) {
   program.traffic = make_traffic(machinery_of(input.cluster), step_plans(input), folding);
   StepWriter writer(input, program.traffic);
   const ModelUnits units = units_of(input);
-  const bool with_reference = input.job.method == Method::dpo && input.job.reference_model;
+  const bool with_reference = input.job.has_reference();
   const ModelUnits reference = with_reference ? units : ModelUnits{};
-  const std::vector<Visit> visits = visits_of(units, with_reference ? &reference : nullptr);
+  const std::vector<Visit> visits =
+      visits_of(units, with_reference ? &reference : nullptr, input.job.scoring_passes);
   switch (input.strategy.sharding) {
     case Sharding::zero3:
       write_step<Zero3>(writer, visits);

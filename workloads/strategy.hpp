@@ -77,8 +77,8 @@ inline constexpr std::array<std::string_view, 7> attention_names{
 enum class Offload : std::uint8_t { none, cpu };
 inline constexpr std::array<std::string_view, 2> offload_names{"none", "cpu"};
 
-enum class Method : std::uint8_t { sft, dpo };
-inline constexpr std::array<std::string_view, 2> method_names{"sft", "dpo"};
+enum class Method : std::uint8_t { sft, dpo, grpo };
+inline constexpr std::array<std::string_view, 3> method_names{"sft", "dpo", "grpo"};
 
 // DeepSpeed's keys with DeepSpeed's defaults; sizes in elements, as there.
 struct ZeroKeys {
@@ -146,8 +146,9 @@ struct DocumentLength {
 
 struct Job {
   Method method = Method::sft;
-  bool reference_model =
-      true;  // dpo: a frozen copy runs forward too, unless its results are stored
+  // dpo, grpo: a frozen copy runs forward too, unless its results are stored.
+  bool reference_model = true;
+  std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
   std::int64_t sequence = 4096;
   std::int64_t micro_batch = 1;
   std::int64_t accumulation = 1;
@@ -163,6 +164,7 @@ struct Job {
 
   // Sequences that a micro-batch runs: a preference pair is two.
   std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }
+  bool has_reference() const { return method != Method::sft && reference_model; }
   double slots() const { return static_cast<double>(sequence * rows()); }
 };
 

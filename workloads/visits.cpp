@@ -51,9 +51,11 @@ ModelUnits units_of(const StepInput& input) {
   return units;
 }
 
-std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference) {
+std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
+                             std::int64_t scoring_passes) {
   VisitList list;
   const auto layer_count = static_cast<std::int16_t>(units.layers.size());
+  for (std::int64_t pass = 0; pass < scoring_passes; ++pass) call_forward(list, units, true);
   call_forward(list, units, false);
   if (reference != nullptr) call_forward(list, *reference, true);
   for (std::size_t i = units.head.size(); i-- > 0;)

@@ -26,7 +26,8 @@ struct Visit {
 };
 
 // The policy runs forward, a reference model after it, then backward layer by layer, each after
-// what of it is computed again.
-std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference);
+// what of it is computed again. Passes of the policy that only score come first.
+std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
+                             std::int64_t scoring_passes);
 
 }  // namespace stepsim

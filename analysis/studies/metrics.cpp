@@ -30,6 +30,20 @@ std::vector<NamedMetric> make_metrics() {
       {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack"},
       {"state_memory", Dimension::bytes, "of it parameters, gradients and optimizer"},
       {"memory_capacity", Dimension::bytes, "what a framework can allocate"},
+      {"learners", Dimension::ratio, "GPUs that train, of a GRPO job"},
+      {"engines", Dimension::ratio, "inference engines of a GRPO job"},
+      {"stranded_gpus", Dimension::ratio, "GPUs of a GRPO job that do neither"},
+      {"responses_per_second", Dimension::ratio, "trained on, of a GRPO job"},
+      {"generated_per_second", Dimension::ratio, "tokens, of a GRPO job"},
+      {"gpu_time_per_1000_responses", Dimension::seconds, "what a thousand responses cost"},
+      {"training_time", Dimension::seconds, "learners, in a GRPO step"},
+      {"sync_time", Dimension::seconds, "weights to the engines, in a GRPO step"},
+      {"wait_time", Dimension::seconds, "learners without a batch, in a GRPO step"},
+      {"learner_utilisation", Dimension::ratio, "share of a GRPO step in which learners train"},
+      {"engine_utilisation", Dimension::ratio, "share of the time in which engines are not empty"},
+      {"running_sequences", Dimension::ratio, "on an engine, mean over time"},
+      {"mean_staleness", Dimension::ratio, "steps between generation and training"},
+      {"max_staleness", Dimension::ratio, "the most of it"},
   };
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
@@ -157,6 +171,49 @@ Outcome outcome_of(const Scenario& scenario, const Prediction& p) {
   return outcome;
 }
 
+Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
+  Outcome outcome;
+  Sheet sheet(outcome);
+  const double gpus = scenario.cluster.ranks();
+  outcome.feasible = !p.memory.failure;
+  sheet.put("fits", outcome.feasible ? 1 : 0);
+  sheet.put("gpus", gpus);
+  sheet.put("peak_memory", p.memory.learner.most());
+  sheet.put("state_memory", p.memory.learner.start);
+  sheet.put("memory_capacity", p.memory.learner_capacity);
+  sheet.put("learners", static_cast<double>(p.placement.learners.size()));
+  sheet.put("engines", static_cast<double>(p.placement.engines.size()));
+  sheet.put("stranded_gpus", p.placement.stranded);
+  if (!outcome.feasible) {
+    outcome.reason = *p.memory.failure;
+    return outcome;
+  }
+  outcome.bottleneck = p.bottleneck;
+  const double step = p.step_time.value;
+  sheet.put("step_time", step);
+  sheet.put("steps_per_second", 1 / step);
+  sheet.put("tokens_per_step", p.trained_per_second * step);
+  sheet.put("tokens_per_second", p.trained_per_second);
+  sheet.put("tokens_per_second_per_gpu", p.trained_per_second / gpus);
+  sheet.put("gpu_time_per_million_tokens", 1e6 * gpus / p.trained_per_second);
+  if (p.wall.value > 0) {
+    sheet.put("wall", p.wall.value);
+    sheet.put("gpu_time", p.wall.value * gpus);
+  }
+  sheet.put("responses_per_second", p.responses_per_second);
+  sheet.put("generated_per_second", p.generated_per_second);
+  sheet.put("gpu_time_per_1000_responses", 3600 * p.gpu_hours_per_1000);
+  sheet.put("training_time", p.training);
+  sheet.put("sync_time", p.sync);
+  sheet.put("wait_time", p.phases.wait);
+  sheet.put("learner_utilisation", p.learner_busy);
+  sheet.put("engine_utilisation", p.engine_busy);
+  sheet.put("running_sequences", p.running_sequences);
+  sheet.put("mean_staleness", p.staleness);
+  sheet.put("max_staleness", p.most_stale);
+  return outcome;
+}
+
 Outcome impossible(std::string_view why) {
   Outcome outcome;
   Sheet(outcome).put("fits", 0);
@@ -174,6 +231,7 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
     return impossible(first_of(error));
   }
   try {
+    if (loaded.grpo) return outcome_of(loaded, predict_grpo(loaded));
     return outcome_of(loaded, predict(loaded, Folding::automatic));
   } catch (const UserError& error) {  // a sound scenario that the machine cannot carry out
     return impossible(first_of(error));

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/studies/grpo_prediction.hpp"
 #include "analysis/studies/prediction.hpp"
 
 namespace stepsim {
@@ -36,6 +37,7 @@ struct Outcome {
 };
 
 Outcome outcome_of(const Scenario& scenario, const Prediction& prediction);
+Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& prediction);
 // A scenario that breaks a rule is an outcome, too.
 Outcome impossible(std::string_view why);
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "analysis/studies/grpo_prediction.hpp"
 #include "analysis/studies/prediction.hpp"
 #include "analysis/studies/worker.hpp"
 
@@ -20,7 +21,18 @@ struct Answer {
   double needed = 0, capacity = 0;
 };
 
+std::string grpo_figures(const Scenario& scenario) {
+  const GrpoPrediction p = predict_grpo(scenario);
+  const double per_gpu = p.trained_per_second / scenario.cluster.ranks();
+  const Fit fit = p.memory.failure ? Fit::oom : Fit::fits;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value, p.wall.value,
+                     p.wall.value, 0, per_gpu, p.memory.learner.most(), p.memory.learner.start,
+                     p.training, p.sync, static_cast<int>(fit), p.memory.learner.most(),
+                     p.memory.learner_capacity);
+}
+
 std::string figures_of(const Scenario& scenario) {
+  if (scenario.grpo) return grpo_figures(scenario);
   const Prediction p = predict(scenario, Folding::automatic);
   const double epochs = p.length ? p.length->epochs : 1;
   const std::array<double, metric_specs.size()> figures{p.step_time.value,
@@ -29,7 +41,9 @@ std::string figures_of(const Scenario& scenario) {
                                                         p.iterations_per_second,
                                                         p.tokens_per_second_per_gpu,
                                                         p.needed,
-                                                        p.resident};
+                                                        p.resident,
+                                                        0,
+                                                        0};
   std::string text;
   for (const double figure : figures) text += fmt::format("{} ", figure);
   return text + fmt::format("{} {} {}", static_cast<int>(p.fit), p.needed, p.capacity);

@@ -1,0 +1,199 @@
+#include "analysis/studies/grpo_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "analysis/studies/worker.hpp"
+#include "sim/replay.hpp"
+#include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/sync.hpp"
+#include "workloads/sharding.hpp"
+#include "workloads/step.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a worker says of one replayed step.
+struct Answer {
+  TrainingParts parts;
+  MemoryPeak peak;
+};
+
+std::string replayed_step(const Scenario& learner) {
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  const StepProgram program = build_step(input, Folding::automatic);
+  const Trace trace = replay(program.traffic.folded.platform, program.graph);
+  const Breakdown breakdown = break_down(program.graph, trace, 0);
+  TrainingParts parts;
+  for (const BreakdownRow& row : breakdown.rows)
+    parts.exposed[static_cast<std::size_t>(row.cause)] = row.exposed.value;
+  const MemoryPeak peak = peak_memory(program.graph, trace, 0);
+  std::string text = fmt::format("{} {} {} {} {} {}", trace.makespan.value, breakdown.idle.value,
+                                 peak.bytes, peak.time, peak.phase, peak.name);
+  for (const double seconds : parts.exposed) text += fmt::format(" {}", seconds);
+  text += fmt::format(" {}", peak.classes.size());
+  for (const auto& [name, bytes] : peak.classes) text += fmt::format("\n{}\n{}", name, bytes);
+  return text;
+}
+
+Answer ask(const Scenario& learner) {
+  std::istringstream words(in_worker([&] { return replayed_step(learner); }));
+  Answer answer;
+  words >> answer.parts.seconds >> answer.parts.idle >> answer.peak.bytes >> answer.peak.time >>
+      answer.peak.phase >> answer.peak.name;
+  for (double& seconds : answer.parts.exposed) words >> seconds;
+  std::size_t classes = 0;
+  words >> classes;
+  words.ignore();
+  for (std::size_t i = 0; i < classes; ++i) {
+    std::string name, bytes;
+    std::getline(words, name);
+    std::getline(words, bytes);
+    answer.peak.classes.emplace_back(name, parse_quantity(bytes)->value);
+  }
+  return answer;
+}
+
+// Levels of a pack's length at which the step is replayed.
+constexpr std::int64_t levels = 4;
+
+TrainingParts between(const TrainingParts& a, const TrainingParts& b, double share) {
+  TrainingParts sum = (1 - share) * a;
+  sum += share * b;
+  return sum;
+}
+
+}  // namespace
+
+TrainingParts& TrainingParts::operator+=(const TrainingParts& other) {
+  for (std::size_t c = 0; c < exposed.size(); ++c) exposed[c] += other.exposed[c];
+  idle += other.idle;
+  seconds += other.seconds;
+  return *this;
+}
+
+TrainingParts operator*(double factor, TrainingParts parts) {
+  for (double& seconds : parts.exposed) seconds *= factor;
+  parts.idle *= factor;
+  parts.seconds *= factor;
+  return parts;
+}
+
+Scenario learners_of(const Scenario& scenario) {
+  const Grpo& grpo = *scenario.grpo;
+  Scenario learner = scenario;
+  learner.grpo.reset();
+  learner.cluster = learner_cluster(scenario.cluster, grpo);
+  learner.job.method = Method::grpo;
+  learner.job.sequence = grpo.pack_length;
+  learner.job.reference_model = grpo.reference_model;
+  // A prompt and its response attend to themselves.
+  learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
+  // Scores of the policy before the first of several updates.
+  learner.job.scoring_passes = grpo.mini_batches > 1 && !grpo.engine_logprobs ? 1 : 0;
+  return learner;
+}
+
+TrainingReplays::TrainingReplays(const Scenario& scenario) : learner_(learners_of(scenario)) {
+  const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
+                        learner_.job};
+  resident_ = resident_bytes(input);
+  grid_ = std::max<std::int64_t>(64, (scenario.grpo->pack_length + levels - 1) / levels);
+}
+
+void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
+  const bool known = points_.contains(tokens);
+  Point& point = points_[tokens];
+  const auto step = [&](std::int64_t micro_batches) {
+    learner_.job.sequence = tokens;
+    learner_.job.micro_batch = 1;
+    learner_.job.accumulation = micro_batches;
+    ++replays_;
+    Answer answer = ask(learner_);
+    if (answer.peak.bytes > peak_.bytes) peak_ = answer.peak;
+    return answer.parts;
+  };
+  if (!known) point.one = step(1);
+  if (further && !point.has_further) {
+    point.further = step(2);
+    point.further += -1 * point.one;
+    point.has_further = true;
+  }
+}
+
+TrainingParts TrainingReplays::at(double tokens, bool first) {
+  const double place = tokens / static_cast<double>(grid_);
+  const auto below = std::max<std::int64_t>(1, static_cast<std::int64_t>(place));
+  const double share = std::clamp(place - static_cast<double>(below), 0.0, 1.0);
+  const auto point = [&](std::int64_t level) -> const TrainingParts& {
+    replay_point(level * grid_, !first);
+    const Point& p = points_.at(level * grid_);
+    return first ? p.one : p.further;
+  };
+  if (share <= 0) return point(below);
+  return between(point(below), point(below + 1), share);
+}
+
+TrainingParts TrainingReplays::parts(std::span<const double> tokens) {
+  TrainingParts sum;
+  for (std::size_t i = 0; i < tokens.size(); ++i) sum += at(tokens[i], i == 0);
+  return sum;
+}
+
+namespace {
+
+std::string replayed_sync(const SyncInput& input, std::int64_t layers) {
+  const SyncProgram program = build_sync(input, layers);
+  const Trace trace = replay(program.traffic.folded.platform, program.graph);
+  const double gathered = trace.finish[index(program.gathered)];
+  double hosts = 0, gathers = 0;  // behind that: one after the other
+  for (std::size_t i = 0; i < program.graph.size(); ++i) {
+    const Op& op = program.graph.ops()[i];
+    if (op.kind == OpKind::host) hosts += op.seconds.value;
+    if (op.stream == Stream::gather && op.kind == OpKind::collective && trace.start[i] >= gathered)
+      gathers += trace.finish[i] - trace.start[i];
+  }
+  return fmt::format("{} {} {} {}", gathered, trace.makespan.value, hosts, gathers);
+}
+
+struct SyncTimes {
+  double gathered = 0, all = 0, hosts = 0, gathers = 0;
+};
+
+SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
+  std::istringstream words(in_worker([&] { return replayed_sync(input, layers); }));
+  SyncTimes times;
+  words >> times.gathered >> times.all >> times.hosts >> times.gathers;
+  return times;
+}
+
+}  // namespace
+
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
+  const Grpo& grpo = *scenario.grpo;
+  const bool sharded = (scenario.strategy.sharding == Sharding::zero3 ||
+                        is_fsdp(scenario.strategy.sharding)) &&
+                       placement.learners.size() > 1;
+  const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo,
+                        placement,        sharded};
+  const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);
+  const double further = static_cast<double>(scenario.model.layers - 1);
+  const double all = one.all + further * (two.all - one.all);
+  SyncReplay result;
+  result.overhead = one.hosts + further * (two.hosts - one.hosts);
+  result.cost.gather = {one.gathered};
+  result.cost.send = {all - one.gathered};
+  result.gathers = one.gathers + further * (two.gathers - one.gathers);
+  result.broadcasts = result.cost.send.value - result.overhead - result.gathers;
+  const double tensors = static_cast<double>(tensors_of(scenario.model));
+  // What waits for an iteration under way: every tensor, or the one call for all.
+  result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
+  if (grpo.protocol == SyncProtocol::v3) result.cost.pause = scenario.engine->sync.pause.value;
+  return result;
+}
+
+}  // namespace stepsim

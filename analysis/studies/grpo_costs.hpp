@@ -1,0 +1,68 @@
+// What the learners' training step and a weight sync cost: replays, each in a worker of its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "analysis/breakdown.hpp"
+#include "analysis/memory_timeline.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/grpo/actors.hpp"
+#include "workloads/grpo/placement.hpp"
+
+namespace stepsim {
+
+// Where the time of training goes; the parts add up to it.
+struct TrainingParts {
+  std::array<double, cause_names.size()> exposed{};  // [Cause] s
+  double idle = 0;
+  double seconds = 0;
+
+  TrainingParts& operator+=(const TrainingParts& other);
+};
+TrainingParts operator*(double factor, TrainingParts parts);
+
+// The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
+// micro-batches are replayed; the difference is what each further one takes. Lengths between two
+// replayed ones are interpolated.
+class TrainingReplays {
+ public:
+  explicit TrainingReplays(const Scenario& scenario);
+
+  TrainingParts parts(std::span<const double> tokens);
+  // On top of what is resident, in the step with the longest micro-batches asked for.
+  const MemoryPeak& peak() const { return peak_; }
+  double resident() const { return resident_; }
+  std::size_t replays() const { return replays_; }
+
+ private:
+  struct Point {
+    TrainingParts one, further;
+    bool has_further = false;
+  };
+  void replay_point(std::int64_t tokens, bool further);
+  TrainingParts at(double tokens, bool first);
+
+  Scenario learner_;
+  double resident_ = 0;
+  std::int64_t grid_ = 1;
+  std::map<std::int64_t, Point> points_;
+  MemoryPeak peak_;
+  std::size_t replays_ = 0;
+};
+
+struct SyncReplay {
+  SyncCost cost;
+  double broadcasts = 0;  // s: of the sending part
+  double gathers = 0;     // between the broadcasts
+  double overhead = 0;    // calls, copies, bookkeeping
+};
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement);
+
+// The learners alone, as the training job that they are.
+Scenario learners_of(const Scenario& scenario);
+
+}  // namespace stepsim

@@ -1,0 +1,28 @@
+// The job block of a GRPO scenario, in open-instruct's words, and the rules that it has to keep.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+#include "workloads/grpo/placement.hpp"
+
+namespace stepsim {
+
+// Reads everything but what depends on the cluster.
+Grpo read_grpo(const Table& job);
+// DeepSpeed's switches under open-instruct's names: they go before the strategy block.
+void apply_grpo_strategy(const Table& job, Strategy& strategy);
+// Where learners are, once the number of nodes is known.
+void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo);
+
+// Notes every rule that is broken, with the reason.
+void check_grpo(const Table& job, const Scenario& scenario);
+
+// Keys of open-instruct that were given and make no difference to the time.
+std::vector<std::string> grpo_notes(const Table& job);
+
+// What is allowed and costs something.
+std::vector<std::string> grpo_warnings(const Scenario& scenario, const Placement& placement);
+
+}  // namespace stepsim

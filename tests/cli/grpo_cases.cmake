@@ -1,0 +1,43 @@
+# Cases of GRPO scenarios. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(production run grpo-32b-production)
+
+cli("grpo run" ARGS ${production}
+  OUTPUT "20 learners, 20 engines of 2 GPUs, 20 GPUs idle.*step time +[0-9.]+ s in steady state.*bottleneck.*learner GPU.*fits")
+cli("grpo run as JSON" ARGS ${production} --json
+  KEYS step_time_s training_time_s sync_time_s learner_utilisation engine_utilisation mean_staleness max_staleness
+       phase_wait_s memory/learner/sync_bytes bottleneck verdict warnings/0)
+cli("grpo run of the template" ARGS run template-grpo OUTPUT "^My GRPO run\n")
+cli("grpo memory" ARGS memory grpo-32b-production OUTPUT "memory +start +training +sync +usable\n.*learner GPU.*fits\n$")
+cli("grpo memory as JSON" ARGS memory grpo-32b-production --json KEYS verdict memory/engine/start_bytes memory/cache_tokens)
+cli("grpo engine that cannot start" ARGS ${production} --set job.vllm_tensor_parallel_size=1 --set job.vllm_gpu_memory_utilization=0.55
+  CODE 1 OUTPUT "does not fit: an engine cannot start: 56.7 GB of its 103 GB")
+cli("grpo gather that does not fit" ARGS ${production} --set cluster.nodes=12 --set job.gather_whole_model=true CODE 1
+  OUTPUT "does not fit: a learner that gathers the whole model for a sync needs")
+
+# Every rule, with its reason.
+function(refused name setting message)
+  cli("grpo ${name}" ARGS ${production} ${setting} CODE 2 ERROR_MATCHES "grpo-32b-production.yaml:([0-9]+:)? job[^ ]*: ${message}")
+endfunction()
+refused("engine wider than a node" "--set;job.vllm_tensor_parallel_size=8"
+  "8 GPUs of one node: a node has 4, and an engine never spans nodes")
+refused("engine beside a learner" "--set;job.vllm_tensor_parallel_size=4" "no node has 4 GPUs left beside its learners")
+refused("too many engines" "--set;job.vllm_num_engines=24" "24 engines of 2 GPUs: 20 find room")
+refused("short packs" "--set;job.pack_length=10000" "10000 is shorter than a prompt and its response \\(2048 \\+ 8192\\)")
+refused("indivisible hpz" "--set;job.deepspeed_zpg=8" "8 does not divide 20 learners \\(the default is 8\\)")
+refused("too few responses" "--set;job.num_unique_prompts_rollout=2" "2 x 8 responses are fewer than 20 learners: some would have none")
+refused("more learners than GPUs" "--set;job.num_learners_per_node=[5]" "5 learners on a node of 4 GPUs")
+refused("no learner" "--set;job.num_learners_per_node=[0]" "needs at least one learner")
+refused("uneven learners" "--set;job.num_learners_per_node=[4, 2]" "nodes with learners are modelled with equally many of them")
+refused("longer list than nodes" "--set;job.num_learners_per_node=[1, 1];--set;cluster.nodes=1" "2 entries for 1 nodes")
+refused("response longer than the model" "--set;job.response_length=70000;--set;job.pack_length=80000"
+  "prompt and response of 72048 are longer than olmo-3-32b allows \\(65536\\)")
+refused("active sampling in turn" "--set;job.active_sampling=true;--set;job.async_steps=1" "needs async_steps of 2 or more")
+refused("colocated and ahead" "--set;job.layout=colocated" "layout: colocated has learners everywhere")
+refused("misspelt key" "--set;job.vllm_tensor_paralel_size=2"
+  "unknown key \\(did you mean \"vllm_tensor_parallel_size\"\\?\\)")
+refused("misspelt protocol" "--set;job.sync_protocol=v4" "expected v1, v2 or v3, found \"?v4")
+cli("grpo misspelt engine" ARGS ${production} --set engine=vlm CODE 2 ERROR_MATCHES "engine: no engine \"vlm\" \\(did you mean \"vllm\"\\?\\)")
+cli("show an engine" ARGS show vllm OUTPUT "\\(engine\\).*sync.call.*sources")

@@ -1,0 +1,171 @@
+// GRPO's actors against closed forms, conservation and bounds.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/grpo_bench.hpp"
+#include "workloads/grpo/lengths.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr std::size_t warm = 5;
+
+// With everything of one length: each engine keeps its share of what is in flight, and every
+// response takes as many iterations as it has tokens.
+double generation_bound(const GrpoBench& bench) {
+  const Grpo& g = bench.grpo;
+  const double flying = static_cast<double>(g.async_steps) * g.responses();
+  const double each = flying / static_cast<double>(bench.engines);
+  const double length = g.lengths.mean;
+  const double context = static_cast<double>(g.prompt_tokens) + length / 2;
+  const double rate =
+      static_cast<double>(bench.engines) * each / bench.decode().iteration(each, each * context);
+  return g.responses() * length / rate;
+}
+
+GrpoBench long_tailed() {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.lengths = {
+      .kind = LengthKind::lognormal, .mean = 900, .sigma = 0.9, .list = {}, .seed = 7};
+  return bench;
+}
+
+}  // namespace
+
+TEST_CASE("with slow learners a step is training and sync", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.training_seconds = 300;
+  const GrpoRun run = bench.run();
+  const double last = run.steps.back().start;
+  CHECK(last > 0);
+  CHECK(mean_step(run, warm, 40) == Approx(300 + 2).epsilon(0.03));
+}
+
+TEST_CASE("with slow engines a step is as long as they generate for one", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.training_seconds = 0.01;
+  bench.sync = {};
+  for (const std::int64_t ahead : {1, 2, 4}) {
+    CAPTURE(ahead);
+    bench.grpo.async_steps = ahead;
+    const GrpoRun run = bench.run();
+    CHECK(mean_step(run, 8, 40) == Approx(generation_bound(bench)).epsilon(0.03));
+  }
+}
+
+TEST_CASE("in turn, a step is generation, reward, training and sync", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.async_steps = 0;
+  bench.grpo.reward_latency = {3};
+  const GrpoRun run = bench.run();
+  GrpoBench one_batch = bench;
+  one_batch.grpo.async_steps = 1;
+  CHECK(mean_step(run, warm, 40) == Approx(generation_bound(one_batch) + 3 + 10 + 2).epsilon(0.03));
+  for (const StepRecord& step : run.steps) CHECK(step.most_stale == 0);
+}
+
+TEST_CASE("the queue's bound throttles engines when learners are slow", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.training_seconds = 500;
+  const GrpoRun run = bench.run();
+  const double flying = static_cast<double>(bench.grpo.async_steps * bench.grpo.prompts);
+  CHECK(static_cast<double>(run.most_prompts) == flying);
+  CHECK(static_cast<double>(run.most_results) <= flying);
+  // Per step not more is generated than trained on, although engines could do many times that.
+  const double steps = static_cast<double>(run.steps.size());
+  const double ahead = static_cast<double>(2 * bench.grpo.async_steps + 1);
+  const double per_step = run.generated / (steps + ahead);
+  CHECK(per_step <= run.trained / steps * 1.1);
+  double busy = 0;
+  for (const Engine& engine : run.engines) busy += engine.totals().busy;
+  CHECK(busy < 0.3 * run.end * static_cast<double>(bench.engines));
+}
+
+TEST_CASE("no response is older than the bound when old ones are dropped", "[grpo]") {
+  for (const std::int64_t ahead : {1, 2, 4, 8})
+    for (const double training : {1.0, 20.0, 200.0}) {
+      GrpoBench bench = long_tailed();
+      bench.grpo.async_steps = ahead;
+      bench.grpo.drop_stale = true;
+      bench.training_seconds = training;
+      const GrpoRun run = bench.run();
+      for (const StepRecord& step : run.steps) {
+        CHECK(step.most_stale <= static_cast<double>(ahead));
+        CHECK(step.staleness >= 0);
+      }
+    }
+}
+
+TEST_CASE("tokens generated are packed, dropped or still waiting", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.grpo.drop_stale = true;
+  bench.grpo.zero_std_fraction = 0.3;
+  bench.learners = 7;  // leaves a remainder
+  for (const bool sampling : {false, true}) {
+    bench.grpo.active_sampling = sampling;
+    const GrpoRun run = bench.run();
+    CHECK(
+        run.generated ==
+        Approx(run.trained + run.left_over + run.filtered + run.stale + run.waiting).epsilon(1e-9));
+    CHECK(run.filtered_groups > 0);
+    for (const StepRecord& step : run.steps)
+      if (sampling) CHECK(step.responses == bench.grpo.responses());
+  }
+}
+
+TEST_CASE("an engine never holds more than its cache, and preempts for it", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.engines = 2;
+  bench.grpo.response_limit = 2000;
+  for (const double cache : {2500.0, 8000.0, 30000.0}) {
+    bench.cache = cache;
+    for (const bool shared : {false, true}) {
+      bench.grpo.prefix_caching = shared;
+      const GrpoRun run = bench.run();
+      std::int64_t preemptions = 0;
+      for (const Engine& engine : run.engines) {
+        CHECK(engine.totals().most_cached <= cache);
+        preemptions += engine.totals().preemptions;
+        CHECK((engine.totals().recomputed > 0) == (engine.totals().preemptions > 0));
+      }
+      if (cache < 10000) CHECK(preemptions > 0);
+    }
+  }
+}
+
+TEST_CASE("weights that wait for the longest response cost the tail at every sync", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  const double in_flight = mean_step(bench.run(), warm, 40);
+  bench.grpo.inflight_updates = false;
+  const GrpoRun drained = bench.run();
+  CHECK(mean_step(drained, warm, 40) > in_flight);
+  for (std::size_t i = warm; i < 40; ++i) CHECK(drained.steps[i].mixed == 0);
+}
+
+TEST_CASE("one engine less is never faster, one learner second more neither", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  double before = 1e30;
+  for (const std::size_t engines : {1u, 2u, 4u, 8u}) {
+    bench.engines = engines;
+    const double step = mean_step(bench.run(), warm, 40);
+    CHECK(step <= before * 1.02);
+    before = step;
+  }
+  bench.training_seconds *= 2;
+  CHECK(mean_step(bench.run(), warm, 40) >= before * 0.999);
+}
+
+TEST_CASE("thirty-two nodes and a hundred steps stay under a million events", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.engines = 96;
+  bench.grpo.tensor_parallel = 1;
+  bench.grpo.prompts = 32;
+  bench.grpo.samples = 8;
+  bench.grpo.async_steps = 4;
+  bench.grpo.measured_steps = 94;
+  const GrpoRun run = bench.run();
+  CHECK(run.steps.size() == 100);
+  CHECK(run.events < 1'000'000);
+}

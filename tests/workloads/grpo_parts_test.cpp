@@ -1,0 +1,162 @@
+// Lengths, packing, placement and the cost of an iteration.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/grpo_bench.hpp"
+#include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/packing.hpp"
+#include "workloads/grpo/placement.hpp"
+#include "workloads/model_catalog.hpp"
+
+using namespace stepsim;
+
+TEST_CASE("drawn lengths have the mean of their distribution", "[grpo]") {
+  Grpo grpo;
+  grpo.response_limit = 4096;
+  for (const double sigma : {0.5, 0.9}) {
+    grpo.lengths = {
+        .kind = LengthKind::lognormal, .mean = 1500, .sigma = sigma, .list = {}, .seed = 3};
+    double sum = 0;
+    constexpr int groups = 4000, samples = 10;
+    for (std::uint64_t g = 0; g < groups; ++g)
+      for (std::uint64_t s = 0; s < samples; ++s) {
+        const std::int64_t tokens = response_tokens(grpo, g, s);
+        REQUIRE(tokens >= 1);
+        REQUIRE(tokens <= grpo.response_limit);
+        sum += static_cast<double>(tokens);
+      }
+    CHECK(sum / (groups * samples) == Approx(mean_response(grpo)).epsilon(0.02));
+  }
+}
+
+TEST_CASE("the longest of a group follows the quantile of its distribution", "[grpo]") {
+  Grpo grpo;
+  grpo.response_limit = 1 << 24;
+  grpo.lengths = {.kind = LengthKind::lognormal, .mean = 1000, .sigma = 0.9, .list = {}, .seed = 5};
+  // Blom's approximation of the mean maximum, checked by others to 7 percent.
+  for (const auto& [samples, ratio] : {std::pair{4, 2.0}, std::pair{8, 2.8}, std::pair{64, 6.0}}) {
+    double sum = 0;
+    constexpr int groups = 3000;
+    for (std::uint64_t g = 0; g < groups; ++g) {
+      std::int64_t longest = 0;
+      for (int s = 0; s < samples; ++s)
+        longest = std::max(longest, response_tokens(grpo, g, static_cast<std::uint64_t>(s)));
+      sum += static_cast<double>(longest);
+    }
+    CHECK(sum / groups / 1000 == Approx(ratio).epsilon(0.1));
+  }
+}
+
+TEST_CASE("a draw does not depend on what else is drawn", "[grpo]") {
+  Grpo few, many;
+  few.lengths.mean = many.lengths.mean = 100;
+  many.samples = 64;
+  CHECK(response_tokens(few, 7, 3) == response_tokens(many, 7, 3));
+  many.lengths.seed = 2;
+  CHECK(response_tokens(few, 7, 3) != response_tokens(many, 7, 3));
+}
+
+TEST_CASE("packing keeps every token or counts it as left over", "[grpo]") {
+  const std::array<std::int64_t, 9> lengths{500, 700, 300, 900, 100, 100, 1000, 50, 600};
+  for (const std::size_t learners : {1u, 2u, 3u, 4u, 8u}) {
+    const Packed packed = pack(lengths, 1200, learners);
+    CHECK(packed.packs.size() % learners == 0);
+    CHECK(packed.tokens + packed.dropped == 4250);
+    for (const double tokens : packed.packs) CHECK(tokens <= 1200);
+  }
+  CHECK(pack(lengths, 1200, 1).packs == std::vector<double>{1200, 1200, 1200, 650});
+}
+
+TEST_CASE("every GPU learns, generates or is counted as stranded", "[grpo]") {
+  for (const std::uint32_t tp : {1u, 2u, 4u})
+    for (const std::vector<std::int64_t>& list :
+         {std::vector<std::int64_t>{1}, {4, 4}, {2, 2, 2, 2}, {4, 4, 4, 4}}) {
+      Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "isambard-ai", .nodes = 8});
+      Grpo grpo;
+      grpo.tensor_parallel = tp;
+      grpo.learners = learners_by_node(list, cluster.nodes);
+      const Placement placement = place(cluster, grpo);
+      const std::size_t engines = placement.engines.size() * tp;
+      CHECK(placement.learners.size() + engines + placement.stranded == cluster.ranks());
+      for (const Group& engine : placement.engines)
+        for (const Rank rank : engine)
+          CHECK(place_of(cluster, rank).node == place_of(cluster, engine.front()).node);
+    }
+  Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "isambard-ai", .nodes = 8});
+  Grpo grpo;
+  grpo.tensor_parallel = 2;
+  grpo.learners = learners_by_node({1}, 8);
+  CHECK(place(cluster, grpo).stranded == 8);
+  CHECK(learner_cluster(cluster, grpo).ranks() == 8);
+  grpo.learners = learners_by_node({4, 4}, 8);
+  CHECK(learner_cluster(cluster, grpo).ranks() == 8);
+  CHECK(learner_cluster(cluster, grpo).nodes == 2);
+}
+
+namespace {
+
+// Matrix products of CodeLlama-34B, whose widths Llama-2-34B has: an iteration without what is
+// around them.
+double products_ms(const GrpoBench& bench, double tokens) {
+  const DecodeModel decode = bench.decode();
+  const double around =
+      bench.stack.host.iteration.value.value + tokens * bench.stack.host.sequence.value.value +
+      static_cast<double>(bench.model.layers) * bench.stack.kernels.small.value.value;
+  return 1e3 * (decode.iteration(tokens, 0) - around);
+}
+
+}  // namespace
+
+TEST_CASE("the products of an iteration are within 15 percent of measured ones", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  bench.model = load_model(STEPSIM_SOURCE_DATA, "llama-2-34b");
+  bench.grpo.tensor_parallel = 1;
+  // github.com/microsoft/vidur, H100: tokens and ms of all products.
+  for (const auto& [tokens, ms] : {std::pair{1.0, 22.97},
+                                   {64, 23.5},
+                                   {128, 25.0},
+                                   {192, 29.8},
+                                   {256, 28.6},
+                                   {512, 49.7},
+                                   {1024, 106.6},
+                                   {2048, 190}}) {
+    CAPTURE(tokens, products_ms(bench, tokens));
+    CHECK(products_ms(bench, tokens) == Approx(ms).epsilon(0.15));
+  }
+}
+
+TEST_CASE("an iteration is bound by weights, then by arithmetic, and grows with the context",
+          "[grpo]") {
+  const GrpoBench bench = grpo_bench();
+  const DecodeModel decode = bench.decode();
+  CHECK(decode.iteration(8, 0) < 1.1 * decode.iteration(1, 0));
+  CHECK(decode.iteration(4096, 0) > 1.9 * decode.iteration(2048, 0));
+  const double step = decode.iteration(8, 20000) - decode.iteration(8, 10000);
+  CHECK(decode.iteration(8, 30000) - decode.iteration(8, 20000) == Approx(step));
+  CHECK(decode.bytes_per_token() == 262144);  // 2 x 64 layers x 8 heads x 128 x 2 bytes
+}
+
+TEST_CASE("a 32B model starts on one 96 GB GPU only with most of its memory", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.tensor_parallel = 1;
+  bench.grpo.memory_utilization = 0.55;
+  CHECK(bench.decode().capacity() == 0);
+  bench.grpo.memory_utilization = 0.85;
+  const double one = bench.decode().capacity();
+  CHECK(one == Approx(72.5e3).epsilon(0.06));  // 95 instead of 96 GiB visible
+  bench.grpo.tensor_parallel = 2;
+  CHECK(bench.decode().capacity() == Approx(391e3).epsilon(0.03));
+  CHECK(bench.decode().capacity() > 2 * one);
+}
+
+TEST_CASE("eager engines are bound by their host thread", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen2.5-0.5b");
+  bench.grpo.tensor_parallel = 1;
+  const double graphs = bench.decode().iteration(1, 0);
+  bench.grpo.enforce_eager = true;
+  CHECK(bench.decode().iteration(1, 0) > 2 * graphs);
+}

@@ -1,0 +1,389 @@
+#include "workloads/grpo/actors.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <queue>
+#include <stdexcept>
+
+#include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/packing.hpp"
+
+namespace stepsim {
+namespace {
+
+enum class What : std::uint8_t { engine, reward, trained, gathered, synced };
+
+struct Event {
+  double time;
+  std::uint64_t number;  // of two at one time the one that was set first
+  What what;
+  std::size_t whom;
+
+  friend bool operator>(const Event& a, const Event& b) {
+    return a.time != b.time ? a.time > b.time : a.number > b.number;
+  }
+};
+
+struct GroupResult {
+  std::vector<Sequence> samples;
+  double tokens = 0;         // generated
+  std::int64_t version = 0;  // the oldest weights in it
+};
+
+struct Batch {
+  std::vector<GroupResult> groups;
+  std::int64_t step = 0;
+};
+
+class Actors {
+ public:
+  explicit Actors(const GrpoInput& input) : in_(input), grpo_(input.grpo) {
+    out_.engines.assign(input.engines, Engine(input.decode, input.limits));
+    times_.assign(input.engines, -1);
+  }
+
+  GrpoRun run() {
+    // The engines get the learners' weights before anything is generated.
+    out_.first_sync = {0, in_.sync.gather.value, sync_alone()};
+    now_ = synced_at_ = out_.first_sync.end;
+    for (std::int64_t i = 0; i < std::max<std::int64_t>(1, grpo_.async_steps) * grpo_.prompts; ++i)
+      enqueue_prompt();
+    dispatch();
+    while (static_cast<std::int64_t>(out_.steps.size()) < wanted_steps()) {
+      if (events_.empty()) throw std::logic_error("GRPO actors wait for each other for ever");
+      const Event event = events_.top();
+      events_.pop();
+      if (event.what == What::engine && event.time != times_[event.whom]) continue;  // was cut
+      now_ = event.time;
+      ++out_.events;
+      handle(event);
+    }
+    out_.end = now_;
+    for (const GroupResult& group : open_) out_.waiting += group.tokens;
+    for (const GroupResult& group : results_) out_.waiting += group.tokens;
+    for (const GroupResult& group : accepted_) out_.waiting += group.tokens;
+    for (const Batch& batch : batches_)
+      for (const GroupResult& group : batch.groups) out_.waiting += group.tokens;
+    return std::move(out_);
+  }
+
+ private:
+  std::int64_t wanted_steps() const { return grpo_.warmup_steps() + grpo_.measured_steps; }
+
+  double sync_alone() const {
+    const SyncCost& s = in_.sync;
+    return s.gather.value + s.send.value + s.pause.value;
+  }
+
+  void at(double time, What what, std::size_t whom) {
+    events_.push({time, counter_++, what, whom});
+  }
+
+  void handle(const Event& event) {
+    switch (event.what) {
+      case What::engine:
+        engine_boundary(event.whom);
+        break;
+      case What::reward:
+        result_arrived(event.whom);
+        break;
+      case What::trained:
+        trained();
+        break;
+      case What::gathered:
+        send_weights();
+        break;
+      case What::synced:
+        synced();
+        break;
+    }
+  }
+
+  // ---- prompts and engines
+
+  void enqueue_prompt() {
+    prompts_.push_back(next_group_++);
+    ++outstanding_;
+    out_.most_prompts = std::max(out_.most_prompts, outstanding_);
+  }
+
+  // Engines with room take prompts in turn.
+  void dispatch() {
+    if (closed_) return;
+    while (!prompts_.empty()) {
+      std::size_t tried = 0;
+      while (tried < out_.engines.size() && !out_.engines[turn_].room_for(grpo_.samples)) {
+        turn_ = (turn_ + 1) % out_.engines.size();
+        ++tried;
+      }
+      if (tried == out_.engines.size()) return;
+      give(turn_, prompts_.front());
+      prompts_.pop_front();
+      turn_ = (turn_ + 1) % out_.engines.size();
+    }
+  }
+
+  void give(std::size_t engine, std::uint32_t group) {
+    std::vector<Sequence> samples;
+    for (std::int64_t i = 0; i < grpo_.samples; ++i) {
+      const auto sample = static_cast<std::uint32_t>(i);
+      samples.push_back({.group = group,
+                         .sample = sample,
+                         .prompt = grpo_.prompt_tokens,
+                         .target = response_tokens(grpo_, group, sample),
+                         .done = 0,
+                         .first_version = engine_version_,
+                         .mixed = false});
+    }
+    open_.resize(std::max<std::size_t>(open_.size(), group + 1));
+    out_.engines[engine].give(now_, samples);
+    watch(engine);
+  }
+
+  // The engine's next event may have moved.
+  void watch(std::size_t engine) {
+    const double next = out_.engines[engine].next();
+    if (next == times_[engine]) return;
+    times_[engine] = next;
+    if (next < 1e300) at(next, What::engine, engine);
+  }
+
+  void engine_boundary(std::size_t number) {
+    times_[number] = -1;
+    for (const Sequence& sample : out_.engines[number].finish_block(now_)) {
+      GroupResult& group = open_[sample.group];
+      group.samples.push_back(sample);
+      group.tokens += static_cast<double>(sample.done);
+      out_.generated += static_cast<double>(sample.done);
+      if (static_cast<std::int64_t>(group.samples.size()) == grpo_.samples)
+        at(now_ + grpo_.reward_latency.value, What::reward, sample.group);
+    }
+    watch(number);
+    dispatch();
+    if (draining_) drain();
+  }
+
+  // ---- results and batches
+
+  void result_arrived(std::size_t number) {
+    GroupResult group = std::move(open_[number]);
+    open_[number] = {};
+    group.version = group.samples.front().first_version;
+    for (const Sequence& s : group.samples)
+      group.version = std::min(group.version, s.first_version);
+    results_.push_back(std::move(group));
+    out_.most_results = std::max(out_.most_results, static_cast<std::int64_t>(results_.size()));
+    prepare();
+  }
+
+  bool may_prepare() const {
+    return prepared_ - consumed_ <= std::max<std::int64_t>(1, grpo_.async_steps);
+  }
+
+  void replace_prompt() {
+    enqueue_prompt();
+    dispatch();
+  }
+
+  // Takes results until a batch is full; each one that is taken makes room for a prompt.
+  void prepare() {
+    while (!results_.empty() && may_prepare()) {
+      GroupResult group = std::move(results_.front());
+      results_.pop_front();
+      --outstanding_;
+      if (grpo_.drop_stale && grpo_.async_steps > 0 &&
+          prepared_ - group.version > grpo_.async_steps) {
+        out_.stale += group.tokens;
+        ++out_.stale_groups;
+        replace_prompt();
+        continue;
+      }
+      const bool useless = grpo_.filter_zero_std && grpo_.zero_std_fraction > 0 &&
+                           without_signal(grpo_, group.samples.front().group);
+      if (grpo_.async_steps > 0 || (useless && grpo_.active_sampling)) replace_prompt();
+      if (!useless || !grpo_.active_sampling) ++counted_;
+      if (useless) {
+        out_.filtered += group.tokens;
+        ++out_.filtered_groups;
+      } else {
+        accepted_.push_back(std::move(group));
+      }
+      if (counted_ < grpo_.prompts) continue;
+      batches_.push_back({std::move(accepted_), prepared_++});
+      accepted_.clear();
+      counted_ = 0;
+      learn();
+    }
+  }
+
+  // ---- learners
+
+  std::vector<double> micro_batches(const Batch& batch, StepRecord& record) {
+    std::vector<std::int64_t> lengths;
+    for (const GroupResult& group : batch.groups) {
+      for (const Sequence& s : group.samples) {
+        lengths.push_back(s.prompt + s.done);
+        const double age = static_cast<double>(batch.step - s.first_version);
+        record.staleness += age;
+        record.most_stale = std::max(record.most_stale, age);
+        record.mixed += s.mixed ? 1 : 0;
+        record.truncated += s.done >= grpo_.response_limit ? 1 : 0;
+      }
+    }
+    const double count = static_cast<double>(std::max<std::size_t>(1, lengths.size()));
+    record.staleness /= count;
+    record.mixed /= count;
+    record.truncated /= count;
+    record.responses = static_cast<double>(lengths.size());
+    const Packed packed = pack(lengths, grpo_.pack_length, in_.learners);
+    record.tokens = packed.tokens;
+    record.dropped_tokens = packed.dropped;
+    record.packs = static_cast<double>(packed.packs.size());
+    // Learners meet in every collective, so the longest pack of a round sets its time.
+    std::vector<double> rounds;
+    for (std::size_t i = 0; i < packed.packs.size(); i += in_.learners)
+      rounds.push_back(
+          *std::max_element(packed.packs.begin() + static_cast<std::ptrdiff_t>(i),
+                            packed.packs.begin() + static_cast<std::ptrdiff_t>(i + in_.learners)));
+    for (const double tokens : rounds) record.longest_pack = std::max(record.longest_pack, tokens);
+    return rounds;
+  }
+
+  void learn() {
+    if (busy_ || batches_.empty()) return;
+    busy_ = true;
+    const Batch batch = std::move(batches_.front());
+    batches_.pop_front();
+    consumed_ = batch.step;
+    StepRecord record;
+    record.start = now_;
+    record.wait = now_ - synced_at_;
+    const std::vector<double> rounds = micro_batches(batch, record);
+    account(batch, record);
+    const auto parts = std::min<std::size_t>(static_cast<std::size_t>(grpo_.mini_batches),
+                                             std::max<std::size_t>(1, rounds.size()));
+    for (std::size_t part = 0; part < parts && !rounds.empty(); ++part) {
+      const std::size_t from = part * rounds.size() / parts;
+      const std::size_t to = (part + 1) * rounds.size() / parts;
+      record.train += in_.training(std::span(rounds).subspan(from, to - from)).value;
+    }
+    record.train *= static_cast<double>(grpo_.epochs);
+    out_.steps.push_back(record);
+    at(now_ + record.train, What::trained, 0);
+    prepare();  // one batch less is waiting
+  }
+
+  // Generated tokens leave the books either packed or dropped; prompts are not counted.
+  void account(const Batch& batch, const StepRecord& record) {
+    double generated = 0, all = 0;
+    for (const GroupResult& group : batch.groups) {
+      generated += group.tokens;
+      for (const Sequence& s : group.samples) all += static_cast<double>(s.prompt + s.done);
+    }
+    const double kept = all > 0 ? generated * record.tokens / all : 0;
+    out_.trained += kept;
+    out_.left_over += generated - kept;
+  }
+
+  // ---- weight sync
+
+  void trained() {
+    closed_ = true;  // engines take no prompts while weights change
+    drain_started_ = now_;
+    if (grpo_.inflight_updates)
+      sync();
+    else
+      drain();
+  }
+
+  void drain() {
+    draining_ = true;
+    const bool idle = std::all_of(out_.engines.begin(), out_.engines.end(),
+                                  [](const Engine& e) { return e.idle(); });
+    if (!idle) return;
+    draining_ = false;
+    sync();
+  }
+
+  double slowest_iteration() const {
+    double slowest = 0;
+    for (const Engine& engine : out_.engines) slowest = std::max(slowest, engine.iteration());
+    return slowest;
+  }
+
+  // Learners gather while engines go on.
+  void sync() {
+    StepRecord& record = out_.steps.back();
+    record.drain = now_ - drain_started_;
+    record.gather = in_.sync.gather.value;
+    at(now_ + record.gather, What::gathered, 0);
+  }
+
+  void send_weights() {
+    StepRecord& record = out_.steps.back();
+    const SyncCost& cost = in_.sync;
+    record.send = cost.send.value;
+    record.pause = cost.pause.value;
+    record.calls = cost.calls * slowest_iteration();
+    const double sending = record.send + record.calls;
+    for (std::size_t i = 0; i < out_.engines.size(); ++i) {
+      if (grpo_.protocol == SyncProtocol::v1)
+        out_.engines[i].pace(now_, cost.calls > 0 ? sending / cost.calls : 0);
+      else
+        out_.engines[i].pause(now_);
+      watch(i);
+    }
+    at(now_ + sending + record.pause, What::synced, 0);
+  }
+
+  void synced() {
+    StepRecord& record = out_.steps.back();
+    record.end = synced_at_ = now_;
+    ++engine_version_;
+    closed_ = false;
+    for (std::size_t i = 0; i < out_.engines.size(); ++i) {
+      if (grpo_.protocol == SyncProtocol::v1) {
+        out_.engines[i].set_version(engine_version_);
+        out_.engines[i].pace(now_, 0);
+      } else {
+        out_.engines[i].resume(now_, engine_version_);
+      }
+      watch(i);
+    }
+    busy_ = false;
+    if (grpo_.async_steps == 0)
+      for (std::int64_t i = 0; i < grpo_.prompts; ++i) enqueue_prompt();
+    dispatch();
+    learn();
+  }
+
+  const GrpoInput& in_;
+  const Grpo& grpo_;
+  GrpoRun out_;
+  double now_ = 0;
+  std::uint64_t counter_ = 0;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<double> times_;  // [engine]: of its event that counts
+
+  std::deque<std::uint32_t> prompts_;  // groups that no engine has taken
+  std::uint32_t next_group_ = 0;
+  std::int64_t outstanding_ = 0;  // prompts asked for whose results nobody took
+  std::size_t turn_ = 0;
+  std::vector<GroupResult> open_;  // [group]
+  std::deque<GroupResult> results_;
+  std::vector<GroupResult> accepted_;
+  std::int64_t counted_ = 0;  // groups towards the next batch
+  std::deque<Batch> batches_;
+  std::int64_t prepared_ = 0, consumed_ = -1;
+  std::int64_t engine_version_ = 0;
+  bool busy_ = false, closed_ = false, draining_ = false;
+  double synced_at_ = 0, drain_started_ = 0;
+};
+
+}  // namespace
+
+GrpoRun run_grpo(const GrpoInput& input) {
+  return Actors(input).run();
+}
+
+}  // namespace stepsim

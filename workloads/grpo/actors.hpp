@@ -1,0 +1,77 @@
+// Steps of a GRPO job over time: prompts, engines, rewards, batches, learners and weight syncs as
+// actors that wait for each other. What runs when depends on how long things take, so the order is
+// found here, with the costs of a training step and of a sync as replays gave them.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "workloads/grpo/engine.hpp"
+#include "workloads/grpo/grpo.hpp"
+
+namespace stepsim {
+
+// One optimizer step over micro-batches of so many tokens on each learner.
+using TrainingCost = std::function<Seconds(std::span<const double> tokens)>;
+
+// Without waiting for engines; the wait for iterations under way comes on top.
+struct SyncCost {
+  Seconds gather;    // before anything is sent, while the engines generate
+  Seconds send;      // the rest: gathers between sends, calls, broadcasts, loading
+  double calls = 0;  // served between two iterations each
+  Seconds pause;     // engines are put to sleep and woken
+};
+
+struct GrpoInput {
+  const Grpo& grpo;
+  const DecodeModel& decode;
+  EngineLimits limits;
+  std::size_t engines = 0;
+  std::size_t learners = 0;
+  TrainingCost training;
+  SyncCost sync;
+};
+
+struct StepRecord {
+  double start = 0;  // the batch was taken
+  double wait = 0;   // for it, since the last sync was over
+  double train = 0;
+  double drain = 0;                                   // engines finished what they had
+  double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it
+  double end = 0;
+  double responses = 0, tokens = 0, dropped_tokens = 0;  // trained on; left over by packing
+  double packs = 0, longest_pack = 0;
+  double staleness = 0;  // mean, in steps
+  double most_stale = 0;
+  double mixed = 0;      // share of responses whose weights changed on the way
+  double truncated = 0;  // share of responses cut at the limit
+
+  double sync() const { return drain + gather + send + calls + pause; }
+};
+
+struct SyncSpan {
+  double start = 0, sending = 0, end = 0;
+};
+
+struct GrpoRun {
+  std::vector<StepRecord> steps;
+  std::vector<Engine> engines;  // as they were at the end, with their logs
+  SyncSpan first_sync;
+  double end = 0;
+  std::size_t events = 0;
+  double generated = 0;  // tokens of finished responses
+  double trained = 0;    // of them packed and trained on
+  double left_over = 0;  // by packing
+  double filtered = 0;   // in groups without a signal
+  double stale = 0;      // in groups that were too old
+  double waiting = 0;    // finished and not yet used when the last step ended
+  double stale_groups = 0, filtered_groups = 0;
+  std::int64_t most_prompts = 0;  // in the queue or on engines at one time
+  std::int64_t most_results = 0;  // in the queue of results
+};
+
+// Throws std::logic_error when nothing can go on, which no input may cause.
+GrpoRun run_grpo(const GrpoInput& input);
+
+}  // namespace stepsim

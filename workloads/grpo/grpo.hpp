@@ -1,0 +1,93 @@
+// Group-relative policy optimisation as a job: engines that generate, learners that train, weights
+// that go from these to those. Field names follow what they mean, keys in files follow
+// open-instruct.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/units.hpp"
+
+namespace stepsim {
+
+// How weights reach the engines. v1: a call to every engine for each tensor, served between two
+// decode iterations. v2: one call for all tensors, then broadcasts; the engines stand still during
+// those. v3: the engines are put to sleep first and woken afterwards.
+enum class SyncProtocol : std::uint8_t { v1, v2, v3 };
+inline constexpr std::array<std::string_view, 3> sync_protocol_names{"v1", "v2", "v3"};
+
+enum class SyncBackend : std::uint8_t { nccl, gloo };
+inline constexpr std::array<std::string_view, 2> sync_backend_names{"nccl", "gloo"};
+
+// pipelined: a chain from engine to engine; flat: the root sends a copy to each.
+enum class BroadcastShape : std::uint8_t { pipelined, flat };
+inline constexpr std::array<std::string_view, 2> broadcast_shape_names{"pipelined", "flat"};
+
+// colocated: every GPU learns and generates in turn.
+enum class GrpoLayout : std::uint8_t { separate, colocated };
+inline constexpr std::array<std::string_view, 2> grpo_layout_names{"separate", "colocated"};
+
+enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
+inline constexpr std::array<std::string_view, 3> length_kind_names{"fixed", "lognormal",
+                                                                   "empirical"};
+
+// Tokens of a response. All are cut off at the job's response_length.
+struct ResponseLengths {
+  LengthKind kind = LengthKind::lognormal;
+  double mean = 0;                 // of the distribution before it is cut
+  double sigma = 0.9;              // of the logarithm
+  std::vector<std::int64_t> list;  // empirical: drawn from with equal odds
+  std::uint64_t seed = 1;
+};
+
+struct Grpo {
+  GrpoLayout layout = GrpoLayout::separate;
+  SyncProtocol protocol = SyncProtocol::v3;
+  SyncBackend backend = SyncBackend::nccl;
+  BroadcastShape broadcast = BroadcastShape::pipelined;
+  bool inflight_updates = true;    // weights change in the middle of a response
+  bool gather_whole_model = true;  // on every learner before the first tensor is sent
+  bool drop_stale = true;          // results older than async_steps are not trained on
+  bool enforce_eager = false;
+  bool prefix_caching = false;
+  bool filter_zero_std = true;
+  bool active_sampling = false;  // fill up until `prompts` groups have a signal
+  bool reference_model = true;
+  bool engine_logprobs = false;  // else the policy runs once more when it is updated several times
+
+  std::uint32_t tensor_parallel = 1;
+  std::optional<std::uint32_t> engines;  // nothing: as many as find room
+  std::vector<std::uint32_t> learners;   // on each node
+  double memory_utilization = 0.9;
+  std::int64_t admitted_samples =
+      0;  // of one engine at a time; 0: what the engine says it can hold
+  std::int64_t batched_sequences = 256;
+  std::optional<Seconds> per_tensor_overhead;  // instead of what the protocol's parts add up to
+  std::int64_t async_steps = 8;                // steps that generation may be ahead; 0: in turn
+
+  std::int64_t prompts = 16;  // U: groups of a step
+  std::int64_t samples = 4;   // n: responses of a group
+  std::int64_t prompt_limit = 256;
+  std::int64_t prompt_tokens = 256;  // of every prompt
+  std::int64_t response_limit = 256;
+  std::int64_t pack_length = 512;
+  ResponseLengths lengths;
+  Seconds reward_latency{};
+  double zero_std_fraction = 0;  // groups without a signal: all rewards equal
+
+  std::int64_t mini_batches = 1;  // optimizer steps of a pass over the batch
+  std::int64_t epochs = 1;
+  std::int64_t hpz = 1;  // learners that share a second copy of the parameters
+  std::int64_t measured_steps = 12;
+  double total_episodes = 0;
+
+  double responses() const { return static_cast<double>(prompts * samples); }
+  std::int64_t model_length() const { return prompt_limit + response_limit; }
+  // Before anything is in a steady state.
+  std::int64_t warmup_steps() const { return async_steps + 2; }
+};
+
+}  // namespace stepsim

@@ -1,0 +1,19 @@
+// How long responses are: drawn by group and sample, so that every layout sees the same ones.
+#pragma once
+
+#include <cstdint>
+
+#include "workloads/grpo/grpo.hpp"
+
+namespace stepsim {
+
+// Tokens of one response, between 1 and the job's limit.
+std::int64_t response_tokens(const Grpo& grpo, std::uint64_t group, std::uint64_t sample);
+
+// Whether all rewards of a group are equal, so that nothing can be learnt from it.
+bool without_signal(const Grpo& grpo, std::uint64_t group);
+
+// The mean over the distribution, cut at the limit.
+double mean_response(const Grpo& grpo);
+
+}  // namespace stepsim

@@ -1,0 +1,29 @@
+// Which GPUs learn and which generate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "topology/cluster.hpp"
+#include "workloads/collectives.hpp"
+#include "workloads/grpo/grpo.hpp"
+
+namespace stepsim {
+
+struct Placement {
+  Group learners;                  // ranks; the first one sends the weights
+  std::vector<Group> engines;      // ranks of each
+  std::uint32_t stranded = 0;      // GPUs that belong to neither
+  std::uint32_t most_engines = 0;  // that find room beside the learners
+};
+Placement place(const Cluster& cluster, const Grpo& grpo);
+
+// `[1]` stands for every node; what is missing at the end has none.
+std::vector<std::uint32_t> learners_by_node(const std::vector<std::int64_t>& list,
+                                            std::uint32_t nodes);
+
+// The nodes that learn, with only those GPUs that do.
+Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo);
+
+}  // namespace stepsim

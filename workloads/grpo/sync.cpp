@@ -1,0 +1,163 @@
+#include "workloads/grpo/sync.hpp"
+
+#include <algorithm>
+
+#include "workloads/plan.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+Group receivers(const SyncInput& input) {
+  Group group{input.placement.learners.front()};
+  if (input.grpo.layout == GrpoLayout::colocated) return group;  // the weights are there already
+  for (const Group& engine : input.placement.engines)
+    group.insert(group.end(), engine.begin(), engine.end());
+  return group;
+}
+
+// A candidate of a schedule that no library's table lists.
+CollectivePlan plan_of(const SyncInput& input, const Group& group, const Schedule& schedule,
+                       std::string_view name) {
+  CollectivePlan plan{Collective::broadcast, {group}, {}};
+  Candidate candidate{std::string(name), "simple", {}, {}};
+  candidate.patterns.push_back(make_pattern(input.cluster, schedule, group, name, "simple"));
+  candidate.cost = cost_of(input.cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
+ScheduleRound round_of(std::vector<Leg> legs) {
+  return {{0, 1, 0}, std::move(legs)};
+}
+
+// The root sends a copy to each, all at once.
+Schedule flat(const Group& group) {
+  std::vector<Leg> legs;
+  for (std::size_t i = 1; i < group.size(); ++i)
+    legs.push_back({.source = group.front(), .target = group[i], .share = 1});
+  return {round_of(std::move(legs))};
+}
+
+// Gloo: whoever has it sends the whole of it on, to twice as many in every round.
+Schedule binomial(const Group& group) {
+  Schedule schedule;
+  for (std::size_t have = 1; have < group.size(); have *= 2) {
+    std::vector<Leg> legs;
+    for (std::size_t i = 0; i < have && i + have < group.size(); ++i)
+      legs.push_back({.source = group[i], .target = group[i + have], .share = 1});
+    schedule.push_back(round_of(std::move(legs)));
+  }
+  return schedule;
+}
+
+CollectivePlan gloo_plan(const SyncInput& input, const Group& group) {
+  CollectivePlan plan = plan_of(input, group, binomial(group), "broadcast gloo");
+  for (Pattern& pattern : plan.candidates.front().patterns) {
+    pattern.occupies_devices = false;  // through host memory
+    for (Round& round : pattern.rounds)
+      for (Flow& flow : round.flows) flow.rate_cap = input.stack.sync.stream.value.value;
+  }
+  return plan;
+}
+
+std::vector<double> sizes_of(const std::vector<Module>& modules) {
+  std::vector<double> bytes;
+  for (const Module& module : modules)
+    for (const Tensor& tensor : module.tensors)
+      bytes.push_back(half * static_cast<double>(tensor.elements));
+  return bytes;
+}
+
+constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1;
+
+class SyncWriter {
+ public:
+  SyncWriter(const SyncInput& input, SyncProgram& program)
+      : input_(input),
+        builder_(program.traffic),
+        root_lane_(program.traffic.folded.lane_of[input.placement.learners.front()]) {}
+
+  OpId host(Seconds seconds, std::string_view name) {
+    return builder_.add({.kind = OpKind::host,
+                         .stream = Stream::host,
+                         .phase = Phase::sync,
+                         .cause = Cause::weight_sync,
+                         .rank = root_lane_,
+                         .name = builder_.graph().name(name),
+                         .seconds = seconds});
+  }
+
+  void gather(double bytes) { collective(gather_traffic, bytes, Stream::gather, "gather"); }
+  void broadcast(double bytes) {
+    collective(broadcast_traffic, bytes, Stream::reduce, "broadcast");
+  }
+
+  // Each tensor is on its way alone: the root waits for the broadcast before the next one.
+  void tensor(double bytes) {
+    const Grpo& grpo = input_.grpo;
+    const EngineStack::Sync& costs = input_.stack.sync;
+    const bool gathers = input_.sharded, local = grpo.layout == GrpoLayout::colocated;
+    if (gathers && (local || !grpo.gather_whole_model)) gather(bytes);
+    double seconds = costs.send.value.value + (gathers && !local ? costs.gather.value.value : 0);
+    if (grpo.protocol == SyncProtocol::v1) seconds += costs.call.value.value;
+    if (grpo.per_tensor_overhead) seconds = grpo.per_tensor_overhead->value;
+    host({seconds}, "tensor");
+    if (!local) broadcast(bytes);
+  }
+
+  OpGraph take() { return builder_.take(); }
+
+ private:
+  void collective(std::size_t plan, double bytes, Stream stream, std::string_view name) {
+    Op op{.kind = OpKind::collective,
+          .stream = stream,
+          .phase = Phase::sync,
+          .cause = Cause::weight_sync,
+          .name = builder_.graph().name(name)};
+    op.bytes = {bytes};
+    builder_.collective(plan, op, Stream::host);
+    builder_.wait(Stream::host, stream);
+  }
+
+  const SyncInput& input_;
+  ProgramBuilder builder_;
+  Rank root_lane_;
+};
+
+}  // namespace
+
+CollectivePlan broadcast_plan(const SyncInput& input) {
+  const Group group = receivers(input);
+  if (group.size() > 1 && input.grpo.backend == SyncBackend::gloo) return gloo_plan(input, group);
+  if (group.size() > 1 && input.grpo.broadcast == BroadcastShape::flat)
+    return plan_of(input, group, flat(group), "broadcast flat");
+  return plan_collective(input.cluster, Collective::broadcast, {group});
+}
+
+std::int64_t tensors_of(const Model& model) {
+  return count_parameters(model).tensors;
+}
+
+SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
+  SyncProgram program;
+  program.traffic = make_traffic(
+      machinery_of(input.cluster),
+      {plan_collective(input.cluster, Collective::all_gather, {input.placement.learners}),
+       broadcast_plan(input)},
+      Folding::automatic);
+  SyncWriter writer(input, program);
+  const bool colocated = input.grpo.layout == GrpoLayout::colocated;
+  if (input.sharded && input.grpo.gather_whole_model && !colocated)
+    writer.gather(half * static_cast<double>(count_parameters(input.model).total()));
+  program.gathered = writer.host({0}, "gathered");
+  if (input.grpo.protocol != SyncProtocol::v1) writer.host(input.stack.sync.call.value, "call");
+  for (const double bytes : sizes_of(outer_modules(input.model))) writer.tensor(bytes);
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    for (const double bytes : sizes_of(layer_modules(input.model, layer))) writer.tensor(bytes);
+  program.graph = writer.take();
+  return program;
+}
+
+}  // namespace stepsim

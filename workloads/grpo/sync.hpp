@@ -1,0 +1,35 @@
+// One weight sync as a program: sharded learners gather, the first of them sends to all engines.
+#pragma once
+
+#include "sim/op_graph.hpp"
+#include "workloads/grpo/engine_stack.hpp"
+#include "workloads/grpo/placement.hpp"
+#include "workloads/model.hpp"
+#include "workloads/program_builder.hpp"
+
+namespace stepsim {
+
+struct SyncInput {
+  const Cluster& cluster;
+  const Model& model;
+  const EngineStack& stack;
+  const Grpo& grpo;
+  const Placement& placement;
+  bool sharded = true;  // stage 3: no learner has a whole tensor
+};
+
+// Embedding, head and so many layers; equal layers follow each other without overlap, so the time
+// of further ones is the difference that one makes.
+struct SyncProgram {
+  Traffic traffic;
+  OpGraph graph;
+  OpId gathered{};  // all parameters are on every learner; later operations send
+};
+SyncProgram build_sync(const SyncInput& input, std::int64_t layers);
+
+std::int64_t tensors_of(const Model& model);
+
+// What the engines' broadcast is made of, for a test to count.
+CollectivePlan broadcast_plan(const SyncInput& input);
+
+}  // namespace stepsim
