@@ -23,7 +23,7 @@ function bytes(value) {
 }
 
 function percent(share) {
-  return `${(100 * share).toFixed(1)}\u00a0%`;
+  return `${share <= -0.0005 ? "\u2212" : ""}${(100 * Math.abs(share)).toFixed(1)}\u00a0%`;
 }
 
 function whole(value) {
