@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "analysis/json.hpp"
@@ -59,36 +60,92 @@ std::string rate_text(double per_second) {
                            : fmt::format("{:.0f}", per_second);
 }
 
+// A column of the table of points.
+struct Shown {
+  std::string_view title, metric;
+  std::string (*text)(double);
+};
+
+std::string plain(double v) {
+  return fmt::format("{}", v);
+}
+std::string whole(double v) {
+  return fmt::format("{:.0f}", v);
+}
+std::string short_number(double v) {
+  return fmt::format("{:.3g}", v);
+}
+std::string time(double v) {
+  return to_text(Seconds{v});
+}
+std::string bytes(double v) {
+  return to_text(Bytes{v});
+}
+std::string hours(double v) {
+  return short_number(v / 3600);
+}
+
+constexpr std::array training_columns{
+    Shown{"GPUs", "gpus", plain},
+    Shown{"step time", "step_time", time},
+    Shown{"tok/s", "tokens_per_second", rate_text},
+    Shown{"tok/s/GPU", "tokens_per_second_per_gpu", whole},
+    Shown{"GPU-h/Mtok", "gpu_time_per_million_tokens", hours},
+    Shown{"memory", "peak_memory", bytes},
+};
+constexpr std::array grpo_columns{
+    Shown{"GPUs", "gpus", plain},
+    Shown{"learners", "learners", plain},
+    Shown{"engines", "engines", plain},
+    Shown{"idle", "stranded_gpus", plain},
+    Shown{"step time", "step_time", time},
+    Shown{"wait", "wait_time", time},
+    Shown{"train", "training_time", time},
+    Shown{"sync", "sync_time", time},
+    Shown{"resp/s", "responses_per_second", short_number},
+    Shown{"tok/s", "tokens_per_second", rate_text},
+    Shown{"GPU-h/Mtok", "gpu_time_per_million_tokens", hours},
+    Shown{"seq/engine", "running_sequences", short_number},
+    Shown{"stale", "mean_staleness", short_number},
+    Shown{"memory", "peak_memory", bytes},
+};
+
+std::span<const Shown> columns_for(const SweepTable& table) {
+  const bool grpo = std::any_of(table.rows.begin(), table.rows.end(), [](const SweepRow& row) {
+    return row.outcome.of("learners").has_value();
+  });
+  return grpo ? std::span<const Shown>(grpo_columns) : std::span<const Shown>(training_columns);
+}
+
+std::string bottleneck_text(const Outcome& outcome) {
+  std::string name = outcome.bottleneck;
+  for (const PhaseSpec& phase : phase_specs())
+    if (phase.text == outcome.bottleneck) name = phase.key;
+  const auto share = outcome.of("share." + name);
+  return outcome.bottleneck + (share ? " " + percent(*share) : "");
+}
+
 TextTable point_table(const SweepTable& table, const SweepReport& report) {
   TextTable text{short_names(table.keys), std::vector(table.keys.size(), Align::right), {}};
   const bool scaled = !report.scalings.empty();
-  const auto column = [&](std::string name, Align align) {
-    text.header.push_back(std::move(name));
+  const auto column = [&](std::string_view name, Align align) {
+    text.header.emplace_back(name);
     text.align.push_back(align);
   };
-  for (const char* name : {"GPUs", "step time", "tok/s", "tok/s/GPU", "GPU-h/Mtok", "memory"})
-    column(name, Align::right);
+  const std::span<const Shown> columns = columns_for(table);
+  for (const Shown& shown : columns) column(shown.title, Align::right);
   if (scaled) column("efficiency", Align::right);
   column("bottleneck", Align::left);
   column("", Align::left);
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const SweepRow& row = table.rows[i];
     std::vector<std::string> cells = row.values;
-    const auto put = [&](std::string_view metric, const auto& shown) {
-      const auto value = row.outcome.of(metric);
-      cells.push_back(value ? shown(*value) : "-");
-    };
-    put("gpus", [](double v) { return fmt::format("{}", v); });
-    put("step_time", [](double v) { return to_text(Seconds{v}); });
-    put("tokens_per_second", rate_text);
-    put("tokens_per_second_per_gpu", [](double v) { return fmt::format("{:.0f}", v); });
-    put("gpu_time_per_million_tokens", [](double v) { return fmt::format("{:.3g}", v / 3600); });
-    put("peak_memory", [](double v) { return to_text(Bytes{v}); });
+    for (const Shown& shown : columns) {
+      const auto value = row.outcome.of(shown.metric);
+      cells.push_back(value ? shown.text(*value) : "-");
+    }
     if (scaled) cells.push_back(efficiency_of(report, i));
-    if (const auto share = row.outcome.of("share." + row.outcome.bottleneck))
-      cells.push_back(fmt::format("{} {}", row.outcome.bottleneck, percent(*share)));
-    else
-      cells.emplace_back("");
+    cells.push_back(bottleneck_text(row.outcome));
     cells.push_back(row.outcome.feasible ? marks_of(report, i)
                                          : row.outcome.reason.substr(0, widest_reason));
     text.rows.push_back(std::move(cells));
@@ -112,10 +169,10 @@ std::string scaling_text(const Scaling& scaling) {
                   last.efficiency * last.gpus / first.gpus, percent(last.efficiency));
   if (scaling.knee) {
     const ScalingPoint& knee = scaling.points[*scaling.knee];
-    text += fmt::format("; the knee is at {} GPUs: the next growth brings {} of what it could",
-                        knee.gpus, percent(scaling.points[*scaling.knee + 1].marginal));
+    text += fmt::format("; the knee is at {} GPUs: no larger machine brings half of what it could",
+                        knee.gpus);
   } else {
-    text += "; no knee: every growth brings at least half of what it could";
+    text += "; no knee";
   }
   text += scaling.fixed_batch ? "; the batch stays the same (strong scaling)"
                               : "; the batch grows with the machine (weak scaling)";

@@ -44,6 +44,16 @@ std::vector<NamedMetric> make_metrics() {
       {"running_sequences", Dimension::ratio, "on an engine, mean over time"},
       {"mean_staleness", Dimension::ratio, "steps between generation and training"},
       {"max_staleness", Dimension::ratio, "the most of it"},
+      {"mixed_share", Dimension::ratio, "of a GRPO job's responses: by several versions"},
+      {"truncated_share", Dimension::ratio, "of a GRPO job's responses: cut at the limit"},
+      {"stale_share", Dimension::ratio, "of a GRPO job's tokens: thrown away as too old"},
+      {"filtered_share", Dimension::ratio, "of a GRPO job's tokens: in groups without a signal"},
+      {"left_over_share", Dimension::ratio, "of a GRPO job's tokens: dropped by packing"},
+      {"preemptions", Dimension::ratio, "in a GRPO step"},
+      {"first_step", Dimension::seconds, "with the first sync, of a GRPO job"},
+      {"start_up", Dimension::seconds, "until engines take prompts, of a GRPO job"},
+      {"engine_memory", Dimension::bytes, "of a GPU that generates"},
+      {"host_memory", Dimension::bytes, "of a node of a GRPO job"},
   };
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
@@ -51,6 +61,12 @@ std::vector<NamedMetric> make_metrics() {
   };
   for (const std::string_view cause : cause_names) times(cause);
   times("idle");
+  for (const PhaseSpec& phase : phase_specs()) {  // of a GRPO step; some are called as a cause is
+    const std::string name = fmt::format("time.{}", phase.key);
+    const bool known = std::any_of(list.begin(), list.end(),
+                                   [&](const NamedMetric& metric) { return metric.name == name; });
+    if (!known) list.push_back({name, Dimension::seconds, std::string(phase.text)});
+  }
   return list;
 }
 
@@ -184,6 +200,8 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
   sheet.put("learners", static_cast<double>(p.placement.learners.size()));
   sheet.put("engines", static_cast<double>(p.placement.engines.size()));
   sheet.put("stranded_gpus", p.placement.stranded);
+  sheet.put("engine_memory", p.memory.engine.most());
+  sheet.put("host_memory", p.memory.host.most());
   if (!outcome.feasible) {
     outcome.reason = *p.memory.failure;
     return outcome;
@@ -211,6 +229,16 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
   sheet.put("running_sequences", p.running_sequences);
   sheet.put("mean_staleness", p.staleness);
   sheet.put("max_staleness", p.most_stale);
+  sheet.put("mixed_share", p.mixed);
+  sheet.put("truncated_share", p.truncated);
+  sheet.put("stale_share", p.stale_share);
+  sheet.put("filtered_share", p.filtered_share);
+  sheet.put("left_over_share", p.dropped_share);
+  sheet.put("preemptions", p.preemptions);
+  sheet.put("first_step", p.first_step.value);
+  sheet.put("start_up", p.start_up.value);
+  for (const PhaseSpec& phase : phase_specs())
+    sheet.put(fmt::format("time.{}", phase.key), p.phases.*phase.seconds);
   return outcome;
 }
 

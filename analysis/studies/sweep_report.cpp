@@ -10,7 +10,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::string_view size_key = "cluster.nodes";
-constexpr double worth_it = 0.5;  // a growth that brings less of what it could is past the knee
+constexpr double worth_it = 0.5;  // of what a growth could bring; with less it is past the knee
 
 double figure(const SweepRow& row, std::string_view metric) {
   return row.outcome.of(metric).value_or(0);
@@ -33,6 +33,20 @@ std::string other_settings(const SweepTable& table, const SweepRow& row) {
   return name;
 }
 
+// Asked of all larger machines, not of the next one: packing makes single growths uneven.
+std::optional<std::size_t> knee_of(const SweepTable& table,
+                                   const std::vector<ScalingPoint>& points) {
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) {
+    const auto worth_growing_to = [&](const ScalingPoint& larger) {
+      if (larger.gpus <= points[i].gpus) return false;
+      const double faster = speed(table.rows[larger.row]) / speed(table.rows[points[i].row]) - 1;
+      return faster >= worth_it * (larger.gpus / points[i].gpus - 1);
+    };
+    if (std::none_of(points.begin(), points.end(), worth_growing_to)) return i;
+  }
+  return std::nullopt;
+}
+
 Scaling scaling_of(const SweepTable& table, std::string name, std::vector<std::size_t> rows) {
   const auto gpus = [&](std::size_t row) { return figure(table.rows[row], "gpus"); };
   std::stable_sort(rows.begin(), rows.end(),
@@ -40,21 +54,21 @@ Scaling scaling_of(const SweepTable& table, std::string name, std::vector<std::s
   Scaling scaling{std::move(name), {}, true, {}};
   const double least = gpus(rows.front()), start = speed(table.rows[rows.front()]);
   const double work = figure(table.rows[rows.front()], "tokens_per_step");
-  double gpus_before = least, speed_before = start;
+  double gpus_before = least, speed_before = start, work_now = work;
   for (const std::size_t row : rows) {
     ScalingPoint point{row, gpus(row)};
     const double now = speed(table.rows[row]);
     point.efficiency = (now / point.gpus) / (start / least);
     if (point.gpus > gpus_before)
       point.marginal = (now / speed_before - 1) / (point.gpus / gpus_before - 1);
-    if (!scaling.points.empty() && !scaling.knee && point.marginal < worth_it)
-      scaling.knee = scaling.points.size() - 1;
-    const double share = figure(table.rows[row], "tokens_per_step") / work;
-    scaling.fixed_batch = scaling.fixed_batch && std::abs(share - 1) < 1e-6;
+    work_now = figure(table.rows[row], "tokens_per_step");
     scaling.points.push_back(point);
     gpus_before = point.gpus;
     speed_before = now;
   }
+  scaling.knee = knee_of(table, scaling.points);
+  // Nearer to none than to all of the machine's growth: packing changes a batch by a little.
+  scaling.fixed_batch = std::log(work_now / work) < 0.5 * std::log(gpus_before / least);
   return scaling;
 }
 

@@ -23,7 +23,7 @@ struct Scaling {
   std::string name;                  // the other settings: "strategy.zero 3, job.micro_batch 2"
   std::vector<ScalingPoint> points;  // feasible ones, by machine size
   bool fixed_batch = false;          // the work of a step stays the same: strong scaling
-  std::optional<std::size_t> knee;   // the last of `points` before a growth brings less than half
+  std::optional<std::size_t> knee;   // of `points`: no larger one brings half of what it could
 };
 
 struct SweepReport {

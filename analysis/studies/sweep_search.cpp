@@ -19,9 +19,9 @@ constexpr std::string_view expected =
 Vocabulary metric_words() {
   Vocabulary words;
   for (const NamedMetric& metric : all_metrics()) words.names.push_back(metric.name);
-  for (const std::string_view cause : cause_names)
-    words.names.push_back(fmt::format("share.{}", cause));
-  words.names.emplace_back("share.idle");
+  for (const NamedMetric& metric : all_metrics())
+    if (metric.name.starts_with("time."))
+      words.names.push_back(fmt::format("share.{}", metric.name.substr(5)));
   words.dimension = [names = words.names](std::string_view name) -> std::optional<Dimension> {
     if (const auto metric = find_metric(name)) return all_metrics()[*metric].dimension;
     const bool share = std::find(names.begin(), names.end(), name) != names.end();
@@ -77,6 +77,7 @@ class Trials {
   }
   std::vector<SearchStep> steps() const {
     std::vector<SearchStep> list;
+    list.reserve(known_.size());
     for (const auto& [candidate, step] : known_) list.push_back(step);
     return list;
   }

@@ -89,15 +89,15 @@ cli("a journal of another sweep" ARGS ${small_sweep} -o out/r CODE 2
 
 # Killed ten times, it goes on ten times; nothing is lost, computed twice differently, or left running.
 cli("a killed sweep goes on where it was" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:30 --vary strategy.zero=2,3
-  SHELL "cd @WORK@/out; \"$@\" -o whole >whole.txt || exit
+  SHELL "cd @WORK@/out; began=$(date +%s%N); \"$@\" -o whole >whole.txt || exit; took=$((($(date +%s%N) - began) / 1000000))
     went_on=0; before=0
     for i in 1 2 3 4 5 6 7 8 9 10; do
       setsid \"$@\" -o cut >/dev/null 2>&1 & victim=$!
-      sleep 0.$((RANDOM % 3))$((RANDOM % 10))
+      sleep $(printf '%d.%03d' $((wait = RANDOM % (took / 2 + 1), wait / 1000)) $((wait % 1000)))
       kill -9 $victim 2>/dev/null; wait $victim 2>/dev/null
       for try in 1 2 3 4 5 6 7 8 9 10; do left=$(ps -o stat= -s $victim | grep -cv ^Z); [ $left = 0 ] && break; sleep 0.05; done
       [ $left = 0 ] || { echo \"$left processes still run\"; exit 1; }
-      [ -f cut.journal ] || continue
+      [ -f cut.journal ] || { before=0; continue; }
       now=$(wc -l <cut.journal); [ $now -gt $before ] && [ $before -gt 0 ] && went_on=$((went_on + 1)); before=$now
     done
     \"$@\" -o cut >cut.txt || exit
