@@ -153,6 +153,15 @@ TEST_CASE("a journal keeps whole lines and drops what was cut off or altered", "
   CHECK(bytes_of(path) == whole);
 }
 
+TEST_CASE("the page on sweeps names every metric", "[sweep]") {
+  const std::string page = bytes_of(STEPSIM_SOURCE_DATA "/docs/sweeps.md");
+  for (const NamedMetric& metric : all_metrics()) {
+    INFO(metric.name);
+    const bool named = page.find("`" + metric.name + "`") != std::string::npos;
+    CHECK((named || metric.name.starts_with("time.")));
+  }
+}
+
 TEST_CASE("points share their random draws", "[sweep]") {
   const TemporaryFolder folder;
   SweepPlan plan;
