@@ -102,6 +102,17 @@ Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op o
       marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + member] = made;
     }
   }
+  // One rank has nobody to exchange with: the instant remains, for whoever waits for it.
+  for (Rank lane = 0; patterns_[family].empty() && lane < lanes(); ++lane) {
+    after_.clear();
+    for (const Stream stream : {op.stream, also})
+      if (const OpId before = last(lane, stream); before != nothing) after_.push_back(before);
+    wait_for(after, lane);
+    op.kind = OpKind::join;
+    op.rank = lane;
+    last(lane, op.stream) = graph_.add(op, after_);
+    marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane] = last(lane, op.stream);
+  }
   return mark;
 }
 

@@ -23,6 +23,11 @@ cli("run of a file with several mistakes" ARGS run @WORK@/out/run.yaml CODE 2
 cli("run with a setting that DeepSpeed refuses" ARGS run qwen3-30b-sft-zero2moe --set strategy.zero=3 CODE 2
   ERROR_MATCHES "qwen3-30b-sft-zero2moe.yaml:[0-9]+: strategy.moe.expert_parallel: DeepSpeed's own expert parallelism works with zero: 1 or 2 only\n$")
 
+foreach(sharding 0 1 2 3 fsdp)
+  cli("run on a single GPU, zero ${sharding}" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.node=gh200-1
+    --set strategy.zero=${sharding} --set strategy.optimizer=adamw_8bit OUTPUT "step time +[0-9].*memory")
+endforeach()
+
 # ---- validate ----
 cli("validate --help" ARGS validate --help OUTPUT "^usage: stepsim validate.*examples:")
 cli("validate" ARGS validate OUTPUT "family +run +metric +measured +predicted +error.*qwen3-30b-sft-zero3 +wall +38.0 h.*memory verdicts are right")
