@@ -5,6 +5,7 @@
 #include <array>
 
 #include "analysis/json.hpp"
+#include "analysis/studies/grpo_trace.hpp"
 #include "analysis/studies/interval.hpp"
 #include "analysis/studies/prediction.hpp"
 #include "analysis/table.hpp"
@@ -144,6 +145,8 @@ std::optional<Interval> interval_of(const CommandLine& line, const Options& opti
 
 int run_grpo_scenario(const Options& options, const Scenario& scenario) {
   const GrpoPrediction prediction = predict_grpo(scenario);
+  if (const auto output = options.get("output"); output && prediction.ran)
+    write_run(*output, grpo_trace(scenario, prediction));
   fmt::print("{}", options.has("json") ? grpo_json(scenario, prediction)
                                        : grpo_text(scenario, prediction));
   return prediction.memory.failure ? exit_code::no : exit_code::yes;

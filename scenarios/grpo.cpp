@@ -119,8 +119,11 @@ constexpr std::array<std::string_view, 16> without_effect{"temperature",
                                                           "clip_lower",
                                                           "clip_higher"};
 
+// The shorter name goes before the longer one, so that a setting can replace what the file says.
 std::string_view learner_key(const Table& job) {
-  return job.has("learners_per_node") ? "learners_per_node" : "num_learners_per_node";
+  const bool renamed = job.has("learners_per_node");
+  if (renamed) job.texts_or("num_learners_per_node");
+  return renamed ? "learners_per_node" : "num_learners_per_node";
 }
 
 void check_learners(const Table& job, const Scenario& scenario) {

@@ -1,0 +1,90 @@
+// A whole GRPO step: costs from replays, sync against the number of engines, the trace's times.
+#include <algorithm>
+
+#include "analysis/studies/grpo_trace.hpp"
+#include "analysis/studies/metrics.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+Scenario with(std::vector<Setting> settings) {
+  return load_scenario(STEPSIM_SOURCE_DATA, "grpo-32b-production", settings);
+}
+
+double broadcast_seconds(const std::string& shape, std::uint32_t nodes) {
+  const Scenario scenario = with({{"job.broadcast", shape},
+                                  {"cluster.nodes", std::to_string(nodes)},
+                                  {"job.learners_per_node", "[4, 4]"}});
+  return replay_sync(scenario, place(scenario.cluster, *scenario.grpo)).broadcasts;
+}
+
+}  // namespace
+
+TEST_CASE("a pipelined broadcast does not mind more engines, a flat one takes as much longer",
+          "[grpo]") {
+  // 2, 6 and 14 nodes with two engines of two GPUs each.
+  const double few = broadcast_seconds("pipelined", 4);
+  CHECK(broadcast_seconds("pipelined", 8) == Approx(few).epsilon(0.1));
+  CHECK(broadcast_seconds("pipelined", 16) == Approx(few).epsilon(0.25));
+  const double flat = broadcast_seconds("flat", 4);
+  CHECK(flat > 4 * few);
+  CHECK(broadcast_seconds("flat", 8) == Approx(3 * flat).epsilon(0.05));
+  CHECK(broadcast_seconds("flat", 16) == Approx(7 * flat).epsilon(0.05));
+}
+
+TEST_CASE("gathers and broadcasts of a sync are bounded by one NIC", "[grpo]") {
+  const Scenario scenario = with({{"job.gather_whole_model", "true"}});
+  const SyncReplay sync = replay_sync(scenario, place(scenario.cluster, *scenario.grpo));
+  const double bytes = 2.0 * 32233522176;
+  const double port = scenario.cluster.network->port.value.value;
+  CHECK(sync.broadcasts > bytes / port);
+  CHECK(sync.broadcasts < 1.5 * bytes / port);
+  CHECK(sync.cost.gather.value > bytes * 19 / 20 / port);
+  CHECK(sync.cost.gather.value < 1.5 * bytes / port);
+}
+
+TEST_CASE("the phases of a step add up to it", "[grpo]") {
+  for (const char* learners : {"[1]", "[4, 4, 4, 4]"}) {
+    const GrpoPrediction p = predict_grpo(with({{"job.learners_per_node", learners}}));
+    double sum = 0;
+    for (const PhaseSpec& phase : phase_specs()) sum += p.phases.*phase.seconds;
+    CHECK(sum == Approx(p.step_time.value).epsilon(1e-9));
+    CHECK(p.most_cached <= p.memory.cache_tokens);
+  }
+}
+
+TEST_CASE("twelve nodes with packed learners beat twenty with one learner each", "[grpo]") {
+  const double packed =
+      predict_grpo(with({{"cluster.nodes", "12"}, {"job.learners_per_node", "[4, 4, 4, 4]"}}))
+          .step_time.value;
+  CHECK(packed < predict_grpo(with({})).step_time.value);
+}
+
+TEST_CASE("the trace of a GRPO run plays at the scheduled times", "[grpo]") {
+  const Scenario scenario = with({});
+  const GrpoPrediction p = predict_grpo(scenario);
+  const Run run = grpo_trace(scenario, p);
+  CHECK(run.trace.makespan.value >= p.run.steps[p.run.steps.size() - 2].end * (1 - 1e-9));
+  CHECK(run.trace.makespan.value <= p.run.end * (1 + 1e-6));
+  double generating = 0, scheduled = 0;
+  for (std::size_t i = 0; i < run.graph.size(); ++i)
+    if (run.graph.ops()[i].cause == Cause::generation)
+      generating += run.trace.finish[i] - run.trace.start[i];
+  for (const Engine& engine : p.run.engines) scheduled += engine.totals().busy;
+  CHECK(generating == Approx(scheduled).epsilon(1e-6));
+}
+
+TEST_CASE("a sweep sees a GRPO scenario by its own figures", "[grpo]") {
+  const std::vector<Setting> oom{{"job.gather_whole_model", "true"}, {"cluster.nodes", "12"}};
+  const Outcome cannot = evaluate(STEPSIM_SOURCE_DATA, "grpo-32b-production", oom);
+  CHECK(!cannot.feasible);
+  CHECK(cannot.reason.find("gathers the whole model") != std::string::npos);
+  const Outcome can = evaluate(STEPSIM_SOURCE_DATA, "grpo-32b-production", {});
+  CHECK(can.feasible);
+  CHECK(*can.of("step_time") > *can.of("sync_time"));
+  const std::vector<Setting> rule{{"job.vllm_tensor_parallel_size", "4"}};
+  CHECK(evaluate(STEPSIM_SOURCE_DATA, "grpo-32b-production", rule).reason ==
+        "job.vllm_tensor_parallel_size: no node has 4 GPUs left beside its learners");
+}
