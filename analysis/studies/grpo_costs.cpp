@@ -175,9 +175,9 @@ SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
 
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
-  const bool sharded = (scenario.strategy.sharding == Sharding::zero3 ||
-                        is_fsdp(scenario.strategy.sharding)) &&
-                       placement.learners.size() > 1;
+  const bool sharded =
+      (scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding)) &&
+      placement.learners.size() > 1;
   const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo,
                         placement,        sharded};
   const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);

@@ -41,3 +41,8 @@ refused("misspelt key" "--set;job.vllm_tensor_paralel_size=2"
 refused("misspelt protocol" "--set;job.sync_protocol=v4" "expected v1, v2 or v3, found \"?v4")
 cli("grpo misspelt engine" ARGS ${production} --set engine=vlm CODE 2 ERROR_MATCHES "engine: no engine \"vlm\" \\(did you mean \"vllm\"\\?\\)")
 cli("show an engine" ARGS show vllm OUTPUT "\\(engine\\).*sync.call.*sources")
+cli("grpo layout by its short name" ARGS ${production} "--set;job.learners_per_node=[4, 4]" OUTPUT "8 learners, 36 engines of 2 GPUs;")
+cli("grpo trace" ARGS ${production} -o @WORK@/out/grpo.h5
+  SHELL "mkdir -p @WORK@/out; \"$@\" >/dev/null && test -s @WORK@/out/grpo.h5; code=$?; rm -f @WORK@/out/grpo.h5; exit $code")
+cli("grpo validate" ARGS validate @ROOT@/scenarios/seeds/grpo-32b-sync-packed.yaml
+  @ROOT@/scenarios/seeds/grpo-32b-two-learners-oom.yaml OUTPUT "sync_time +95.0 s.*2 of 2 memory verdicts are right")
