@@ -14,6 +14,7 @@
 #include "cli/options.hpp"
 #include "sim/error.hpp"
 #include "sim/run_file.hpp"
+#include "workloads/mesh.hpp"
 
 namespace stepsim {
 namespace {
@@ -44,6 +45,9 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   std::string text =
       fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
+  if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
+      !groups.empty())
+    text.insert(text.size() - 1, fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups));
   text += fmt::format("step time    {}", to_text(p.step_time));
   if (interval)
     text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",

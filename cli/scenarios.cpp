@@ -10,6 +10,7 @@
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
+#include "workloads/mesh.hpp"
 
 namespace stepsim {
 namespace {
@@ -71,6 +72,9 @@ Rows strategy_rows(const Scenario& scenario) {
   elements("stage3_max_live_parameters", keys.max_live);
   elements("stage3_max_reuse_distance", keys.max_reuse);
   elements("sub_group_size", keys.sub_group);
+  rows.emplace_back("zero_hpz_partition_size", std::to_string(keys.hpz));
+  rows.emplace_back("zero_quantized_weights", yes_or_no(keys.quantized_weights));
+  rows.emplace_back("zero_quantized_gradients", yes_or_no(keys.quantized_gradients));
   rows.emplace_back("leaf_modules", yes_or_no(keys.leaf_modules));
   return rows;
 }
@@ -78,16 +82,18 @@ Rows strategy_rows(const Scenario& scenario) {
 Rows rows_of(const Scenario& scenario) {
   const Job& job = scenario.job;
   const std::uint32_t ranks = scenario.cluster.ranks();
+  const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
   Rows rows{{"model", fmt::format("{}, {:.4g} parameters", scenario.model.name,
                                   static_cast<double>(count_parameters(scenario.model).total()))},
             {"cluster", fmt::format("{} x {}, {} ranks", scenario.cluster.nodes,
                                     scenario.cluster.node.name, ranks)},
+            {"groups", groups.empty() ? "data only" : groups},
             {"stack", scenario.stack.title},
             {"family", scenario.family},
             {"micro-batch", fmt::format("{} {} of {}: {:.10g} slots, {:.4g} % filled", job.rows(),
                                         job.method == Method::dpo ? "rows" : "sequences",
                                         job.sequence, job.slots(), 100 * job.fill)}};
-  if (const auto length = run_length(job, ranks)) {
+  if (const auto length = run_length(job, mesh_of(scenario.strategy, scenario.cluster).data())) {
     rows.emplace_back("effective batch", fmt::format("{:.10g}", length->effective_batch));
     rows.emplace_back("optimizer steps", fmt::format("{:.10g}", length->optimizer_steps));
     rows.emplace_back("iterations", fmt::format("{:.10g} on each rank", length->iterations));

@@ -7,6 +7,7 @@
 
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
+#include "scenarios/parallel_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
@@ -40,6 +41,9 @@ ZeroKeys read_zero_keys(const Table& table, Sharding sharding) {
   keys.max_live = table.number_or("stage3_max_live_parameters", keys.max_live, 0, most);
   keys.max_reuse = table.number_or("stage3_max_reuse_distance", keys.max_reuse, 0, most);
   keys.sub_group = table.number_or("sub_group_size", keys.sub_group, 0, most);
+  keys.hpz = table.integer_or("zero_hpz_partition_size", keys.hpz, 1, 1 << 20);
+  keys.quantized_weights = table.flag_or("zero_quantized_weights", keys.quantized_weights);
+  keys.quantized_gradients = table.flag_or("zero_quantized_gradients", keys.quantized_gradients);
   keys.leaf_modules = table.flag_or("leaf_modules", keys.leaf_modules);
   return keys;
 }
@@ -84,6 +88,14 @@ Strategy read_strategy(const Table& table) {
     strategy.activation_place = choice(*offload, "activations", offload_names, Offload::none);
   }
   if (const auto keys = table.table_if("fsdp")) strategy.fsdp = read_fsdp_keys(*keys);
+  if (const auto tensor = table.table_if("tensor_parallel")) {
+    strategy.tensor_parallel.size = tensor->integer_or("size", 1, 1, 1 << 16);
+    strategy.tensor_parallel.sequence = tensor->flag_or("sequence", true);
+  }
+  if (const auto sequence = table.table_if("sequence_parallel")) {
+    strategy.sequence_parallel.ulysses = sequence->integer_or("ulysses", 1, 1, 1 << 16);
+    strategy.sequence_parallel.ring = sequence->integer_or("ring", 1, 1, 1 << 16);
+  }
   strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (const auto keys = table.table_if("zero_optimization"))
     strategy.zero = read_zero_keys(*keys, strategy.sharding);
@@ -184,27 +196,16 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
     reject("needs a kernel that exchanges tokens: tutel or deepspeed");
   if (s.sharding == Sharding::zero3 || is_fsdp(s.sharding))
     reject("DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
-  if (found.cluster && scenario.cluster.ranks() % s.expert_parallel != 0)
-    reject(fmt::format("{} does not divide {} ranks", s.expert_parallel, scenario.cluster.ranks()));
+  const std::int64_t ranks = scenario.cluster.ranks() / s.tensor_parallel.size;
+  if (found.cluster && ranks % s.expert_parallel != 0)
+    reject(fmt::format("{} does not divide {} ranks", s.expert_parallel, ranks));
+  if (s.tensor_parallel.size > 1) reject("is not modelled together with tensor_parallel");
   if (!found.model) return;
   if (!scenario.model.experts)
     reject(scenario.model.name + " has no experts");
   else if (scenario.model.experts->count % s.expert_parallel != 0)
     reject(fmt::format("{} does not divide {} experts", s.expert_parallel,
                        scenario.model.experts->count));
-}
-
-// One copy of the model on `shard` ranks, `replicate` times.
-void check_hybrid(const Table& strategy, const Scenario& scenario) {
-  const FsdpKeys& keys = scenario.strategy.fsdp;
-  if (scenario.strategy.sharding != Sharding::hsdp) return;
-  const std::int64_t ranks = scenario.cluster.ranks();
-  const std::int64_t shard = wanted_shard(scenario.strategy, scenario.cluster);
-  const std::int64_t replicate =
-      keys.replicate > 0 ? keys.replicate : std::max<std::int64_t>(1, ranks / shard);
-  if (shard * replicate == ranks) return;
-  strategy.problem("fsdp",
-                   fmt::format("shard {} x replicate {} is not {} ranks", shard, replicate, ranks));
 }
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
@@ -217,7 +218,8 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
         (is_fsdp(s.sharding) || s.sharding == Sharding::zero0))
       offload->problem("optimizer", "is modelled for zero: 1, 2 and 3");
   }
-  if (found.cluster) check_hybrid(strategy, scenario);
+  if (found.cluster && found.model)
+    check_parallel(strategy, {scenario.model, scenario.cluster, scenario.strategy, scenario.job});
   const std::int64_t longest = found.model ? scenario.model.longest_sequence : 0;
   if (longest > 0 && scenario.job.sequence > longest)
     job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
@@ -287,8 +289,9 @@ void apply_deepspeed(const Table& root, const std::string& scenario_file, Scenar
   const std::string name = root.table("strategy").text_or("deepspeed", "");
   if (name.empty()) return;
   const std::filesystem::path path = std::filesystem::path(scenario_file).parent_path() / name;
-  DeepSpeedImport read = read_deepspeed(path.string(), scenario.strategy, scenario.job,
-                                        scenario.model, scenario.cluster.ranks());
+  DeepSpeedImport read =
+      read_deepspeed(path.string(), scenario.strategy, scenario.job, scenario.model,
+                     mesh_of(scenario.strategy, scenario.cluster).data());
   scenario.strategy = read.strategy;
   scenario.job = read.job;
   scenario.notes = std::move(read.notes);

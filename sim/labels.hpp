@@ -66,13 +66,15 @@ enum class Cause : std::uint8_t {
   weight_sync,
   generation,
   checkpoint_save,
+  tensor_parallel,
+  sequence_parallel,
   other,
 };
-inline constexpr std::array<std::string_view, 16> cause_names{
-    "compute",      "recompute",        "launch",          "module_hooks",
-    "gather_bytes", "gather_latency",   "gradient_reduce", "moe_all_to_all",
-    "routing_sync", "offload_transfer", "cpu_optimizer",   "optimizer",
-    "weight_sync",  "generation",       "checkpoint_save", "other"};
+inline constexpr std::array<std::string_view, 18> cause_names{
+    "compute",         "recompute",         "launch",         "module_hooks", "gather_bytes",
+    "gather_latency",  "gradient_reduce",   "moe_all_to_all", "routing_sync", "offload_transfer",
+    "cpu_optimizer",   "optimizer",         "weight_sync",    "generation",   "checkpoint_save",
+    "tensor_parallel", "sequence_parallel", "other"};
 
 template <std::size_t N, class Enum>
 constexpr std::string_view name_of(const std::array<std::string_view, N>& names, Enum value) {

@@ -1,26 +1,67 @@
 #include "workloads/mesh.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace stepsim {
+namespace {
+
+// What is left of the ranks when others have taken their part of them.
+Rank take(Rank& left, std::int64_t wanted) {
+  if (wanted <= 1 || left % wanted != 0) return 1;
+  left /= static_cast<Rank>(wanted);
+  return static_cast<Rank>(wanted);
+}
+
+}  // namespace
 
 Rank wanted_shard(const Strategy& strategy, const Cluster& cluster) {
   const FsdpKeys& keys = strategy.fsdp;
-  const std::int64_t ranks = cluster.ranks();
-  if (strategy.sharding != Sharding::hsdp) return cluster.ranks();
+  const std::int64_t ranks =
+      std::max<std::int64_t>(1, cluster.ranks() / strategy.tensor_parallel.size);
+  if (strategy.sharding != Sharding::hsdp) return static_cast<Rank>(ranks);
   if (keys.shard > 0) return static_cast<Rank>(keys.shard);
   if (keys.replicate > 0)
     return static_cast<Rank>(std::max<std::int64_t>(1, ranks / keys.replicate));
-  return cluster.gpus_per_node();
+  return static_cast<Rank>(
+      std::max<std::int64_t>(1, cluster.gpus_per_node() / strategy.tensor_parallel.size));
 }
 
 Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
   Mesh mesh;
-  mesh.ranks = mesh.shard = cluster.ranks();
-  if (const Rank wanted = wanted_shard(strategy, cluster); mesh.ranks % wanted == 0)
-    mesh.shard = wanted;
-  mesh.replicas = mesh.ranks / mesh.shard;
+  mesh.ranks = cluster.ranks();
+  Rank left = mesh.ranks;
+  mesh.tensor = take(left, strategy.tensor_parallel.size);
+  mesh.shard = left;
+  if (const Rank wanted = wanted_shard(strategy, cluster); left % wanted == 0) mesh.shard = wanted;
+  mesh.replicas = left / mesh.shard;
+  mesh.ulysses = take(left, strategy.sequence_parallel.ulysses);
+  mesh.ring = take(left, strategy.sequence_parallel.ring);
   return mesh;
+}
+
+bool quantizes_gradients(const Strategy& strategy, const Cluster& cluster) {
+  const Mesh mesh = mesh_of(strategy, cluster);
+  const Rank in_node = cluster.gpus_per_node() / mesh.tensor;
+  return strategy.zero.quantized_gradients && strategy.sharding == Sharding::zero3 &&
+         cluster.nodes > 1 && in_node > 1;
+}
+
+std::string to_text(const Mesh& mesh) {
+  std::string text;
+  const auto add = [&](std::string_view name, Rank size) {
+    if (size > 1) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, size);
+  };
+  if (mesh.data() != mesh.ranks || mesh.replicas > 1) {
+    add("data", mesh.data());
+    add("ring", mesh.ring);
+    add("ulysses", mesh.ulysses);
+    add("tensor", mesh.tensor);
+    if (mesh.replicas > 1)
+      text += fmt::format("; {} copies of {} shards", mesh.replicas, mesh.shard);
+  }
+  return text;
 }
 
 std::vector<Group> strided_groups(Rank ranks, Rank size, Rank stride) {

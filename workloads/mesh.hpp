@@ -2,6 +2,7 @@
 // which share a copy, which pass what on.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "topology/cluster.hpp"
@@ -10,17 +11,30 @@
 
 namespace stepsim {
 
-// Sizes of the groups. Ranks count up inside a tensor-parallel group first, then among the ranks
-// that share a sequence, then among those that hold different rows.
+// Sizes of the groups. Ranks count up inside a tensor-parallel group first, then among those that
+// exchange the heads of a sequence, then round the ring that passes it on, then among those that
+// hold different rows.
 struct Mesh {
   Rank ranks = 1;
+  Rank tensor = 1;    // ranks that share every layer
+  Rank ulysses = 1;   // ranks that share a sequence and swap it for heads
+  Rank ring = 1;      // ranks that share a sequence and pass keys and values round
   Rank shard = 1;     // ranks that share one copy of parameters, gradients or optimizer states
   Rank replicas = 1;  // copies of that: hybrid sharding has several
+
+  Rank sequence() const { return ulysses * ring; }
+  Rank data() const { return ranks / tensor / sequence(); }  // that hold different rows
 };
-// Ranks that are to share one copy, whether or not that divides them.
-Rank wanted_shard(const Strategy& strategy, const Cluster& cluster);
 // A size that does not divide the ranks is the reader's to reject; here it counts as 1.
 Mesh mesh_of(const Strategy& strategy, const Cluster& cluster);
+// Ranks that are to share one copy, whether or not that divides them.
+Rank wanted_shard(const Strategy& strategy, const Cluster& cluster);
+
+// DeepSpeed's quantised gradients are for several nodes with several ranks each.
+bool quantizes_gradients(const Strategy& strategy, const Cluster& cluster);
+
+// "data 16 x tensor 4"; empty when there is nothing but data.
+std::string to_text(const Mesh& mesh);
 
 // All ranks in groups of `size`, whose members are `stride` apart.
 std::vector<Group> strided_groups(Rank ranks, Rank size, Rank stride);

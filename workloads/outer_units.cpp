@@ -28,7 +28,7 @@ Unit embedding_unit(const Model& model, const Load& load) {
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job) {
   const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
-  const double t = job.slots();
+  const double t = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
   const Stack::Fusion fused = fusion_of(stack, strategy);
   Unit norm;
   norm.name = "norm";

@@ -100,6 +100,26 @@ CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vec
   return plan;
 }
 
+CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups) {
+  CollectivePlan plan{Collective::send_recv, std::move(groups), {}};
+  for (const std::string& protocol : wanted_protocols(cluster, {})) {
+    Candidate candidate{"ring_pass", protocol, {}, {}};
+    for (const Group& group : plan.groups) {
+      check(cluster, group);
+      const bool far = spans_nodes(cluster, group);
+      ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
+      for (std::size_t i = 0; i < group.size(); ++i)
+        round.legs.push_back(
+            {.source = group[i], .target = group[(i + 1) % group.size()], .share = 1});
+      candidate.patterns.push_back(
+          make_pattern(cluster, {round}, group, fmt::format("ring_pass {}", protocol), protocol));
+    }
+    candidate.cost = cost_of(cluster, candidate.patterns);
+    plan.candidates.push_back(std::move(candidate));
+  }
+  return plan;
+}
+
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks) {
   CollectivePlan plan;
   Candidate candidate{"copy", "dma", {}, {}};

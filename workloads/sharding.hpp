@@ -68,6 +68,7 @@ class Zero3 {
   void fetch_module(const Visit& now);
   void fetch_leaf(std::size_t first);
   void fetch(const std::vector<Wanted>& wanted, bool coalesced);
+  Mark gather_shards(double elements, Mark ready);
   void await(std::uint32_t instance);
   void make_room(double bytes);
   void prefetch(std::size_t visit);
@@ -75,6 +76,7 @@ class Zero3 {
   void release_module(std::size_t last);
   void give_up(std::uint32_t instance, double bytes);
   void reduce_bucket(bool last_micro_batch);
+  Mark exchange_quantized(Mark ready);
   void to_host(double elements, Mark reduced, bool last_micro_batch);
   void gather_persistent();
 
@@ -104,6 +106,11 @@ class Zero3 {
   std::size_t prefetched_ = 0;  // first visit not looked at yet
   double live_ = 0;             // elements gathered
   double bucket_ = 0;
+  struct Waiting {
+    double elements = 0;
+    bool vector = false;
+  };
+  std::vector<Waiting> waiting_;  // the tensors in the bucket
   double parameters_ = 0;
   double tensors_ = 0;
 };

@@ -1,6 +1,8 @@
 #include "workloads/step.hpp"
 
 #include "workloads/activations.hpp"
+#include "workloads/rank_share.hpp"
+#include "workloads/run_shared.hpp"
 #include "workloads/sharding.hpp"
 #include "workloads/sharding/fsdp.hpp"
 
@@ -37,12 +39,27 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
                                           Cause::routing_sync, "agree", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "agreed", {agreed});
   }
+  arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.syncs > 0 && !backward)
       writer.drain(unit.syncs * sync, Cause::routing_sync, "routing");
-    writer.run(rows_of(visit), backward, cause_of(visit.phase), unit.name);
+    run_kernels(writer, unit, rows_of(visit), visit.phase, cause_of(visit.phase));
   }
+  leave(writer, unit, visit.phase);
   return writer.last_compute();
+}
+
+// Ranks that ran a norm on tokens of their own have a part of its gradient each.
+void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
+  const TensorParallel& tensor = writer.input().strategy.tensor_parallel;
+  if (tensor.size == 1 || !tensor.sequence) return;
+  double elements = 0;
+  for (const Visit& visit : visits)
+    if (visit.phase == Phase::backward && visit.unit->kind == TensorClass::norm)
+      elements += visit.unit->elements();
+  writer.compute_after(writer.collective(World::tensor_sum, {half * elements}, Stream::tensor,
+                                         Cause::tensor_parallel, "sum_norm_gradients",
+                                         {writer.last_compute()}));
 }
 
 template <class Schedule>
@@ -68,6 +85,7 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
       schedule.after(i, last);
     }
     schedule.finish_backward(last);
+    if (last) sum_norms(writer, visits);
   }
   schedule.step();
 }
@@ -80,7 +98,7 @@ struct Held {
 // Experts are shared out among expert-parallel ranks first; what a rank then holds is sharded over
 // those that hold the same.
 Held held_by(const StepInput& input) {
-  const ParameterCount count = count_parameters(input.model);
+  const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
   const double experts = static_cast<double>(count.of(TensorClass::expert));
   const double all = static_cast<double>(count.total());
   const double ep = exchanges_tokens(input.strategy.moe_kernel)
@@ -163,7 +181,7 @@ StepProgram build_step(const StepInput& input, Folding folding) {
   }
   program.graph = writer.take();
   program.flops = model_flops(input);
-  program.tokens = static_cast<double>(input.cluster.ranks()) * input.job.slots() *
+  program.tokens = static_cast<double>(writer.mesh().data()) * input.job.slots() *
                    static_cast<double>(input.job.accumulation) * input.job.fill;
   program.resident = resident_bytes(input);
   return program;

@@ -14,45 +14,66 @@ double queue_length(const Gpu& gpu) {
 
 }  // namespace
 
+namespace {
+
+// Plans of groups whose members are `stride` apart; none where a group would be one rank.
+struct Planner {
+  const Cluster& cluster;
+  const Mesh& mesh;
+
+  CollectivePlan of(Collective kind, Rank size, Rank stride) const {
+    return plan_collective(cluster, kind, strided_groups(mesh.ranks, size, stride));
+  }
+  CollectivePlan if_shared(Collective kind, Rank size, Rank stride) const {
+    return size > 1 ? of(kind, size, stride) : CollectivePlan{};
+  }
+};
+
+}  // namespace
+
+// Only what the strategy uses takes part in folding: the trees of a large all-reduce tell nodes
+// apart that a ring does not.
 std::vector<CollectivePlan> step_plans(const StepInput& input) {
-  Group world(input.cluster.ranks());
-  std::iota(world.begin(), world.end(), Rank{0});
-  const auto plan = [&](Collective kind) { return plan_collective(input.cluster, kind, {world}); };
-  // Only what the strategy uses takes part in folding: the trees of a large all-reduce tell nodes
-  // apart that a ring does not.
+  const Strategy& s = input.strategy;
+  const Cluster& cluster = input.cluster;
+  const Mesh mesh = mesh_of(s, cluster);
+  const Planner plan{cluster, mesh};
   const CollectivePlan nothing;
-  const Sharding sharding = input.strategy.sharding;
-  const bool sharded = sharding == Sharding::zero3 || is_fsdp(sharding);
-  const Mesh mesh = mesh_of(input.strategy, input.cluster);
-  const auto in_groups = [&](Collective kind, Rank size, Rank stride) {
-    return plan_collective(input.cluster, kind, strided_groups(mesh.ranks, size, stride));
-  };
-  const CollectivePlan reduce = plan(Collective::all_reduce);
-  const auto ep = static_cast<Rank>(input.strategy.expert_parallel);
-  const Rank copies = input.cluster.ranks() / ep;
-  const bool experts = input.model.experts && ep > 1;
-  const bool offload = input.strategy.optimizer_place != Offload::none ||
-                       input.strategy.parameter_place != Offload::none ||
-                       input.strategy.activation_place != Offload::none;
+  const bool sharded = s.sharding == Sharding::zero3 || is_fsdp(s.sharding);
+  const Rank apart = mesh.tensor;  // ranks of a shard are so far from each other
+  Group world(mesh.ranks);
+  std::iota(world.begin(), world.end(), Rank{0});
   // Expert-parallel groups are consecutive ranks; ranks of equal place in them hold equal experts.
-  const auto among = [&](Collective kind, Rank size, bool across) {
-    std::vector<Group> groups(across ? size : input.cluster.ranks() / size);
-    for (Rank rank = 0; rank < input.cluster.ranks(); ++rank)
-      groups[across ? rank % size : rank / size].push_back(rank);
-    return plan_collective(input.cluster, kind, std::move(groups));
-  };
+  const auto ep = static_cast<Rank>(s.expert_parallel);
+  const bool experts = input.model.experts && ep > 1;
+  const Rank copies = experts ? mesh.shard / ep : 1;
+  const bool offload = s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
+                       s.activation_place != Offload::none;
+  const auto hpz = static_cast<Rank>(s.sharding == Sharding::zero3 ? s.zero.hpz : 1);
+  const bool quantized = quantizes_gradients(s, cluster);
+  const Rank in_node = cluster.gpus_per_node() / apart;
   return {
-      sharding == Sharding::zero0 ? nothing : in_groups(Collective::all_gather, mesh.shard, 1),
-      sharded ? in_groups(Collective::reduce_scatter, mesh.shard, 1) : nothing,
-      sharded ? nothing : reduce,
-      latency_only(reduce, {8}),
-      experts ? among(Collective::all_to_all, ep, false) : nothing,
-      experts && copies > 1 ? among(Collective::all_reduce, ep, true) : nothing,
-      experts && copies > 1 ? among(Collective::all_gather, ep, true) : nothing,
-      offload ? plan_copy(input.cluster, Copy::d2h, world) : nothing,
-      offload ? plan_copy(input.cluster, Copy::h2d, world) : nothing,
-      offload ? plan_cpu_update(input.cluster, world) : nothing,
-      mesh.replicas > 1 ? in_groups(Collective::all_reduce, mesh.replicas, mesh.shard) : nothing};
+      s.sharding == Sharding::zero0 ? nothing : plan.of(Collective::all_gather, mesh.shard, apart),
+      sharded ? plan.of(Collective::reduce_scatter, mesh.shard, apart) : nothing,
+      sharded ? nothing : plan.of(Collective::all_reduce, mesh.shard, apart),
+      latency_only(plan.of(Collective::all_reduce, mesh.ranks, 1), {8}),
+      experts ? plan.of(Collective::all_to_all, ep, apart) : nothing,
+      plan.if_shared(Collective::all_reduce, copies, apart * ep),
+      plan.if_shared(Collective::all_gather, copies, apart * ep),
+      offload ? plan_copy(cluster, Copy::d2h, world) : nothing,
+      offload ? plan_copy(cluster, Copy::h2d, world) : nothing,
+      offload ? plan_cpu_update(cluster, world) : nothing,
+      plan.if_shared(Collective::all_reduce, mesh.replicas, apart * mesh.shard),
+      plan.if_shared(Collective::all_reduce, mesh.tensor, 1),
+      plan.if_shared(Collective::all_gather, mesh.tensor, 1),
+      plan.if_shared(Collective::reduce_scatter, mesh.tensor, 1),
+      plan.if_shared(Collective::all_to_all, mesh.ulysses, apart),
+      mesh.ring > 1
+          ? plan_ring_pass(cluster, strided_groups(mesh.ranks, mesh.ring, apart * mesh.ulysses))
+          : nothing,
+      plan.if_shared(Collective::all_gather, hpz, apart),
+      quantized ? plan.of(Collective::all_to_all, in_node, apart) : nothing,
+      quantized ? plan.of(Collective::all_to_all, mesh.shard / in_node, apart * in_node) : nothing};
 }
 
 StepWriter::StepWriter(const StepInput& input, const Traffic& traffic)

@@ -39,6 +39,14 @@ enum class World : std::size_t {
   to_device,
   cpu_update,      // the optimizer on host cores, which is bound by host memory
   replica_reduce,  // between the ranks that hold the same shard
+  tensor_sum,      // between the ranks that share every layer
+  tensor_collect,
+  tensor_scatter,
+  swap_heads,        // between the ranks that share a sequence
+  ring_pass,         // from each of them to the next
+  secondary_gather,  // between the ranks of a secondary partition
+  inside_exchange,   // quantised gradients: in the nodes, then between them
+  across_exchange,
 };
 std::vector<CollectivePlan> step_plans(const StepInput& input);
 
@@ -54,7 +62,6 @@ class StepWriter {
   StepWriter(const StepInput& input, const Traffic& traffic);
 
   const StepInput& input() const { return input_; }
-  double ranks() const { return static_cast<double>(input_.cluster.ranks()); }
   const Mesh& mesh() const { return mesh_; }
   // Ranks that share one copy of the states.
   double sharers() const { return static_cast<double>(mesh_.shard); }

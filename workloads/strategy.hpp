@@ -89,7 +89,10 @@ struct ZeroKeys {
   double max_reuse = 1e9;
   double sub_group = 1e9;
   bool leaf_modules = false;
-  bool overlap_comm = true;  // DeepSpeed: true at stage 3, false below
+  std::int64_t hpz = 1;              // ranks of the secondary partition that backward gathers from
+  bool quantized_weights = false;    // gathers move 8 bits
+  bool quantized_gradients = false;  // reductions between nodes are exchanges of 4 bits
+  bool overlap_comm = true;          // DeepSpeed: true at stage 3, false below
 };
 
 enum class FsdpPrefetch : std::uint8_t {
@@ -117,10 +120,26 @@ struct FsdpKeys {
   std::int64_t replicate = 0;
 };
 
+// Ranks that share every layer, as Megatron does it.
+struct TensorParallel {
+  std::int64_t size = 1;
+  bool sequence = true;  // they also share the tokens between blocks
+};
+
+// Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
+struct SequenceParallel {
+  std::int64_t ulysses = 1;
+  std::int64_t ring = 1;
+
+  std::int64_t ranks() const { return ulysses * ring; }
+};
+
 struct Strategy {
   Sharding sharding = Sharding::zero3;
   ZeroKeys zero;
   FsdpKeys fsdp;
+  TensorParallel tensor_parallel;
+  SequenceParallel sequence_parallel;
   Checkpointing checkpointing = Checkpointing::full;
   std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
   bool compiled = false;              // torch.compile: what is between matrix products is fused

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/handover.hpp"
 #include "workloads/kernels.hpp"
 #include "workloads/load.hpp"
 
@@ -26,6 +27,8 @@ struct Unit {
   std::int64_t rounds = 1;  // its kernels come so many times in one call: a loop inside a module
   double exchange = 0;      // bytes a rank sends in an all-to-all before the unit runs
   bool in_moe = false;      // in the MoE block, so under a leaf module if there is one
+
+  Transfers hand;  // between ranks that share the layer or the sequence
 
   // What selective recomputation tells apart.
   double result_bytes = 0;  // of a single matrix product

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "workloads/checkpointing.hpp"
+#include "workloads/rank_share.hpp"
 
 namespace stepsim {
 namespace {
@@ -36,14 +37,20 @@ void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
 }  // namespace
 
 ModelUnits units_of(const StepInput& input) {
-  const Load outer = load_of(input.model, input.job, 0);
-  ModelUnits units{embedding_unit(input.model, outer),
-                   {},
-                   head_units(input.model, input.stack, input.strategy, input.job)};
-  const double layer_input = half * input.job.slots() * static_cast<double>(input.model.hidden);
+  const Strategy& strategy = input.strategy;
+  const Model model = model_of_rank(input.model, strategy);
+  const auto load = [&](std::int64_t layer) {
+    return load_of_rank(load_of(input.model, input.job, layer), strategy);
+  };
+  ModelUnits units{
+      embedding_unit(model, load(0)), {}, head_units(model, input.stack, strategy, input.job)};
+  share_embedding(units.embedding, model, strategy, load(0));
+  share_head(units.head, model, strategy, load(0));
+  const double layer_input =
+      half * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
-    units.layers.push_back(layer_units(input.model, input.stack, input.strategy,
-                                       load_of(input.model, input.job, layer), layer));
+    units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
+    share_layer(units.layers.back(), model, strategy, load(layer));
     checkpoint_layer(units.layers.back(), input.strategy, layer_input, layer);
   }
   for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;

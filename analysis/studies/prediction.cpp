@@ -1,6 +1,7 @@
 #include "analysis/studies/prediction.hpp"
 
 #include "sim/replay.hpp"
+#include "workloads/mesh.hpp"
 #include "workloads/step.hpp"
 
 namespace stepsim {
@@ -34,7 +35,7 @@ Prediction predict(const Scenario& scenario, Folding folding) {
       (program.flops.matrices + program.flops.attention_in_rows) / possible;
   result.iterations_per_second =
       static_cast<double>(scenario.job.accumulation) / result.step_time.value;
-  result.length = run_length(scenario.job, scenario.cluster.ranks());
+  result.length = run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
   if (result.length) result.wall = result.step_time * result.length->optimizer_steps;
   result.breakdown = break_down(run.graph, run.trace, 0);
   const Footprint footprint =

@@ -46,7 +46,7 @@ Offload read_device(const Table& zero, std::string_view key, Offload fallback) {
   return device == "cpu" ? Offload::cpu : Offload::none;
 }
 
-void read_zero(const Table& zero, Strategy& strategy, const Model& model) {
+void read_zero(const Table& zero, Strategy& strategy, const Model& model, std::int64_t ranks) {
   const double h = static_cast<double>(model.hidden);
   const std::int64_t stage = zero.integer_or("stage", 0, 0, 3);
   strategy.sharding = static_cast<Sharding>(stage);
@@ -67,10 +67,12 @@ void read_zero(const Table& zero, Strategy& strategy, const Model& model) {
   strategy.parameter_place = read_device(zero, "offload_param", strategy.parameter_place);
   if (strategy.parameter_place != Offload::none && stage != 3)
     zero.problem("offload_param", "works with stage 3 only; DeepSpeed ignores it below");
-  if (zero.number_or("zero_hpz_partition_size", 1, 1, most) != 1)
-    zero.problem("zero_hpz_partition_size", "a secondary partition is not modelled yet");
-  for (const std::string_view key : {"zero_quantized_weights", "zero_quantized_gradients"})
-    if (zero.flag_or(key, false)) zero.problem(key, "quantised traffic is not modelled yet");
+  keys.hpz = zero.integer_or("zero_hpz_partition_size", 1, 1, 1 << 20);
+  keys.quantized_weights = zero.flag_or("zero_quantized_weights", false);
+  keys.quantized_gradients = zero.flag_or("zero_quantized_gradients", false);
+  if (keys.hpz > 1 && ranks % keys.hpz != 0)
+    zero.problem("zero_hpz_partition_size",
+                 fmt::format("{} does not divide {} ranks", keys.hpz, ranks));
 }
 
 std::optional<std::int64_t> count(const Table& root, std::string_view key) {
@@ -106,7 +108,7 @@ DeepSpeedImport read_deepspeed(const std::string& path, const Strategy& strategy
   DeepSpeedImport result{strategy, job, {}};
   result.strategy.zero = {};
   if (const auto zero = root.table_if("zero_optimization"))
-    read_zero(*zero, result.strategy, model);
+    read_zero(*zero, result.strategy, model, ranks);
   else
     result.strategy.sharding = Sharding::zero0;
   read_batch(root, result.job, ranks);

@@ -74,8 +74,18 @@ TEST_CASE("what is not modelled is refused by name and not ignored", "[scenarios
   CHECK_THROWS_WITH(
       read(R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme"}}})"),
       Contains("offload_optimizer.device: NVMe is not modelled yet"));
-  CHECK_THROWS_WITH(read(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 8}})"),
-                    Contains("zero_hpz_partition_size"));
+}
+
+TEST_CASE("ZeRO++ is read by DeepSpeed's names", "[scenarios]") {
+  const ZeroKeys keys = read(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 4,
+      "zero_quantized_weights": true, "zero_quantized_gradients": true}})")
+                            .strategy.zero;
+  CHECK(keys.hpz == 4);
+  CHECK(keys.quantized_weights);
+  CHECK(keys.quantized_gradients);
+  CHECK_THROWS_WITH(
+      read(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 3}})"),
+      Contains("zero_optimization.zero_hpz_partition_size: 3 does not divide 8 ranks"));
 }
 
 TEST_CASE("keys that make no difference are noted", "[scenarios]") {

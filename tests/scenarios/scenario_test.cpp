@@ -229,3 +229,27 @@ TEST_CASE("a hybrid shard and its copies have to make up the ranks", "[scenarios
         Said{"6: strategy.fsdp.version: expected a number from 1 to 2, found 3",
              "6: strategy.fsdp.reduce_dtyp: unknown key (did you mean \"reduce_dtype\"?)"});
 }
+
+TEST_CASE("what ranks share has to come out even", "[scenarios]") {
+  CHECK(problems(any_job, "{zero: 1, tensor_parallel: {size: 3}}") ==
+        Said{"6: strategy.tensor_parallel.size: 3 does not divide 8 ranks",
+             "6: strategy.tensor_parallel.size: 3 does not divide 32 attention heads",
+             "6: strategy.tensor_parallel.size: 3 neither divides 4 key-value heads nor is a "
+             "multiple of them",
+             "6: strategy.tensor_parallel.size: 3 does not divide 4096 tokens of a sequence"});
+  CHECK(problems(any_job, "{zero: 1, tensor_parallel: {size: 8}}").empty());
+  CHECK(problems("{sequence: 4100}", "{zero: 3, sequence_parallel: {ulysses: 8}}") ==
+        Said{"6: strategy.sequence_parallel.ulysses: 8 does not divide 4100 tokens of a sequence"});
+  CHECK(problems("{sequence: 4100}", "{zero: 3, sequence_parallel: {ring: 4}}") ==
+        Said{"6: strategy.sequence_parallel.ring: a sequence of 4100 is no multiple of 2 x 4 "
+             "pieces"});
+  CHECK(problems(any_job, "{zero: 3, sequence_parallel: {ring: 3}}").front() ==
+        "6: strategy.sequence_parallel.ring: 3 does not divide 8 ranks");
+}
+
+TEST_CASE("a secondary partition and quantised traffic belong to stage 3", "[scenarios]") {
+  CHECK(problems(any_job, "{zero: 3, zero_optimization: {zero_hpz_partition_size: 3}}") ==
+        Said{"6: strategy.zero_optimization.zero_hpz_partition_size: 3 does not divide 8 ranks"});
+  CHECK(problems(any_job, "{zero: 2, zero_optimization: {zero_quantized_weights: true}}") ==
+        Said{"6: strategy.zero_optimization.zero_quantized_weights: needs zero: 3"});
+}

@@ -179,6 +179,22 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.strategy.fsdp.version = 1;
     step.strategy.fsdp.root_group = true;
   });
+  const auto tensor = [](TinyStep& step) { step.strategy.tensor_parallel.size = 2; };
+  add("zero 1, tensors shared", Sharding::zero1, 0, tensor);
+  add("zero 2, tensors shared, whole norms", Sharding::zero2, 0, [&](TinyStep& step) {
+    tensor(step);
+    step.strategy.tensor_parallel.sequence = false;
+  });
+  add("fsdp, tensors and sequences shared", Sharding::fsdp, 0, [&](TinyStep& step) {
+    tensor(step);
+    step.strategy.sequence_parallel.ring = 2;
+  });
+  add("zero 3, heads for sequences", Sharding::zero3, 0,
+      [](TinyStep& step) { step.strategy.sequence_parallel.ulysses = 4; });
+  add("zero 3, secondary partition in 8 and 4 bits", Sharding::zero3, 0, [&](TinyStep& step) {
+    step.strategy.zero.hpz = gpus;
+    step.strategy.zero.quantized_weights = step.strategy.zero.quantized_gradients = true;
+  });
   add("hsdp", Sharding::hsdp, 0,
       [&](TinyStep& step) { step.strategy.fsdp.shard = nodes > 1 ? gpus : gpus / 2; });
   return list;

@@ -37,8 +37,8 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     bucket.parameters += visit.unit->elements();
     bucket.tensors += static_cast<double>(visit.unit->tensors.size());
   }
-  dense_.sharers = writer.ranks();
-  experts_.sharers = writer.ranks() / static_cast<double>(strategy.expert_parallel);
+  dense_.sharers = writer.sharers();
+  experts_.sharers = writer.sharers() / static_cast<double>(strategy.expert_parallel);
 }
 
 Replicated::Bucket& Replicated::bucket_of(const Unit& unit) {

@@ -8,7 +8,8 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
+constexpr double half = 2;                // bytes of a 16-bit number
+constexpr double quantized_block = 8192;  // numbers with one scale; DeepSpeed: below 16k
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t fetches_in_flight = 2;  // DeepSpeed blocks the host on the one before
 
@@ -101,10 +102,9 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard.
   if (input.strategy.parameter_place == Offload::cpu)
-    ready = writer_.traffic(World::to_device, {half * elements / writer_.ranks()},
+    ready = writer_.traffic(World::to_device, {half * elements / writer_.sharers()},
                             Cause::offload_transfer, "parameters_to_device", {ready});
-  const Mark gather = writer_.collective(World::all_gather, {half * elements}, Stream::gather,
-                                         Cause::gather_bytes, "gather_parameters", {ready});
+  const Mark gather = gather_shards(elements, ready);
   writer_.allocate(gather, "gathered", half * elements);
   uncut_.push_back(coalesced ? half * elements : 0);
   for (const Wanted& each : wanted) {
@@ -113,6 +113,27 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
     batch_[each.instance] = uncut_.size() - 1;
   }
   live_ += elements;
+}
+
+// After the forward pass a secondary partition, if there is one, is nearer. Quantised, 8 bits
+// travel with a scale for each block of them.
+Mark Zero3::gather_shards(double elements, Mark ready) {
+  const ZeroKeys& keys = writer_.input().strategy.zero;
+  const bool again = writer_.context.phase != Phase::forward;
+  const bool near = keys.hpz > 1 && again;
+  const World world = near ? World::secondary_gather : World::all_gather;
+  const double mine =
+      elements / (near ? static_cast<double>(keys.hpz) : writer_.sharers());  // of the shard
+  const auto gather = [&](double bytes, std::string_view name) {
+    return writer_.collective(world, {bytes}, Stream::gather, Cause::gather_bytes, name, {ready});
+  };
+  if (!keys.quantized_weights) return gather(half * elements, "gather_parameters");
+  ready =
+      writer_.beside(Stream::gather, (half + 1) * mine, Cause::gather_bytes, "quantize", {ready});
+  gather(elements, "gather_parameters");
+  const Mark arrived = gather(4 * elements / quantized_block, "gather_scales");
+  return writer_.beside(Stream::gather, (1 + half) * elements, Cause::gather_bytes, "dequantize",
+                        {arrived});
 }
 
 // The next kernel needs it. Out of a coalesced gather all tensors are then cut at once; until that
@@ -237,6 +258,7 @@ void Zero3::after(std::size_t visit, bool last_micro_batch) {
                  "gradient_hook");
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
     bucket_ += elements;
+    waiting_.push_back({elements, now.unit->kind == TensorClass::norm});
     if (elements > keys.reduce_bucket)
       reduce_bucket(last_micro_batch);  // too large for the bucket: it goes as it is
     else

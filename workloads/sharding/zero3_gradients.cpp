@@ -19,15 +19,46 @@ void Zero3::reduce_bucket(bool last_micro_batch) {
   const Mark interleaved =
       writer_.run({{"interleave", KernelClass::memory, 0, 3 * half * bucket_, 2}}, true,
                   Cause::gradient_reduce, "interleave");
-  const Mark reduced = writer_.collective(World::reduce_scatter, bytes, Stream::reduce,
-                                          Cause::gradient_reduce, "reduce_bucket", {interleaved});
+  const Mark reduced =
+      quantizes_gradients(writer_.input().strategy, writer_.input().cluster)
+          ? exchange_quantized(interleaved)
+          : writer_.collective(World::reduce_scatter, bytes, Stream::reduce, Cause::gradient_reduce,
+                               "reduce_bucket", {interleaved});
+  waiting_.clear();
   reductions_.push_back(reduced);
   writer_.allocate(interleaved, "bucket", bytes.value);
   writer_.release(reduced, "bucket", bytes.value);
   if (!writer_.input().strategy.zero.overlap_comm) writer_.compute_after(reduced);
   if (writer_.input().strategy.optimizer_place == Offload::cpu)
-    to_host(bucket_ / writer_.ranks(), reduced, last_micro_batch);
+    to_host(bucket_ / writer_.sharers(), reduced, last_micro_batch);
   bucket_ = 0;
+}
+
+// Tensor by tensor: 4 bits to the ranks of the node, which sum them up, and 4 bits of the sums to
+// the ranks of equal place in the other nodes. Vectors go as they are.
+Mark Zero3::exchange_quantized(Mark ready) {
+  const StepInput& input = writer_.input();
+  const double in_node = static_cast<double>(input.cluster.gpus_per_node() / writer_.mesh().tensor);
+  constexpr double nibble = 0.5;
+  Mark last = ready;
+  const auto beside = [&](double bytes, std::string_view name) {
+    last = writer_.beside(Stream::reduce, bytes, Cause::gradient_reduce, name, {last});
+  };
+  const auto send = [&](World world, double bytes, std::string_view name) {
+    last = writer_.collective(world, {bytes}, Stream::reduce, Cause::gradient_reduce, name, {last});
+  };
+  for (const auto& [elements, vector] : waiting_) {
+    if (vector || std::fmod(elements, 2 * writer_.sharers()) != 0) {
+      send(World::reduce_scatter, half * elements, "reduce_vector");
+      continue;
+    }
+    beside((half + nibble) * elements, "quantize");
+    send(World::inside_exchange, nibble * elements, "exchange_inside");
+    beside(nibble * elements + nibble * elements / in_node, "sum_and_quantize");
+    send(World::across_exchange, nibble * elements / in_node, "exchange_across");
+    beside((nibble + half) * elements / in_node, "dequantize");
+  }
+  return last;
 }
 
 // A partition of gradients goes down in 16 bits and comes back up, or the other way round where the
@@ -63,7 +94,7 @@ void Zero3::finish_backward(bool last_micro_batch) {
 void Zero3::step() {
   const StepInput& input = writer_.input();
   const double core = input.cluster.node.host.core_speed.value.value;
-  const double shard = parameters_ / writer_.ranks();
+  const double shard = parameters_ / writer_.sharers();
   const double size = input.strategy.zero.sub_group;
   const auto groups =
       static_cast<std::size_t>(size <= 0 ? tensors_ : std::max(1.0, std::ceil(shard / size)));
@@ -104,7 +135,7 @@ void Zero3::gather_persistent() {
   for (const double elements : persistent_) {
     Mark ready = writer_.last_compute();
     if (writer_.input().strategy.parameter_place == Offload::cpu)
-      ready = writer_.traffic(World::to_device, {half * elements / writer_.ranks()},
+      ready = writer_.traffic(World::to_device, {half * elements / writer_.sharers()},
                               Cause::offload_transfer, "parameters_to_device");
     writer_.collective(World::all_gather, {half * elements}, Stream::gather, Cause::gather_bytes,
                        "gather_persistent", {ready, writer_.last_copy()});

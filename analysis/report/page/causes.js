@@ -16,6 +16,8 @@ const meanings = {
   weight_sync: "bringing new weights to the engine that generates",
   generation: "generating responses",
   checkpoint_save: "writing a checkpoint",
+  tensor_parallel: "handing activations between GPUs that share every layer",
+  sequence_parallel: "swapping heads or passing keys and values between GPUs that share a sequence",
   other: "what belongs to no other cause",
   idle: "nothing ran",
   residual: "what is left with every cause free",

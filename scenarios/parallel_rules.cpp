@@ -1,0 +1,95 @@
+#include "scenarios/parallel_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "workloads/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+struct Checker {
+  const Table& table;
+  std::string_view key;
+
+  void divides(std::int64_t ranks, std::int64_t whole, std::string_view what) const {
+    if (whole % ranks != 0)
+      table.problem(key, fmt::format("{} does not divide {} {}", ranks, whole, what));
+  }
+  // Fewer heads of keys and values than ranks: several ranks hold the same.
+  void shares(std::int64_t ranks, std::int64_t heads) const {
+    if (heads % ranks != 0 && ranks % heads != 0)
+      table.problem(
+          key, fmt::format("{} neither divides {} key-value heads nor is a multiple of them", ranks,
+                           heads));
+  }
+};
+
+void check_tensor(const Table& table, const Sharing& sharing) {
+  const std::int64_t ranks = sharing.strategy.tensor_parallel.size;
+  const Model& model = sharing.model;
+  const Checker check{table, "size"};
+  check.divides(ranks, sharing.cluster.ranks(), "ranks");
+  check.divides(ranks, model.attention.heads, "attention heads");
+  check.shares(ranks, model.attention.kv_heads);
+  if (model.feed_forward.width > 0)
+    check.divides(ranks, model.feed_forward.width, "columns of the feed-forward block");
+  if (model.experts) check.divides(ranks, model.experts->width, "columns of an expert");
+  if (sharing.strategy.tensor_parallel.sequence)
+    check.divides(ranks, sharing.job.sequence, "tokens of a sequence");
+}
+
+void check_sequence(const Table& table, const Sharing& sharing) {
+  const SequenceParallel& s = sharing.strategy.sequence_parallel;
+  const std::int64_t tensor = sharing.strategy.tensor_parallel.size;
+  const Checker ulysses{table, "ulysses"}, ring{table, "ring"};
+  const std::int64_t left = std::max<std::int64_t>(1, sharing.cluster.ranks() / tensor);
+  ulysses.divides(s.ulysses, left, "ranks");
+  ulysses.divides(s.ulysses, std::max<std::int64_t>(1, sharing.model.attention.heads / tensor),
+                  "attention heads of a rank");
+  ulysses.shares(s.ulysses, std::max<std::int64_t>(1, sharing.model.attention.kv_heads / tensor));
+  ulysses.divides(s.ulysses, sharing.job.sequence, "tokens of a sequence");
+  if (left % s.ulysses == 0) ring.divides(s.ring, left / s.ulysses, "ranks");
+  // Each rank holds a piece from the front and one from the back, or causal masks load them
+  // unevenly.
+  if (s.ring > 1 && sharing.job.sequence % (2 * s.ring) != 0)
+    table.problem("ring", fmt::format("a sequence of {} is no multiple of 2 x {} pieces",
+                                      sharing.job.sequence, s.ring));
+}
+
+void check_hybrid(const Table& table, const Sharing& sharing) {
+  const FsdpKeys& keys = sharing.strategy.fsdp;
+  if (sharing.strategy.sharding != Sharding::hsdp) return;
+  const std::int64_t ranks = sharing.cluster.ranks() / sharing.strategy.tensor_parallel.size;
+  const std::int64_t shard = wanted_shard(sharing.strategy, sharing.cluster);
+  const std::int64_t replicate =
+      keys.replicate > 0 ? keys.replicate : std::max<std::int64_t>(1, ranks / shard);
+  if (shard * replicate == ranks) return;
+  table.problem("fsdp",
+                fmt::format("shard {} x replicate {} is not {} ranks", shard, replicate, ranks));
+}
+
+void check_secondary(const Table& table, const Sharing& sharing) {
+  const Strategy& s = sharing.strategy;
+  const Checker check{table, "zero_hpz_partition_size"};
+  const std::int64_t ranks = sharing.cluster.ranks() / s.tensor_parallel.size;
+  check.divides(s.zero.hpz, ranks, "ranks");
+  const auto needs_stage_3 = [&](std::string_view key, bool asked) {
+    if (asked && s.sharding != Sharding::zero3) table.problem(key, "needs zero: 3");
+  };
+  needs_stage_3("zero_hpz_partition_size", s.zero.hpz > 1);
+  needs_stage_3("zero_quantized_weights", s.zero.quantized_weights);
+  needs_stage_3("zero_quantized_gradients", s.zero.quantized_gradients);
+}
+
+}  // namespace
+
+void check_parallel(const Table& strategy, const Sharing& sharing) {
+  if (const auto table = strategy.table_if("tensor_parallel")) check_tensor(*table, sharing);
+  if (const auto table = strategy.table_if("sequence_parallel")) check_sequence(*table, sharing);
+  if (const auto table = strategy.table_if("zero_optimization")) check_secondary(*table, sharing);
+  check_hybrid(strategy, sharing);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,21 @@
+// What has to divide what, so that several ranks can share a model.
+#pragma once
+
+#include "sim/config.hpp"
+#include "topology/cluster.hpp"
+#include "workloads/model.hpp"
+#include "workloads/strategy.hpp"
+
+namespace stepsim {
+
+struct Sharing {
+  const Model& model;
+  const Cluster& cluster;
+  const Strategy& strategy;
+  const Job& job;
+};
+
+// Notes at `strategy`, the table of that name, whatever does not come out even.
+void check_parallel(const Table& strategy, const Sharing& sharing);
+
+}  // namespace stepsim

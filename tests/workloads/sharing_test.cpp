@@ -1,0 +1,140 @@
+// What ranks that share layers or sequences compute, hold and hand each other.
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/mesh.hpp"
+#include "workloads/visits.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+OpGraph graph_of(const TinyStep& step) {
+  return build_step(step.input(), Folding::automatic).graph;
+}
+
+double named(const OpGraph& graph, std::string_view name) {
+  return sum_named(graph, OpKind::collective, name).bytes;
+}
+
+double forward_flops(const TinyStep& step, KernelClass kind) {
+  const ModelUnits units = units_of(step.input());
+  double sum = 0;
+  const auto add = [&](const Unit& unit) {
+    for (const KernelRow& row : unit.forward)
+      if (row.kind == kind) sum += row.flops;
+  };
+  for (const auto& layer : units.layers)
+    for (const Unit& unit : layer) add(unit);
+  for (const Unit& unit : units.head) add(unit);
+  return sum;
+}
+
+TinyStep tensor_step(std::int64_t ranks, bool sequence) {
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.strategy.tensor_parallel = {ranks, sequence};
+  return step;
+}
+
+double slot_bytes(const TinyStep& step) {
+  return half * step.job.slots() * static_cast<double>(step.model.hidden);
+}
+
+}  // namespace
+
+TEST_CASE("ranks that share layers or sequences share the work evenly", "[workloads]") {
+  const TinyStep alone = tiny_step(Sharding::zero3);
+  for (const KernelClass kind : {KernelClass::gemm, KernelClass::attention}) {
+    const double all = forward_flops(alone, kind);
+    CHECK_THAT(forward_flops(tensor_step(2, true), kind), exactly(all / 2));
+    CHECK_THAT(forward_flops(tensor_step(2, false), kind), exactly(all / 2));
+    TinyStep ulysses = alone, ring = alone;
+    ulysses.strategy.sequence_parallel.ulysses = 4;
+    ring.strategy.sequence_parallel.ring = 4;
+    CHECK_THAT(forward_flops(ulysses, kind), exactly(all / 4));
+    CHECK_THAT(forward_flops(ring, kind), exactly(all / 4));
+  }
+}
+
+TEST_CASE("a layer of shared tensors sums its parts twice in each pass", "[workloads]") {
+  TinyStep step = tensor_step(4, false);
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  const double loss = 3 * 4 * step.job.slots();
+  // Forward, recomputation and backward; of embedding and head one each, and the loss.
+  CHECK_THAT(named(graph_of(step), "sum_parts"), exactly((3 * 2 * layers + 2) * bytes + loss));
+  step.strategy.checkpointing = Checkpointing::none;
+  CHECK_THAT(named(graph_of(step), "sum_parts"), exactly((2 * 2 * layers + 2) * bytes + loss));
+}
+
+TEST_CASE("dividing the tokens between blocks turns a sum into a collection and a scattering",
+          "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.strategy.checkpointing = Checkpointing::none;
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  const OpGraph graph = graph_of(step);
+  // Inputs are kept in pieces and collected once more for the gradient of the weights.
+  CHECK_THAT(named(graph, "scatter_parts"), exactly((2 * 2 * layers + 2) * bytes));
+  CHECK_THAT(named(graph, "collect_sequence"), exactly((3 * 2 * layers + 3) * bytes));
+  const double norms = (2 * layers + 1) * static_cast<double>(step.model.hidden);
+  CHECK_THAT(named(graph, "sum_norm_gradients"), exactly(half * norms));
+}
+
+TEST_CASE("a rank holds its part of the shared tensors, sharded over the others", "[workloads]") {
+  const TinyStep alone = tiny_step(Sharding::fsdp);
+  TinyStep step = alone;
+  step.strategy.tensor_parallel.size = 2;
+  const double norms = static_cast<double>((2 * alone.model.layers + 1) * alone.model.hidden);
+  // Everything but the norms, which each rank has, is there once among all ranks.
+  CHECK_THAT(named(graph_of(step), "gather_group") - named(graph_of(alone), "gather_group") / 2,
+             exactly(half * (2 * norms - static_cast<double>(alone.model.hidden)) / 2));
+}
+
+TEST_CASE("heads are swapped for sequences four times forward and four times backward",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.strategy.checkpointing = Checkpointing::none;
+  const auto& a = step.model.attention;
+  const double layers = static_cast<double>(step.model.layers);
+  const auto swapped = [&](std::int64_t ranks, double key_heads) {
+    step.strategy.sequence_parallel.ulysses = ranks;
+    const double head =
+        half * step.job.slots() / static_cast<double>(ranks) * static_cast<double>(a.head_dim);
+    const Sum sum = sum_named(graph_of(step), OpKind::collective, "swap_heads");
+    CHECK(sum.count == 8 * layers);
+    CHECK_THAT(sum.bytes,
+               exactly(2 * layers * head * (2 * static_cast<double>(a.heads) + 2 * key_heads)));
+  };
+  swapped(2, 2);
+  swapped(4, 4);  // two heads of keys and values, each held twice
+}
+
+TEST_CASE("keys and values go round a ring under the blocks of attention", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.strategy.checkpointing = Checkpointing::none;
+  step.strategy.sequence_parallel.ring = 4;
+  const auto& a = step.model.attention;
+  const double held = step.job.slots() / 4 * static_cast<double>(2 * a.kv_heads * a.head_dim);
+  const double layers = static_cast<double>(step.model.layers);
+  // Three passes forward, three backward, and their fp32 gradients all the way home.
+  CHECK_THAT(named(graph_of(step), "pass_keys"),
+             exactly(layers * held * (3 * half + 3 * half + 4 * 4)));
+}
+
+TEST_CASE("ranks that share come next to each other, data outside", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(), 2, 8);
+  step.strategy.tensor_parallel.size = 2;
+  step.strategy.sequence_parallel = {.ulysses = 2, .ring = 2};
+  const Mesh mesh = mesh_of(step.strategy, step.cluster);
+  CHECK(to_text(mesh) == "data 2 x ring 2 x ulysses 2 x tensor 2");
+  CHECK(mesh.shard == 8);
+  CHECK(strided_groups(8, 2, 2) == std::vector<Group>{{0, 2}, {1, 3}, {4, 6}, {5, 7}});
+  const StepProgram program = build_step(step.input(), Folding::off);
+  for (const Op& op : program.graph.ops())
+    if (op.pattern != no_pattern && program.graph.names()[index(op.name)] == "pass_keys") {
+      const auto& members = program.graph.patterns()[index(op.pattern)].members;
+      CHECK(members.size() == 2);
+      CHECK(members[1] - members[0] == 4);
+    }
+  CHECK_THAT(program.tokens, exactly(2 * step.job.slots()));
+}

@@ -1,0 +1,163 @@
+#include "workloads/rank_share.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+double share(const Strategy& strategy) {
+  return static_cast<double>(strategy.tensor_parallel.size);
+}
+
+bool divides_tokens(const Strategy& strategy) {
+  return strategy.tensor_parallel.size > 1 && strategy.tensor_parallel.sequence;
+}
+
+Unit* find(std::vector<Unit>& units, std::string_view name) {
+  const auto found =
+      std::find_if(units.begin(), units.end(), [&](const Unit& unit) { return unit.name == name; });
+  return found == units.end() ? nullptr : &*found;
+}
+
+void scale(std::vector<KernelRow>& rows, double factor) {
+  for (KernelRow& row : rows) {
+    row.flops *= factor;
+    row.bytes *= factor;
+  }
+}
+
+// Norms and residuals run on the rank's own tokens.
+void shrink(Unit& unit, double ranks) {
+  scale(unit.forward, 1 / ranks);
+  scale(unit.backward, 1 / ranks);
+  unit.saved_bytes /= ranks;
+}
+
+// Between the first and the last product of a block everything is divided: its input comes in
+// whole, its output leaves as a sum of parts.
+void share_block(Unit& first, Unit& last, const Strategy& strategy, double bytes) {
+  if (divides_tokens(strategy)) {
+    first.hand.arrive.push_back({Handover::collect, bytes});
+    first.hand.arrive_back.push_back({Handover::collect, bytes});  // its input, for the weights
+    first.hand.leave_back.push_back({Handover::scatter, bytes});
+    last.hand.leave.push_back({Handover::scatter, bytes});
+    last.hand.arrive_back.push_back({Handover::collect, bytes});
+  } else {
+    first.hand.leave_back.push_back({Handover::sum, bytes});
+    last.hand.leave.push_back({Handover::sum, bytes});
+  }
+  first.hand.overlapped = first.rounds == 1;
+}
+
+// Pieces of queries, keys and values become all tokens of fewer heads; heads of keys and values
+// that are fewer than the ranks go to several.
+void swap_for_heads(Unit& attend, const Model& model, const Strategy& strategy, double tokens) {
+  const double ranks = static_cast<double>(strategy.sequence_parallel.ulysses);
+  const Attention& a = model.attention;
+  const double head = half * tokens * static_cast<double>(a.head_dim);
+  const double queries = head * static_cast<double>(a.heads);
+  const double keys = head * std::max(ranks, static_cast<double>(a.kv_heads));
+  for (const double bytes : {queries, keys, keys}) {
+    attend.hand.arrive.push_back({Handover::heads, bytes});
+    attend.hand.leave_back.push_back({Handover::heads, bytes});
+  }
+  attend.hand.leave.push_back({Handover::heads, queries});
+  attend.hand.arrive_back.push_back({Handover::heads, queries});
+}
+
+}  // namespace
+
+Model model_of_rank(const Model& model, const Strategy& strategy) {
+  const std::int64_t ranks = strategy.tensor_parallel.size;
+  if (ranks == 1) return model;
+  const auto part = [&](std::int64_t width) { return std::max<std::int64_t>(1, width / ranks); };
+  Model mine = model;
+  mine.attention.heads = part(model.attention.heads);
+  mine.attention.kv_heads = part(model.attention.kv_heads);  // one is held by several ranks
+  mine.feed_forward.width = part(model.feed_forward.width);
+  mine.vocabulary = (model.vocabulary + ranks - 1) / ranks;
+  if (mine.experts) {
+    mine.experts->width = part(model.experts->width);
+    if (model.experts->shared_width > 0)
+      mine.experts->shared_width = part(model.experts->shared_width);
+  }
+  return mine;
+}
+
+Load load_of_rank(const Load& load, const Strategy& strategy) {
+  const double ranks = static_cast<double>(strategy.sequence_parallel.ranks());
+  Load mine = load;
+  for (double* part : {&mine.tokens, &mine.attended, &mine.in_rows, &mine.wanted}) *part /= ranks;
+  return mine;
+}
+
+double slots_between_blocks(const Job& job, const Strategy& strategy) {
+  const double slots = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
+  return divides_tokens(strategy) ? slots / share(strategy) : slots;
+}
+
+void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
+                 const Load& load) {
+  const double bytes = half * load.tokens * static_cast<double>(model.hidden);
+  if (Unit* attend = find(units, "self_attn.attend"); attend != nullptr) {
+    if (strategy.sequence_parallel.ulysses > 1)
+      swap_for_heads(*attend, model, strategy, load.tokens);
+    if (strategy.sequence_parallel.ring > 1) {
+      const double held = load.tokens * static_cast<double>(model.attention.head_dim) *
+                          static_cast<double>(model.attention.kv_heads);
+      attend->hand.rounds = strategy.sequence_parallel.ring;
+      attend->hand.passed = half * 2 * held;
+      attend->hand.passed_back = 4 * 2 * held;  // summed up in fp32 on the way
+    }
+  }
+  if (strategy.tensor_parallel.size == 1) return;
+  Unit* const norm = find(units, "input_layernorm");
+  Unit* const out = find(units, "self_attn.o_proj");
+  Unit* const second = find(units, "post_attention_layernorm");
+  if (norm == nullptr || out == nullptr || second == nullptr) return;
+  Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();
+  share_block(norm[1], *out, strategy, bytes);
+  share_block(second[1], last, strategy, bytes);
+  if (!divides_tokens(strategy)) return;
+  const double ranks = share(strategy);
+  for (const std::string_view name :
+       {"input_layernorm", "post_attention_layernorm", "attention_residual", "ffn_residual"})
+    if (Unit* unit = find(units, name); unit != nullptr) shrink(*unit, ranks);
+  // The input of a block is kept in pieces and collected again for the backward pass.
+  for (const std::string_view name :
+       {"self_attn.v_proj", "self_attn.qkv_proj", "mlp.up_proj", "mlp.gate_up_proj", "mlp.gate"})
+    if (Unit* unit = find(units, name); unit != nullptr)
+      unit->saved_bytes -= std::min(unit->saved_bytes, bytes * (1 - 1 / ranks));
+}
+
+void share_embedding(Unit& embedding, const Model& model, const Strategy& strategy,
+                     const Load& load) {
+  if (strategy.tensor_parallel.size == 1) return;
+  const double bytes = half * load.tokens * static_cast<double>(model.hidden);
+  const bool divided = divides_tokens(strategy);
+  embedding.hand.leave.push_back({divided ? Handover::scatter : Handover::sum, bytes});
+  if (divided) embedding.hand.arrive_back.push_back({Handover::collect, bytes});
+}
+
+// The loss over a divided vocabulary: the largest logit, the sum of exponentials and the logit of
+// the label of each token are agreed on.
+void share_head(std::vector<Unit>& head, const Model& model, const Strategy& strategy,
+                const Load& load) {
+  if (strategy.tensor_parallel.size == 1) return;
+  const double bytes = half * load.tokens * static_cast<double>(model.hidden);
+  Unit& logits = head.back();
+  const bool divided = divides_tokens(strategy);
+  if (divided) {
+    logits.hand.arrive.push_back({Handover::collect, bytes});
+    logits.hand.arrive_back.push_back({Handover::collect, bytes});
+  }
+  logits.hand.leave_back.push_back({divided ? Handover::scatter : Handover::sum, bytes});
+  logits.hand.overlapped = true;
+  for (int i = 0; i < 3; ++i) logits.hand.leave.push_back({Handover::sum, 4 * load.tokens});
+  if (divided) shrink(head.front(), share(strategy));
+}
+
+}  // namespace stepsim
