@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/studies/grpo_trace.hpp"
 #include "analysis/studies/prediction.hpp"
 #include "analysis/studies/worker.hpp"
 #include "sim/error.hpp"
@@ -20,8 +21,11 @@ Run load_run(const CommandLine& line, const std::string& word, std::span<const S
   }
   const Scenario scenario = load_scenario(line.data, word, settings);
   // In a process of its own, so that a second one can be replayed after it.
-  return decode_run(
-      in_worker([&] { return encode_run(predict(scenario, Folding::automatic).run); }), word);
+  return decode_run(in_worker([&] {
+                      return encode_run(scenario.grpo ? grpo_trace(scenario, predict_grpo(scenario))
+                                                      : predict(scenario, Folding::automatic).run);
+                    }),
+                    word);
 }
 
 }  // namespace stepsim

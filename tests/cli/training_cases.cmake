@@ -84,6 +84,8 @@ cli("export of a collective" ARGS export step.h5 --perfetto out/step.json
   OUTPUT "operations in [0-9]+ slices")
 cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --perfetto nowhere/step.json CODE 2
   ERROR "nowhere/step.json: cannot be written: there is no folder \"nowhere\"")
+cli("export of a GRPO run" ARGS export template-grpo --perfetto out/step.json OUTPUT "operations in [0-9]+ slices"
+  SHELL "\"$@\" && grep -q generation out/step.json")
 cli("export with too few events" ARGS export llama32-3b-sft-zero3 --perfetto out/step.json --max-events 5 CODE 2
   ERROR_MATCHES "^stepsim: --max-events: expected ")
 
