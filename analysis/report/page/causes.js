@@ -13,6 +13,8 @@ const meanings = {
   offload_transfer: "copies to and from host memory",
   cpu_optimizer: "the optimizer's update on host cores",
   optimizer: "the optimizer's update on the GPU",
+  tensor_parallel: "summing and sharing what ranks computed of one layer together",
+  sequence_parallel: "exchanging heads, keys and values of a sequence that ranks share",
   weight_sync: "bringing new weights to the engine that generates",
   generation: "generating responses",
   checkpoint_save: "writing a checkpoint",

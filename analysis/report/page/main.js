@@ -21,7 +21,7 @@ function tile(label, value, aside, kind) {
 
 function tiles(step) {
   const {summary} = step;
-  const made = [tile("step time", seconds(step.step_time), `${whole(step.operations)} operation${step.operations === 1 ? "" : "s"}`)];
+  const made = [tile(summary.step_time === undefined || summary.step_time === step.step_time ? "step time" : "time drawn", seconds(step.step_time), `${whole(step.operations)} operation${step.operations === 1 ? "" : "s"}`)];
   if (summary.tokens_per_second_per_gpu) made.push(tile("throughput", whole(significant(summary.tokens_per_second_per_gpu, 3)), "tokens per second and GPU"));
   if (summary.model_flops_utilisation) made.push(tile("utilisation", percent(summary.model_flops_utilisation), "of the bf16 peak"));
   if (summary.memory_capacity) {
