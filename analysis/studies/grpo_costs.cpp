@@ -93,6 +93,9 @@ Scenario learners_of(const Scenario& scenario) {
   learner.job.reference_model = grpo.reference_model;
   // A prompt and its response attend to themselves.
   learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
+  const auto learners = static_cast<std::int64_t>(learner.cluster.ranks());
+  if (learner.strategy.sharding == Sharding::zero3)
+    learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
   // Scores of the policy before the first of several updates.
   learner.job.scoring_passes = grpo.mini_batches > 1 && !grpo.engine_logprobs ? 1 : 0;
   return learner;

@@ -55,6 +55,18 @@ TEST_CASE("the phases of a step add up to it", "[grpo]") {
   }
 }
 
+TEST_CASE("a second copy inside a node spares its cards the gathers of the backward pass",
+          "[grpo]") {
+  const auto training = [](const char* sharers) {
+    return predict_grpo(with({{"cluster.node", "isambard-ai-tcp"},
+                              {"job.learners_per_node", "[4, 4, 4, 4]"},
+                              {"job.deepspeed_zpg", sharers}}));
+  };
+  const GrpoPrediction one = training("1"), four = training("4");
+  CHECK(four.phases.communication < 0.8 * one.phases.communication);
+  CHECK(four.memory.learner.start > one.memory.learner.start);
+}
+
 TEST_CASE("twelve nodes with packed learners beat twenty with one learner each", "[grpo]") {
   const double packed =
       predict_grpo(with({{"cluster.nodes", "12"}, {"job.learners_per_node", "[4, 4, 4, 4]"}}))
