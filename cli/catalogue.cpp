@@ -140,18 +140,6 @@ void add_algorithms(Shown& shown, const Communication& communication) {
     shown.facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
 }
 
-// Lists are numbered in the file; a person knows links and protocols by name.
-void rename(Shown& shown, std::string_view from, const std::string& to) {
-  for (NamedConstant& constant : shown.constants)
-    if (constant.name.starts_with(from)) constant.name = to + constant.name.substr(from.size());
-}
-
-void name_protocols(Shown& shown, const Communication& communication) {
-  for (std::size_t i = 0; i < communication.protocols.size(); ++i)
-    rename(shown, fmt::format("collectives.protocols[{}]", i),
-           "collectives." + communication.protocols[i].name);
-}
-
 Shown show_gpu(const Document& document) {
   const Gpu gpu = read_gpu(document.root());
   document.finish();
@@ -169,9 +157,6 @@ Shown show_node(const Document& document) {
                                       to_text(link.to),
                                       link.wiring == Wiring::mesh ? ", every pair" : ""));
   add_algorithms(shown, node.collectives);
-  for (std::size_t i = 0; i < node.links.size(); ++i)
-    rename(shown, fmt::format("links[{}]", i), "links." + node.links[i].name);
-  name_protocols(shown, node.collectives);
   return shown;
 }
 
@@ -182,7 +167,6 @@ Shown show_network(const Document& document) {
   shown.facts = {fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
                              network.leaf.per_rail ? ", one per rail" : "")};
   add_algorithms(shown, network.collectives);
-  name_protocols(shown, network.collectives);
   return shown;
 }
 

@@ -29,6 +29,8 @@ int run_command(const CommandLine& line);
 int memory_command(const CommandLine& line);
 int sweep_command(const CommandLine& line);
 int merge_command(const CommandLine& line);
+int explain_command(const CommandLine& line);
+int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int export_command(const CommandLine& line);

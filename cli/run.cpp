@@ -27,6 +27,8 @@ constexpr std::array option_specs{
                "operations)"},
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
+    OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
+               true},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
@@ -36,6 +38,7 @@ constexpr Usage usage{
     option_specs,
     "  stepsim run llama32-3b-sft-zero3\n"
     "  stepsim run my.yaml --set strategy.zero=2 --set job.micro_batch=4\n"
+    "  stepsim run my.yaml --set cluster.xgmi.bandwidth=100GB/s --ideal launch\n"
     "  stepsim run my.yaml -o step.h5 --json\n",
     1};
 
@@ -128,13 +131,27 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
   return json.take();
 }
 
+CauseSet free_causes(const Options& options) {
+  const std::vector<std::string> names(cause_names.begin(), cause_names.end());
+  CauseSet free;
+  for (const auto& [option, word] : options.values) {
+    if (option != "ideal") continue;
+    const auto place = std::find(names.begin(), names.end(), word);
+    if (place == names.end())
+      throw UserError(fmt::format("--ideal: no cause \"{}\"{}; expected {}", word,
+                                  did_you_mean(word, names), one_of(names)));
+    free.add(static_cast<Cause>(place - names.begin()));
+  }
+  return free;
+}
+
 // Every sample is a replay: up to this many operations eight of them take a tenth of a second.
 constexpr std::size_t few_operations = 30000;
 constexpr std::uint32_t usual_samples = 8;
 
 std::optional<Interval> interval_of(const CommandLine& line, const Options& options,
-                                    const Scenario& scenario,
-                                    const std::vector<Setting>& settings) {
+                                    const Scenario& scenario, const std::vector<Setting>& settings,
+                                    CauseSet free) {
   std::uint32_t samples = 0;
   if (const auto text = options.get("samples"))
     samples = parse_count("--samples", *text, 0, 4096);
@@ -144,7 +161,8 @@ std::optional<Interval> interval_of(const CommandLine& line, const Options& opti
   return step_time_interval({.data = line.data,
                              .scenario = options.words.front(),
                              .settings = settings,
-                             .samples = samples});
+                             .samples = samples,
+                             .free = free});
 }
 
 int run_grpo_scenario(const Options& options, const Scenario& scenario) {
@@ -166,9 +184,12 @@ int run_command(const CommandLine& line) {
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
   if (scenario.grpo) return run_grpo_scenario(*options, scenario);
   // Before this process replays: its workers have to find a fresh engine.
-  auto interval = interval_of(line, *options, scenario, settings);
+  const CauseSet free = free_causes(*options);
+  if (!free.empty() && options->has("output"))
+    throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
+  auto interval = interval_of(line, *options, scenario, settings, free);
   const bool fold = options->get("fold").value_or("auto") != "off";
-  const Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off);
+  const Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off, free);
   // Ranges are lopsided: the stated constants may lie outside what eight of ten draws give.
   if (interval) {
     interval->low = std::min(interval->low, prediction.step_time);

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
+#include "scenarios/constants.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/parallel_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
+#include "sim/run_file.hpp"
 #include "workloads/mesh.hpp"
 #include "workloads/model_catalog.hpp"
 #include "workloads/units.hpp"
@@ -232,18 +235,27 @@ bool attention_uses_shares(const Scenario& scenario) {
   return kernel == AttentionKernel::flex || kernel == AttentionKernel::sdpa_efficient;
 }
 
+// How the constants are read: as stated, drawn, or as the scenario says.
+struct Readings {
+  const MaybeDraw& draw;
+  std::vector<GivenConstant> given;
+};
+
 void load_entries(const std::string& data, const Names& names, const Found& found,
-                  const MaybeDraw& draw, Scenario& scenario) {
+                  const Readings& readings, Scenario& scenario) {
   if (found.model) scenario.model = load_model(data, names.model);
-  if (found.cluster) scenario.cluster = load_cluster(data, names.cluster, draw);
+  if (found.cluster)
+    scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
   scenario.constants = scenario.cluster.constants;
   if (!found.stack) return;
   Document stack = open_entry(data, stack_shelf, names.stack);
-  if (draw) stack.draw_constants(*draw, "stack");
+  if (readings.draw) stack.draw_constants(*readings.draw, "stack");
+  stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
   stack.finish();
   Document attention = read_document(data + "/workloads/attention.yaml");
-  if (draw) attention.draw_constants(*draw, "attention");
+  if (readings.draw) attention.draw_constants(*readings.draw, "attention");
+  attention.give_constants(readings.given, "attention");
   scenario.stack.attention_shares = read_attention_shares(attention.root());
   attention.finish();
   if (attention_uses_shares(scenario))
@@ -305,13 +317,27 @@ std::string family_of(const Scenario& scenario) {
                      offloaded ? " offload" : "");
 }
 
+// A trace holds the scenario that it is of.
+Document open_scenario(const std::string& path) {
+  if (std::filesystem::path(path).extension() != ".h5") return read_document(path);
+  return parse_document(read_run(path).scenario, path);
+}
+
+// A constant goes where a scenario file would have it.
+void apply(Document& document, const std::string& key, const std::string& value) {
+  if (names_constant(key))
+    document.set(std::array<std::string, 2>{"constants", key}, value);
+  else
+    document.set(key, value);
+}
+
 }  // namespace
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
   Scenario scenario;
-  Document document = read_document(find_scenario(data, path_or_name));
-  for (const auto& [key, value] : settings) document.set(key, value);
+  Document document = open_scenario(find_scenario(data, path_or_name));
+  for (const auto& [key, value] : settings) apply(document, key, value);
   scenario.text = document.canonical();
   const Table root = document.root();
   scenario.name = root.text("name");
@@ -324,7 +350,12 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, cluster, names);
-  load_entries(data, names, found, draw, scenario);
+  Readings readings{draw, {}};
+  load_entries(data, names, found, readings, scenario);
+  if (const auto table = root.table_if("constants"); table && found.cluster && found.stack) {
+    readings.given = given_constants(*table, scenario.constants);
+    if (table->sound()) load_entries(data, names, found, readings, scenario);
+  }
   if (found.model && found.cluster) apply_deepspeed(root, document.file(), scenario);
   if (scenario.job.method == Method::grpo) load_grpo(data, root, found, draw, scenario);
   scenario.family = root.text_or("family", family_of(scenario));

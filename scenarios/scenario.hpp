@@ -40,7 +40,8 @@ inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;
 
-// Of a file, or of a name that the catalogue has. Throws UserError with every problem of the file.
+// Of a file, of a trace (*.h5), or of a name that the catalogue has. Throws UserError with every
+// problem of the file.
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings = {}, const MaybeDraw& draw = {});
 

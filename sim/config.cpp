@@ -184,7 +184,7 @@ Document::~Document() = default;
 
 Table Document::root() const {
   notes_->root.used = true;
-  return {notes_.get(), &notes_->root, ""};
+  return {notes_.get(), &notes_->root, "", ""};
 }
 
 void Document::finish(Leftovers leftovers) const {
@@ -203,10 +203,20 @@ const std::string& Document::file() const {
 }
 
 void Document::set(std::string_view path, std::string_view value) {
-  Node* at = &notes_->root;
+  std::vector<std::string> keys;
   for (std::string_view rest = path; !rest.empty();) {
-    const std::string key(rest.substr(0, rest.find('.')));
-    rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+    keys.emplace_back(rest.substr(0, rest.find('.')));
+    rest.remove_prefix(std::min(rest.size(), keys.back().size() + 1));
+  }
+  if (path.ends_with('.')) keys.emplace_back();
+  set(keys, value);
+}
+
+void Document::set(std::span<const std::string> keys, std::string_view value) {
+  const std::string path = fmt::format("{}", fmt::join(keys, "."));
+  Node* at = &notes_->root;
+  for (const std::string& key : keys) {
+    if (key.empty()) throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));
     if (at->shape != Shape::mapping) {
       const int line = at->line;
       *at = Node();
@@ -215,20 +225,23 @@ void Document::set(std::string_view path, std::string_view value) {
     }
     auto place = std::find_if(at->entries.begin(), at->entries.end(),
                               [&](const Entry& entry) { return entry.key == key; });
-    if (key.empty() || (rest.empty() && path.back() == '.'))
-      throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));
     if (place == at->entries.end()) place = at->entries.insert(at->entries.end(), {key, Node()});
     at = &place->value;
   }
   const int line = at->line;
-  Node made = Converter{*notes_}.convert(parse(value, std::string(path)), std::string(path), 0);
+  Node made = Converter{*notes_}.convert(parse(value, path), path, 0);
   *at = std::move(made);
   at->line = line;
 }
 
 void Document::draw_constants(const Draw& draw, std::string_view scope) {
   notes_->draw = draw;
-  notes_->draw_scope = scope;
+  notes_->scope = scope;
+}
+
+void Document::give_constants(std::span<const GivenConstant> given, std::string_view scope) {
+  notes_->given.assign(given.begin(), given.end());
+  notes_->scope = scope;
 }
 
 std::string Document::canonical() const {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +68,7 @@ class Table {
   std::vector<std::string> values(std::string_view key) const;
 
   bool has(std::string_view key) const;
+  bool is_mapping(std::string_view key) const;
   std::vector<std::string> keys() const;
   // A rule across keys was broken: noted at this key's line.
   void problem(std::string_view key, std::string_view message, Fault fault = Fault::rule) const;
@@ -75,20 +77,22 @@ class Table {
 
  private:
   friend class Document;
-  Table(detail::Notes* notes, const detail::Node* node, std::string path);
+  Table(detail::Notes* notes, const detail::Node* node, std::string path, std::string called);
   const detail::Node* find(std::string_view key, bool required) const;
   const detail::Node* find_scalar(std::string_view key, bool required,
                                   std::string_view expected) const;
   double bounded_number(const detail::Node& node, std::string_view key, double low,
                         double high) const;
   std::string path_of(std::string_view key) const;
+  std::string name_of(std::string_view key) const;
   double quantity_of(std::string_view key, Dimension dimension) const;
   double quantity_in(const detail::Node& node, std::string_view key, Dimension dimension) const;
   NamedConstant constant_of(std::string_view key, Dimension dimension) const;
 
   detail::Notes* notes_;                // the document's: a table must not outlive it
   const detail::Node* node_ = nullptr;  // null: the table was missing, which is noted already
-  std::string path_;
+  std::string path_;                    // as a message says it: "links[0]"
+  std::string called_;                  // as a constant's name says it: "links.xgmi"
 };
 
 enum class Leftovers { refused, allowed };  // keys that no reader asked for
@@ -106,12 +110,17 @@ class Document {
   // Puts a value where `path` ("strategy.zero") points, as if the file said so there; the value is
   // YAML. What it replaces and what it adds is checked by the reading that follows.
   void set(std::string_view path, std::string_view value);
+  void set(std::span<const std::string> keys, std::string_view value);
   // From now on constants are read as drawn from their ranges, not at their stated values. `scope`
   // goes before their names: "gpu", "node", so that equal paths of different kinds are drawn apart.
   void draw_constants(const Draw& draw, std::string_view scope);
+  // From now on constants that are given by name ("gpu.gemm.rate" in scope "gpu") have that value,
+  // whatever the file or a draw says, and no range.
+  void give_constants(std::span<const GivenConstant> given, std::string_view scope);
   // The whole content as block YAML, without comments, in the order of the file.
   std::string canonical() const;
-  // Every constant read so far, in the order of reading, named by its path.
+  // Every constant read so far, in the order of reading, named by its path; in a list of named
+  // entries by their names: "links.xgmi.bandwidth".
   const std::vector<NamedConstant>& constants() const;
   const std::string& file() const;
 

@@ -61,13 +61,28 @@ bool must_be_positive(Dimension dimension) {
   return dimension == Dimension::bytes_per_second || dimension == Dimension::flops_per_second;
 }
 
+std::string joined(const std::string& path, std::string_view key) {
+  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+}
+
+// The name of an entry of a list, if it has one.
+std::string own_name(const Node& item) {
+  for (const auto& [key, value] : item.entries)
+    if (key == "name") return value.scalar;
+  return "";
+}
+
 }  // namespace
 
-Table::Table(Notes* notes, const Node* node, std::string path)
-    : notes_(notes), node_(node), path_(std::move(path)) {}
+Table::Table(Notes* notes, const Node* node, std::string path, std::string called)
+    : notes_(notes), node_(node), path_(std::move(path)), called_(std::move(called)) {}
 
 std::string Table::path_of(std::string_view key) const {
-  return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
+  return joined(path_, key);
+}
+
+std::string Table::name_of(std::string_view key) const {
+  return joined(called_, key);
 }
 
 const Node* Table::find(std::string_view key, bool required) const {
@@ -94,6 +109,11 @@ const Node* Table::find_scalar(std::string_view key, bool required,
 
 bool Table::has(std::string_view key) const {
   return find(key, false) != nullptr;
+}
+
+bool Table::is_mapping(std::string_view key) const {
+  const Node* node = find(key, false);
+  return node != nullptr && node->shape == Shape::mapping;
 }
 
 std::vector<std::string> Table::keys() const {
@@ -238,7 +258,7 @@ std::pair<double, double> Table::range(std::string_view key, Dimension dimension
 }
 
 NamedConstant Table::constant_of(std::string_view key, Dimension dimension) const {
-  NamedConstant constant{.name = path_of(key),
+  NamedConstant constant{.name = name_of(key),
                          .dimension = dimension,
                          .value = 1,
                          .low = 1,
@@ -253,14 +273,15 @@ NamedConstant Table::constant_of(std::string_view key, Dimension dimension) cons
                             describe(*node)));
     return constant;
   }
-  const Table table(notes_, node, path_of(key));
+  const Table table(notes_, node, path_of(key), name_of(key));
   const std::size_t problems_before = notes_->problems.size();
   constant.value = table.quantity_of("value", dimension);
   constant.low = table.has("low") ? table.quantity_of("low", dimension) : constant.value;
   constant.high = table.has("high") ? table.quantity_of("high", dimension) : constant.value;
   std::vector<std::string> grades;
   grades.reserve(grade_names.size());
-  for (const GradeName& entry : grade_names) grades.emplace_back(entry.name);
+  for (const GradeName& entry : grade_names)
+    if (entry.grade != Grade::given) grades.emplace_back(entry.name);
   const std::string grade = table.choice("grade", grades);
   for (const GradeName& entry : grade_names)
     if (entry.name == grade) constant.grade = entry.grade;
@@ -270,9 +291,14 @@ NamedConstant Table::constant_of(std::string_view key, Dimension dimension) cons
   if (notes_->problems.size() == problems_before &&
       (constant.low > constant.value || constant.value > constant.high))
     notes_->add(node->line, path_of(key), "expected low <= value <= high");
-  if (notes_->draw)
-    constant.value =
-        value_at(constant, quantile(*notes_->draw, notes_->draw_scope + "." + constant.name));
+  const std::string full = joined(notes_->scope, constant.name);
+  if (notes_->draw) constant.value = value_at(constant, quantile(*notes_->draw, full));
+  for (const auto& [name, value] : notes_->given) {
+    if (name != full) continue;
+    constant.value = constant.low = constant.high = value;
+    constant.grade = Grade::given;
+    constant.source = "given by the user";
+  }
   notes_->constants.push_back(constant);
   return constant;
 }
@@ -284,7 +310,7 @@ Table Table::table(std::string_view key) const {
                 fmt::format("expected a mapping, found {}", describe(*node)));
     node = nullptr;
   }
-  return {notes_, node, path_of(key)};
+  return {notes_, node, path_of(key), name_of(key)};
 }
 
 std::optional<Table> Table::table_if(std::string_view key) const {
@@ -302,11 +328,13 @@ std::vector<Table> Table::tables(std::string_view key) const {
     return list;
   }
   for (const Node& item : node->items) {
-    const std::string path = fmt::format("{}[{}]", path_of(key), list.size());
+    const std::string place = fmt::format("[{}]", list.size()), own = own_name(item);
+    const std::string path = path_of(key) + place;
     item.used = true;
     if (item.shape != Shape::mapping)
       notes_->add(item.line, path, fmt::format("expected a mapping, found {}", describe(item)));
-    list.push_back(Table(notes_, item.shape == Shape::mapping ? &item : nullptr, path));
+    list.push_back(Table(notes_, item.shape == Shape::mapping ? &item : nullptr, path,
+                         name_of(key) + (own.empty() ? place : "." + own)));
   }
   return list;
 }

@@ -38,7 +38,8 @@ struct Notes {
   std::vector<Problem> problems;
   std::vector<NamedConstant> constants;
   std::optional<Draw> draw;
-  std::string draw_scope;
+  std::vector<GivenConstant> given;
+  std::string scope;  // goes before the names of constants
 
   void add(int line, std::string key, std::string message, Fault fault = Fault::form) {
     problems.push_back({file, line, std::move(key), std::move(message), fault});

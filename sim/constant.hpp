@@ -11,7 +11,7 @@
 namespace stepsim {
 
 // How far a figure can be trusted, best first.
-enum class Grade { measured, fitted, derived, vendor, datasheet, guess };
+enum class Grade { measured, fitted, derived, vendor, datasheet, guess, given };
 
 struct GradeName {
   Grade grade;
@@ -25,6 +25,7 @@ inline constexpr std::array grade_names{
     GradeName{Grade::vendor, "vendor", "stated or guaranteed by the vendor"},
     GradeName{Grade::datasheet, "datasheet", "nominal peak"},
     GradeName{Grade::guess, "guess", "no source; the range is wide on purpose"},
+    GradeName{Grade::given, "given", "set in the scenario or on the command line"},
 };
 std::string_view to_text(Grade grade);
 
@@ -46,6 +47,12 @@ struct NamedConstant {
   double high{};
   Grade grade = Grade::guess;
   std::string source;
+};
+
+// A value that the user put in the place of the catalogue's, by the constant's full name.
+struct GivenConstant {
+  std::string name;
+  double value{};
 };
 
 }  // namespace stepsim

@@ -64,6 +64,14 @@ OpId OpGraph::add(const Op& op, std::span<const OpId> after) {
   return id;
 }
 
+void OpGraph::make_free(OpId id) {
+  Op& op = ops_[index(id)];
+  op.kind = OpKind::join;
+  op.pattern = no_pattern;
+  op.seconds = {};
+  op.bytes = {};
+}
+
 Successors::Successors(const OpGraph& graph)
     : offsets_(graph.size() + 1, 0), targets_(graph.edges().size()) {
   for (const OpId from : graph.edges()) ++offsets_[index(from) + 1];

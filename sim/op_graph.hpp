@@ -71,6 +71,8 @@ class OpGraph {
     return add(op, std::span(after.begin(), after.size()));
   }
   void allocate(const MemoryEffect& effect) { memory_.push_back(effect); }
+  // From now on the operation is an instant: it waits as before, and costs nothing.
+  void make_free(OpId id);
 
   std::size_t size() const { return ops_.size(); }
   const Op& operator[](OpId id) const { return ops_[index(id)]; }

@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-// Constants keep the place they came from in their name: "node.links[0].bandwidth".
+// Constants keep the place they came from in their name: "node.links.xgmi.bandwidth".
 void collect(std::vector<NamedConstant>& all, const Document& document, std::string_view prefix) {
   for (NamedConstant constant : document.constants()) {
     constant.name = fmt::format("{}.{}", prefix, constant.name);
@@ -43,6 +43,13 @@ Parts parts_of(const std::string& data, const std::string& name) {
                               name, did_you_mean(name, all)));
 }
 
+// Before a document is read: which of its constants are not as it says.
+void prepare(Document& document, const MaybeDraw& draw, std::span<const GivenConstant> given,
+             std::string_view scope) {
+  if (draw) document.draw_constants(*draw, scope);
+  document.give_constants(given, scope);
+}
+
 }  // namespace
 
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf) {
@@ -71,7 +78,8 @@ Document open_entry(const std::string& data, const Shelf& shelf, std::string_vie
   return document;
 }
 
-Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw) {
+Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw,
+                     std::span<const GivenConstant> given) {
   const Parts parts = parts_of(data, choice.name);
   Cluster cluster;
   cluster.name = choice.name;
@@ -82,11 +90,11 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
         fmt::format("nodes: {} has {} nodes, not {}", choice.name, parts.largest, cluster.nodes),
         Fault::rule);
   Document node = open_entry(data, node_shelf, parts.node);
-  if (draw) node.draw_constants(*draw, "node");
+  prepare(node, draw, given, "node");
   cluster.node = read_node(node.root());
   node.finish();
   Document gpu = open_entry(data, gpu_shelf, cluster.node.gpu);
-  if (draw) gpu.draw_constants(*draw, "gpu");
+  prepare(gpu, draw, given, "gpu");
   cluster.gpu = read_gpu(gpu.root());
   gpu.finish();
   cluster.graph = lay_out(cluster.node);
@@ -101,7 +109,7 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
                                   parts.node, one_of(names_on(data, network_shelf))),
                       Fault::rule);
     Document document = open_entry(data, network_shelf, network);
-    if (draw) document.draw_constants(*draw, "network");
+    prepare(document, draw, given, "network");
     cluster.network = read_network(document.root());
     document.finish();
     collect(cluster.constants, document, "network");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,6 @@ struct ClusterChoice {
   std::string network{};                 // default: the cluster's or the node's own
 };
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice,
-                     const MaybeDraw& draw = {});
+                     const MaybeDraw& draw = {}, std::span<const GivenConstant> given = {});
 
 }  // namespace stepsim

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "analysis/studies/worker.hpp"
@@ -21,7 +20,8 @@ double step_time(const IntervalQuestion& question, std::uint32_t sample) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};
   const StepProgram program = build_step(input, Folding::automatic);
-  return replay(program.traffic.folded.platform, program.graph).makespan.value;
+  return replay(program.traffic.folded.platform, contracted(program.graph, question.free))
+      .makespan.value;
 }
 
 // Between neighbours in order, linearly.
@@ -40,9 +40,8 @@ Interval step_time_interval(const IntervalQuestion& question) {
   for (std::uint32_t sample = 0; sample < question.samples; ++sample)
     tasks.emplace_back(
         [&question, sample] { return fmt::format("{}", step_time(question, sample)); });
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<double> times;
-  for (const std::string& answer : in_workers(tasks, cores))
+  for (const std::string& answer : in_workers(tasks, usual_workers()))
     times.push_back(parse_quantity(answer)->value);
   std::sort(times.begin(), times.end());
   return {{quantile_of(times, 0.1)}, {quantile_of(times, 0.9)}, question.samples};

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "scenarios/scenario.hpp"
+#include "sim/ideal.hpp"
 
 namespace stepsim {
 
@@ -21,6 +22,7 @@ struct IntervalQuestion {
   std::span<const Setting> settings;
   std::uint32_t samples = 8;
   std::uint64_t seed = 1;
+  CauseSet free = {};  // causes that cost nothing
 };
 
 // Of the step time: every constant is drawn from its range, all at once, once per sample; each

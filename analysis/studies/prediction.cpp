@@ -12,7 +12,7 @@ std::size_t count_operations(const Scenario& scenario) {
       .graph.size();
 }
 
-Prediction predict(const Scenario& scenario, Folding folding) {
+Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};
   StepProgram program = build_step(input, folding);
@@ -22,7 +22,7 @@ Prediction predict(const Scenario& scenario, Folding folding) {
   run.platform = program.traffic.folded.platform;
   run.lane_sizes = program.traffic.folded.lane_sizes;
   run.constants = scenario.constants;
-  run.graph = std::move(program.graph);
+  run.graph = free.empty() ? std::move(program.graph) : idealised(program.graph, free);
   run.trace = replay(run.platform, run.graph);
 
   const double ranks = static_cast<double>(scenario.cluster.ranks());

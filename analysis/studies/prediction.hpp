@@ -10,6 +10,7 @@
 #include "analysis/studies/footprint.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/ideal.hpp"
 #include "sim/symmetry.hpp"
 #include "workloads/model_flops.hpp"
 
@@ -37,7 +38,7 @@ struct Prediction {
 // How many operations the step is, without replaying it.
 std::size_t count_operations(const Scenario& scenario);
 
-// Replays, so once per process.
-Prediction predict(const Scenario& scenario, Folding folding);
+// Replays, so once per process. The causes in `free` cost nothing.
+Prediction predict(const Scenario& scenario, Folding folding, CauseSet free = {});
 
 }  // namespace stepsim

@@ -7,10 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <stdexcept>
+#include <thread>
 
 #include "sim/error.hpp"
 
@@ -163,12 +165,20 @@ void in_workers(std::size_t count, std::size_t at_once,
 }
 
 std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
-                                    std::size_t at_once) {
+                                    std::size_t at_once, const Progress& progress) {
   std::vector<std::string> answers(tasks.size());
+  std::size_t finished = 0;
   in_workers(
       tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
-      [&](std::size_t i, std::string text) { answers[i] = std::move(text); });
+      [&](std::size_t i, std::string text) {
+        answers[i] = std::move(text);
+        if (progress) progress(++finished, tasks.size());
+      });
   return answers;
+}
+
+std::size_t usual_workers() {
+  return std::max(1u, std::thread::hardware_concurrency());
 }
 
 }  // namespace stepsim

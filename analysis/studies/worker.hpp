@@ -1,4 +1,5 @@
-// One replay per process: a study that needs several asks a forked worker for each.
+// One replay per process: a study that needs several asks a forked worker for each. A worker ends
+// when the process that asked does, however that one ended.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,15 @@ namespace stepsim {
 // again; any other end of the child is a std::runtime_error that says how it ended.
 std::string in_worker(const std::function<std::string()>& task);
 
+// Told how many tasks are done, of how many.
+using Progress = std::function<void(std::size_t done, std::size_t of)>;
+
 // All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
 std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
-                                    std::size_t at_once);
+                                    std::size_t at_once, const Progress& progress = {});
+
+// As many as there are cores.
+std::size_t usual_workers();
 
 // Tasks 0 to count - 1, started in this order; `done` hears of each as soon as it has ended, in
 // whatever order that is. When one fails, or `done` does, the others are ended and the error

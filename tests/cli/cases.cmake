@@ -237,7 +237,7 @@ cli("show a model as JSON" ARGS show qwen3-30b-a3b --json
   KEYS name kind dimensions/hidden dimensions/experts/count parameters/all parameters/active_per_token tensors bf16_gib)
 cli("show a config that is not there" ARGS show none/config.json CODE 2
   ERROR "none/config.json: cannot be read: No such file or directory")
-cli("show names links and protocols" ARGS show gh200-4 OUTPUT "links\\.nvlink\\.bandwidth .*collectives\\.simple\\.efficiency ")
+cli("show names links and protocols" ARGS show gh200-4 OUTPUT "links\\.nvlink\\.bandwidth .*collectives\\.protocols\\.simple\\.efficiency ")
 cli("other data" ARGS show mi300x-8 EDIT ${node} "8x MI300X" "eight of them" OUTPUT "^mi300x-8 \\(node\\): eight of them")
 
 # ---- traces ----

@@ -27,6 +27,81 @@ foreach(sharding 0 1 2 3 fsdp)
   cli("run on a single GPU, zero ${sharding}" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.node=gh200-1
     --set strategy.zero=${sharding} --set strategy.optimizer=adamw_8bit OUTPUT "step time +[0-9].*memory")
 endforeach()
+cli("run with a free cause" ARGS run llama32-3b-sft-zero3 --samples 0 --ideal compute --ideal recompute
+  OUTPUT "step time +[0-9.]+ ms .*module_hooks")
+cli("run with a misspelt cause" ARGS run llama32-3b-sft-zero3 --ideal lunch CODE 2
+  ERROR_MATCHES "^stepsim: --ideal: no cause \"lunch\" .did you mean \"launch\"\\?.; expected compute, recompute, launch, .* or other\n$")
+cli("run with a free cause into a trace" ARGS run llama32-3b-sft-zero3 --ideal launch -o @WORK@/out/run.h5 CODE 2
+  ERROR "--ideal: a step with free causes is no run to keep; leave out --output")
+cli("run with a constant of the cluster" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.xgmi.bandwidth=1GB/s
+  OUTPUT "gather_bytes .* 3\\.[0-9]+ s\n")
+cli("run with a misspelt constant" ARGS run llama32-3b-sft-zero3 --set cluster.xgmi.bandwith=1GB/s CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml: constants.cluster.xgmi.bandwith: no constant of this cluster or stack is called so (did you mean \"cluster.xgmi.bandwidth\"?); `stepsim show` of the GPU, node, network or stack lists them")
+cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set stack.host.sync=3GB CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml: constants.stack.host.sync: expected a time such as \"25 us\", found a size (\"3GB\")")
+cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --set gpu.bandwidth=3TB/s CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml: constants.gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
+
+# ---- explain ----
+cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*examples:")
+cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1
+  OUTPUT "A takes [0-9.]+ ms longer than B.*cause +of the gap.*gap +.*100.0 %.*made of .*A waits for.*they part in")
+cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --json
+  KEYS a/step_time_s b/step_time_s rows/0/cause rows/0/seconds rows/0/stderr_s rows/0/counterfactual_s rows/0/constants
+       a/critical_path/0/part fairness/0 gap_s residual_s)
+cli("explain as CSV" ARGS explain mpt7b-zero2 --set job.micro_batch=2 --replays 1 --csv
+  OUTPUT "^cause,seconds,stderr_s,counterfactual_s,")
+cli("explain at each one's memory limit" ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --each-at-limit
+  OUTPUT "memory limit .*A fits with no micro-batch|A [0-9]+ tok/s/GPU with a micro-batch of")
+cli("explain of a trace" ARGS explain a.h5 llama32-3b-sft-zero3 --replays 1 --csv
+  SHELL "$1 run mpt7b-zero2 --samples 0 -o a.h5 >/dev/null; \"$@\" >traces.csv
+    $1 explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --csv | diff - traces.csv && echo the same"
+  OUTPUT "^the same\n$")
+cli("explain without a second step" ARGS explain mpt7b-zero2 CODE 2
+  ERROR "compared with what? name a second scenario, or change this one with --set")
+cli("explain as two forms at once" ARGS explain mpt7b-zero2 mpt7b-zero3-offload --csv --json CODE 2
+  ERROR "--csv and --json: only one of them can be printed")
+
+# ---- check ----
+set(claims @WORK@/claims.yaml)
+# claims(BODY): writes a file of one claim about two scenarios before the command runs.
+function(claim_case name body)
+  cli("${name}" ARGS check ${claims} ${ARGN}
+    SHELL "cat >@WORK@/claims.yaml <<'end'
+claims:
+  - id: a
+    text: two steps
+    scenarios: {fast: llama32-3b-sft-zero3, slow: {from: llama32-3b-sft-zero3, set: {gpu.gemm.rate: 150 TFLOP/s}}}
+${body}
+end
+\"$@\"")
+endfunction()
+cli("check --help" ARGS check --help OUTPUT "^usage: stepsim check.*examples:")
+claim_case("check of a claim that holds" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]"
+  --draws 8 OUTPUT "supported +100 %  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*1 supported, 0 refuted")
+claim_case("check of a claim that does not hold, as JSON" "    holds: [{value: fast.peak_memory, at_most: 1 GB}]"
+  --draws 8 --json CODE 1 KEYS claims/0/id claims/0/verdict claims/0/probability claims/0/reason)
+claim_case("check of a claim that depends" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]
+    vary: [{name: with the same GPU, of: [slow], set: {gpu.gemm.rate: 680 TFLOP/s}}]"
+  --draws 8 CODE 1 OUTPUT "depends.*it fails")
+claim_case("check of a mistaken claim" "    holds:
+      - {value: fast.step_tim, at_most: 1 s}
+      - {value: fats.step_time, at_most: 1 s}
+      - {ratio: [fast.step_time, slow.peak_memory], at_most: 1}
+      - {value: fast.step_time, at_most: 1 GB}
+      - {value: fast.step_time, at_least: 3 s, at_most: 2 s}
+      - {closes: {between: [slow, fast], free: [computer]}, at_least: 0.5}"
+  CODE 2
+  ERROR "@WORK@/claims.yaml:6: claims[0].holds[0].value: no metric \"step_tim\" (did you mean \"step_time\"?)
+@WORK@/claims.yaml:7: claims[0].holds[1].value: no scenario \"fats\" in this claim (did you mean \"fast\"?)
+@WORK@/claims.yaml:8: claims[0].holds[2].ratio: fast.step_time is a time, slow.peak_memory is a size
+@WORK@/claims.yaml:9: claims[0].holds[3].at_most: expected a time such as \"25 us\", found a size (\"1 GB\")
+@WORK@/claims.yaml:10: claims[0].holds[4].at_most: is below at_least: 2.00 s and 3.00 s
+@WORK@/claims.yaml:11: claims[0].holds[5].closes.free: no cause \"computer\" (did you mean \"compute\"?)")
+cli("check of a claim about no scenario" ARGS check @WORK@/out/claims.yaml CODE 2
+  SHELL "printf 'claims:\n  - {id: a, text: b, scenarios: {x: llama32-3b-sft-zero4}, holds: [{value: x.fits, at_least: 1}]}\n' >@WORK@/out/claims.yaml
+    \"$@\"; code=$?; rm @WORK@/out/claims.yaml; exit $code"
+  ERROR "@WORK@/out/claims.yaml:2: claims[0].scenarios.x: no file and no scenario \"llama32-3b-sft-zero4\" (did you mean \"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them")
 
 # ---- validate ----
 cli("validate --help" ARGS validate --help OUTPUT "^usage: stepsim validate.*examples:")

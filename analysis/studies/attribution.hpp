@@ -1,0 +1,55 @@
+// What a step's time is made of, cause by cause: each cause is set free, alone and together with
+// others, everything is replayed, and the time is divided by Shapley value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "analysis/studies/shapley.hpp"
+#include "analysis/studies/worker.hpp"
+#include "sim/ideal.hpp"
+#include "sim/platform.hpp"
+
+namespace stepsim {
+
+inline constexpr std::size_t cause_count = cause_names.size();
+template <class T>
+using ByCause = std::array<T, cause_count>;
+constexpr std::size_t index(Cause cause) {
+  return static_cast<std::size_t>(cause);
+}
+
+struct AttributionOptions {
+  // All coalitions if they are no more than this, which is those of eight causes; else orders are
+  // drawn.
+  std::size_t most_replays = 256;
+  std::uint64_t seed = 1;
+  std::size_t workers = usual_workers();
+  Progress progress{};
+};
+
+// A step that takes longer with one more cause free: freed work comes earlier and gets in the way
+// of what is needed sooner.
+struct Anomaly {
+  Cause cause{};
+  CauseSet beside;  // what was free already
+  Seconds slower;
+};
+
+struct Attribution {
+  Seconds step_time;
+  Seconds rest;     // with every cause free
+  CauseSet active;  // causes that cost anything
+  bool exact = true;
+  ByCause<ShapleyValue> parts{};   // seconds; they add up to step_time - rest
+  ByCause<Seconds> without{};      // the step's time with this cause alone free
+  std::optional<Anomaly> anomaly;  // the worst
+  std::size_t anomalies = 0;       // among all replays
+  std::size_t replays = 0;
+};
+
+Attribution attribute(const Platform& platform, const OpGraph& graph,
+                      const AttributionOptions& options = {});
+
+}  // namespace stepsim

@@ -1,0 +1,92 @@
+// Why one step takes longer than another: rows by cause that add up to the gap.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/critical_path.hpp"
+#include "analysis/studies/attribution.hpp"
+#include "analysis/studies/carriers.hpp"
+#include "analysis/studies/footprint.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// One of the two steps, and where it came from, so that it can be read again under other constants.
+struct NamedStep {
+  std::string label;   // as the user called it
+  std::string source;  // path or name
+  std::vector<Setting> settings;
+  Scenario scenario;
+};
+
+struct CauseTime {
+  Seconds exposed, hidden;
+};
+
+struct ExplainedSide {
+  std::string label;
+  std::string title;
+  Seconds step_time;
+  double sequences = 0;  // rows of a step, all ranks
+  double tokens = 0;     // of a step, without padding, all ranks
+  double tokens_per_second_per_gpu = 0;
+  std::uint32_t gpus = 0;
+  double needed = 0, capacity = 0;  // bytes
+  Fit fit = Fit::fits;
+  std::size_t operations = 0;
+  ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`
+  Seconds idle;
+  Attribution attribution;
+  std::vector<PathPart> path;  // folded
+};
+
+struct ExplainRow {
+  Cause cause{};
+  bool in_a = false, in_b = false;  // the cause costs anything there
+  Seconds seconds;                  // of the gap
+  Seconds standard_error;           // 0: exact
+  Seconds a_without, b_without;     // the steps' times if it were free
+  double closes = 0;                // the part of the gap that this closes; negative: it widens
+  std::vector<Carrier> carriers;    // of the step that it weighs on more, most important first
+};
+
+// The largest micro-batch of each side that fits, and what it is worth.
+struct AtLimit {
+  std::int64_t micro_batch_a = 0, micro_batch_b = 0;  // 0: nothing fits
+  double rate_a = 0, rate_b = 0;                      // tokens per second and GPU
+  bool flips = false;                                 // the other one wins there
+};
+
+struct Explanation {
+  ExplainedSide a, b;
+  std::vector<ExplainRow> rows;                          // what makes A slower first
+  Seconds residual;                                      // with every cause free
+  std::optional<std::pair<PathPart, PathPart>> parting;  // where the two first differ
+  std::vector<std::string> fairness;                     // what is not equal between the two
+  std::optional<AtLimit> at_limit;
+
+  Seconds gap() const { return a.step_time - b.step_time; }
+};
+
+struct ExplainOptions {
+  std::string data;
+  bool at_limit = false;
+  bool carriers = true;
+  AttributionOptions attribution;
+};
+
+// Never in a process that has replayed: it asks workers, and those need a fresh engine.
+Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options);
+
+// "with free gather_bytes A would take 52 s instead of 115 s: the gap closes by 89 %"
+std::string counterfactual_text(const Explanation& explanation, const ExplainRow& row);
+// "B wins at equal settings, but A does when each uses the largest micro-batch that fits: ..."
+std::string at_limit_text(const Explanation& explanation);
+
+// The same without scenarios: rows of two programs that were attributed.
+std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b);
+
+}  // namespace stepsim

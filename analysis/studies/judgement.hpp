@@ -1,0 +1,57 @@
+// Whether claims hold: under the stated constants, over draws of their ranges, and under other
+// conditions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/studies/claim.hpp"
+#include "analysis/studies/worker.hpp"
+
+namespace stepsim {
+
+enum class Verdict : std::uint8_t {
+  supported,  // holds, under all conditions
+  refuted,    // does not hold, under none of them
+  depends,    // holds under one condition and not under another
+  undecided,  // what is known about the constants does not decide it, or it is not modelled
+};
+std::string_view to_text(Verdict verdict);
+
+// One condition; the first of a claim is the claim as it stands.
+struct JudgedCondition {
+  std::string name;
+  std::uint32_t holds = 0, draws = 0;
+  double stated = 0;         // the quantity of the assertion in question, under stated constants
+  double low = 0, high = 0;  // eight of ten draws of it
+
+  double probability() const { return draws == 0 ? 0 : static_cast<double>(holds) / draws; }
+};
+
+struct JudgedClaim {
+  std::string id;
+  std::string text;
+  Verdict verdict = Verdict::undecided;
+  std::optional<double> probability{};  // nothing: not modelled
+  std::string reason{};                 // one line
+  std::vector<JudgedCondition> conditions{};
+  std::vector<std::string> to_measure{};  // constants that would decide it, most important first
+};
+
+struct JudgementOptions {
+  std::string data;
+  std::uint64_t seed = 1;
+  std::uint32_t most_draws = 24;  // of each claim and condition; fewer where they agree
+  std::size_t workers = usual_workers();
+  Progress progress{};
+};
+
+// Claims share their replays: a scenario under the same draw is replayed once. Scenarios of a claim
+// get the same draws.
+std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOptions& options);
+
+}  // namespace stepsim

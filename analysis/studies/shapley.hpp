@@ -1,0 +1,35 @@
+// Shapley values: what each of several players contributes to a sum that they only reach together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace stepsim {
+
+using Coalition = std::uint32_t;  // bit i: player i has joined
+
+struct ShapleyValue {
+  double value = 0;
+  double standard_error = 0;  // 0: exact
+};
+
+// In which orders the players join. With few players all orders are covered by all coalitions, and
+// the values are exact; with more, some orders are drawn, each with its reverse.
+struct ShapleyPlan {
+  std::size_t players = 0;
+  std::vector<std::vector<std::uint8_t>> orders;  // empty: exact
+  std::vector<Coalition> coalitions;              // that have to be known, each once, ascending
+
+  bool exact() const { return orders.empty(); }
+};
+
+// Exact if there are no more coalitions than `most`; else as many pairs of orders as need no more,
+// at least two pairs.
+ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed);
+
+// What joining adds to worth(coalition), on average; values[i] belongs to plan.coalitions[i]. The
+// values of all players add up to the worth of everybody less that of nobody.
+std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<const double> worth);
+
+}  // namespace stepsim

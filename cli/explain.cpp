@@ -1,0 +1,88 @@
+// `explain`: why one step takes longer than another.
+#include "analysis/studies/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/table.hpp"
+#include "cli/command.hpp"
+#include "cli/explain_output.hpp"
+#include "cli/options.hpp"
+#include "cli/progress.hpp"
+#include "sim/error.hpp"
+#include "sim/run_file.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array option_specs{
+    OptionSpec{"set", "KEY=VALUE",
+               "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
+               true},
+    OptionSpec{"each-at-limit", "", "compare also with the largest micro-batch of each that fits"},
+    OptionSpec{
+        "replays", "N",
+        "most of each side: with more combinations than that, orders are drawn (default 256, "
+        "which is all of eight causes)"},
+    OptionSpec{"seed", "N", "of the drawn orders (default 1)"},
+    OptionSpec{"workers", "N", "replays at a time (default: one for each core)"},
+    OptionSpec{"csv", "", "the rows, for machines"},
+    OptionSpec{"json", "", "everything, for machines"},
+};
+constexpr Usage usage{
+    "stepsim explain A [B] [--set KEY=VALUE...] [options]",
+    "Divides the gap between two steps among the causes in rows that add up to it: each cause is "
+    "made free of cost, alone and with others, everything is replayed, and the gap is divided by "
+    "Shapley value. A and B are scenarios or traces that `run -o` wrote; --set changes B, and "
+    "without B it changes a copy of A.",
+    option_specs,
+    "  stepsim explain qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
+    "  stepsim explain llama32-3b-sft-zero3 --set strategy.zero=2\n"
+    "  stepsim explain my.yaml --set cluster.xgmi.bandwidth=100GB/s --each-at-limit --json\n",
+    2};
+
+NamedStep read_step(const CommandLine& line, const std::string& word,
+                    const std::vector<Setting>& settings) {
+  NamedStep step{word, word, settings, load_scenario(line.data, word, settings)};
+  if (step.scenario.job.method == Method::grpo)
+    throw UserError(fmt::format(
+        "{}: a GRPO job is many programs at once; `stepsim run` divides its time by phase", word));
+  return step;
+}
+
+}  // namespace
+
+int explain_command(const CommandLine& line) {
+  const auto options = parse(usage, line.words);
+  if (!options) return exit_code::yes;
+  const std::vector<Setting> changes = settings_of(*options);
+  if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
+  if (options->words.size() == 1 && changes.empty())
+    throw UserError("compared with what? name a second scenario, or change this one with --set");
+  if (options->has("csv") && options->has("json"))
+    throw UserError("--csv and --json: only one of them can be printed");
+  const NamedStep a = read_step(line, options->words.front(), {});
+  NamedStep b = read_step(line, options->words.back(), changes);
+  for (const auto& [key, value] : changes) b.label += fmt::format(" {}={}", key, value);
+  ExplainOptions study;
+  study.data = line.data;
+  study.at_limit = options->has("each-at-limit");
+  study.carriers = !options->has("csv");
+  study.attribution.progress = progress_bar("replays");
+  if (const auto text = options->get("replays"))
+    study.attribution.most_replays = parse_count("--replays", *text, 1, 1u << 16);
+  if (const auto text = options->get("seed"))
+    study.attribution.seed = parse_count("--seed", *text, 0, 1000000000);
+  if (const auto text = options->get("workers"))
+    study.attribution.workers = parse_count("--workers", *text, 1, 1024);
+  const Explanation answer = explain(a, b, study);
+  fmt::print("{}", options->has("json")  ? explanation_json(answer)
+                   : options->has("csv") ? explanation_csv(answer)
+                                         : explanation_text(answer));
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

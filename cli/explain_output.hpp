@@ -1,0 +1,14 @@
+// An explanation as a person or a program reads it.
+#pragma once
+
+#include <string>
+
+#include "analysis/studies/explain.hpp"
+
+namespace stepsim {
+
+std::string explanation_text(const Explanation& explanation);
+std::string explanation_csv(const Explanation& explanation);
+std::string explanation_json(const Explanation& explanation);
+
+}  // namespace stepsim

@@ -1,0 +1,14 @@
+// How far long work is: one line on standard error, and only where a person looks at it.
+#pragma once
+
+#include <string_view>
+
+#include "analysis/studies/worker.hpp"
+
+namespace stepsim {
+
+// Redraws its line whenever a hundredth more is done, and wipes it at the end. Silent when standard
+// error is no terminal.
+Progress progress_bar(std::string_view what);
+
+}  // namespace stepsim

@@ -1,0 +1,25 @@
+// Constants of the cluster and the stack that a scenario, or the command line, sets to a value of
+// its own.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config.hpp"
+
+namespace stepsim {
+
+// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync": of the catalogue and no key of a
+// scenario.
+bool names_constant(std::string_view key);
+
+// The constant that a key means: its full name, or some words of it in order, the last among them;
+// "cluster" may stand before. Throws UserError with the nearest name, or when several fit.
+const NamedConstant& find_constant(std::span<const NamedConstant> all, std::string_view key);
+
+// What the mapping sets, each in the unit of its constant; what is wrong is noted at its line.
+std::vector<GivenConstant> given_constants(const Table& table, std::span<const NamedConstant> all);
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+// Workers end when whoever asked them does.
+#include "analysis/studies/worker.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "tests/support/catch.hpp"
+
+namespace stepsim {
+
+TEST_CASE("progress counts every answer", "[analysis]") {
+  std::vector<std::function<std::string()>> tasks(5, [] { return std::string("x"); });
+  std::vector<std::size_t> seen;
+  in_workers(tasks, 2, [&](std::size_t done, std::size_t of) {
+    seen.push_back(done);
+    CHECK(of == 5);
+  });
+  CHECK(seen == std::vector<std::size_t>{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("a worker does not outlive a killed parent", "[analysis]") {
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
+  const pid_t parent = ::fork();
+  REQUIRE(parent >= 0);
+  if (parent == 0) {
+    in_worker([&] {
+      const pid_t self = ::getpid();
+      const ssize_t told = ::write(pipe[1], &self, sizeof self);
+      std::this_thread::sleep_for(std::chrono::seconds(told > 0 ? 60 : 0));
+      return std::string();
+    });
+    ::_exit(0);
+  }
+  pid_t worker = 0;
+  REQUIRE(::read(pipe[0], &worker, sizeof worker) == sizeof worker);
+  CHECK(::kill(worker, 0) == 0);
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  ::close(pipe[1]);
+  // The worker holds the pipe's other end until it ends.
+  char byte = 0;
+  CHECK(::read(pipe[0], &byte, 1) == 0);
+  ::close(pipe[0]);
+}
+
+}  // namespace stepsim
