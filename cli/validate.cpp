@@ -10,6 +10,7 @@
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/row_tables.hpp"
 #include "sim/error.hpp"
 
 namespace stepsim {
@@ -19,34 +20,43 @@ namespace fs = std::filesystem;
 
 constexpr std::array option_specs{
     OptionSpec{"estimates", "", "hold against the estimated: blocks instead of the measured: ones"},
+    OptionSpec{"rows", "FILE|FOLDER",
+               "tables of published steps (CSV) instead of scenarios; repeats", 0, true},
+    OptionSpec{"samples", "N",
+               "with --rows: draws of the constants behind intervals (default: none)"},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim validate [FILE|FOLDER...] [--estimates] [--json]",
+    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--samples N]] [--json]",
     "Predicts every scenario that has a measured: block and prints both figures with the signed "
     "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
     "end. Without words: the runs in scenarios/seeds.",
-    option_specs, "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n",
+    option_specs,
+    "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n"
+    "  stepsim validate --rows scenarios/measured/steps\n",
     1000};
 
 // Folders give their files in order of name.
+std::vector<std::string> files_in(const std::string& place, std::string_view extension) {
+  std::error_code failed;
+  if (!fs::is_directory(place, failed)) return {place};
+  std::vector<std::string> inside;
+  for (const auto& entry : fs::directory_iterator(place, failed))
+    if (entry.path().extension() == extension) inside.push_back(entry.path().string());
+  if (inside.empty())
+    throw UserError({{place, 0, "",
+                      fmt::format("holds no {} (*{})", extension == ".csv" ? "table" : "scenario",
+                                  extension)}});
+  std::sort(inside.begin(), inside.end());
+  return inside;
+}
+
 std::vector<std::string> files_of(const CommandLine& line, const std::vector<std::string>& words) {
   std::vector<std::string> files;
   std::vector<std::string> places = words;
   if (places.empty()) places.push_back(line.data + "/scenarios/seeds");
-  for (const std::string& place : places) {
-    std::error_code failed;
-    if (!fs::is_directory(place, failed)) {
-      files.push_back(place);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(place, failed))
-      if (entry.path().extension() == ".yaml") inside.push_back(entry.path().string());
-    if (inside.empty()) throw UserError({{place, 0, "", "holds no scenario (*.yaml)"}});
-    std::sort(inside.begin(), inside.end());
-    files.insert(files.end(), inside.begin(), inside.end());
-  }
+  for (const std::string& place : places)
+    for (std::string& file : files_in(place, ".yaml")) files.push_back(std::move(file));
   return files;
 }
 
@@ -165,11 +175,27 @@ std::string json_of(const Validation& validation) {
   return json.take();
 }
 
+RowTablesQuestion row_question(const Options& options) {
+  RowTablesQuestion question;
+  if (!options.words.empty() || options.has("estimates"))
+    throw UserError("--rows: predicts tables; give scenarios in a command of their own");
+  for (const auto& [name, value] : options.values)
+    if (name == "rows") {
+      const std::vector<std::string> inside = files_in(value, ".csv");
+      question.files.insert(question.files.end(), inside.begin(), inside.end());
+    }
+  if (const auto text = options.get("samples"))
+    question.samples = parse_count("--samples", *text, 0, 4096);
+  question.json = options.has("json");
+  return question;
+}
+
 }  // namespace
 
 int validate_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
+  if (options->has("rows")) return validate_row_tables(line, row_question(*options));
   const bool estimates = options->has("estimates");
   const auto scenarios = load_all(line, files_of(line, options->words));
   const Validation validation =

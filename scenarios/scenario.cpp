@@ -14,6 +14,7 @@
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
 #include "sim/run_file.hpp"
+#include "workloads/hf_config.hpp"
 #include "workloads/mesh.hpp"
 #include "workloads/model_catalog.hpp"
 #include "workloads/units.hpp"
@@ -155,10 +156,12 @@ struct Names {
 
 Names read_names(const Table& root, const Table& cluster) {
   Names names;
-  names.model = root.text("model");
+  names.model = root.is_mapping("model") ? "" : root.text("model");
   names.cluster.name = cluster.text("node");
   names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, 1 << 20));
   names.cluster.network = cluster.text_or("network", "");
+  if (cluster.has("gpus_per_node"))
+    names.cluster.gpus = static_cast<std::uint32_t>(cluster.integer("gpus_per_node", 1, 1024));
   names.stack = root.text("stack");
   return names;
 }
@@ -185,7 +188,7 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
   const bool network =
       names.cluster.network.empty() ||
       known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
-  return {is_config_path(names.model) ||
+  return {root.is_mapping("model") || is_config_path(names.model) ||
               known(root, "model", "model", names.model, names_on(data, model_shelf)),
           node && network, known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
 }
@@ -239,16 +242,18 @@ bool attention_uses_shares(const Scenario& scenario) {
 struct Readings {
   const MaybeDraw& draw;
   std::vector<GivenConstant> given;
+  std::span<const Setting> stack;  // changes of the stack's file
 };
 
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario) {
-  if (found.model) scenario.model = load_model(data, names.model);
+  if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
   if (found.cluster)
     scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
   scenario.constants = scenario.cluster.constants;
   if (!found.stack) return;
   Document stack = open_entry(data, stack_shelf, names.stack);
+  for (const auto& [key, value] : readings.stack) stack.set(key, value);
   if (readings.draw) stack.draw_constants(*readings.draw, "stack");
   stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
@@ -331,13 +336,9 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(key, value);
 }
 
-}  // namespace
-
-Scenario load_scenario(const std::string& data, const std::string& path_or_name,
-                       std::span<const Setting> settings, const MaybeDraw& draw) {
+Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
+                       std::span<const Setting> stack) {
   Scenario scenario;
-  Document document = open_scenario(find_scenario(data, path_or_name));
-  for (const auto& [key, value] : settings) apply(document, key, value);
   scenario.text = document.canonical();
   const Table root = document.root();
   scenario.name = root.text("name");
@@ -350,7 +351,10 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, cluster, names);
-  Readings readings{draw, {}};
+  if (names.model.empty() && found.model)
+    scenario.model =
+        read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
+  Readings readings{draw, {}, stack};
   load_entries(data, names, found, readings, scenario);
   if (const auto table = root.table_if("constants"); table && found.cluster && found.stack) {
     readings.given = given_constants(*table, scenario.constants);
@@ -362,6 +366,20 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   check(job, strategy, scenario, found);
   document.finish();
   return scenario;
+}
+
+}  // namespace
+
+Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
+                        const MaybeDraw& draw, std::span<const Setting> stack) {
+  return read_scenario(data, parse_document(text, file), draw, stack);
+}
+
+Scenario load_scenario(const std::string& data, const std::string& path_or_name,
+                       std::span<const Setting> settings, const MaybeDraw& draw) {
+  Document document = open_scenario(find_scenario(data, path_or_name));
+  for (const auto& [key, value] : settings) apply(document, key, value);
+  return read_scenario(data, std::move(document), draw, {});
 }
 
 }  // namespace stepsim

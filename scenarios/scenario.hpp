@@ -40,6 +40,11 @@ inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;
 
+// Of a text as a scenario file holds it; `file` is only a name for messages. `stack` changes the
+// stack's file: {"kernels.gemm", "{value: 0.9, grade: fitted, source: a trial}"}.
+Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
+                        const MaybeDraw& draw = {}, std::span<const Setting> stack = {});
+
 // Of a file, of a trace (*.h5), or of a name that the catalogue has. Throws UserError with every
 // problem of the file.
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,

@@ -175,6 +175,60 @@ void write(const Node& node, std::size_t indent, std::string& text) {
   for (const Node& item : node.items) child("-", item);
 }
 
+// What came from another file has no line in this one.
+void forget_lines(Node& node) {
+  node.line = 0;
+  for (Entry& entry : node.entries) forget_lines(entry.value);
+  for (Node& item : node.items) forget_lines(item);
+}
+
+template <class SomeNode>
+auto* entry_of(SomeNode& mapping, std::string_view key) {
+  const auto place = std::find_if(mapping.entries.begin(), mapping.entries.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  return place == mapping.entries.end() ? nullptr : &*place;
+}
+
+std::string name_of(const Node& node) {
+  const Entry* entry = entry_of(node, "name");
+  return entry == nullptr ? "" : entry->value.scalar;
+}
+
+void merge(Node& node, const Node& base);
+
+// In the order of the base; what is new comes last.
+void merge_items(Node& node, const Node& base) {
+  std::vector<Node> merged;
+  std::vector<Node> changes = node.items;
+  for (const Node& item : base.items) {
+    const std::string name = name_of(item);
+    if (name.empty()) return;  // entries without names cannot be told apart
+    const auto change = std::find_if(changes.begin(), changes.end(),
+                                     [&](const Node& each) { return name_of(each) == name; });
+    Node& made = merged.emplace_back(change == changes.end() ? item : *change);
+    if (change == changes.end()) {
+      forget_lines(made);
+    } else {
+      merge(made, item);
+      changes.erase(change);
+    }
+  }
+  merged.insert(merged.end(), changes.begin(), changes.end());
+  node.items = std::move(merged);
+}
+
+void merge(Node& node, const Node& base) {
+  if (node.shape == Shape::sequence && base.shape == Shape::sequence) merge_items(node, base);
+  const bool constant = entry_of(node, "value") != nullptr;
+  if (node.shape != Shape::mapping || base.shape != Shape::mapping || constant) return;
+  for (const Entry& entry : base.entries) {
+    if (Entry* mine = entry_of(node, entry.key))
+      merge(mine->value, entry.value);
+    else
+      forget_lines(node.entries.emplace_back(entry).value);
+  }
+}
+
 }  // namespace
 
 Document::Document(std::unique_ptr<Notes> notes) : notes_(std::move(notes)) {}
@@ -232,6 +286,14 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
   Node made = Converter{*notes_}.convert(parse(value, path), path, 0);
   *at = std::move(made);
   at->line = line;
+}
+
+void Document::inherit(const Document& base, const std::vector<std::string>& own) {
+  Node from = base.notes_->root;
+  std::erase_if(from.entries, [&](const Entry& entry) {
+    return std::find(own.begin(), own.end(), entry.key) != own.end();
+  });
+  merge(notes_->root, from);
 }
 
 void Document::draw_constants(const Draw& draw, std::string_view scope) {

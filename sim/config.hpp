@@ -111,6 +111,10 @@ class Document {
   // YAML. What it replaces and what it adds is checked by the reading that follows.
   void set(std::string_view path, std::string_view value);
   void set(std::span<const std::string> keys, std::string_view value);
+  // What this file leaves out is taken from `base`: key by key, and in lists of named entries entry
+  // by entry; a constant is replaced as a whole. Keys in `own` are not taken. Messages about what
+  // came from `base` have no line.
+  void inherit(const Document& base, const std::vector<std::string>& own);
   // From now on constants are read as drawn from their ranges, not at their stated values. `scope`
   // goes before their names: "gpu", "node", so that equal paths of different kinds are drawn apart.
   void draw_constants(const Draw& draw, std::string_view scope);

@@ -50,6 +50,31 @@ void prepare(Document& document, const MaybeDraw& draw, std::span<const GivenCon
   document.give_constants(given, scope);
 }
 
+// An entry that is like one that is like another: more links than this are a circle.
+constexpr int longest_chain = 4;
+
+Document open_chain(const std::string& data, const Shelf& shelf, std::string_view name, int links) {
+  const std::vector<std::string> names = names_on(data, shelf);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    throw UserError(fmt::format("no {} \"{}\"{}", shelf.singular, name, did_you_mean(name, names)));
+  Document document = read_document(file_of(data, shelf, name));
+  const Table root = document.root();
+  if (const std::string own = root.text_or("name", name); own != name)
+    root.problem("name",
+                 fmt::format("expected \"{}\", as the file is called, found \"{}\"", name, own));
+  const std::string like = root.text_or("like", "");
+  if (like.empty()) return document;
+  const auto reject = [&](std::string message) {
+    throw UserError({{document.file(), 0, "like", std::move(message)}});
+  };
+  if (links == longest_chain) reject("entries that are like each other form a circle");
+  if (std::find(names.begin(), names.end(), like) == names.end())
+    reject(fmt::format("no {} \"{}\"{}", shelf.singular, like, did_you_mean(like, names)));
+  document.inherit(open_chain(data, shelf, like, links + 1),
+                   {"name", "title", "like", "note", "measured_as"});
+  return document;
+}
+
 }  // namespace
 
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf) {
@@ -67,15 +92,7 @@ std::string file_of(const std::string& data, const Shelf& shelf, std::string_vie
 }
 
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name) {
-  const std::vector<std::string> names = names_on(data, shelf);
-  if (std::find(names.begin(), names.end(), name) == names.end())
-    throw UserError(fmt::format("no {} \"{}\"{}", shelf.singular, name, did_you_mean(name, names)));
-  Document document = read_document(file_of(data, shelf, name));
-  const Table root = document.root();
-  if (const std::string own = root.text_or("name", name); own != name)
-    root.problem("name",
-                 fmt::format("expected \"{}\", as the file is called, found \"{}\"", name, own));
-  return document;
+  return open_chain(data, shelf, name, 0);
 }
 
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw,
@@ -93,6 +110,11 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
   prepare(node, draw, given, "node");
   cluster.node = read_node(node.root());
   node.finish();
+  const std::uint32_t present = cluster.node.count(PartKind::gpu);
+  cluster.gpus_used = choice.gpus.value_or(present);
+  if (cluster.gpus_used == 0 || cluster.gpus_used > present)
+    throw UserError(fmt::format("gpus: {} has {} of them per node, not {}", parts.node, present,
+                                cluster.gpus_used));
   Document gpu = open_entry(data, gpu_shelf, cluster.node.gpu);
   prepare(gpu, draw, given, "gpu");
   cluster.gpu = read_gpu(gpu.root());

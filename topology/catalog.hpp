@@ -24,7 +24,8 @@ inline constexpr Shelf cluster_shelf{"topology/clusters", "cluster"};
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf);
 std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name);
 
-// Throws UserError with the nearest name when the shelf has no such entry.
+// Throws UserError with the nearest name when the shelf has no such entry. An entry that is `like`
+// another one says only what is different.
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
 
 // Constants drawn from their ranges instead of their stated values.
@@ -34,6 +35,7 @@ struct ClusterChoice {
   std::string name{};                    // of a cluster, or of a node with its usual network
   std::optional<std::uint32_t> nodes{};  // default: one
   std::string network{};                 // default: the cluster's or the node's own
+  std::optional<std::uint32_t> gpus{};   // the first of each node; default: all
 };
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice,
                      const MaybeDraw& draw = {}, std::span<const GivenConstant> given = {});

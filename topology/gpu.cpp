@@ -37,10 +37,14 @@ Gpu read_gpu(const Table& table) {
   gpu.gemm = {.start = gemm.constant<Seconds>("start"),
               .rate = gemm.constant<FlopsPerSecond>("rate"),
               .bandwidth = gemm.constant<BytesPerSecond>("bandwidth"),
-              .sustained = share(gemm, "sustained")};
+              .sustained = share(gemm, "sustained"),
+              .fill = gemm.constant<Ratio>("fill"),
+              .small_tile = share(gemm, "small_tile")};
   const Table attention = table.table("attention");
   gpu.attention = {.forward = attention.constant<FlopsPerSecond>("forward"),
-                   .backward = attention.constant<FlopsPerSecond>("backward")};
+                   .backward = attention.constant<FlopsPerSecond>("backward"),
+                   .length_overhead = attention.constant<Ratio>("length_overhead"),
+                   .head_overhead = attention.constant<Ratio>("head_overhead")};
   const Table elementwise = table.table("elementwise");
   gpu.elementwise = {.start = elementwise.constant<Seconds>("start"),
                      .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth")};

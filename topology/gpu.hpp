@@ -29,11 +29,15 @@ struct Gpu {
     Constant<Seconds> start;
     Constant<FlopsPerSecond> rate;
     Constant<BytesPerSecond> bandwidth;
-    Constant<Ratio> sustained;  // what clocks keep of it over a long run
+    Constant<Ratio> sustained;   // what clocks keep of it over a long run
+    Constant<Ratio> fill;        // depth of a product that costs as much as filling a tile
+    Constant<Ratio> small_tile;  // of the rate, with tiles of at most 128 x 128
   } gemm;
   struct Attention {  // the flash kernel that stacks use, causal, head dimension 128
     Constant<FlopsPerSecond> forward;
     Constant<FlopsPerSecond> backward;
+    Constant<Ratio> length_overhead;  // tokens of a causal row that a row more costs
+    Constant<Ratio> head_overhead;    // width of a head that the scores of a key cost beside it
   } attention;
   struct Elementwise {
     Constant<Seconds> start;
@@ -47,7 +51,7 @@ struct Gpu {
     Constant<Seconds> eager_op;
     Constant<Seconds> launch;
   } host_launch;
-  int units = 0;  // streaming multiprocessors or compute units
+  int units = 0;  // streaming multiprocessors or compute units; 0: products come in no waves
   Constant<Watts> power;
 };
 

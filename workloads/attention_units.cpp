@@ -39,8 +39,10 @@ void LayerWriter::core(double q, double kv) {
   const Attention& a = model.attention;
   const AttentionKernel kernel = attention_of(stack, strategy);
   const double rotated = t() * (q + kv);
-  std::vector<KernelRow> rows{fused.rope ? memory("rope", 2 * half * rotated, 1)
-                                         : memory("rope", 20 * rotated, 10)};
+  std::vector<KernelRow> rows;
+  if (model.positions == Positions::rotary)
+    rows.push_back(fused.rope ? memory("rope", 2 * half * rotated, 1)
+                              : memory("rope", 20 * rotated, 10));
   if (kernel == AttentionKernel::eager || kernel == AttentionKernel::sdpa_math) {
     core_in_memory(q, kv, std::move(rows));
     return;
@@ -62,6 +64,8 @@ void LayerWriter::core(double q, double kv) {
                   .flops = 4 * q * keys,
                   .bytes = half * t() * (2 * q + 2 * kv),
                   .launches = 1,
+                  .width = static_cast<double>(a.head_dim),
+                  .depth = keys / t(),
                   .share = forward});
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
@@ -78,6 +82,7 @@ void LayerWriter::core(double q, double kv) {
 // stays in 32 bits throughout.
 void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> rows) {
   const Attention& a = model.attention;
+  const std::size_t rotation = rows.size();
   const bool eager = attention_of(stack, strategy) == AttentionKernel::eager;
   const double scores = load.in_squares * static_cast<double>(a.heads);
   const double width = eager ? half : 4;  // bytes of a score where it is multiplied
@@ -93,7 +98,7 @@ void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> row
   else
     rows.push_back(memory("softmax", (4 + 4 + 6 + 6) * scores, 4));
   rows.push_back(product);
-  const auto core_rows = static_cast<int>(rows.size()) - 1;  // all but the rotation
+  const auto core_rows = static_cast<int>(rows.size() - rotation);
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
   // Probabilities in 32 bits for the softmax and in 16 for the product, or once for both.

@@ -1,21 +1,81 @@
 #include "workloads/kernels.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 namespace stepsim {
 namespace {
 
 constexpr double half = 2;  // bytes of a 16-bit number
 
-double attention_rate(const Gpu& gpu, bool backward) {
-  return backward ? gpu.attention.backward.value.value : gpu.attention.forward.value.value;
+// A product is cut into tiles that the units of the GPU work off in waves; the last wave may be
+// nearly empty. Filling and draining a tile costs as much as some more of its depth. Libraries
+// choose among tiles, and cut the depth where there are too few of them.
+double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
+  struct Tile {
+    double rows, width;
+  };
+  constexpr std::array<Tile, 5> tiles{{{256, 128}, {128, 256}, {128, 128}, {64, 128}, {128, 64}}};
+  constexpr std::array<double, 4> cuts{1, 2, 4, 8};
+  constexpr double shortest_cut = 512;
+  const double units = gpu.units, fill = gpu.gemm.fill.value.value;
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles) {
+    const double area = tile.rows * tile.width;
+    const double share = area > 128 * 128 ? 1 : gpu.gemm.small_tile.value.value;
+    const double count = std::ceil(row.rows / tile.rows) * std::ceil(row.width / tile.width);
+    for (const double cut : cuts) {
+      if (cut > 1 && row.depth / cut < shortest_cut) break;
+      const double waves = std::ceil(count * cut / units);
+      const double partial = cut > 1 ? 8 * cut * row.rows * row.width : 0;  // written, then added
+      best = std::min(best, waves * 2 * area * (row.depth / cut + fill) * units / (rate * share) +
+                                partial / gpu.gemm.bandwidth.value.value);
+    }
+  }
+  return best;
+}
+
+// Blocks on the diagonal are computed in full, and rows of scores cost the same however wide the
+// heads are. The stated rates are those of heads of 128 in causal rows of 4096.
+double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
+  const double stated =
+      backward ? gpu.attention.backward.value.value : gpu.attention.forward.value.value;
+  const auto of_length = [&](double keys) {
+    return keys / (keys + gpu.attention.length_overhead.value.value / 2);
+  };
+  const auto of_head = [&](double width) {
+    return width / (width + gpu.attention.head_overhead.value.value);
+  };
+  constexpr double usual_keys = 2048, usual_head = 128;
+  if (row.width <= 0 || row.depth <= 0) return stated;
+  return stated * of_length(row.depth) / of_length(usual_keys) *
+         std::min(1.0, of_head(row.width) / of_head(usual_head));
+}
+
+double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row, bool backward) {
+  const double products = gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value;
+  if (row.kind == KernelClass::attention)
+    return row.flops /
+           (attention_rate(gpu, row, backward) * stack.kernels.attention.value.value * row.share);
+  if (row.kind == KernelClass::grouped_gemm)
+    return row.flops / (products * stack.kernels.grouped_gemm.value.value * row.share);
+  const double rate = products * stack.kernels.gemm.value.value * row.share;
+  const bool tiled = row.rows > 0 && gpu.units > 0;
+  return tiled ? product_time(gpu, row, rate) : row.flops / rate;
 }
 
 }  // namespace
 
 KernelRow gemm(std::string_view name, double rows, double in, double out) {
-  return {name, KernelClass::gemm, 2 * rows * in * out, half * (rows * in + in * out + rows * out),
-          1};
+  KernelRow row{name, KernelClass::gemm, 2 * rows * in * out,
+                half * (rows * in + in * out + rows * out)};
+  row.rows = rows;
+  row.width = out;
+  row.depth = in;
+  return row;
 }
 
 KernelRow memory(std::string_view name, double bytes, double launches) {
@@ -23,14 +83,24 @@ KernelRow memory(std::string_view name, double bytes, double launches) {
 }
 
 std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
-  std::vector<KernelRow> backward = forward;
-  for (KernelRow& row : backward) {
+  std::vector<KernelRow> backward;
+  for (KernelRow row : forward) {
+    if (row.kind == KernelClass::gemm && row.rows > 0) {
+      KernelRow weights = row;
+      std::swap(row.width, row.depth);
+      std::swap(weights.rows, weights.depth);
+      backward.push_back(row);
+      backward.push_back(weights);
+      continue;
+    }
     const double factor = row.kind == KernelClass::attention ? 2.5 : 2;
     row.flops *= factor;
     row.bytes *= factor;
-    if (row.kind == KernelClass::attention) continue;
-    row.launches *= 2;
-    if (row.operators) *row.operators *= 2;
+    if (row.kind != KernelClass::attention) {
+      row.launches *= 2;
+      if (row.operators) *row.operators *= 2;
+    }
+    backward.push_back(row);
   }
   return backward;
 }
@@ -57,19 +127,13 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
                     bool backward) {
   double time = 0;
   for (const KernelRow& row : rows) {
-    const double gemm_rate = gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value;
-    double start = gpu.gemm.start.value.value, rate = gemm_rate * stack.kernels.gemm.value.value;
-    double bandwidth = gpu.gemm.bandwidth.value.value;
-    if (row.kind == KernelClass::grouped_gemm)
-      rate = gemm_rate * stack.kernels.grouped_gemm.value.value;
-    if (row.kind == KernelClass::attention)
-      rate = attention_rate(gpu, backward) * stack.kernels.attention.value.value;
-    if (row.kind == KernelClass::memory) {
-      start = gpu.elementwise.start.value.value;
-      bandwidth = gpu.elementwise.bandwidth.value.value * stack.kernels.memory.value.value;
-    }
-    rate *= row.share;
-    time += row.launches * start + std::max(row.flops / rate, row.bytes / bandwidth);
+    const bool streams = row.kind == KernelClass::memory;
+    const double bandwidth =
+        streams ? gpu.elementwise.bandwidth.value.value * stack.kernels.memory.value.value
+                : gpu.gemm.bandwidth.value.value;
+    const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).value.value;
+    const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
+    time += row.launches * start + std::max(busy, row.bytes / bandwidth);
   }
   return {time};
 }

@@ -24,6 +24,9 @@ struct KernelRow {
   // Operators that the host dispatches for them; unless said, one per kernel. A sort is one
   // operator of several kernels; a result taken from a cache is an operator without any.
   std::optional<double> operators = {};
+  // Of a matrix product, [rows x depth] times [depth x width]; of attention `width` is that of a
+  // head and `depth` the keys that a query sees in the mean. 0: the kernel runs at its best rate.
+  double rows = 0, width = 0, depth = 0;
   double share = 1;  // of the rate that the tuned kernel of this class reaches
 };
 

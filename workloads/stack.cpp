@@ -6,6 +6,8 @@ Stack read_stack(const Table& table) {
   Stack stack;
   stack.name = table.text("name");
   stack.title = table.text("title");
+  table.text_or("note", "");
+  stack.measured_as = table.texts_or("measured_as");
   const Table host = table.table("host");
   stack.host = {.forward_launch = host.constant<Seconds>("forward_launch"),
                 .backward_launch = host.constant<Seconds>("backward_launch"),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/config.hpp"
 #include "workloads/strategy.hpp"
@@ -12,6 +13,7 @@ namespace stepsim {
 struct Stack {
   std::string name;
   std::string title;
+  std::vector<std::string> measured_as;  // words by which tables of training steps name it
   struct HostCosts {
     Constant<Seconds> forward_launch;     // one operator, dispatched, in the forward pass
     Constant<Seconds> backward_launch;    // the same, run by autograd

@@ -66,6 +66,8 @@ void LayerWriter::linear(std::string name, double in, double out, bool bias) {
   if (bias) tensors.push_back(out);
   Unit& made = unit(std::move(name), std::move(tensors), {gemm("linear", t(), in, out)});
   made.result_bytes = half * t() * out;
+  // Added in the product's own kernel; its gradient is a sum over all tokens.
+  if (bias) made.backward.push_back(memory("bias_gradient", half * t() * out, 1));
 }
 
 // Two reads and a write, unless the next norm does it.

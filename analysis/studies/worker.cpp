@@ -181,4 +181,21 @@ std::size_t usual_workers() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
+std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
+                                               std::size_t at_once) {
+  std::vector<WorkerOutcome> outcomes(tasks.size());
+  Crew crew;
+  std::size_t started = 0;
+  while (started < tasks.size() || crew.size() > 0) {
+    if (started < tasks.size() && crew.size() < at_once) {
+      crew.add(tasks[started], started);
+      ++started;
+      continue;
+    }
+    const Child child = crew.next();
+    outcomes[child.task] = {child.said.front() != answer, child.said.substr(1)};
+  }
+  return outcomes;
+}
+
 }  // namespace stepsim

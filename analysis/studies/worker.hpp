@@ -17,6 +17,16 @@ std::string in_worker(const std::function<std::string()>& task);
 // Told how many tasks are done, of how many.
 using Progress = std::function<void(std::size_t done, std::size_t of)>;
 
+// What a worker said, or why it did not.
+struct WorkerOutcome {
+  bool failed = false;
+  std::string text;
+};
+
+// As below, but an error or the death of one worker is its own outcome and not everybody's.
+std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
+                                               std::size_t at_once);
+
 // All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
 std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
                                     std::size_t at_once, const Progress& progress = {});

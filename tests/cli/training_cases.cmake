@@ -109,6 +109,15 @@ cli("validate" ARGS validate OUTPUT "family +run +metric +measured +predicted +e
 cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured/1 rows/0/error rows/3/measured
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)
+cli("validate a table of rows" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+  OUTPUT "not predicted +what is missing.*amd-te79-8b-bf16 +the sequence length\n.*family +rows +median.*rows are predicted")
+cli("validate tables of rows as JSON" ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv --json
+  KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error not_predicted/0/missing/0
+       families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean families/0/worst)
+cli("validate a folder without tables" ARGS validate --rows @ROOT@/cmake CODE 2
+  ERROR "@ROOT@/cmake: holds no table (*.csv)")
+cli("validate rows and scenarios at once" ARGS validate mpt7b-zero2 --rows x.csv CODE 2
+  ERROR "--rows: predicts tables; give scenarios in a command of their own")
 cli("validate of estimates" ARGS validate --estimates OUTPUT "metric +estimated +predicted")
 cli("validate a folder without scenarios" ARGS validate @ROOT@/cmake CODE 2
   ERROR "@ROOT@/cmake: holds no scenario (*.yaml)")

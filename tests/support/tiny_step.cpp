@@ -26,9 +26,13 @@ Gpu tiny_gpu() {
   gpu.gemm = {.start = made_up<Seconds>(2e-6),
               .rate = made_up<FlopsPerSecond>(500e12),
               .bandwidth = made_up<BytesPerSecond>(2e12),
-              .sustained = made_up<Ratio>(0.9)};
+              .sustained = made_up<Ratio>(0.9),
+              .fill = made_up<Ratio>(0),
+              .small_tile = made_up<Ratio>(1)};
   gpu.attention = {.forward = made_up<FlopsPerSecond>(400e12),
-                   .backward = made_up<FlopsPerSecond>(300e12)};
+                   .backward = made_up<FlopsPerSecond>(300e12),
+                   .length_overhead = made_up<Ratio>(0),
+                   .head_overhead = made_up<Ratio>(0)};
   gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
   return gpu;
 }

@@ -1,0 +1,27 @@
+// Robust least squares in a few unknowns within bounds: the only user of NLopt.
+#pragma once
+
+#include <vector>
+
+namespace stepsim {
+
+// The sum over rows of weight x loss(residual + slopes * x), plus (x / prior)^2 for each unknown;
+// the loss is half a square up to `turn` and grows in proportion beyond. x stays within low and
+// high.
+struct RobustFit {
+  struct Row {
+    double residual = 0;
+    double weight = 1;
+    std::vector<double> slopes;
+  };
+  std::vector<Row> rows;
+  std::vector<double> low, high;
+  double turn = 0.1;
+  double prior = 1;
+};
+double loss_of(const RobustFit& fit, const std::vector<double>& x);
+// Where the loss is least, starting from zero moved into the bounds; the same bits for the same
+// input.
+std::vector<double> solve(const RobustFit& fit);
+
+}  // namespace stepsim

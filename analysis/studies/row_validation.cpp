@@ -1,0 +1,197 @@
+#include "analysis/studies/row_validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "analysis/studies/prediction.hpp"
+#include "analysis/studies/worker.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a worker says of one scenario, as numbers in a line.
+struct Answer {
+  double step = 0, tokens = 0, gpus = 1, allocated = 0, needed = 0, capacity = 0;
+  int fit = 0;
+};
+
+std::string answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
+  const Scenario scenario =
+      parse_scenario(question.data, row.scenario, row.id, draw, question.stack);
+  const Prediction p = predict(scenario, Folding::automatic);
+  const double gpus = static_cast<double>(scenario.cluster.ranks());
+  return fmt::format("{} {} {} {} {} {} {}", p.step_time.value,
+                     p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus,
+                     p.resident + p.peak.bytes, p.needed, p.capacity, static_cast<int>(p.fit));
+}
+
+Answer parse_answer(const std::string& text) {
+  std::istringstream words(text);
+  Answer answer;
+  words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.needed >>
+      answer.capacity >> answer.fit;
+  return answer;
+}
+
+// Time of a step as the row measured it, by whatever it prints; 0: it prints none.
+double measured_step(const StepRow& row, const Answer& answer) {
+  if (row.step) return *row.step;
+  if (row.tokens_per_gpu) return answer.tokens / answer.gpus / *row.tokens_per_gpu;
+  if (row.tokens) return answer.tokens / *row.tokens;
+  const double flops = counted_flops_per_token(row) * answer.tokens / answer.gpus;
+  if (flops > 0 && row.tflops) return flops / (*row.tflops * 1e12);
+  if (flops > 0 && row.mfu && counted_peak(row) > 0)
+    return flops / (*row.mfu / 100 * counted_peak(row));
+  return 0;
+}
+
+std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
+  std::vector<RowFigure> figures;
+  const auto add = [&](std::string_view metric, const Cell& measured, double predicted) {
+    if (measured && *measured > 0 && predicted > 0)
+      figures.push_back({std::string(metric), *measured, predicted});
+  };
+  const double rate = answer.tokens / answer.step;
+  const double flops = counted_flops_per_token(row) * rate / answer.gpus;
+  add("step_s", row.step, answer.step);
+  add("tok_s_gpu", row.tokens_per_gpu, rate / answer.gpus);
+  add("tok_s_total", row.tokens, rate);
+  add("tflops_gpu", row.tflops, flops / 1e12);
+  if (counted_peak(row) > 0) add("mfu_pct", row.mfu, 100 * flops / counted_peak(row));
+  return figures;
+}
+
+// Some tables print what is allocated, others what the allocator holds.
+double predicted_memory(const StepRow& row, const Answer& answer) {
+  const std::string unit = lower_case(row.memory_unit);
+  const bool allocated = contains(unit, "allocated") || contains(unit, "active");
+  return allocated && !contains(unit, "reserved") ? answer.allocated : answer.needed;
+}
+
+void compare(const StepRow& row, const Answer& answer, PredictedRow& result) {
+  result.figures = figures_of(row, answer);
+  result.needed = answer.needed;
+  result.capacity = answer.capacity;
+  result.fit = static_cast<Fit>(answer.fit);
+  const std::string oom = lower_case(row.oom);
+  result.measured_fits = oom.empty() || oom == "no" || oom == "false" || oom == "0";
+  if (const double bytes = measured_memory(row); bytes > 0) {
+    const double unit = bytes / *row.memory;
+    result.figures.push_back({"mem_GB", *row.memory, predicted_memory(row, answer) / unit});
+    result.memory_error = result.figures.back().error();
+  }
+  const double step = measured_step(row, answer);
+  if (step <= 0) return;
+  result.timed = true;
+  result.step_error = answer.step / step - 1;
+  result.tokens_per_gpu = answer.tokens / answer.step / answer.gpus;
+  result.measured_tokens_per_gpu = answer.tokens / step / answer.gpus;
+}
+
+// The share of draws that lie below, between neighbours in order.
+Range interval_of(std::vector<double> errors) {
+  std::sort(errors.begin(), errors.end());
+  return {quantile(errors, 0.1), quantile(errors, 0.9)};
+}
+
+RowFamily family_of(const std::string& name, const std::vector<const PredictedRow*>& rows) {
+  RowFamily family;
+  family.name = name;
+  std::vector<double> times, memories;
+  double sum = 0;
+  for (const PredictedRow* row : rows) {
+    family.fits += 1;
+    family.fits_right += row->measured_fits == (row->fit != Fit::oom) ? 1 : 0;
+    if (row->memory_error) memories.push_back(std::abs(*row->memory_error));
+    if (!row->timed) continue;
+    times.push_back(std::abs(row->step_error));
+    sum += row->step_error;
+    if (std::abs(row->step_error) >= std::abs(family.worst_error)) {
+      family.worst = row->id;
+      family.worst_error = row->step_error;
+    }
+    if (!row->interval) continue;
+    family.intervals += 1;
+    family.inside += row->interval->low <= 0 && row->interval->high >= 0 ? 1 : 0;
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(memories.begin(), memories.end());
+  family.rows = times.size();
+  family.memory_rows = memories.size();
+  family.median = quantile(times, 0.5);
+  family.p90 = quantile(times, 0.9);
+  family.memory_median = quantile(memories, 0.5);
+  if (!times.empty()) family.signed_mean = sum / static_cast<double>(times.size());
+  return family;
+}
+
+}  // namespace
+
+std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
+  const RowCatalog catalog = row_catalog(question.data);
+  std::vector<ExpressedRow> expressed;
+  std::vector<PredictedRow> results;
+  std::vector<std::function<std::string()>> tasks;
+  for (const StepRow& row : question.rows) {
+    expressed.push_back(express(row, catalog));
+    const ExpressedRow& made = expressed.back();
+    PredictedRow& result = results.emplace_back();
+    result.id = made.id;
+    result.family = made.family;
+    result.missing = made.missing;
+    result.assumed = made.assumed;
+  }
+  const std::uint32_t runs = 1 + question.samples;
+  for (const ExpressedRow& row : expressed)
+    for (std::uint32_t run = 0; row.expressed() && run < runs; ++run)
+      tasks.emplace_back([&question, &row, run] {
+        if (run == 0) return answer_of(question, row, {});
+        return answer_of(question, row,
+                         Draw{.seed = question.seed, .sample = run - 1, .of = question.samples});
+      });
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  const std::vector<WorkerOutcome> answers = outcomes_in_workers(tasks, cores);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!expressed[i].expressed()) continue;
+    // A scenario that the catalogue refuses is an answer, too: nothing in a table stops the rest.
+    if (answers[next].failed) {
+      results[i].missing.push_back(answers[next].text);
+    } else {
+      const Answer answer = parse_answer(answers[next].text);
+      compare(question.rows[i], answer, results[i]);
+      const double step = answer.step / (1 + results[i].step_error);
+      std::vector<double> errors{results[i].step_error};
+      for (std::uint32_t run = 1; run < runs; ++run)
+        errors.push_back(parse_answer(answers[next + run].text).step / step - 1);
+      if (question.samples > 0 && results[i].timed) results[i].interval = interval_of(errors);
+    }
+    next += runs;
+  }
+  return results;
+}
+
+std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {
+  std::map<std::string, std::vector<const PredictedRow*>> by_name;
+  std::vector<const PredictedRow*> all;
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted()) continue;
+    by_name[row.family].push_back(&row);
+    all.push_back(&row);
+  }
+  std::vector<RowFamily> families;
+  for (const auto& [name, members] : by_name) families.push_back(family_of(name, members));
+  families.push_back(family_of("all", all));
+  return families;
+}
+
+}  // namespace stepsim

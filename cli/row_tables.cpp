@@ -1,0 +1,201 @@
+#include "cli/row_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/json.hpp"
+#include "analysis/studies/row_validation.hpp"
+#include "analysis/studies/series.hpp"
+#include "analysis/table.hpp"
+#include "sim/error.hpp"
+
+namespace stepsim {
+namespace {
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f} %", 100 * share);
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+TextTable figure_table(const std::vector<PredictedRow>& rows) {
+  TextTable table{{"family", "row", "metric", "measured", "predicted", "error"},
+                  {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  for (const PredictedRow& row : rows)
+    for (const RowFigure& figure : row.figures)
+      table.rows.push_back(
+          {row.family, row.id, figure.metric, fmt::format("{:.4g}", figure.measured),
+           fmt::format("{:.4g}", figure.predicted), signed_percent(figure.error())});
+  return table;
+}
+
+TextTable missing_table(const std::vector<PredictedRow>& rows) {
+  TextTable table{{"not predicted", "what is missing"}, {Align::left, Align::left}, {}};
+  for (const PredictedRow& row : rows)
+    if (!row.predicted()) table.rows.push_back({row.id, joined(row.missing)});
+  return table;
+}
+
+TextTable family_table(const std::vector<RowFamily>& families, bool intervals) {
+  TextTable table{{"family", "rows", "median |error|", "90 %", "signed mean", "worst", "",
+                   "memory rows", "median |error|", "fits right"},
+                  {Align::left, Align::right, Align::right, Align::right, Align::right,
+                   Align::right, Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  if (intervals) {
+    table.header.emplace_back("inside 80 %");
+    table.align.push_back(Align::right);
+  }
+  for (const RowFamily& f : families) {
+    std::vector<std::string> row{f.name, fmt::format("{}", f.rows)};
+    const bool timed = f.rows > 0, sized = f.memory_rows > 0;
+    row.push_back(timed ? percent(f.median) : "-");
+    row.push_back(timed ? percent(f.p90) : "-");
+    row.push_back(timed ? signed_percent(f.signed_mean) : "-");
+    row.push_back(timed ? signed_percent(f.worst_error) : "-");
+    row.push_back(f.worst);
+    row.push_back(sized ? fmt::format("{}", f.memory_rows) : "-");
+    row.push_back(sized ? percent(f.memory_median) : "-");
+    row.push_back(fmt::format("{} of {}", f.fits_right, f.fits));
+    if (intervals) row.push_back(fmt::format("{} of {}", f.inside, f.intervals));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+TextTable series_table(const std::vector<AxisErrors>& errors) {
+  TextTable table{{"from one row to the next along", "steps", "median |error|", "90 %"},
+                  {Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  for (const AxisErrors& axis : errors)
+    if (axis.steps > 0)
+      table.rows.push_back({std::string(axis_names[static_cast<std::size_t>(axis.axis)]),
+                            fmt::format("{}", axis.steps), percent(axis.median),
+                            percent(axis.p90)});
+  return table;
+}
+
+std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series,
+                    bool intervals) {
+  std::string text = render(figure_table(rows));
+  if (const TextTable missing = missing_table(rows); !missing.rows.empty())
+    text += "\n" + render(missing);
+  text += "\n" + render(family_table(families_of(rows), intervals));
+  if (const TextTable table = series_table(series); !table.rows.empty())
+    text += "\n" + render(table);
+  const auto predicted = std::count_if(rows.begin(), rows.end(),
+                                       [](const PredictedRow& row) { return row.predicted(); });
+  return text + fmt::format(
+                    "\n{} of {} rows are predicted; errors are those of the step time, "
+                    "negative when it is predicted too short\n",
+                    predicted, rows.size());
+}
+
+void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
+  json.key(key).begin_array();
+  for (const std::string& text : texts) json.value(text);
+  json.end_array();
+}
+
+void write_figures(JsonWriter& json, const PredictedRow& row) {
+  for (const RowFigure& figure : row.figures) {
+    json.begin_object()
+        .member("id", row.id)
+        .member("family", row.family)
+        .member("metric", figure.metric)
+        .member("predicted", figure.predicted)
+        .member("measured", figure.measured)
+        .member("error", figure.error());
+    if (row.interval && figure.metric == "step_s")
+      json.key("interval")
+          .begin_array()
+          .value(figure.measured * (1 + row.interval->low))
+          .value(figure.measured * (1 + row.interval->high))
+          .end_array();
+    json.end_object();
+  }
+  json.begin_object()
+      .member("id", row.id)
+      .member("family", row.family)
+      .member("metric", "verdict")
+      .member("predicted", row.fit == Fit::oom ? "oom" : "fits")
+      .member("measured", row.measured_fits ? "fits" : "oom")
+      .key("error")
+      .null()
+      .end_object();
+}
+
+void write_family(JsonWriter& json, const RowFamily& family) {
+  json.begin_object()
+      .member("name", family.name)
+      .member("rows", static_cast<double>(family.rows))
+      .member("median_abs_error", family.median)
+      .member("p90_abs_error", family.p90)
+      .member("signed_mean", family.signed_mean)
+      .member("worst", family.worst)
+      .member("worst_error", family.worst_error)
+      .member("memory_rows", static_cast<double>(family.memory_rows))
+      .member("memory_median_abs_error", family.memory_median)
+      .member("verdicts", static_cast<double>(family.fits))
+      .member("verdicts_right", static_cast<double>(family.fits_right))
+      .member("intervals", static_cast<double>(family.intervals))
+      .member("inside_interval", static_cast<double>(family.inside))
+      .end_object();
+}
+
+std::string json_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series) {
+  JsonWriter json;
+  json.begin_object().key("rows").begin_array();
+  for (const PredictedRow& row : rows)
+    if (row.predicted()) write_figures(json, row);
+  json.end_array().key("not_predicted").begin_array();
+  for (const PredictedRow& row : rows) {
+    if (row.predicted()) continue;
+    json.begin_object().member("id", row.id).member("family", row.family);
+    write_texts(json, "missing", row.missing);
+    json.end_object();
+  }
+  json.end_array().key("assumed").begin_array();
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted() || row.assumed.empty()) continue;
+    json.begin_object().member("id", row.id);
+    write_texts(json, "assumed", row.assumed);
+    json.end_object();
+  }
+  json.end_array().key("families").begin_array();
+  for (const RowFamily& family : families_of(rows)) write_family(json, family);
+  json.end_array().key("series").begin_array();
+  for (const AxisErrors& axis : series)
+    json.begin_object()
+        .member("along", axis_names[static_cast<std::size_t>(axis.axis)])
+        .member("steps", static_cast<double>(axis.steps))
+        .member("median_abs_error", axis.median)
+        .member("p90_abs_error", axis.p90)
+        .end_object();
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace
+
+int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
+  std::vector<StepRow> rows;
+  for (const std::string& file : question.files)
+    for (StepRow& row : step_rows(read_csv(file))) rows.push_back(std::move(row));
+  const std::vector<PredictedRow> predicted =
+      predict_rows(
+          {.data = line.data, .rows = rows, .samples = question.samples, .seed = 1, .stack = {}});
+  const std::vector<AxisErrors> series = errors_by_axis(series_steps(rows, predicted));
+  fmt::print("{}", question.json ? json_of(predicted, series)
+                                 : text_of(predicted, series, question.samples > 0));
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,19 @@
+// `validate --rows`: tables of published training steps beside predictions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace stepsim {
+
+struct RowTablesQuestion {
+  std::vector<std::string> files;
+  std::uint32_t samples = 0;
+  bool json = false;
+};
+int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question);
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+// Utilisation is a figure of a definition: to compare one, tokens are counted as its source does.
+#include "scenarios/rows/expressed_row.hpp"
+
+namespace stepsim {
+namespace {
+
+double value(const Cell& cell) {
+  return cell.value_or(0);
+}
+
+// 4 numbers per width and key: scores and values, forward; three times that with the backward pass.
+double attention_per_token(const StepRow& row) {
+  return 12 * value(row.layers) * value(row.hidden) * value(row.sequence);
+}
+
+// arXiv 2104.04473: forward, backward and recomputation of a GPT.
+double megatron_per_token(const StepRow& row) {
+  const double h = value(row.hidden), l = value(row.layers);
+  const double vocabulary = row.vocabulary.value_or(51200);
+  if (h <= 0 || l <= 0) return 0;
+  return 96 * l * h * h * (1 + value(row.sequence) / (6 * h) + vocabulary / (16 * l * h));
+}
+
+}  // namespace
+
+double counted_flops_per_token(const StepRow& row) {
+  const std::string code = row.flops_definition;
+  const double parameters = 1e9 * value(row.parameters);
+  const double embedding = value(row.vocabulary) * value(row.hidden);
+  if (value(row.layers) <= 0 || value(row.sequence) <= 0) return 0;
+  if (code == "MPT" && parameters > 0) return 6 * parameters + attention_per_token(row);
+  if (contains(code, "includes full recompute")) return megatron_per_token(row);
+  if (contains(code, "includes recompute"))
+    return megatron_per_token(row) * (row.checkpointing == "full" ? 1 : 0.75);
+  if (code == "TT" && parameters > 0 && embedding > 0)
+    return 6 * (parameters - embedding) + attention_per_token(row);
+  if (contains(code, "NANOGPT") && parameters > 0) return 6 * parameters + attention_per_token(row);
+  return 0;
+}
+
+double counted_peak(const StepRow& row) {
+  const std::string hardware = lower_case(row.hardware);
+  if (contains(hardware, "a100") || contains(hardware, "a800")) return 312e12;
+  if (contains(hardware, "h100") || contains(hardware, "h200") || contains(hardware, "h800"))
+    return 989e12;
+  return 0;
+}
+
+double measured_memory(const StepRow& row) {
+  const bool binary = contains(row.memory_unit, "GiB");
+  return value(row.memory) * (binary ? 0x1p30 : 1e9);
+}
+
+}  // namespace stepsim

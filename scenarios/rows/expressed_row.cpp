@@ -1,0 +1,87 @@
+#include "scenarios/rows/expressed_row.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+// Tokens of a step, where the row gives a rate and a time.
+double tokens_per_step(const StepRow& row) {
+  if (!row.step) return 0;
+  if (row.tokens) return *row.tokens * *row.step;
+  return row.tokens_per_gpu ? *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step : 0;
+}
+
+bool whole(double value) {
+  return value >= 0.5 && std::abs(value - std::round(value)) < 0.02 * value;
+}
+
+// Micro-batch and accumulation from each other and from the batch of the step.
+void write_batch(const StepRow& row, double copies, RowText& text) {
+  Cell batch = row.global_batch;
+  const double sequence = row.sequence.value_or(0);
+  if (!batch && sequence > 0 && tokens_per_step(row) > 0)
+    batch = std::round(tokens_per_step(row) / sequence);
+  Cell micro = row.micro_batch, accumulation = row.accumulation;
+  if (!micro && accumulation && batch) micro = *batch / (copies * *accumulation);
+  if (!micro) {
+    micro = 1;
+    text.assume("micro-batch 1");
+  }
+  if (!accumulation && batch) accumulation = *batch / (copies * *micro);
+  if (!accumulation) {
+    accumulation = 1;
+    text.assume("no accumulation");
+  }
+  if (!whole(*micro) || !whole(*accumulation)) {
+    text.lack(
+        fmt::format("a batch that its parts multiply to: {:g} rows over {:g} copies with "
+                    "micro-batch {:g}",
+                    batch.value_or(0), copies, *micro));
+    return;
+  }
+  text.job += fmt::format("  micro_batch: {:.0f}\n  gradient_accumulation: {:.0f}\n",
+                          std::round(*micro), std::round(*accumulation));
+}
+
+void write_job(const StepRow& row, RowText& text) {
+  if (!row.sequence || *row.sequence < 1) {
+    text.lack("the sequence length");
+    return;
+  }
+  text.job = fmt::format("job:\n  sequence: {:.0f}\n", *row.sequence);
+  const double split =
+      row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) * row.context_parallel.value_or(1);
+  write_batch(row, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), text);
+}
+
+}  // namespace
+
+ExpressedRow express(const StepRow& row, const RowCatalog& catalog) {
+  RowText text;
+  text.missing = row.unreadable;
+  write_model(row, catalog, text);
+  write_cluster(row, catalog, text);
+  write_stack(row, catalog, text);
+  write_job(row, text);
+  write_strategy(row, text);
+  const std::string of = fmt::format("{}{}", text.stack.empty() ? row.framework : text.stack,
+                                     text.gpu.empty() ? "" : " " + text.gpu);
+  ExpressedRow made{row.id,
+                    fmt::format("{} {}", kind_of(row), of),
+                    text.stack,
+                    "",
+                    std::move(text.missing),
+                    std::move(text.assumed)};
+  if (made.expressed())
+    made.scenario = fmt::format("name: {}\nfamily: {}\n{}{}stack: {}\n{}{}", quoted_text(row.id),
+                                quoted_text(made.family), text.model, text.cluster, text.stack,
+                                text.job, text.strategy);
+  return made;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,33 @@
+// A published training step as a scenario, or what keeps it from being one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/step_row.hpp"
+
+namespace stepsim {
+
+struct ExpressedRow {
+  std::string id;
+  std::string family;  // "dense llm-foundry h100-sxm"
+  std::string stack;
+  std::string scenario;              // a file's text
+  std::vector<std::string> missing;  // what the row does not say or a scenario cannot; then no text
+  std::vector<std::string> assumed;  // what the row does not say and a scenario has to
+
+  bool expressed() const { return missing.empty(); }
+};
+ExpressedRow express(const StepRow& row, const RowCatalog& catalog);
+
+// Model FLOP of one token as the row's own definition of its utilisation counts them; 0: the
+// definition is not stated or not known. `hfu`: with the recomputation, where that is another
+// figure.
+double counted_flops_per_token(const StepRow& row);
+// FLOP/s that the row's utilisation is a share of; 0: unknown.
+double counted_peak(const StepRow& row);
+// Bytes of the row's memory; 0: not stated.
+double measured_memory(const StepRow& row);
+
+}  // namespace stepsim

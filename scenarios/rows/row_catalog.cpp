@@ -1,0 +1,89 @@
+#include "scenarios/rows/row_catalog.hpp"
+
+#include <algorithm>
+
+#include "scenarios/rows/step_row.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/model_catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+std::size_t longest_word(const std::vector<std::string>& words, const std::string& text) {
+  std::size_t longest = 0;
+  for (const std::string& word : words)
+    if (contains(text, lower_case(word))) longest = std::max(longest, word.size());
+  return longest;
+}
+
+// Letters and digits alone: "Llama-2-7B" and "Llama2-7B" are one.
+std::string bare(std::string_view name) {
+  std::string result;
+  for (const char c : lower_case(name))
+    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) result += c;
+  constexpr std::string_view tuned = "instruct";
+  if (result.ends_with(tuned)) result.resize(result.size() - tuned.size());
+  return result;
+}
+
+}  // namespace
+
+const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
+  const auto place =
+      std::find_if(nodes.begin(), nodes.end(), [&](const NodeSize& n) { return n.name == name; });
+  return place == nodes.end() ? nullptr : &*place;
+}
+
+RowCatalog row_catalog(const std::string& data) {
+  RowCatalog catalog;
+  catalog.machines = machine_words(data);
+  for (const std::string& name : names_on(data, node_shelf)) {
+    const Document document = open_entry(data, node_shelf, name);
+    const Table root = document.root();
+    catalog.nodes.push_back(
+        {name, root.text_or("gpu", ""),
+         static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024))});
+  }
+  for (const std::string& name : names_on(data, stack_shelf))
+    catalog.stacks.emplace_back(name,
+                                open_entry(data, stack_shelf, name).root().texts_or("measured_as"));
+  catalog.models = names_on(data, model_shelf);
+  return catalog;
+}
+
+std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text) {
+  const std::string low = lower_case(text);
+  std::string best;
+  std::size_t length = 0;
+  for (const auto& [name, words] : entries)
+    if (const std::size_t found = longest_word(words, low); found > length) {
+      best = name;
+      length = found;
+    }
+  return best;
+}
+
+std::string first_name(const std::vector<MachineWords::Entry>& entries, std::string_view text) {
+  const std::string low = lower_case(text);
+  std::string first;
+  std::size_t begin = std::string::npos, length = 0;
+  for (const auto& [name, words] : entries)
+    for (const std::string& word : words) {
+      const std::size_t place = low.find(lower_case(word));
+      if (place == std::string::npos || place > begin || (place == begin && word.size() <= length))
+        continue;
+      first = name;
+      begin = place;
+      length = word.size();
+    }
+  return first;
+}
+
+std::string same_model(const RowCatalog& catalog, std::string_view name) {
+  const std::string wanted = bare(name);
+  for (const std::string& known : catalog.models)
+    if (!wanted.empty() && bare(known) == wanted) return known;
+  return "";
+}
+
+}  // namespace stepsim

@@ -1,0 +1,34 @@
+// The words by which tables of training steps name what the catalogue has.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/measured.hpp"
+
+namespace stepsim {
+
+struct RowCatalog {
+  MachineWords machines;
+  struct NodeSize {
+    std::string name, gpu;
+    std::uint32_t gpus = 0;
+  };
+  std::vector<NodeSize> nodes;
+  std::vector<MachineWords::Entry> stacks;
+  std::vector<std::string> models;
+
+  const NodeSize* node(std::string_view name) const;
+};
+RowCatalog row_catalog(const std::string& data);
+
+// The name whose words hold the longest that the text contains; empty when none does.
+std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
+// The name whose word stands first in the text, of those that begin there the longest: what comes
+// first in "LLM Foundry on PyTorch FSDP" is what drives the rest.
+std::string first_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
+// A model whose name has the same letters and digits, with or without "instruct" at its end.
+std::string same_model(const RowCatalog& catalog, std::string_view name);
+
+}  // namespace stepsim

@@ -1,0 +1,110 @@
+// Which model a row ran: a name of the catalogue, or one made from the widths in the row.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+double of(const Cell& cell) {
+  return cell.value_or(0);
+}
+
+bool is_mpt(const StepRow& row) {
+  return lower_case(row.model).starts_with("mpt") || contains(lower_case(row.framework), "foundry");
+}
+
+// The old kind of GPT has an up and a down matrix, four times as wide; newer ones a gate as well. A
+// row does not say which: the one that comes nearer to its number of parameters.
+bool looks_gated(const StepRow& row) {
+  const double h = of(row.hidden), l = of(row.layers), heads = of(row.heads);
+  const double kv = row.kv_heads.value_or(heads);
+  const double attention = 2 * h * h * (1 + kv / std::max(1.0, heads));
+  const double embeddings = h * row.vocabulary.value_or(50257);
+  const auto size = [&](double matrices) {
+    return l * (attention + matrices * h * of(row.ffn)) + embeddings;
+  };
+  const double wanted = 1e9 * of(row.parameters);
+  if (wanted <= 0) return of(row.ffn) != 4 * h;
+  return std::abs(size(3) - wanted) < std::abs(size(2) - wanted);
+}
+
+std::string widths(const StepRow& row) {
+  return fmt::format(
+      "  num_hidden_layers: {:.0f}\n  hidden_size: {:.0f}\n  num_attention_heads: {:.0f}\n"
+      "  num_key_value_heads: {:.0f}\n  max_position_embeddings: {:.0f}\n",
+      of(row.layers), of(row.hidden), of(row.heads), row.kv_heads.value_or(of(row.heads)),
+      of(row.sequence));
+}
+
+std::string mpt_text(const StepRow& row, double vocabulary) {
+  return fmt::format(
+      "  architectures: [MPTForCausalLM]\n  n_layers: {:.0f}\n  d_model: {:.0f}\n  n_heads: "
+      "{:.0f}\n  expansion_ratio: {:.6g}\n  vocab_size: {:.0f}\n  max_seq_len: {:.0f}\n",
+      of(row.layers), of(row.hidden), of(row.heads),
+      row.ffn.value_or(4 * of(row.hidden)) / of(row.hidden), vocabulary, of(row.sequence));
+}
+
+std::string gpt_text(const StepRow& row, double vocabulary) {
+  return fmt::format(
+      "  architectures: [GPT2LMHeadModel]\n  n_layer: {:.0f}\n  n_embd: {:.0f}\n  n_head: {:.0f}\n"
+      "  n_inner: {:.0f}\n  vocab_size: {:.0f}\n  n_positions: {:.0f}\n",
+      of(row.layers), of(row.hidden), of(row.heads), row.ffn.value_or(4 * of(row.hidden)),
+      vocabulary, of(row.sequence));
+}
+
+std::string expert_text(const StepRow& row, double vocabulary) {
+  return fmt::format(
+      "  architectures: [Qwen3MoeForCausalLM]\n{}  head_dim: {:.0f}\n  intermediate_size: {:.0f}\n"
+      "  num_experts: {:.0f}\n  num_experts_per_tok: {:.0f}\n  moe_intermediate_size: {:.0f}\n"
+      "  vocab_size: {:.0f}\n",
+      widths(row), of(row.hidden) / of(row.heads), of(row.expert_width), of(row.experts),
+      row.per_token.value_or(1), of(row.expert_width), vocabulary);
+}
+
+std::string llama_text(const StepRow& row, double vocabulary) {
+  return fmt::format(
+      "  architectures: [LlamaForCausalLM]\n{}  intermediate_size: {:.0f}\n"
+      "  vocab_size: {:.0f}\n",
+      widths(row), of(row.ffn), vocabulary);
+}
+
+}  // namespace
+
+bool has_experts(const StepRow& row) {
+  return of(row.experts) > 0 || contains(lower_case(row.model), "moe");
+}
+
+void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+  const bool widths_known = of(row.layers) > 0 && of(row.hidden) > 0 && of(row.heads) > 0;
+  if (const std::string known = same_model(catalog, row.model); !known.empty() && !is_mpt(row)) {
+    text.model = fmt::format("model: {}\n", known);
+    return;
+  }
+  const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;
+  if (!widths_known || (!wide && !has_experts(row))) {
+    text.lack(row.model.empty() ? "the model"
+                                : fmt::format("the widths of the model \"{}\"", row.model));
+    return;
+  }
+  if (has_experts(row) && (of(row.experts) < 1 || of(row.expert_width) < 1)) {
+    text.lack(fmt::format("the experts of the model \"{}\"", row.model));
+    return;
+  }
+  double vocabulary = of(row.vocabulary);
+  if (vocabulary < 1) {
+    vocabulary = is_mpt(row) ? 50368 : 128256;
+    text.assume(fmt::format("a vocabulary of {:.0f}", vocabulary));
+  }
+  const bool gpt = !has_experts(row) && !is_mpt(row) && !looks_gated(row);
+  text.model = fmt::format("model:\n  name: {}\n{}", quoted_text(row.model),
+                           is_mpt(row)        ? mpt_text(row, vocabulary)
+                           : has_experts(row) ? expert_text(row, vocabulary)
+                           : gpt              ? gpt_text(row, vocabulary)
+                                              : llama_text(row, vocabulary));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,189 @@
+// How a row spread its job, in the words of a scenario; what these cannot say is named.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+struct Words {  // of the row, in small letters
+  std::string strategy, offload, checkpointing, precision, optimizer, task, framework, compile;
+};
+
+Words words_of(const StepRow& row) {
+  return {lower_case(row.strategy),  lower_case(row.offload),   lower_case(row.checkpointing),
+          lower_case(row.precision), lower_case(row.optimizer), lower_case(row.task),
+          lower_case(row.framework), lower_case(row.compile)};
+}
+
+bool compiled(const Words& words) {
+  return !words.compile.empty() && words.compile != "no" && words.compile != "eager";
+}
+
+bool fsdp(const Words& words) {
+  return contains(words.strategy, "fsdp") || contains(words.strategy, "hsdp") ||
+         (contains(words.framework, "fsdp") && !contains(words.strategy, "ddp"));
+}
+
+bool first_version(const Words& words) {
+  constexpr std::array<std::string_view, 5> first{"fsdp1", "composer", "foundry", "litgpt",
+                                                  "pytorch fsdp"};
+  return std::any_of(first.begin(), first.end(),
+                     [&](std::string_view word) { return contains(words.framework, word); });
+}
+
+// Composer's PURE and the policy of fms-fsdp send gradients in 16 bits, the others in 32.
+bool half_gradients(const Words& words) {
+  const bool said = contains(words.precision, "pure") || contains(words.precision, "bf16 reduc");
+  return said || contains(words.framework, "fms");
+}
+
+void write_fsdp(const StepRow& row, const Words& words, RowText& text) {
+  const double copies = row.replicas.value_or(1);
+  const bool hybrid = copies > 1;
+  text.strategy += fmt::format("  zero: {}\n  fsdp:\n    version: {}\n    reduce_dtype: {}\n",
+                               hybrid ? "hsdp" : "fsdp", first_version(words) ? 1 : 2,
+                               half_gradients(words) ? "bf16" : "fp32");
+  if (hybrid) text.strategy += fmt::format("    replicate: {:.0f}\n", copies);
+  if (contains(words.strategy, "grad_op") || row.stage.value_or(3) == 2)
+    text.strategy += "    reshard_after_forward: false\n";
+}
+
+void write_sharding(const StepRow& row, const Words& words, RowText& text) {
+  if (fsdp(words)) {
+    write_fsdp(row, words, text);
+  } else if (row.stage && *row.stage <= 3) {
+    text.strategy += fmt::format("  zero: {:.0f}\n", *row.stage);
+    if (row.replicas.value_or(1) > 1 && *row.stage > 0)
+      text.assume("optimizer states shared by all ranks, not by a part of them");
+  } else if (row.gpus.value_or(1) == 1 || contains(words.strategy, "ddp")) {
+    text.strategy += "  zero: 0\n";
+  } else {
+    text.lack(fmt::format("the sharding \"{}\"", row.strategy));
+  }
+}
+
+void need_no_more(const Cell& cell, std::string_view what, RowText& text) {
+  if (cell.value_or(1) > 1) text.lack(fmt::format("{} ({:g})", what, *cell));
+}
+
+void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
+  need_no_more(row.pipeline, "pipeline parallelism", text);
+  const double parts = row.context_parallel.value_or(1);
+  if (parts > 1)
+    text.strategy += fmt::format("  sequence_parallel: {{{}: {:.0f}}}\n",
+                                 contains(words.strategy, "ulysses") ? "ulysses" : "ring", parts);
+  // The rows of 2022 say it where the tokens between blocks are shared, too; later ones all do.
+  const bool first =
+      row.source.starts_with("2205.05198") || contains(words.strategy, "interleaving");
+  const bool tokens = !first || contains(words.checkpointing + words.strategy, "sequence");
+  if (row.tensor_parallel.value_or(1) > 1)
+    text.strategy += fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}}}\n",
+                                 *row.tensor_parallel, tokens);
+  need_no_more(row.expert_parallel, "expert parallelism", text);
+}
+
+// Megatron means the core of attention by "selective", torchtitan single operators, others layers.
+void write_selective(const StepRow& row, const Words& words, RowText& text) {
+  const std::string& word = words.checkpointing;
+  if (contains(word, "layer") || contains(words.framework, "fms")) {
+    text.strategy += "  checkpointing: full\n  checkpoint_every: 2\n";
+    text.assume("every second layer recomputed");
+  } else if (contains(word, "op") || contains(words.framework, "titan")) {
+    text.strategy += "  checkpointing: operators\n";
+  } else {
+    text.strategy += "  checkpointing: selective\n";
+    if (!contains(words.framework, "megatron"))
+      text.assume(fmt::format("the core of attention recomputed (\"{}\")", row.checkpointing));
+  }
+}
+
+void write_checkpointing(const StepRow& row, const Words& words, RowText& text) {
+  const std::string& word = words.checkpointing;
+  if (word.starts_with("full")) {
+    text.strategy += "  checkpointing: full\n";
+  } else if (word == "none" || contains(word, "selective: none")) {
+    text.strategy += "  checkpointing: none\n";
+  } else if (contains(word, "selective")) {
+    write_selective(row, words, text);
+  } else if (word.empty()) {
+    const bool full = row.stage.value_or(0) == 3;
+    text.strategy += fmt::format("  checkpointing: {}\n", full ? "full" : "none");
+    text.assume(full ? "full checkpointing" : "no checkpointing");
+  } else {
+    text.lack(fmt::format("checkpointing \"{}\"", row.checkpointing));
+  }
+}
+
+void write_offload(const StepRow& row, const Words& words, RowText& text) {
+  const std::string& word = words.offload;
+  const bool activations =
+      contains(word, "activation") || contains(words.checkpointing, "cpu offload");
+  const bool optimizer = contains(word, "optimizer") || contains(word, "states");
+  if (!activations && !offloads(row)) return;
+  if (contains(word, "50%") || contains(word, "50 %"))
+    text.lack("a part of the optimizer on the host");
+  text.strategy += "  offload:\n";
+  if (activations) text.strategy += "    activations: cpu\n";
+  if (optimizer || !activations) text.strategy += "    optimizer: cpu\n";
+  if (contains(word, "param")) text.strategy += "    parameters: cpu\n";
+}
+
+void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
+  const std::string& word = words.optimizer;
+  if (contains(words.precision, "fp8")) text.lack("fp8");
+  if (contains(words.precision, "pure bf16")) text.lack("optimizer states in 16 bits");
+  if (contains(word, "muon")) text.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
+  if (contains(word, "8bit") || contains(word, "8-bit"))
+    text.strategy += "  optimizer: adamw_8bit\n";
+}
+
+}  // namespace
+
+bool offloads(const StepRow& row) {
+  return contains(lower_case(row.offload + row.checkpointing), "cpu");
+}
+
+bool has_adapter(const StepRow& row) {
+  return contains(lower_case(row.task + row.optimizer), "lora") ||
+         contains(lower_case(row.task), "peft");
+}
+
+std::string kind_of(const StepRow& row) {
+  return fmt::format("{}{}{}", has_experts(row) ? "moe" : "dense", offloads(row) ? " offload" : "",
+                     has_adapter(row) ? " lora" : "");
+}
+
+std::string quoted_text(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text)
+    if (c == '"' || c == '\\')
+      result += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) >= 0x20)
+      result += c;
+  return result + '"';
+}
+
+void write_strategy(const StepRow& row, RowText& text) {
+  const Words words = words_of(row);
+  if (contains(words.task, "micro-benchmark") || contains(words.task, "optimizer step only"))
+    text.lack("a step of the optimizer alone");
+  if (has_adapter(row)) text.lack("adapters");
+  text.strategy = "strategy:\n";
+  write_sharding(row, words, text);
+  write_parallelism(row, words, text);
+  write_checkpointing(row, words, text);
+  write_offload(row, words, text);
+  write_optimizer(row, words, text);
+  if (compiled(words)) text.strategy += "  compile: true\n";
+  // Hugging Face's own code runs one expert after the other; the other trainers group them.
+  const bool loop = contains(words.framework, "deepspeed") || contains(words.framework, "hf ");
+  if (has_experts(row))
+    text.strategy += fmt::format("  moe:\n    kernel: {}\n", loop ? "loop" : "grouped");
+}
+
+}  // namespace stepsim

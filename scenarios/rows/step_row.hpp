@@ -1,0 +1,38 @@
+// One published training step, as a table prints it: what ran, on what, and what was measured.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/measured.hpp"
+
+namespace stepsim {
+
+using Cell = std::optional<double>;  // nothing: the source does not say
+
+struct StepRow {
+  std::string id;
+  int line = 0;
+  std::string source, hardware, interconnect, framework, model, task, strategy, offload,
+      checkpointing, precision, optimizer, compile, flops_definition, memory_unit, oom, derived,
+      notes;
+  Cell nodes, gpus;
+  Cell parameters, layers, hidden, heads, kv_heads, ffn, vocabulary, experts, per_token,
+      expert_width;  // parameters in 1e9
+  Cell sequence, micro_batch, accumulation, global_batch;
+  Cell stage, shards, replicas, tensor_parallel, pipeline, interleave, expert_parallel,
+      context_parallel;
+  Cell tokens_per_gpu, tokens, step, tflops, mfu, hfu, memory;  // memory in `memory_unit`
+  std::vector<std::string> unreadable;  // "gpus: expected a number, found "many""
+};
+
+// Every row becomes one, whatever its cells hold. Columns may be missing; only `id` has to be
+// there.
+std::vector<StepRow> step_rows(const CsvTable& table);
+
+// The text in small letters.
+std::string lower_case(std::string_view text);
+bool contains(std::string_view text, std::string_view part);
+
+}  // namespace stepsim

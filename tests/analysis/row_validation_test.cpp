@@ -1,0 +1,63 @@
+#include "analysis/studies/row_validation.hpp"
+
+#include "tests/support/catch.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+PredictedRow timed(const std::string& family, double error) {
+  PredictedRow row;
+  row.id = family + std::to_string(error);
+  row.family = family;
+  row.timed = true;
+  row.step_error = error;
+  row.fit = Fit::fits;
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE("families are summed up by the errors of the step time", "[analysis]") {
+  std::vector<PredictedRow> rows{timed("a", 0.1), timed("b", -0.4), timed("a", -0.3),
+                                 timed("a", 0.2)};
+  rows[1].measured_fits = false;
+  rows[3].interval = Range{-0.1, 0.3};
+  rows[0].interval = Range{0.05, 0.2};
+  rows.push_back(timed("a", 9));
+  rows.back().missing = {"the hardware"};
+  const std::vector<RowFamily> families = families_of(rows);
+  REQUIRE(families.size() == 3);
+  CHECK(families[0].name == "a");
+  CHECK(families[0].rows == 3);
+  CHECK(families[0].median == Approx(0.2));
+  CHECK(families[0].p90 == Approx(0.28));
+  CHECK(families[0].signed_mean == Approx(0.0).margin(1e-12));
+  CHECK(families[0].worst_error == Approx(-0.3));
+  CHECK(families[0].intervals == 2);
+  CHECK(families[0].inside == 1);
+  CHECK(families[1].fits_right == 0);
+  CHECK(families[2].name == "all");
+  CHECK(families[2].rows == 4);
+}
+
+TEST_CASE("one rotten row spoils no table", "[analysis]") {
+  const CsvTable table = parse_csv(
+      "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,grad_"
+      "accum,"
+      "step_s\n"
+      "good,H100-80GB,8,torchtitan,Qwen3-0.6B,1024,FSDP2,3,none,1,1,0.1\n"
+      "huge,H100-80GB,8,torchtitan,Qwen3-0.6B,1e9,FSDP2,3,none,1,1,0.1\n"
+      "alone,H100-80GB,1,torchtitan,Qwen3-0.6B,1024,single GPU,,none,1,1,0.1\n",
+      "rows.csv");
+  const std::vector<StepRow> rows = step_rows(table);
+  const std::vector<PredictedRow> predicted =
+      predict_rows(
+          {.data = STEPSIM_SOURCE_DATA, .rows = rows, .samples = 0, .seed = 1, .stack = {}});
+  REQUIRE(predicted.size() == 3);
+  CHECK(predicted[0].predicted());
+  CHECK(predicted[0].figures.front().predicted > 0);
+  CHECK_FALSE(predicted[1].predicted());
+  CHECK_FALSE(predicted[1].missing.front().empty());
+  CHECK(predicted[2].predicted());
+}

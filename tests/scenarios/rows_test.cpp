@@ -1,0 +1,136 @@
+#include "scenarios/rows/expressed_row.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/error.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace stepsim;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::string data = STEPSIM_SOURCE_DATA;
+
+constexpr std::string_view columns =
+    "id,hardware,nodes,gpus,interconnect,framework,model,params_total_B,layers,hidden,heads,kv_"
+    "heads,"
+    "ffn,vocab,seq_len,strategy,zero_stage,dp_shard,dp_replicate,tp,pp,offload,act_ckpt,precision,"
+    "compile,micro_batch,grad_accum,global_batch_seqs,tok_s_gpu,step_s,mfu_pct,flops_def,mem_GB,"
+    "mem_unit\n";
+constexpr std::string_view usual =
+    "r,H100-80GB,1,8,,torchtitan "
+    "(FSDP2),Llama-3.1-8B,8.03,32,4096,32,8,14336,128256,8192,FSDP2,3,8,1,"
+    "1,1,none,full,bf16,no,2,1,16,5762,2.84,33,,70,GiB\n";
+
+StepRow row_of(std::string_view line) {
+  const auto rows = step_rows(parse_csv(std::string(columns) + std::string(line), "r.csv"));
+  REQUIRE(rows.size() == 1);
+  return rows.front();
+}
+
+StepRow changed(const std::string& from, const std::string& to) {
+  std::string line(usual);
+  const std::size_t place = line.find(from);
+  REQUIRE(place != std::string::npos);
+  return row_of(line.replace(place, from.size(), to));
+}
+
+const RowCatalog& catalog() {
+  static const RowCatalog all = row_catalog(data);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a row becomes the scenario that a person would write", "[scenarios]") {
+  const ExpressedRow made = express(row_of(usual), catalog());
+  REQUIRE(made.missing.empty());
+  CHECK(made.family == "dense fsdp2-eager h100-sxm");
+  const Scenario scenario = parse_scenario(data, made.scenario, "r");
+  CHECK(scenario.model.name == "llama-3.1-8b");
+  CHECK(scenario.cluster.ranks() == 8);
+  CHECK(scenario.strategy.sharding == Sharding::fsdp);
+  CHECK(scenario.strategy.checkpointing == Checkpointing::full);
+  CHECK(scenario.job.sequence == 8192);
+  CHECK(scenario.job.micro_batch == 2);
+  CHECK(scenario.job.accumulation == 1);
+}
+
+TEST_CASE("a model that the catalogue does not have is built from its widths", "[scenarios]") {
+  const ExpressedRow made = express(changed("Llama-3.1-8B", "Nobody-8B"), catalog());
+  REQUIRE(made.missing.empty());
+  const Scenario scenario = parse_scenario(data, made.scenario, "r");
+  CHECK(scenario.model.name == "Nobody-8B");
+  CHECK(static_cast<double>(count_parameters(scenario.model).total()) ==
+        Approx(8.03e9).epsilon(0.01));
+}
+
+TEST_CASE("accumulation follows from the batch of the step", "[scenarios]") {
+  const ExpressedRow made = express(changed(",2,1,16,", ",2,,64,"), catalog());
+  REQUIRE(made.missing.empty());
+  CHECK(parse_scenario(data, made.scenario, "r").job.accumulation == 4);
+}
+
+TEST_CASE("a part of a node takes part", "[scenarios]") {
+  const ExpressedRow made = express(changed(",1,8,,", ",1,2,,"), catalog());
+  REQUIRE(made.missing.empty());
+  const Scenario scenario = parse_scenario(data, made.scenario, "r");
+  CHECK(scenario.cluster.ranks() == 2);
+  CHECK(scenario.cluster.node.count(PartKind::gpu) == 8);
+}
+
+TEST_CASE("what is computed again is said as each framework means it", "[scenarios]") {
+  const auto text = [&](const std::string& word, const std::string& framework) {
+    StepRow row = row_of(usual);
+    row.checkpointing = word;
+    row.framework = framework;
+    return express(row, catalog()).scenario;
+  };
+  CHECK_THAT(text("selective", "torchtitan"), Contains("checkpointing: operators"));
+  CHECK_THAT(text("selective", "Megatron-LM"), Contains("checkpointing: selective"));
+  CHECK_THAT(text("selective layer", "torchtitan"), Contains("checkpoint_every: 2"));
+  CHECK_THAT(text("full + CPU offload of checkpoints", "prime-rl"), Contains("activations: cpu"));
+}
+
+TEST_CASE("compiled runs say so", "[scenarios]") {
+  const auto compiled = [&](const ExpressedRow& row) {
+    return parse_scenario(data, row.scenario, "r").strategy.compiled;
+  };
+  CHECK(compiled(express(changed("bf16,no", "bf16,yes"), catalog())));
+  CHECK_FALSE(compiled(express(row_of(usual), catalog())));
+}
+
+TEST_CASE("what a row lacks is named", "[scenarios]") {
+  const auto missing = [&](const std::string& from, const std::string& to) {
+    const ExpressedRow made = express(changed(from, to), catalog());
+    CHECK(made.scenario.empty());
+    REQUIRE_FALSE(made.missing.empty());
+    return made.missing.front();
+  };
+  CHECK(missing("H100-80GB", "TPU v5p") == "the hardware \"TPU v5p\"");
+  CHECK(missing("torchtitan (FSDP2)", "MindSpeed") == "the framework \"MindSpeed\"");
+  CHECK(missing(",8192,", ",,") == "the sequence length");
+  CHECK(missing(",1,8,,", ",1,9,,") == "a node of 9 GPUs \"H100-80GB\"");
+  CHECK(missing(",8192,", ",many,") == "seq_len: expected a number, found \"many\"");
+}
+
+TEST_CASE("an empty row lacks much and breaks nothing", "[scenarios]") {
+  const ExpressedRow made = express(row_of("r,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"), catalog());
+  CHECK_FALSE(made.expressed());
+  CHECK(made.missing.size() >= 4);
+}
+
+TEST_CASE("columns may be missing, but rows are called by their id", "[scenarios]") {
+  CHECK(step_rows(parse_csv("id\nx\n", "r.csv")).front().id == "x");
+  CHECK_THROWS_WITH(step_rows(parse_csv("name\nx\n", "r.csv")),
+                    Contains("r.csv:1: id: the column is missing"));
+}
+
+TEST_CASE("utilisation is counted as its source does", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.flops_definition = "MPT";
+  CHECK(counted_flops_per_token(row) == Approx(6 * 8.03e9 + 12.0 * 32 * 4096 * 8192));
+  row.flops_definition = "a formula of our own";
+  CHECK(counted_flops_per_token(row) == 0);
+  CHECK(counted_peak(row) == 989e12);
+  CHECK(measured_memory(row) == 70 * 0x1p30);
+}
