@@ -1,7 +1,10 @@
-// Bytes over a step, and the moment when there are most.
+// Bytes over time, the moment when there are most, and the first request that cannot be met.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,18 +12,51 @@
 
 namespace stepsim {
 
+// One change of what a rank holds. Its words are those of the graph that it was read from.
+struct MemoryChange {
+  double time = 0;  // s; in program order: the operation's number
+  Pool pool = Pool::device;
+  std::string_view moment;  // "backward"
+  std::string_view at;      // the operation
+  std::string_view tensor_class;
+  double bytes = 0;  // negative: given back
+};
+using Timeline = std::vector<MemoryChange>;
+
+// Of one rank. At one instant what an operation gives back is there for the next, as in an
+// allocator that follows the program's order.
+Timeline timeline_of(const OpGraph& graph, const Trace& trace, Rank rank);
+// Without a replay: in program order, as if nothing ran ahead.
+Timeline timeline_in_order(const OpGraph& graph, Rank rank);
+
 struct MemoryPeak {
   double bytes = 0;
-  double time = 0;    // s; in program order: the operation's number
-  std::string phase;  // of the operation that brought it about
-  std::string name;
+  double time = 0;                                      // as of the change that brought it about
+  std::string phase;                                    // its moment
+  std::string name;                                     // its operation
   std::vector<std::pair<std::string, double>> classes;  // at the peak, largest first
 };
 
+struct FailedAllocation {
+  std::string moment, name, tensor_class;
+  double bytes = 0;
+  double before = 0;  // held already
+};
+
+// One pass over a timeline, for the pools that are asked for together.
+struct MemoryReading {
+  MemoryPeak peak;
+  std::vector<std::pair<std::string, double>> moments;  // the most that was held in each, in order
+  std::vector<std::pair<std::string, double>> highest;  // of each class, whenever that was
+  std::optional<FailedAllocation> failed;               // the first that goes beyond the limit
+
+  double highest_of(std::string_view tensor_class) const;
+};
+MemoryReading read_timeline(std::span<const MemoryChange> timeline, std::span<const Pool> pools,
+                            double limit);
+
 // Of one rank's device memory: what the program allocates, beside what is always there.
 MemoryPeak peak_memory(const OpGraph& graph, const Trace& trace, Rank rank);
-
-// Without a replay: effects in program order, as if nothing ran ahead.
 MemoryPeak peak_memory_in_order(const OpGraph& graph, Rank rank);
 
 }  // namespace stepsim

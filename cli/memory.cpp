@@ -4,7 +4,7 @@
 #include <array>
 
 #include "analysis/json.hpp"
-#include "analysis/studies/footprint.hpp"
+#include "analysis/studies/footprint_text.hpp"
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
@@ -18,29 +18,22 @@ constexpr std::array option_specs{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"json", "", "for machines"}};
-constexpr Usage usage{
-    "stepsim memory SCENARIO [--json]",
-    "Adds up what a scenario needs in device memory, without timing it. When it does not fit, each "
-    "single change that would make it fit is computed and printed. Exit code 1: it does not fit.",
-    option_specs, "  stepsim memory scenarios/template.yaml\n", 1};
+constexpr Usage usage{"stepsim memory SCENARIO [--json]",
+                      "Adds up what a scenario needs in device and host memory, from loading the "
+                      "model to the update, "
+                      "without timing it. When it does not fit, the request that fails first is "
+                      "named, and each single "
+                      "change that would make it fit is computed. Exit code 1: it does not fit.",
+                      option_specs, "  stepsim memory scenarios/template.yaml\n", 1};
 
 std::string text_of(const Scenario& scenario, const Footprint& f,
                     const std::vector<Remedy>& changes) {
-  TextTable table{{"on each " + scenario.cluster.gpu.title, "size"},
-                  {Align::left, Align::right},
-                  {{"parameters, gradients, optimizer", to_text(Bytes{f.resident})}}};
-  for (const auto& [name, bytes] : f.peak.classes)
-    table.rows.push_back({name, to_text(Bytes{bytes})});
-  table.rows.push_back({"allocator slack", to_text(Bytes{f.slack})});
-  table.rows.push_back({"needed", to_text(Bytes{f.needed()})});
-  table.rows.push_back({"usable", to_text(Bytes{f.capacity})});
-  std::string text = fmt::format("{}\n\n{}\n", scenario.name, render(table));
-  text += fmt::format("{}; the peak is in {}, at {}\n",
-                      f.fit() == Fit::oom     ? fmt::format("does not fit: {} too much",
-                                                            to_text(Bytes{f.needed() - f.capacity}))
-                      : f.fit() == Fit::tight ? "fits, but tightly"
-                                              : "fits",
-                      f.peak.phase, f.peak.name);
+  std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
+                                 classes_table(f, scenario.cluster.gpu.title), moments_table(f));
+  text +=
+      fmt::format("{}; the peak is in {}{}\n", verdict_text(f), f.device.peak.phase,
+                  f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name);
+  text += failure_text(f) + host_text(f);
   if (f.fit() != Fit::oom) return text;
   if (changes.empty()) return text + "no single change that is known here makes it fit\n";
   TextTable ways{{"what would make it fit", "needed", "verdict"},
@@ -54,15 +47,9 @@ std::string text_of(const Scenario& scenario, const Footprint& f,
 
 std::string json_of(const Footprint& f, const std::vector<Remedy>& changes) {
   JsonWriter json;
-  json.begin_object()
-      .member("peak_memory_bytes", f.needed())
-      .member("capacity_bytes", f.capacity)
-      .member("verdict", to_text(f.fit()))
-      .member("phase", f.peak.phase)
-      .member("operation", f.peak.name);
-  json.key("classes").begin_object().member("resident", f.resident);
-  for (const auto& [name, bytes] : f.peak.classes) json.member(name, bytes);
-  json.member("allocator_slack", f.slack).end_object().key("remedies").begin_array();
+  json.begin_object();
+  write_footprint(json, f);
+  json.key("remedies").begin_array();
   for (const Remedy& remedy : changes)
     json.begin_object()
         .member("change", remedy.change)

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "analysis/json.hpp"
+#include "analysis/studies/footprint_text.hpp"
 #include "analysis/studies/grpo_trace.hpp"
 #include "analysis/studies/interval.hpp"
 #include "analysis/studies/prediction.hpp"
@@ -44,7 +45,6 @@ constexpr Usage usage{
 
 std::string text_of(const Scenario& scenario, const Prediction& p,
                     const std::optional<Interval>& interval) {
-  const double peak = p.resident + p.peak.bytes;
   std::string text =
       fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
@@ -75,17 +75,13 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
                           to_text(row.hidden)});
   table.rows.push_back({"idle", to_text(p.breakdown.idle), share(p.breakdown.idle), ""});
   text += "\n" + render(table);
-  text += fmt::format(
-      "\nmemory       {} of {} usable: {}\n", to_text(Bytes{p.needed}), to_text(Bytes{p.capacity}),
-      p.fit == Fit::oom
-          ? fmt::format("does not fit, {} too much", to_text(Bytes{p.needed - p.capacity}))
-      : p.fit == Fit::tight ? "fits, but tightly"
-                            : "fits");
-  text += fmt::format("  parameters, gradients, optimizer {}\n", to_text(Bytes{p.resident}));
-  for (const auto& [name, bytes] : p.peak.classes)
-    text += fmt::format("  {} {}\n", name, to_text(Bytes{bytes}));
-  text += fmt::format("  allocator slack {}; the peak is in {}, at {}\n",
-                      to_text(Bytes{p.needed - peak}), p.peak.phase, p.peak.name);
+  const Footprint& memory = p.memory;
+  text += fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
+                      to_text(Bytes{memory.capacity}), verdict_text(memory));
+  text += fmt::format("\n{}\nthe peak is in {}, at {}\n",
+                      classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
+                      memory.device.peak.name);
+  text += failure_text(memory) + host_text(memory);
   for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
   if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
@@ -111,10 +107,8 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
     json.member("wall_h", p.wall.value / 3600);
   else
     json.key("wall_h").null();
-  json.member("peak_memory_bytes", p.needed)
-      .member("capacity_bytes", p.capacity)
-      .member("verdict", to_text(p.fit))
-      .member("ops", static_cast<double>(p.run.graph.size()));
+  write_footprint(json, p.memory);
+  json.member("ops", static_cast<double>(p.run.graph.size()));
   json.key("breakdown").begin_array();
   for (const BreakdownRow& row : p.breakdown.rows)
     json.begin_object()
@@ -198,7 +192,7 @@ int run_command(const CommandLine& line) {
   if (const auto output = options->get("output")) write_run(*output, prediction.run);
   fmt::print("{}", options->has("json") ? json_of(prediction, interval)
                                         : text_of(scenario, prediction, interval));
-  return prediction.fit == Fit::oom ? exit_code::no : exit_code::yes;
+  return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }
 
 }  // namespace stepsim

@@ -78,7 +78,9 @@ Strategy read_strategy(const Table& table) {
   strategy.attention = choice(table, "attention", attention_names, AttentionKernel::stack);
   strategy.cross_entropy = choice(table, "cross_entropy", cross_entropy_names, CrossEntropy::stack);
   strategy.optimizer = choice(table, "optimizer", optimizer_names, OptimizerKind::adamw);
-  strategy.master_weights = table.flag_or("master_weights", true);
+  strategy.master_weights = table.flag_or("master_weights", strategy.sharding != Sharding::zero0);
+  strategy.gradients = choice(table, "gradient_dtype", gradient_type_names, GradientType::bf16);
+  strategy.load = choice(table, "load", loading_names, Loading::sharded);
   if (const auto moe = table.table_if("moe")) {
     strategy.moe_kernel = choice(*moe, "kernel", moe_kernel_names, MoeKernel::loop);
     strategy.expert_parallel = moe->integer_or("expert_parallel", 1, 1, 1 << 16);

@@ -14,7 +14,8 @@ struct Gpu {
   std::string vendor;
   struct Memory {
     Constant<Bytes> capacity;            // as sold
-    Constant<Bytes> usable;              // what a framework can allocate
+    Constant<Bytes> usable;              // beside a framework's context
+    Constant<Bytes> library;             // of it what libraries take past the framework's allocator
     Constant<BytesPerSecond> bandwidth;  // nominal
     Constant<BytesPerSecond> stream;     // reached by a triad
   } memory;

@@ -5,6 +5,8 @@
 namespace stepsim {
 namespace {
 
+constexpr double half = 2;  // bytes of a 16-bit number
+
 // Copies to the host that may be under way before the next layer waits for the oldest: torchtune
 // and TRL stash five.
 constexpr std::int16_t stash = 5;
@@ -84,6 +86,12 @@ void Activations::before(std::size_t visit) {
 void Activations::ran(std::size_t visit, Mark compute) {
   const Visit& now = visits_[visit];
   const Unit& unit = *now.unit;
+  // A reference model keeps nothing; what a unit makes is gone with the next.
+  const double passing = now.phase == Phase::backward ? unit.backward_bytes
+                         : now.frozen ? std::max(unit.forward_bytes, unit.saved_bytes)
+                                      : unit.forward_bytes;
+  writer_.allocate(compute, "transient", passing);
+  writer_.release(compute, "transient", passing);
   if (now.frozen) return;
   switch (now.phase) {
     case Phase::forward:
@@ -97,9 +105,30 @@ void Activations::ran(std::size_t visit, Mark compute) {
     default:
       writer_.release(compute, "activations", unit.saved_bytes);
       writer_.release(compute, "checkpoints", unit.input_bytes);
+      pass_gradient(visit, compute);
       break;
   }
   if (now.phase == Phase::forward && travels(now) && last_of_layer(visit)) send(now.layer, compute);
+}
+
+// The gradient of a unit's inputs lives until the unit before it has run. That of the residual
+// stream, one input wide, goes all the way, and takes up what comes out of a layer.
+void Activations::pass_gradient(std::size_t visit, Mark compute) {
+  const Visit& now = visits_[visit];
+  if (residual_ == 0) {
+    residual_ =
+        half * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
+    writer_.allocate(compute, "activation_gradients", residual_);
+  }
+  writer_.allocate(compute, "activation_gradients", now.unit->gradient_bytes);
+  writer_.release(compute, "activation_gradients", passed_);
+  passed_ = now.unit->gradient_bytes;
+  if (!last_of_layer(visit)) return;
+  writer_.release(compute, "activation_gradients", passed_);
+  passed_ = 0;
+  if (now.layer >= 0) return;
+  writer_.release(compute, "activation_gradients", residual_);
+  residual_ = 0;
 }
 
 double activation_bytes(const StepInput& input, const std::vector<Visit>& visits) {

@@ -29,10 +29,13 @@ class Activations {
   bool last_of_layer(std::size_t visit) const;
   void send(std::int16_t layer, Mark compute);
   void fetch(std::int16_t layer);
+  void pass_gradient(std::size_t visit, Mark compute);
 
   StepWriter& writer_;
   const std::vector<Visit>& visits_;
   std::map<std::int16_t, Waiting> waiting_;  // by layer
+  double passed_ = 0;    // bytes of gradients that the unit that ran last backward left
+  double residual_ = 0;  // of that of the residual stream
 };
 
 // The most that activations take beside one another.

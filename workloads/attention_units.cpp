@@ -74,6 +74,9 @@ void LayerWriter::core(double q, double kv) {
   attend.core_bytes = half * t() * q + 4 * t() * static_cast<double>(a.heads);
   attend.saved_bytes = half * t() * (q + 2 * kv) + attend.core_bytes;
   attend.core_rows = 1;
+  // The flash kernel sums the gradient of its queries in fp32.
+  attend.gradient_bytes = half * t() * (q + 2 * kv);
+  attend.backward_bytes = 4 * t() * q;
 }
 
 // Scores of all pairs of a row as a tensor in memory: a product, what makes probabilities of them,
@@ -106,6 +109,8 @@ void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> row
   attend.core_bytes = kept * scores + (eager && a.kv_heads < a.heads ? 2 * half * t() * q : 0);
   attend.saved_bytes = half * t() * (q + 2 * kv) + attend.core_bytes;
   attend.core_rows = core_rows;
+  attend.gradient_bytes = half * t() * (q + 2 * kv);
+  attend.backward_bytes = (width + 4) * scores;  // of the probabilities, and of the scores
 }
 
 }  // namespace stepsim

@@ -1,5 +1,7 @@
 // Experts as the public implementations run them. Operators and kernels of the loops were counted
 // with a dispatcher trace of transformers 4.57 and 5; the others follow the code.
+#include <algorithm>
+
 #include "workloads/layer_writer.hpp"
 #include "workloads/routing.hpp"
 
@@ -73,6 +75,13 @@ std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) co
   return {activation, memory("dispatch", 12 * half * rows * h(), 6), index};
 }
 
+// Three products over `rows` in one unit: beside the gradients of its output and its input, each
+// one row wide, either those of activation, gate and up are there, or those through gate and up.
+void LayerWriter::gradients_inside(Unit& made, double rows, double w) const {
+  made.gradient_bytes = half * rows * h();
+  made.backward_bytes = half * rows * std::max(3 * w - 2 * h(), w);
+}
+
 // One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
 // linears, scatter back. Reading which expert it is and which tokens are its own stops the host.
 void LayerWriter::expert_loop(const Experts& e) {
@@ -95,6 +104,7 @@ void LayerWriter::expert_loop(const Experts& e) {
     made.plain_modules = 2;
     made.in_moe = true;
     made.saved_bytes = half * rows * (2 * h() + 4 * w);
+    made.gradient_bytes = half * t() * h();  // the zero-filled one
   };
   if (strategy.moe_skew <= 0) {
     add(routed / static_cast<double>(e.count), e.count);
@@ -129,6 +139,8 @@ void LayerWriter::loop_over_slices(const Experts& e) {
   made.plain_modules = 1;
   made.in_moe = true;
   made.saved_bytes = half * rows * n * (2 * h() + 4 * w);
+  made.gradient_bytes = half * t() * h();
+  made.backward_bytes = half * 3 * n * h() * w;  // the zero-filled stack
 }
 
 // All experts in one kernel per matrix: tokens are sorted by expert and scattered back.
@@ -161,6 +173,7 @@ void LayerWriter::add_grouped(const Experts& e, double rows, double products, do
   made.plain_modules = 1;
   made.in_moe = true;
   made.saved_bytes = half * rows * (2 * h() + 4 * w);
+  gradients_inside(made, rows, w);
 }
 
 // Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
@@ -190,6 +203,9 @@ void LayerWriter::tutel_experts(const Experts& e) {
       {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)},
       0);
   encode.saved_bytes = 8 * k * t();
+  encode.gradient_bytes = half * t() * h();
+  encode.forward_bytes = 4 * slots * h() + 8 * k * t() * n;
+  encode.backward_bytes = 4 * slots * h();
   encode.agrees = strategy.capacity_factor <= 0;
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
@@ -201,9 +217,13 @@ void LayerWriter::tutel_experts(const Experts& e) {
   made.plain_modules = 1;
   made.in_moe = true;
   made.exchange = strategy.expert_parallel > 1 ? half * slots * h() : 0;
-  made.saved_bytes = half * slots * (2 * h() + 4 * w);
-  moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)}, half * slots * h())
-      .saved_bytes = half * slots * h();
+  made.saved_bytes = half * slots * (h() + 4 * w);
+  gradients_inside(made, slots, w);
+  made.forward_bytes = made.exchange;  // what arrives, beside what is sent
+  Unit& decode =
+      moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)}, half * slots * h());
+  decode.saved_bytes = decode.gradient_bytes = half * slots * h();
+  decode.forward_bytes = decode.backward_bytes = 4 * slots * h();
 }
 
 // DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved by
@@ -222,6 +242,7 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   Unit& encode = moe_step(
       "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
   encode.saved_bytes = masks ? 2 * half * t() * slots : half * slots * h();
+  encode.gradient_bytes = half * t() * h();
   encode.agrees = strategy.capacity_factor <= 0;
   encode.syncs = 1;  // the capacity is a number of the host
   moe_step("mlp.to_experts", {}, half * slots * h());
@@ -235,11 +256,12 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   made.plain_modules = 2;
   made.in_moe = true;
   made.saved_bytes = half * rows * (h() + 4 * w);
+  gradients_inside(made, rows, w);
   const KernelRow joined = memory("join", 2 * half * slots * h(), 1);
   moe_step("mlp.decode",
            {joined, masks ? gemm("combine", t(), slots, h()) : memory("combine", move.bytes, 3)},
-           half * slots * h())
-      .saved_bytes = half * slots * h();
+           half * slots * h());
+  units.back().saved_bytes = units.back().gradient_bytes = half * slots * h();
 }
 
 // Llama 4 as Hugging Face has it: each token is copied to every expert, scaled by nearly nothing
@@ -256,6 +278,7 @@ void LayerWriter::all_experts(const Experts& e) {
   made.plain_modules = 1;
   made.in_moe = true;
   made.saved_bytes = half * rows * (2 * h() + 4 * w);
+  gradients_inside(made, rows, w);
 }
 
 void LayerWriter::shared_expert(const Experts& e) {

@@ -51,6 +51,7 @@ struct LayerWriter {
   void tutel_experts(const Experts& e);
   void deepspeed_experts(const Experts& e);
   void all_experts(const Experts& e);
+  void gradients_inside(Unit& made, double rows, double w) const;
   void shared_expert(const Experts& e);
 };
 

@@ -37,7 +37,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   norm.kind = TensorClass::norm;
   norm.forward = {norm_row(fused, t, h, true)};
   norm.backward = backward_of(norm.forward);
-  norm.saved_bytes = half * t * h;
+  norm.saved_bytes = norm.gradient_bytes = half * t * h;
   Unit head;
   head.name = "lm_head";
   if (!model.tied_embeddings) head.tensors = {h * v};
@@ -47,11 +47,13 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   head.forward = {gemm("lm_head", t, h, v)};
   const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
   if (job.method == Method::dpo) {
-    // Preferences need the probability of every token: logits in 16 bits and, row by row, their
-    // logarithmic softmax stay for the backward pass. A fused loss does not help.
+    // Preferences need the probability of every token: the logarithmic softmax of the logits, row
+    // by row, stays for the backward pass. A fused loss does not help.
     head.forward.push_back(
         memory("log_softmax", 3 * half * t * v, static_cast<double>(job.rows())));
-    head.saved_bytes = 2 * half * t * v + half * t * h;
+    head.saved_bytes = half * t * v + half * t * h;
+    head.gradient_bytes = half * t * v + half * t * h;
+    head.forward_bytes = half * t * v;
   } else if (fused.cross_entropy) {
     head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
     // One chunk of logits, and both gradients, which are found in the forward pass already.
@@ -64,6 +66,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     // Logits in 16 bits, a copy in 32, softmax and its gradient.
     head.forward.push_back(memory("cross_entropy", (half + 4 + 4 + 4) * t * v, 6));
     head.saved_bytes = (half + 4 + 4) * t * v;
+    head.gradient_bytes = half * t * v + half * t * h;
   }
   head.backward = backward_of(head.forward);
   return {norm, head};

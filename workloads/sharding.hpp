@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "workloads/resident.hpp"
 #include "workloads/visits.hpp"
 
 namespace stepsim {
@@ -26,15 +27,21 @@ class Replicated {
   struct Bucket {
     double waiting = 0;     // elements
     double parameters = 0;  // elements in all
+    double vectors = 0;     // of them in norms: they do not decay, and are a group of their own
     double tensors = 0;
     double sharers = 1;  // ranks
   };
   Bucket& bucket_of(const Unit& unit);
   bool reduces(bool last_micro_batch) const;
-  void copy_to_bucket(double elements);
-  void reduce(Bucket& bucket, bool last_micro_batch);
+  bool keeps_all_gradients() const;
+  Mark copy_to_bucket(double elements);
+  Mark reduce(Bucket& bucket, bool last_micro_batch);
+  void keep_own_gradients(Mark since);
+  void give_up_gradients(Mark at);
   void to_host(double elements, const Bucket& bucket, bool last_micro_batch);
+  std::vector<double> group_shards() const;
   void update_on_device(double shard, double owned);
+  void update_group(double shard, double tensors);
   void update_on_host(double shard);
   void gather_updated();
 
@@ -42,6 +49,8 @@ class Replicated {
   const std::vector<Visit>& visits_;
   Bucket dense_, experts_;
   double buffers_ = 0;  // bytes of the buckets while they exist
+  double kept_ = 0;     // bytes of gradients that wait for the update
+  double owned_ = 0;    // of those reduced already
   bool split_experts_ = false;
   Mark reduction_{};  // the last one issued
   bool outstanding_ = false;
@@ -115,8 +124,6 @@ class Zero3 {
   double tensors_ = 0;
 };
 
-// On a device before the step begins and after it.
-double resident_bytes(const StepInput& input);
 // The host cores update a shard; the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements);
 

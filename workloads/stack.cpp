@@ -41,6 +41,7 @@ Stack read_stack(const Table& table) {
       if (attention_names[i] == word) stack.attention = static_cast<AttentionKernel>(i);
   }
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
+  stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
   return stack;
 }
 

@@ -49,8 +49,11 @@ struct Stack {
     Constant<Ratio> efficient_backward;
     Constant<Ratio> flex_forward;
     Constant<Ratio> flex_backward;
-  } attention_shares;               // the same for all stacks: workloads/attention.yaml
-  Constant<Ratio> allocator_slack;  // reserved beyond what is allocated, as a share
+  } attention_shares;  // the same for all stacks: workloads/attention.yaml
+  // Reserved beyond what is allocated, as a share: as long as the same sizes come again and again,
+  // and when gathers of many sizes come between.
+  Constant<Ratio> allocator_slack;
+  Constant<Ratio> allocator_slack_gathering;
 };
 
 Stack read_stack(const Table& table);

@@ -90,73 +90,7 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
   schedule.step();
 }
 
-struct Held {
-  double parameters = 0;  // elements of a rank's share of the model before sharding
-  double sharded = 0;     // elements of the optimizer's shard
-};
-
-// Experts are shared out among expert-parallel ranks first; what a rank then holds is sharded over
-// those that hold the same.
-Held held_by(const StepInput& input) {
-  const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
-  const double experts = static_cast<double>(count.of(TensorClass::expert));
-  const double all = static_cast<double>(count.total());
-  const double ep = exchanges_tokens(input.strategy.moe_kernel)
-                        ? static_cast<double>(input.strategy.expert_parallel)
-                        : 1;
-  return {all - experts + experts / ep,
-          all / static_cast<double>(mesh_of(input.strategy, input.cluster).shard)};
-}
-
-// Elements of tensors that stage 3 does not partition between modules.
-double persistent(const StepInput& input) {
-  const ModelUnits units = units_of(input);
-  double sum = 0;
-  const auto add = [&](const Unit& unit) {
-    for (const double elements : unit.tensors)
-      if (elements <= input.strategy.zero.persistence_threshold)
-        sum += elements * static_cast<double>(unit.times);
-  };
-  add(units.embedding);
-  for (const std::vector<Unit>& layer : units.layers)
-    for (const Unit& unit : layer) add(unit);
-  for (const Unit& unit : units.head) add(unit);
-  return sum;
-}
-
 }  // namespace
-
-double resident_bytes(const StepInput& input) {
-  const Held held = held_by(input);
-  const Strategy& s = input.strategy;
-  const bool on_device = s.optimizer_place == Offload::none;
-  // Where PyTorch shards there is no second copy: parameters, gradients and moments are all kept
-  // in fp32, or all in 16 bits.
-  const double moments = is_fsdp(s.sharding) && !s.master_weights
-                             ? fsdp_moment_bytes(s)
-                             : optimizer_state_bytes(s.optimizer);
-  const double state = on_device ? moments + (s.master_weights ? 4 : 0) : 0;
-  const double copies = input.job.has_reference() ? 2 : 1;  // of the 16-bit parameters
-  switch (s.sharding) {
-    case Sharding::zero0:
-      return held.parameters * (copies * half + half + state);
-    case Sharding::zero1:
-      return held.parameters * (copies * half + half) + held.sharded * state;
-    case Sharding::zero2:
-      return held.parameters * copies * half + held.sharded * ((on_device ? half : 0) + state);
-    case Sharding::zero3:
-    case Sharding::fsdp:
-    case Sharding::hsdp: {
-      const double parameters = s.parameter_place == Offload::none ? copies * half : 0;
-      // Stage 3 has its bucket for the whole run, and its small tensors stay gathered.
-      const double kept = s.sharding == Sharding::zero3
-                              ? half * s.zero.reduce_bucket + copies * half * persistent(input)
-                              : 0;
-      return kept + held.sharded * (parameters + (on_device ? half : 0) + state);
-    }
-  }
-  return 0;
-}
 
 StepProgram build_step(const StepInput& input, Folding folding) {
   StepProgram program;
@@ -183,7 +117,7 @@ StepProgram build_step(const StepInput& input, Folding folding) {
   program.flops = model_flops(input);
   program.tokens = static_cast<double>(writer.mesh().data()) * input.job.slots() *
                    static_cast<double>(input.job.accumulation) * input.job.fill;
-  program.resident = resident_bytes(input);
+  program.resident = resident_of(input);
   return program;
 }
 

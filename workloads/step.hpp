@@ -2,16 +2,16 @@
 #pragma once
 
 #include "workloads/model_flops.hpp"
-#include "workloads/step_writer.hpp"
+#include "workloads/resident.hpp"
 
 namespace stepsim {
 
 struct StepProgram {
   Traffic traffic;
   OpGraph graph;
-  ModelFlops flops;     // of a rank
-  double tokens = 0;    // of all ranks, without padding
-  double resident = 0;  // bytes on a device before the step begins and after it
+  ModelFlops flops;   // of a rank
+  double tokens = 0;  // of all ranks, without padding
+  Resident resident;  // before the step begins and after it
 };
 
 StepProgram build_step(const StepInput& input, Folding folding);

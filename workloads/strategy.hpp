@@ -77,6 +77,15 @@ inline constexpr std::array<std::string_view, 7> attention_names{
 enum class Offload : std::uint8_t { none, cpu };
 inline constexpr std::array<std::string_view, 2> offload_names{"none", "cpu"};
 
+// The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
+enum class GradientType : std::uint8_t { bf16, fp32 };
+inline constexpr std::array<std::string_view, 2> gradient_type_names{"bf16", "fp32"};
+
+// How a model that will be sharded comes to the devices: shard by shard, or whole on each of them
+// first, as happens when the framework's hook is bypassed.
+enum class Loading : std::uint8_t { sharded, replica };
+inline constexpr std::array<std::string_view, 2> loading_names{"sharded", "replica"};
+
 enum class Method : std::uint8_t { sft, dpo, grpo };
 inline constexpr std::array<std::string_view, 3> method_names{"sft", "dpo", "grpo"};
 
@@ -155,6 +164,8 @@ struct Strategy {
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass
   bool master_weights = true;                // fp32 copy beside 16-bit parameters
+  GradientType gradients = GradientType::bf16;
+  Loading load = Loading::sharded;
 };
 
 // Tokens of the documents that rows are made of, before they are cut to the row's length.

@@ -59,6 +59,8 @@ void LayerWriter::norm(std::string name, double width, double calls) {
       unit(std::move(name), std::move(tensors), {norm_row(fused, t() * calls, width, of_layer)});
   made.kind = TensorClass::norm;
   made.saved_bytes = t() * width * calls * (fused.norm ? half : half + 4);
+  made.gradient_bytes = half * t() * width * calls;
+  made.forward_bytes = made.backward_bytes = fused.norm ? 0 : 4 * t() * width * calls;
 }
 
 void LayerWriter::linear(std::string name, double in, double out, bool bias) {
@@ -68,6 +70,7 @@ void LayerWriter::linear(std::string name, double in, double out, bool bias) {
   made.result_bytes = half * t() * out;
   // Added in the product's own kernel; its gradient is a sum over all tokens.
   if (bias) made.backward.push_back(memory("bias_gradient", half * t() * out, 1));
+  made.gradient_bytes = half * t() * in;
 }
 
 // Two reads and a write, unless the next norm does it.
@@ -99,6 +102,10 @@ void LayerWriter::dense_ffn(std::string_view prefix, double width, bool gated, b
   Unit& act = unit(fmt::format("{}.act_fn", prefix), {}, {activation_row(t(), width, gated)});
   act.plain_modules = 2;  // the block and its activation
   act.saved_bytes = activation_bytes(t(), width, gated);
+  // Fused, gradients take the place of what was saved; halves of one tensor are put together.
+  const bool in_place = fused.activation && !(fuse && gated);
+  act.gradient_bytes = in_place ? 0 : half * t() * width * (gated ? 2 : 1);
+  act.backward_bytes = gated && !fused.activation ? half * t() * width : 0;
   linear(fmt::format("{}.down_proj", prefix), width, h(), bias);
   units.back().saved_bytes = half * t() * width;
 }

@@ -18,15 +18,18 @@ struct Unit {
   TensorClass kind = TensorClass::dense;
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
-  double saved_bytes = 0;   // activations that its backward pass needs
-  int syncs = 0;            // values that the host reads back before each round
-  bool agrees = false;      // the ranks agree on a number first, and the host waits for it
-  int owners = 0;           // modules that own the tensors
-  int plain_modules = 0;    // modules without tensors that are called along with this one
-  std::int64_t times = 1;   // units like this one after the other: experts of a loop
-  std::int64_t rounds = 1;  // its kernels come so many times in one call: a loop inside a module
-  double exchange = 0;      // bytes a rank sends in an all-to-all before the unit runs
-  bool in_moe = false;      // in the MoE block, so under a leaf module if there is one
+  double saved_bytes = 0;     // activations that its backward pass needs
+  double gradient_bytes = 0;  // gradients of its inputs, until the unit before it has used them
+  double forward_bytes = 0;   // beside what is saved, only while it runs forward
+  double backward_bytes = 0;  // beside gradients of inputs and outputs, only while it runs backward
+  int syncs = 0;              // values that the host reads back before each round
+  bool agrees = false;        // the ranks agree on a number first, and the host waits for it
+  int owners = 0;             // modules that own the tensors
+  int plain_modules = 0;      // modules without tensors that are called along with this one
+  std::int64_t times = 1;     // units like this one after the other: experts of a loop
+  std::int64_t rounds = 1;    // its kernels come so many times in one call: a loop inside a module
+  double exchange = 0;        // bytes a rank sends in an all-to-all before the unit runs
+  bool in_moe = false;        // in the MoE block, so under a leaf module if there is one
 
   Transfers hand;  // between ranks that share the layer or the sequence
 

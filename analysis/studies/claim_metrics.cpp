@@ -68,14 +68,15 @@ std::string bound_by(const Run& run) {
 }
 
 std::string largest_of(const Prediction& p) {
+  const Footprint& memory = p.memory;
   std::string name = "parameters, gradients and optimizer";
-  double most = p.resident;
-  for (const auto& [class_name, bytes] : p.peak.classes)
+  double most = memory.states;
+  for (const auto& [class_name, bytes] : memory.device.peak.classes)
     if (bytes > most) {
       name = class_name;
       most = bytes;
     }
-  return fmt::format("{}, {} of {}", name, to_text(Bytes{most}), to_text(Bytes{p.needed}));
+  return fmt::format("{}, {} of {}", name, to_text(Bytes{most}), to_text(Bytes{memory.needed()}));
 }
 
 }  // namespace
@@ -112,15 +113,16 @@ std::optional<double> PointFacts::of(const std::string& metric) const {
 PointFacts facts_of(const Scenario& scenario, Prediction prediction) {
   PointFacts facts;
   // A claim may compare steps of which one is just too large: times are asked of both.
-  const bool fits = prediction.fit != Fit::oom;
-  prediction.fit = Fit::fits;
+  const bool fits = prediction.memory.fit() != Fit::oom;
+  prediction.memory.margin = {};
+  prediction.memory.host_capacity = prediction.memory.host.peak.bytes;
   const Outcome outcome = outcome_of(scenario, prediction);
   for (const NamedMetric& metric : all_metrics())
     if (const auto value = outcome.of(metric.name)) facts.figures[metric.name] = *value;
   facts.figures["fits"] = fits ? 1 : 0;
   facts.figures["parameters"] = static_cast<double>(count_parameters(scenario.model).total());
   facts.figures["active_parameters"] = static_cast<double>(active_parameters(scenario.model));
-  for (const auto& [name, bytes] : prediction.peak.classes)
+  for (const auto& [name, bytes] : prediction.memory.device.peak.classes)
     facts.figures[std::string(memory_prefix) + name] = bytes;
   facts.bound_by = bound_by(prediction.run);
   facts.largest = largest_of(prediction);

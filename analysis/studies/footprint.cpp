@@ -2,13 +2,31 @@
 
 #include <fmt/format.h>
 
-#include "workloads/step.hpp"
+#include <algorithm>
+#include <array>
 
 namespace stepsim {
 namespace {
 
-// Above this share of the capacity an allocator may fail on fragments although the sum fits.
-constexpr double tight_share = 0.95;
+constexpr std::array device_pool{Pool::device};
+constexpr std::array host_pools{Pool::pinned, Pool::pageable};
+
+StepInput input_of(const Scenario& scenario) {
+  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
+}
+
+Timeline setup_timeline(const StepInput& input) {
+  Timeline timeline;
+  for (const SetupChange& change : setup_of(input))
+    timeline.push_back(
+        {0, change.pool, change.moment, change.moment, change.tensor_class, change.bytes});
+  return timeline;
+}
+
+// What is left of the device when `used` bytes are.
+double margin_of(double capacity, double library, double slack, double used) {
+  return capacity - library - used * (1 + slack);
+}
 
 bool fits(const Scenario& scenario) {
   return footprint(scenario).fit() != Fit::oom;
@@ -50,23 +68,41 @@ std::string_view to_text(Fit fit) {
 }
 
 Fit Footprint::fit() const {
-  if (needed() > capacity) return Fit::oom;
-  return needed() > tight_share * capacity ? Fit::tight : Fit::fits;
+  if (margin.value < 0 || !host_fits()) return Fit::oom;
+  return margin.low < 0 ? Fit::tight : Fit::fits;
 }
 
-Footprint footprint_of(const Scenario& scenario, double resident, MemoryPeak peak) {
-  const double used = resident + peak.bytes;
-  return {.resident = resident,
-          .peak = std::move(peak),
-          .slack = used * scenario.stack.allocator_slack.value.value,
-          .capacity = scenario.cluster.gpu.memory.usable.value.value};
+Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step) {
+  const StepInput input = input_of(scenario);
+  const Gpu& gpu = scenario.cluster.gpu;
+  const Constant<Ratio>& slack = slack_of(input);
+  const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
+  Timeline timeline = setup_timeline(input);
+  timeline.insert(timeline.end(), step.begin(), step.end());
+  Footprint f;
+  const double room = (usable.value - library.value).value / (1 + slack.value.value);
+  f.device = read_timeline(timeline, device_pool, room);
+  const double used = f.device.peak.bytes;
+  f.slack = used * slack.value.value;
+  f.library = library.value.value;
+  f.capacity = usable.value.value;
+  f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
+              margin_of(usable.low.value, library.high.value, slack.high.value, used),
+              margin_of(usable.high.value, library.low.value, slack.low.value, used)};
+  f.states = states_of(input);
+  const double ranks = scenario.cluster.gpus_per_node();
+  for (MemoryChange& change : timeline) change.bytes *= ranks;
+  f.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
+  f.host = read_timeline(timeline, host_pools, f.host_capacity);
+  f.pinned = ranks * resident.in(Pool::pinned);
+  f.pageable = ranks * resident.in(Pool::pageable);
+  f.disk = ranks * resident.in(Pool::disk);
+  return f;
 }
 
 Footprint footprint(const Scenario& scenario) {
-  const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
-                        scenario.job};
-  const StepProgram program = build_step(input, Folding::automatic);
-  return footprint_of(scenario, program.resident, peak_memory_in_order(program.graph, 0));
+  const StepProgram program = build_step(input_of(scenario), Folding::automatic);
+  return footprint_of(scenario, program.resident, timeline_in_order(program.graph, 0));
 }
 
 std::vector<Remedy> remedies(const Scenario& scenario) {

@@ -1,31 +1,47 @@
-// What a scenario needs in device memory, without timing, and what would make it fit.
+// What a scenario needs in device and host memory, and the first request that would fail.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/memory_timeline.hpp"
 #include "scenarios/scenario.hpp"
+#include "workloads/step.hpp"
 
 namespace stepsim {
 
 enum class Fit : std::uint8_t { fits, tight, oom };
 std::string_view to_text(Fit fit);
 
-struct Footprint {
-  double resident = 0;  // bytes: parameters, gradients, optimizer
-  MemoryPeak peak;      // on top of it
-  double slack = 0;     // bytes that the allocator holds beyond what is used
-  double capacity = 0;  // bytes a framework can allocate
+// A figure with what it is when the constants behind it are at their better and worse ends.
+struct Spread {
+  double value = 0, low = 0, high = 0;
+};
 
-  double needed() const { return resident + peak.bytes + slack; }
+struct Footprint {
+  MemoryReading device;  // set-up and step; its limit leaves room for slack and libraries
+  double states = 0;     // bytes: parameters, gradients, master copy, optimizer
+  double slack = 0;      // bytes that the allocator holds beyond what is used
+  double library = 0;    // bytes that libraries take past it
+  double capacity = 0;   // bytes a framework can allocate
+  Spread margin;         // bytes left over, or missing
+  MemoryReading host;    // of the node that has most: pinned and pageable together
+  double pinned = 0;     // bytes of that, between steps
+  double pageable = 0;
+  double disk = 0;  // bytes on a node's drives
+  double host_capacity = 0;
+
+  double needed() const { return device.peak.bytes + slack + library; }
+  bool host_fits() const { return host.peak.bytes <= host_capacity; }
+  // Tight: it fits, but not with the constants at their worse ends.
   Fit fit() const;
 };
 
-// From a peak that somebody else found: in time, or in program order.
-Footprint footprint_of(const Scenario& scenario, double resident, MemoryPeak peak);
+// From a step's timeline that somebody else found, in time or in program order.
+Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step);
 
 // In program order, as if nothing ran ahead.
 Footprint footprint(const Scenario& scenario);

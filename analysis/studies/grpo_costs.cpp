@@ -104,7 +104,7 @@ Scenario learners_of(const Scenario& scenario) {
 TrainingReplays::TrainingReplays(const Scenario& scenario) : learner_(learners_of(scenario)) {
   const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
                         learner_.job};
-  resident_ = resident_bytes(input);
+  resident_ = resident_of(input).in(Pool::device);
   grid_ = std::max<std::int64_t>(64, (scenario.grpo->pack_length + levels - 1) / levels);
 }
 

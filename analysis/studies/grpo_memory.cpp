@@ -121,8 +121,8 @@ GrpoMemory grpo_memory(const Scenario& scenario) {
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
   const StepProgram program = build_step(input, Folding::automatic);
-  return grpo_memory(scenario, place(scenario.cluster, *scenario.grpo), program.resident,
-                     peak_memory_in_order(program.graph, 0));
+  return grpo_memory(scenario, place(scenario.cluster, *scenario.grpo),
+                     program.resident.in(Pool::device), peak_memory_in_order(program.graph, 0));
 }
 
 }  // namespace stepsim

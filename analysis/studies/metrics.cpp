@@ -93,17 +93,15 @@ class Sheet {
 };
 
 // "needs 92.1 GB of 84.0 GB"; which class is largest says what to shrink.
-std::string why_it_does_not_fit(const Prediction& p) {
-  std::string_view largest = "parameters, gradients and optimizer";
-  double most = p.resident;
-  for (const auto& [name, bytes] : p.peak.classes) {
-    if (bytes <= most) continue;
-    largest = name;
-    most = bytes;
-  }
+std::string why_it_does_not_fit(const Footprint& memory) {
+  if (!memory.host_fits())
+    return fmt::format("out of host memory: needs {} of {}, in {}",
+                       to_text(Bytes{memory.host.peak.bytes}), to_text(Bytes{memory.host_capacity}),
+                       memory.host.peak.phase);
+  const auto& [largest, most] = memory.device.peak.classes.front();
   return fmt::format("out of memory: needs {} of {}, most of it {} ({}); in {}, at {}",
-                     to_text(Bytes{p.needed}), to_text(Bytes{p.capacity}), largest,
-                     to_text(Bytes{most}), p.peak.phase, p.peak.name);
+                     to_text(Bytes{memory.needed()}), to_text(Bytes{memory.capacity}), largest,
+                     to_text(Bytes{most}), memory.device.peak.phase, memory.device.peak.name);
 }
 
 void put_times(const Scenario& scenario, const Prediction& p, Sheet& sheet) {
@@ -170,14 +168,14 @@ std::optional<double> Outcome::of(std::string_view metric) const {
 Outcome outcome_of(const Scenario& scenario, const Prediction& p) {
   Outcome outcome;
   Sheet sheet(outcome);
-  outcome.feasible = p.fit != Fit::oom;
+  outcome.feasible = p.memory.fit() != Fit::oom;
   sheet.put("fits", outcome.feasible ? 1 : 0);
   sheet.put("gpus", scenario.cluster.ranks());
-  sheet.put("peak_memory", p.needed);
-  sheet.put("state_memory", p.resident);
-  sheet.put("memory_capacity", p.capacity);
+  sheet.put("peak_memory", p.memory.needed());
+  sheet.put("state_memory", p.memory.states);
+  sheet.put("memory_capacity", p.memory.capacity);
   if (!outcome.feasible) {
-    outcome.reason = why_it_does_not_fit(p);  // and no times: nothing of this would ever run
+    outcome.reason = why_it_does_not_fit(p.memory);  // and no times: nothing of this would ever run
     return outcome;
   }
   put_times(scenario, p, sheet);

@@ -38,20 +38,14 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
   result.length = run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
   if (result.length) result.wall = result.step_time * result.length->optimizer_steps;
   result.breakdown = break_down(run.graph, run.trace, 0);
-  const Footprint footprint =
-      footprint_of(scenario, program.resident, peak_memory(run.graph, run.trace, 0));
-  result.resident = footprint.resident;
-  result.peak = footprint.peak;
-  result.needed = footprint.needed();
-  result.capacity = footprint.capacity;
-  result.fit = footprint.fit();
+  result.memory = footprint_of(scenario, program.resident, timeline_of(run.graph, run.trace, 0));
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) result.guesses.push_back(constant);
   run.summary = {{"step_time", result.step_time.value, Dimension::seconds},
                  {"tokens_per_second_per_gpu", result.tokens_per_second_per_gpu, Dimension::ratio},
                  {"model_flops_utilisation", result.utilisation, Dimension::ratio},
-                 {"peak_memory", result.resident + result.peak.bytes, Dimension::bytes},
-                 {"memory_capacity", result.capacity, Dimension::bytes}};
+                 {"peak_memory", result.memory.device.peak.bytes, Dimension::bytes},
+                 {"memory_capacity", result.memory.capacity, Dimension::bytes}};
   return result;
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/breakdown.hpp"
-#include "analysis/memory_timeline.hpp"
 #include "analysis/studies/footprint.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
@@ -26,11 +25,7 @@ struct Prediction {
   std::optional<RunLength> length;
   Seconds wall;  // of the whole job; 0: its length is not given
   Breakdown breakdown;
-  double resident = 0;  // bytes: parameters, gradients, optimizer
-  MemoryPeak peak;      // on top of it
-  double needed = 0;    // bytes: all of it with the allocator's slack
-  double capacity = 0;  // bytes a framework can allocate
-  Fit fit = Fit::fits;
+  Footprint memory;
   std::vector<NamedConstant> guesses;
   Run run;
 };

@@ -31,7 +31,8 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   return fmt::format("{} {} {} {} {} {} {}", p.step_time.value,
                      p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus,
-                     p.resident + p.peak.bytes, p.needed, p.capacity, static_cast<int>(p.fit));
+                     p.memory.device.peak.bytes, p.memory.needed(), p.memory.capacity,
+                     static_cast<int>(p.memory.fit()));
 }
 
 Answer parse_answer(const std::string& text) {

@@ -40,13 +40,14 @@ std::string figures_of(const Scenario& scenario) {
                                                         p.wall.value / epochs,
                                                         p.iterations_per_second,
                                                         p.tokens_per_second_per_gpu,
-                                                        p.needed,
-                                                        p.resident,
+                                                        p.memory.needed(),
+                                                        p.memory.states,
                                                         0,
                                                         0};
   std::string text;
   for (const double figure : figures) text += fmt::format("{} ", figure);
-  return text + fmt::format("{} {} {}", static_cast<int>(p.fit), p.needed, p.capacity);
+  return text + fmt::format("{} {} {}", static_cast<int>(p.memory.fit()), p.memory.needed(),
+                            p.memory.capacity);
 }
 
 Answer ask(const Scenario& scenario) {

@@ -1,6 +1,8 @@
 // What fits, and what would make it fit.
 #include "analysis/studies/footprint.hpp"
 
+#include <fmt/format.h>
+
 #include "analysis/studies/interval.hpp"
 #include "analysis/studies/worker.hpp"
 #include "tests/support/catch.hpp"
@@ -18,10 +20,51 @@ Scenario seed(const std::string& name, std::vector<Setting> settings = {}) {
 
 TEST_CASE("a run that fits says so, and its classes add up to what it needs", "[analysis]") {
   const Footprint needs = footprint(seed("llama32-3b-sft-zero3"));
-  double sum = needs.resident + needs.slack;
-  for (const auto& [name, bytes] : needs.peak.classes) sum += bytes;
+  double sum = needs.slack + needs.library;
+  for (const auto& [name, bytes] : needs.device.peak.classes) sum += bytes;
   CHECK(needs.fit() == Fit::fits);
   CHECK(std::abs(sum - needs.needed()) < 1e-9 * needs.needed());
+}
+
+TEST_CASE("the request that failed in a published log is the one that fails", "[analysis]") {
+  // "Tried to allocate 12.38 GiB", with 62.03 GiB allocated.
+  const Footprint needs = footprint(seed("mpt7b-zero2-oom"));
+  REQUIRE(needs.device.failed);
+  CHECK(needs.device.failed->moment == "optimizer");
+  CHECK(needs.device.failed->tensor_class == "fp32_gradient");
+  CHECK(fmt::format("{:.2f}", needs.device.failed->bytes / 0x1p30) == "12.38");
+  CHECK(std::abs(needs.device.failed->before / 0x1p30 - 62.03) < 0.2);
+}
+
+TEST_CASE("a model that stands whole on its devices first leaves no room for fp32 copies",
+          "[analysis]") {
+  const Footprint needs = footprint(seed("openrlhf-qwen3-30b-2x96-zero3-init-oom"));
+  REQUIRE(needs.device.failed);
+  CHECK(needs.device.failed->moment == "fp32 copies");
+  CHECK(needs.device.failed->tensor_class == "master_weights");
+  CHECK(needs.device.moments.front().first == "model load");
+  CHECK(std::abs(needs.device.moments.front().second / 0x1p30 - 57) < 0.5);  // read: 57 to 58
+}
+
+TEST_CASE("the verdict has a margin that its constants widen", "[analysis]") {
+  const Footprint needs = footprint(seed("mpt7b-zero2-oom"));
+  CHECK(needs.margin.low < needs.margin.value);
+  CHECK(needs.margin.value < needs.margin.high);
+  CHECK(std::abs(needs.margin.value - (needs.capacity - needs.needed())) < 1);
+}
+
+TEST_CASE("a node with little memory cannot take what is offloaded", "[analysis]") {
+  Scenario scenario = seed("mpt7b-zero3-offload");
+  const Footprint roomy = footprint(scenario);
+  CHECK(roomy.fit() == Fit::fits);
+  // 4 for the copy, 8 for the moments, 4 and 2 for gradients, 2 for parameters.
+  const double parameters = static_cast<double>(count_parameters(scenario.model).total());
+  CHECK(std::abs(roomy.pinned + roomy.pageable - 20 * parameters) < 1e-9 * parameters);
+  scenario.cluster.node.host.dram_capacity.value = Bytes{16 * parameters};
+  const Footprint narrow = footprint(scenario);
+  CHECK(narrow.fit() == Fit::oom);
+  REQUIRE(narrow.host.failed);
+  CHECK(!narrow.device.failed);
 }
 
 TEST_CASE("every remedy for a run that does not fit makes it fit, and changes one thing",

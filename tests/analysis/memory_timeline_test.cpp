@@ -1,5 +1,7 @@
 #include "analysis/memory_timeline.hpp"
 
+#include <array>
+
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
 #include "tests/support/tiny_run.hpp"
@@ -50,18 +52,47 @@ TEST_CASE("only the device memory of the rank that is asked for counts", "[analy
   CHECK(nothing.name.empty());
 }
 
-TEST_CASE("at one instant memory is taken before it is given back", "[analysis]") {
+TEST_CASE("at one instant what is given back is there for the next operation", "[analysis]") {
   Line line;
   const OpId first = line.second("first"), next = line.second("next");
+  line.change(next, true, "new", 2);     // at 1 s, as
+  line.change(first, false, "old", -3);  // this
   line.change(first, true, "old", 3);
-  line.change(first, false, "old", -3);  // at 1 s
-  line.change(next, true, "new", 2);     // at 1 s, too
   line.change(next, false, "new", -2);
   const MemoryPeak peak = peak_memory(line.graph, line.trace, 0);
-  CHECK(peak.bytes == 5);
-  CHECK(peak.time == 1);
-  CHECK(peak.name == "next");
-  CHECK(peak.classes == Classes{{"old", 3}, {"new", 2}});
+  CHECK(peak.bytes == 3);
+  CHECK(peak.name == "first");
+  CHECK(peak.classes == Classes{{"old", 3}});
+}
+
+TEST_CASE("an operation takes its own memory before it gives any back", "[analysis]") {
+  Line line;
+  const OpId only = line.second("only");
+  line.change(only, true, "input", 3);
+  line.change(only, true, "input", -3);
+  line.change(only, true, "output", 2);
+  line.change(only, false, "output", -2);
+  CHECK(peak_memory(line.graph, line.trace, 0).bytes == 5);
+}
+
+TEST_CASE("the first request beyond a limit is the one that fails", "[analysis]") {
+  Line line;
+  const OpId first = line.second("first"), next = line.second("next");
+  line.change(first, true, "a", 4);
+  line.change(first, false, "a", -4);
+  line.change(next, true, "b", 3);
+  line.change(next, true, "c", 3);
+  line.change(next, true, "pinned", 9, 0, Pool::pinned);
+  const std::array device{Pool::device};
+  const Timeline timeline = timeline_of(line.graph, line.trace, 0);
+  const MemoryReading reading = read_timeline(timeline, device, 5);
+  REQUIRE(reading.failed);
+  CHECK(reading.failed->tensor_class == "c");
+  CHECK(reading.failed->bytes == 3);
+  CHECK(reading.failed->before == 3);
+  CHECK(reading.failed->moment == "forward");
+  CHECK(reading.highest_of("a") == 4);
+  CHECK(!read_timeline(timeline, device, 6).failed);
 }
 
 TEST_CASE("of equal peaks the first is named, and a class that is gone is not", "[analysis]") {

@@ -23,7 +23,7 @@ TinyStep with_room(double spare) {
   step.strategy.zero.max_reuse = step.strategy.zero.max_live = 0;
   step.job.micro_batch = 64;
   step.cluster.gpu.memory.usable.value =
-      Bytes{build_step(step.input(), Folding::automatic).resident + spare};
+      Bytes{build_step(step.input(), Folding::automatic).resident.in(Pool::device) + spare};
   return step;
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("preferences keep logits that a fused loss would not", "[workloads]") 
   const double fused = head_bytes();
   step.job.method = Method::dpo;  // twice the rows
   const double slots = step.job.slots();
-  CHECK_THAT(head_bytes(), exactly(slots * (4.0 * 2000 + 2 * 64)));
+  CHECK_THAT(head_bytes(), exactly(slots * (2.0 * 2000 + 2 * 64)));
   CHECK(fused < head_bytes() / 4);
 }
 

@@ -58,7 +58,7 @@ double peak_of(const TinyStep& step) {
 }
 
 double resident(const TinyStep& step) {
-  return build_step(step.input(), Folding::automatic).resident;
+  return build_step(step.input(), Folding::automatic).resident.in(Pool::device);
 }
 
 }  // namespace
@@ -87,9 +87,41 @@ TEST_CASE("accumulating more gradients does not change the peak", "[workloads]")
   CAPTURE(sharding_names[static_cast<std::size_t>(sharding)]);
   TinyStep step = tiny_step(sharding);
   const double once = peak_of(step), held = resident(step);
+  step.job.accumulation = 2;
+  const double twice = peak_of(step);
+  // From the second micro-batch on the gradients of the first are there from the start; stage 1
+  // keeps them whole until the boundary instead of reducing as they come.
+  const bool waits = sharding <= Sharding::zero2;
+  if (!waits) CHECK_THAT(twice, exactly(once));
+  CHECK(twice >= once * (1 - 1e-12));
   step.job.accumulation = 4;
-  CHECK_THAT(peak_of(step), exactly(once));
+  CHECK_THAT(peak_of(step), exactly(twice));
   CHECK_THAT(resident(step), exactly(held));
+}
+
+TEST_CASE(
+    "gradients wait for the update: all at stage 0, a shard at stage 2, at stage 1 as soon "
+    "as they are reduced",
+    "[workloads]") {
+  const double all = elements_of(tiny_step(Sharding::zero2)).total, n = 8;
+  // On top of what waits comes one unit's, until it is in its bucket.
+  const double largest = half * 2000 * 64;
+  const auto waiting = [&](TinyStep step, double bytes) {
+    CHECK(highest(step, "gradients") >= bytes * (1 - 1e-12));
+    CHECK(highest(step, "gradients") <= bytes + largest);
+  };
+  waiting(tiny_step(Sharding::zero0), half * all);
+  waiting(tiny_step(Sharding::zero1), half * all / n);
+  waiting(tiny_step(Sharding::zero2), half * all / n);
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.job.accumulation = 2;
+  waiting(step, half * all);
+  step = tiny_step(Sharding::zero2);
+  step.strategy.gradients = GradientType::fp32;
+  waiting(step, 4 * all / n);
+  step = tiny_step(Sharding::zero1);  // one buffer of the whole model instead
+  step.strategy.gradients = GradientType::fp32;
+  CHECK_THAT(resident(step) - resident(tiny_step(Sharding::zero1)), exactly(4 * all));
 }
 
 TEST_CASE("checkpointing keeps a layer's input per layer and one layer's activations",
@@ -111,18 +143,55 @@ TEST_CASE("checkpointing keeps a layer's input per layer and one layer's activat
   CHECK_THAT(highest(step, "activations"), exactly(layers * saved + head));
 }
 
-TEST_CASE("what stays on a rank is 16-bit parameters, gradients and the optimizer's shard",
-          "[workloads]") {
-  const double bytes = half + half + 4 + 8, state = 4 + 8, n = 8;
+TEST_CASE("what stays on a rank is 16-bit parameters and the optimizer's shard", "[workloads]") {
+  const double state = 4 + 8, n = 8;
   const double all = elements_of(tiny_step(Sharding::zero3)).total;
-  CHECK_THAT(resident(tiny_step(Sharding::zero0)), exactly(all * bytes));
-  CHECK_THAT(resident(tiny_step(Sharding::zero1)), exactly(all * (half + half) + all / n * state));
-  CHECK_THAT(resident(tiny_step(Sharding::zero2)), exactly(all * half + all / n * (half + state)));
-  CHECK_THAT(resident(tiny_step(Sharding::fsdp)), exactly(all / n * bytes));
-  // Stage 3 keeps its bucket for the whole run, and what is persistent gathered.
+  CHECK_THAT(resident(tiny_step(Sharding::zero0)), exactly(all * (half + state)));
+  CHECK_THAT(resident(tiny_step(Sharding::zero1)), exactly(all * half + all / n * state));
+  CHECK_THAT(resident(tiny_step(Sharding::zero2)), exactly(all * half + all / n * state));
+  // Sharded parameters are the fp32 copy themselves, and gradients have their type.
+  CHECK_THAT(resident(tiny_step(Sharding::fsdp)), exactly(all / n * (4 + 4 + 8)));
+  TinyStep bare = tiny_step(Sharding::zero0);  // moments in 16 bits, too
+  bare.strategy.master_weights = false;
+  CHECK_THAT(resident(bare), exactly(all * (half + half + half)));
+  // Stage 3 has one buffer for its gradients from the start, keeps its bucket for the whole run,
+  // and what is persistent gathered.
   const TinyStep three = tiny_step(Sharding::zero3);
-  CHECK_THAT(resident(three), exactly(all / n * bytes + half * three.strategy.zero.reduce_bucket +
-                                      half * elements_of(three).small));
+  CHECK_THAT(resident(three),
+             exactly(all / n * (half + half + state) + half * three.strategy.zero.reduce_bucket +
+                     half * elements_of(three).small));
+  TinyStep wide = three;
+  wide.strategy.gradients = GradientType::fp32;
+  CHECK_THAT(resident(wide) - resident(three), exactly(all / n * half));
+}
+
+TEST_CASE("what is set up is what the step begins with, in every pool", "[workloads]") {
+  std::vector<Variant> variants = tiny_variants(2, 4);
+  for (const Sharding sharding : {Sharding::zero3, Sharding::fsdp}) {
+    variants.push_back({"whole on each device first", tiny_step(sharding)});
+    variants.back().step.strategy.load = Loading::replica;
+  }
+  for (const Variant& variant : variants) {
+    CAPTURE(variant.name);
+    const StepInput input = variant.step.input();
+    std::map<std::pair<Pool, std::string_view>, double> left, lowest, moved;
+    for (const SetupChange& change : setup_of(input)) {
+      const std::pair key{change.pool, change.tensor_class};
+      lowest[key] = std::min(lowest[key], left[key] += change.bytes);
+      moved[key] += std::abs(change.bytes);
+    }
+    for (const auto& [key, bytes] : lowest) CHECK(bytes >= -1e-12 * moved[key]);
+    for (const Holding& holding : resident_of(input).holdings) {
+      CAPTURE(holding.tensor_class);
+      const std::pair key{holding.pool, holding.tensor_class};
+      CHECK_THAT(left[key], exactly(holding.bytes));
+      left[key] = 0;
+    }
+    for (const auto& [key, bytes] : left) {
+      CAPTURE(key.second);
+      CHECK(std::abs(bytes) <= 1e-12 * moved[key]);
+    }
+  }
 }
 
 TEST_CASE("experts exchanged hold the same optimizer shard and fewer parameters", "[workloads]") {
@@ -198,10 +267,18 @@ TEST_CASE("stages 1 and 2 hold their buckets while gradients come, twice when th
 TEST_CASE("the update needs the flat gradient in fp32, at stage 2 beside its 16 bits",
           "[workloads]") {
   const double all = elements_of(tiny_step(Sharding::zero2)).total, n = 8;
-  const auto needed = [](TinyStep step) { return highest(step, "optimizer_temporary"); };
+  const auto needed = [](TinyStep step) {
+    return highest(step, "flat_gradient") + highest(step, "fp32_gradient");
+  };
+  // One parameter group after the other: norms do not decay, and come for themselves.
+  const double norms =
+      static_cast<double>(count_parameters(tiny_step(Sharding::zero2).model).of(TensorClass::norm));
   CHECK(needed(tiny_step(Sharding::zero0)) == 0);
-  CHECK_THAT(needed(tiny_step(Sharding::zero1)), exactly(4 * all / n));
-  CHECK_THAT(needed(tiny_step(Sharding::zero2)), exactly((4 + half) * all / n));
+  CHECK_THAT(needed(tiny_step(Sharding::zero1)), exactly(4 * (all - norms) / n));
+  CHECK_THAT(needed(tiny_step(Sharding::zero2)), exactly((4 + half) * (all - norms) / n));
+  TinyStep wide = tiny_step(Sharding::zero2);  // nothing to cast
+  wide.strategy.gradients = GradientType::fp32;
+  CHECK_THAT(needed(wide), exactly(4 * (all - norms) / n));
   TinyStep parts = tiny_step(Sharding::zero3);
   parts.strategy.zero.sub_group = all / n / 4;
   CHECK_THAT(needed(parts), exactly((4 + half) * all / n / 4));

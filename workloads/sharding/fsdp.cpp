@@ -12,13 +12,6 @@ constexpr std::size_t groups_in_flight = 2;  // version 1: the length of its que
 
 }  // namespace
 
-// torch.optim keeps moments in the dtype of the parameter; quantised states do not depend on it.
-double fsdp_moment_bytes(const Strategy& strategy) {
-  return strategy.optimizer == OptimizerKind::adamw && !strategy.master_weights
-             ? 2 * half
-             : optimizer_state_bytes(strategy.optimizer);
-}
-
 FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), keys_(writer.input().strategy.fsdp), numbers_(2) {
   for (std::size_t i = 0; i < visits.size(); ++i) {
@@ -230,7 +223,7 @@ void FullyShardedGroups::step() {
                                        {writer_.last_compute()});
   writer_.compute_after(norm);
   // Moments and parameters are read and written, the gradient is scaled and read.
-  const double traffic = 2 * fsdp_moment_bytes(input.strategy) + (2 + 3) * stored_bytes();
+  const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
   writer_.run({{"update", KernelClass::memory, 0, traffic * shard, 8}}, false, Cause::optimizer,
               "update");

@@ -59,7 +59,4 @@ class FullyShardedGroups {
   double parameters_ = 0, tensors_ = 0;
 };
 
-// Bytes per element of both moments where parameters are kept in 16 bits.
-double fsdp_moment_bytes(const Strategy& strategy);
-
 }  // namespace stepsim

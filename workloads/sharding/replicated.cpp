@@ -35,6 +35,7 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     if (visit.phase != Phase::forward || visit.frozen) continue;
     Bucket& bucket = bucket_of(*visit.unit);
     bucket.parameters += visit.unit->elements();
+    if (visit.unit->kind == TensorClass::norm) bucket.vectors += visit.unit->elements();
     bucket.tensors += static_cast<double>(visit.unit->tensors.size());
   }
   dense_.sharers = writer.sharers();
@@ -52,40 +53,78 @@ bool Replicated::reduces(bool last_micro_batch) const {
   return last_micro_batch || writer_.input().strategy.sharding == Sharding::zero2;
 }
 
+// Every rank keeps all gradients until the boundary, unless each micro-batch reduces them.
+bool Replicated::keeps_all_gradients() const {
+  const Strategy& s = writer_.input().strategy;
+  return s.sharding == Sharding::zero0 ||
+         (s.sharding == Sharding::zero1 && writer_.input().job.accumulation > 1 &&
+          !keeps_whole_gradient(s));
+}
+
 void Replicated::after(std::size_t visit, bool last_micro_batch) {
   const Visit& now = visits_[visit];
   if (now.phase != Phase::backward || now.unit->tensors.empty()) return;
   Bucket& bucket = bucket_of(*now.unit);
   const double limit = writer_.input().strategy.zero.reduce_bucket;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
+  const Mark made = writer_.last_compute();
+  const bool keeps = keeps_all_gradients();
+  const bool added = keeps && writer_.context.micro_batch > 0;  // to those of the last time
   for (const double elements : now.unit->tensors) {
     writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
                  "gradient_hook");
-    if (!reduces(last_micro_batch)) continue;
-    if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
-    bucket.waiting += elements;
-    if (elements > limit)
-      reduce(bucket, last_micro_batch);  // too large for the bucket: it goes as it is
-    else
-      copy_to_bucket(elements);
+    const double bytes = half * elements;
+    writer_.allocate(made, "gradients", bytes);
+    if (added) writer_.release(made, "gradients", bytes);
+    if (keeps && !added) kept_ += bytes;
+    Mark used = made;
+    if (reduces(last_micro_batch)) {
+      if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
+      bucket.waiting += elements;
+      // Too large for the bucket: it goes as it is.
+      used = elements > limit ? reduce(bucket, last_micro_batch) : copy_to_bucket(elements);
+    }
+    const bool points_into_bucket =
+        writer_.input().strategy.sharding != Sharding::zero0 && last_micro_batch;
+    if (keeps && !points_into_bucket) continue;
+    writer_.release(used, "gradients", bytes);
+    if (keeps) kept_ -= bytes;
   }
 }
 
 // The buckets exist from the first gradient of a backward pass to its end.
-void Replicated::copy_to_bucket(double elements) {
+Mark Replicated::copy_to_bucket(double elements) {
   const Mark copied = writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}},
                                   true, Cause::gradient_reduce, "bucket_copy");
-  if (buffers_ > 0) return;
+  if (buffers_ > 0) return copied;
   const ZeroKeys& keys = writer_.input().strategy.zero;
   buffers_ = half * keys.reduce_bucket * (keys.overlap_comm ? 2 : 1);
   writer_.allocate(copied, "bucket", buffers_);
+  return copied;
+}
+
+// A rank's own gradients have one buffer, from the first that is reduced to the update.
+void Replicated::keep_own_gradients(Mark since) {
+  const StepInput& input = writer_.input();
+  const Strategy& s = input.strategy;
+  if (owned_ > 0 || s.sharding == Sharding::zero0 || s.optimizer_place != Offload::none ||
+      keeps_whole_gradient(s))
+    return;
+  owned_ = gradient_bytes(s) * shares_of(input).shard;
+  writer_.allocate(since, "gradients", owned_);
+}
+
+void Replicated::give_up_gradients(Mark at) {
+  writer_.release(at, "gradients", kept_ + owned_);
+  kept_ = owned_ = 0;
 }
 
 // One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
 // the next one waits for the one before last.
-void Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
+Mark Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
   const Bytes bytes{half * bucket.waiting};
   bucket.waiting = 0;
+  Mark done = writer_.last_compute();
   if (bucket.sharers > 1) {
     const bool overlap = writer_.input().strategy.zero.overlap_comm;
     if (overlap && outstanding_) writer_.compute_after(reduction_);
@@ -96,11 +135,14 @@ void Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
                            Stream::reduce, Cause::gradient_reduce, "reduce_bucket", {flat});
     writer_.allocate(flat, "bucket", bytes.value);
     writer_.release(reduction_, "bucket", bytes.value);
+    done = reduction_;
     outstanding_ = true;
     if (!overlap) writer_.compute_after(reduction_);
   }
+  keep_own_gradients(done);
   if (writer_.input().strategy.optimizer_place == Offload::cpu)
     to_host(bytes.value / half / bucket.sharers, bucket, last_micro_batch);
+  return done;
 }
 
 // The rank's own gradients go to pinned host memory in fp32, tensor by tensor; a check of each for
@@ -147,6 +189,7 @@ void Replicated::step() {
     update_on_host(shard);
   else
     update_on_device(shard, owned);
+  give_up_gradients(writer_.last_compute());
   if (sharded) gather_updated();
 }
 
@@ -157,16 +200,36 @@ void Replicated::update_on_device(double shard, double owned) {
   const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
                                        {writer_.last_compute()});
   writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {norm});
-  // A shard's flat fp32 gradient exists while the update runs, at stage 2 beside one in 16 bits.
-  const Sharding sharding = writer_.input().strategy.sharding;
-  const double traffic = optimizer_traffic_bytes(writer_.input().strategy.optimizer);
+  // One flat shard after the other.
+  for (const double group : group_shards()) update_group(group, owned * group / shard);
+}
+
+// Elements that a rank updates of each parameter group: what decays, what does not, and experts.
+std::vector<double> Replicated::group_shards() const {
+  const bool sharded = writer_.input().strategy.sharding != Sharding::zero0;
+  std::vector<double> shards;
+  for (const Bucket* bucket : {&dense_, &experts_})
+    for (const double elements : {bucket->parameters - bucket->vectors, bucket->vectors})
+      if (elements > 0) shards.push_back(elements / (sharded ? bucket->sharers : 1));
+  return shards;
+}
+
+// A shard's gradient is flattened in its own type, at stage 1 at once, and cast to fp32; both exist
+// while the update runs.
+void Replicated::update_group(double shard, double tensors) {
+  const Strategy& s = writer_.input().strategy;
+  const double traffic = optimizer_traffic_bytes(s.optimizer);
   std::vector<KernelRow> rows{{"update", KernelClass::memory, 0, traffic * shard, 4}};
-  if (sharding != Sharding::zero0)
-    rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + owned});
-  const double flat = sharding == Sharding::zero2 ? 4 + half : sharding == Sharding::zero1 ? 4 : 0;
+  if (s.sharding != Sharding::zero0)
+    rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + tensors});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
-  writer_.allocate(update, "optimizer_temporary", flat * shard);
-  writer_.release(update, "optimizer_temporary", flat * shard);
+  const bool cast = s.sharding != Sharding::zero0 && !keeps_whole_gradient(s);
+  const double flat = s.sharding == Sharding::zero2 ? gradient_bytes(s) * shard : 0;
+  const double fp32 = cast && flat < 4 * shard ? 4 * shard : 0;
+  writer_.allocate(update, "flat_gradient", flat);
+  writer_.allocate(update, "fp32_gradient", fp32);
+  writer_.release(update, "fp32_gradient", fp32);
+  writer_.release(update, "flat_gradient", flat);
 }
 
 // Nothing of the GPU runs meanwhile: the host thread itself is in the update.

@@ -31,9 +31,10 @@ Zero3::Zero3(StepWriter& writer, const std::vector<Visit>& visits)
   }
   find_modules();
   const StepInput& input = writer.input();
-  const double usable =
-      input.cluster.gpu.memory.usable.value.value / (1 + input.stack.allocator_slack.value.value);
-  room_ = usable - resident_bytes(input) - activation_bytes(input, visits) -
+  const Gpu& gpu = input.cluster.gpu;
+  const double usable = (gpu.memory.usable.value - gpu.memory.library.value).value /
+                        (1 + slack_of(input).value.value);
+  room_ = usable - resident_of(input).in(Pool::device)-activation_bytes(input, visits) -
           half * std::min(input.strategy.zero.reduce_bucket, parameters_);
   state_.assign(instances, State::sharded);
   arrival_.assign(instances, Mark{});
@@ -253,7 +254,9 @@ void Zero3::after(std::size_t visit, bool last_micro_batch) {
   if (now.phase != Phase::backward) return;
   const ZeroKeys& keys = writer_.input().strategy.zero;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
+  const Mark made = writer_.last_compute();
   for (const double elements : now.unit->tensors) {
+    writer_.allocate(made, "gradients", half * elements);
     writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
                  "gradient_hook");
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
@@ -264,6 +267,7 @@ void Zero3::after(std::size_t visit, bool last_micro_batch) {
     else
       writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
                   Cause::gradient_reduce, "bucket_copy");
+    writer_.release(writer_.last_compute(), "gradients", half * elements);
   }
 }
 

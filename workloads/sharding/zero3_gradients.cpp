@@ -123,8 +123,12 @@ void Zero3::step() {
                                      {"update", KernelClass::memory, 0,
                                       optimizer_traffic_bytes(input.strategy.optimizer) * part, 4}},
                                     false, Cause::optimizer, "update");
-    writer_.allocate(update, "optimizer_temporary", (half + 4) * part);
-    writer_.release(update, "optimizer_temporary", (half + 4) * part);
+    const double flat = gradient_bytes(input.strategy) * part;
+    const double fp32 = flat < 4 * part ? 4 * part : 0;
+    writer_.allocate(update, "flat_gradient", flat);
+    writer_.allocate(update, "fp32_gradient", fp32);
+    writer_.release(update, "fp32_gradient", fp32);
+    writer_.release(update, "flat_gradient", flat);
   }
   gather_persistent();
   writer_.drain({0}, Cause::optimizer, "step_done");

@@ -1,0 +1,148 @@
+#include "workloads/resident.hpp"
+
+#include <algorithm>
+
+#include "workloads/mesh.hpp"
+#include "workloads/rank_share.hpp"
+#include "workloads/sharding.hpp"
+#include "workloads/tensors.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+struct Lister {
+  Resident result;
+
+  void add(Pool pool, std::string_view tensor_class, double bytes) {
+    if (bytes > 0) result.holdings.push_back({pool, tensor_class, bytes});
+  }
+};
+
+// Stages 0 to 2: every rank holds all parameters. Gradients come and go within a step, but for the
+// one buffer that accumulates them in fp32.
+void list_replicated(Lister& list, const StepInput& input, const Shares& shares) {
+  const Strategy& s = input.strategy;
+  const double owned = s.sharding == Sharding::zero0 ? shares.whole : shares.shard;
+  list.add(Pool::device, "parameters", half * shares.whole);
+  if (input.job.has_reference()) list.add(Pool::device, "reference", half * shares.whole);
+  const double largest = tensors_of(input).largest;
+  if (s.optimizer_place == Offload::none) {
+    if (keeps_whole_gradient(s)) list.add(Pool::device, "gradients", 4 * shares.whole);
+    list.add(Pool::device, "master_weights", s.master_weights ? 4 * owned : 0);
+    list.add(Pool::device, "optimizer", state_bytes(s) * owned);
+    return;
+  }
+  // A tensor's gradient passes through a buffer on both sides; its sum waits in 16 bits.
+  list.add(Pool::device, "offload_buffer", half * largest);
+  list.add(Pool::pinned, "offload_buffer", half * largest);
+  list.add(Pool::pinned, "fp32_gradients", 4 * owned);
+  if (input.job.accumulation > 1) list.add(Pool::pinned, "gradients", half * owned);
+  list.add(Pool::pageable, "master_weights", 4 * owned);
+  list.add(Pool::pageable, "optimizer", state_bytes(s) * owned);
+  list.add(Pool::pageable, "update_copy", half * owned);
+}
+
+void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
+  const Strategy& s = input.strategy;
+  const double copies = input.job.has_reference() ? 2 : 1;
+  const bool host = s.optimizer_place != Offload::none;
+  const Pool parameters = s.parameter_place == Offload::none ? Pool::device : Pool::pinned;
+  list.add(parameters, "parameters", half * shares.shard);
+  if (copies > 1) list.add(parameters, "reference", half * shares.shard);
+  // The secondary partition keeps a copy for the backward gathers.
+  if (s.zero.hpz > 1)
+    list.add(Pool::device, "secondary", half * shares.whole / static_cast<double>(s.zero.hpz));
+  list.add(Pool::device, "persistent", copies * half * tensors_of(input).persistent);
+  list.add(Pool::device, "bucket", half * s.zero.reduce_bucket);
+  list.add(host ? Pool::pinned : Pool::device, "gradients", gradient_bytes(s) * shares.shard);
+  if (host) list.add(Pool::pinned, "fp32_gradients", 4 * shares.shard);
+  const Pool states = host ? Pool::pageable : Pool::device;
+  list.add(states, "master_weights", s.master_weights ? 4 * shares.shard : 0);
+  list.add(states, "optimizer", state_bytes(s) * shares.shard);
+}
+
+// The sharded parameters are the master copy themselves; gradients have their type.
+void list_fsdp(Lister& list, const StepInput& input, const Shares& shares) {
+  const Strategy& s = input.strategy;
+  const double stored = s.master_weights ? 4 : half;
+  list.add(Pool::device, "parameters", stored * shares.shard);
+  if (input.job.has_reference()) list.add(Pool::device, "reference", half * shares.shard);
+  list.add(Pool::device, "gradients", stored * shares.shard);
+  list.add(Pool::device, "optimizer", state_bytes(s) * shares.shard);
+}
+
+}  // namespace
+
+double Resident::in(Pool pool) const {
+  double sum = 0;
+  for (const Holding& holding : holdings)
+    if (holding.pool == pool) sum += holding.bytes;
+  return sum;
+}
+
+double state_bytes(const Strategy& strategy) {
+  // Moments have the type of what is updated: 16 bits where there is no fp32 copy.
+  if (strategy.optimizer == OptimizerKind::adamw && !strategy.master_weights) return 2 * half;
+  return optimizer_state_bytes(strategy.optimizer);
+}
+
+double gradient_bytes(const Strategy& strategy) {
+  return strategy.gradients == GradientType::fp32 ? 4 : half;
+}
+
+bool keeps_whole_gradient(const Strategy& strategy) {
+  return strategy.sharding == Sharding::zero1 && strategy.gradients == GradientType::fp32 &&
+         strategy.optimizer_place == Offload::none;
+}
+
+const Constant<Ratio>& slack_of(const StepInput& input) {
+  return input.strategy.sharding == Sharding::zero3 ? input.stack.allocator_slack_gathering
+                                                    : input.stack.allocator_slack;
+}
+
+Shares shares_of(const StepInput& input) {
+  const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
+  const double experts = static_cast<double>(count.of(TensorClass::expert));
+  const double all = static_cast<double>(count.total());
+  const double ep = exchanges_tokens(input.strategy.moe_kernel)
+                        ? static_cast<double>(input.strategy.expert_parallel)
+                        : 1;
+  return {all - experts + experts / ep,
+          all / static_cast<double>(mesh_of(input.strategy, input.cluster).shard)};
+}
+
+double states_of(const StepInput& input) {
+  const Strategy& s = input.strategy;
+  double sum = 0;
+  for (const Holding& holding : resident_of(input).holdings)
+    for (const std::string_view kept : {"parameters", "gradients", "master_weights", "optimizer"})
+      if (holding.pool == Pool::device && holding.tensor_class == kept) sum += holding.bytes;
+  // Those of stages 0 to 2 come with the backward pass.
+  const Shares shares = shares_of(input);
+  if (s.sharding == Sharding::zero0) return sum + half * shares.whole;
+  const bool own = s.sharding == Sharding::zero1 || s.sharding == Sharding::zero2;
+  if (!own || keeps_whole_gradient(s) || s.optimizer_place != Offload::none) return sum;
+  return sum + gradient_bytes(s) * shares.shard;
+}
+
+Resident resident_of(const StepInput& input) {
+  Lister list;
+  const Shares shares = shares_of(input);
+  switch (input.strategy.sharding) {
+    case Sharding::zero3:
+      list_zero3(list, input, shares);
+      break;
+    case Sharding::fsdp:
+    case Sharding::hsdp:
+      list_fsdp(list, input, shares);
+      break;
+    default:
+      list_replicated(list, input, shares);
+      break;
+  }
+  return std::move(list.result);
+}
+
+}  // namespace stepsim
