@@ -3,6 +3,7 @@
 
 #include "sim/config.hpp"
 #include "topology/cluster.hpp"
+#include "workloads/job.hpp"
 #include "workloads/model.hpp"
 #include "workloads/strategy.hpp"
 

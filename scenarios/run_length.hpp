@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "workloads/job.hpp"
 #include "workloads/strategy.hpp"
 
 namespace stepsim {

@@ -11,6 +11,7 @@
 #include "topology/catalog.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
+#include "workloads/job.hpp"
 #include "workloads/model.hpp"
 #include "workloads/stack.hpp"
 #include "workloads/strategy.hpp"

@@ -1,6 +1,7 @@
 // How much a micro-batch is for one rank: token slots, and which of them look at each other.
 #pragma once
 
+#include "workloads/job.hpp"
 #include "workloads/model.hpp"
 #include "workloads/strategy.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "topology/cluster.hpp"
+#include "workloads/job.hpp"
 #include "workloads/mesh.hpp"
 #include "workloads/program_builder.hpp"
 #include "workloads/strategy.hpp"

@@ -86,9 +86,6 @@ inline constexpr std::array<std::string_view, 2> gradient_type_names{"bf16", "fp
 enum class Loading : std::uint8_t { sharded, replica };
 inline constexpr std::array<std::string_view, 2> loading_names{"sharded", "replica"};
 
-enum class Method : std::uint8_t { sft, dpo, grpo };
-inline constexpr std::array<std::string_view, 3> method_names{"sft", "dpo", "grpo"};
-
 // DeepSpeed's keys with DeepSpeed's defaults; sizes in elements, as there.
 struct ZeroKeys {
   double reduce_bucket = 5e8;
@@ -166,36 +163,6 @@ struct Strategy {
   bool master_weights = true;                // fp32 copy beside 16-bit parameters
   GradientType gradients = GradientType::bf16;
   Loading load = Loading::sharded;
-};
-
-// Tokens of the documents that rows are made of, before they are cut to the row's length.
-struct DocumentLength {
-  double mean = 0;    // 0: as long as a row, or as the part of it that is filled
-  double spread = 0;  // standard deviation over mean, of a log-normal distribution
-};
-
-struct Job {
-  Method method = Method::sft;
-  // dpo, grpo: a frozen copy runs forward too, unless its results are stored.
-  bool reference_model = true;
-  std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
-  std::int64_t sequence = 4096;
-  std::int64_t micro_batch = 1;
-  std::int64_t accumulation = 1;
-  double fill = 1;     // share of token slots that hold tokens
-  bool packed = true;  // rows hold several documents, one after the other
-  DocumentLength documents;
-  // How long the whole run is: one of these, or none.
-  double tokens = 0;
-  double optimizer_steps = 0;
-  double iterations = 0;  // micro-batches on each rank
-  double samples = 0;     // sequences or pairs of one epoch, not packed
-  double epochs = 1;
-
-  // Sequences that a micro-batch runs: a preference pair is two.
-  std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }
-  bool has_reference() const { return method != Method::sft && reference_model; }
-  double slots() const { return static_cast<double>(sequence * rows()); }
 };
 
 }  // namespace stepsim

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "workloads/job.hpp"
 #include "workloads/model.hpp"
 #include "workloads/strategy.hpp"
 

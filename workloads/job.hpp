@@ -1,0 +1,43 @@
+// What is trained: the method, the shape of a step's rows, and how long the whole run is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stepsim {
+
+enum class Method : std::uint8_t { sft, dpo, grpo };
+inline constexpr std::array<std::string_view, 3> method_names{"sft", "dpo", "grpo"};
+
+// Tokens of the documents that rows are made of, before they are cut to the row's length.
+struct DocumentLength {
+  double mean = 0;    // 0: as long as a row, or as the part of it that is filled
+  double spread = 0;  // standard deviation over mean, of a log-normal distribution
+};
+
+struct Job {
+  Method method = Method::sft;
+  // dpo, grpo: a frozen copy runs forward too, unless its results are stored.
+  bool reference_model = true;
+  std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
+  std::int64_t sequence = 4096;
+  std::int64_t micro_batch = 1;
+  std::int64_t accumulation = 1;
+  double fill = 1;     // share of token slots that hold tokens
+  bool packed = true;  // rows hold several documents, one after the other
+  DocumentLength documents;
+  // How long the whole run is: one of these, or none.
+  double tokens = 0;
+  double optimizer_steps = 0;
+  double iterations = 0;  // micro-batches on each rank
+  double samples = 0;     // sequences or pairs of one epoch, not packed
+  double epochs = 1;
+
+  // Sequences that a micro-batch runs: a preference pair is two.
+  std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }
+  bool has_reference() const { return method != Method::sft && reference_model; }
+  double slots() const { return static_cast<double>(sequence * rows()); }
+};
+
+}  // namespace stepsim
