@@ -1,14 +1,18 @@
 // `report`: runs and sweeps as a page to look at.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
+#include <filesystem>
 
-#include "analysis/report/page.hpp"
+#include "analysis/report/page_answers.hpp"
 #include "analysis/report/page_sweep.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
 #include "cli/runs.hpp"
+#include "sim/config.hpp"
 #include "sim/error.hpp"
 #include "sim/whole_file.hpp"
 
@@ -17,21 +21,24 @@ namespace {
 
 constexpr std::array option_specs{
     OptionSpec{"output", "FILE", "where the page goes", 'o'},
+    OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the scenarios say, such as strategy.zero=2; repeats", 0, true},
 };
 constexpr Usage usage{
-    "stepsim report RUN|SWEEP... -o PAGE.html [options]",
+    "stepsim report RUN|SWEEP|CLAIMS... -o PAGE.html [options]",
     "Writes a page that needs nothing but a browser: what every stream did, where the time goes, "
     "memory over time, how full the links were, and every constant with its grade. RUN is a trace "
     "that `stepsim run -o` saved, or a scenario; what `stepsim sweep -o` saved becomes plots and a "
-    "table.",
+    "table, a file of claims is judged. Of two runs the page says why one takes longer; that takes "
+    "as long as `stepsim explain`.",
     option_specs,
     "  stepsim report llama32-3b-sft-zero3 -o step.html\n"
     "  stepsim report step.h5 -o step.html\n"
     "  stepsim report qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe -o both.html\n"
+    "  stepsim report my-claims.yaml -o claims.html\n"
     "  stepsim report scaling.h5 -o scaling.html\n",
-    3};
+    4};
 
 Page empty_page(const Options& options) {
   return {.title = fmt::format("{}", fmt::join(options.words, " and ")),
@@ -51,6 +58,37 @@ void add_sweep(const std::string& path, Page& page) {
   page.sweep = page_sweep(table, report_of(table));
 }
 
+bool holds_claims(const std::string& path) {
+  std::error_code failed;
+  return std::filesystem::path(path).extension() == ".yaml" &&
+         std::filesystem::is_regular_file(path, failed) && read_document(path).root().has("claims");
+}
+
+void add_claims(const CommandLine& line, const std::string& path, Page& page) {
+  JudgementOptions study;
+  study.data = line.data;
+  study.progress = progress_bar("replays");
+  for (PageClaim& claim : page_claims(judge(read_claims(line.data, path), study)))
+    page.claims.push_back(std::move(claim));
+}
+
+// A trace of something else than a scenario's step cannot be taken apart.
+bool has_scenario(const Run& run) {
+  return std::any_of(run.summary.begin(), run.summary.end(),
+                     [](const Scalar& scalar) { return scalar.name == "step_time"; });
+}
+
+PageGap gap_between(const CommandLine& line, const std::string& a, const std::string& b,
+                    const std::vector<Setting>& settings) {
+  const auto step = [&](const std::string& word) {
+    return NamedStep{word, word, settings, load_scenario(line.data, word, settings)};
+  };
+  ExplainOptions study;
+  study.data = line.data;
+  study.attribution.progress = progress_bar("replays");
+  return page_gap(explain(step(a), step(b), study));
+}
+
 }  // namespace
 
 int report_command(const CommandLine& line) {
@@ -60,14 +98,20 @@ int report_command(const CommandLine& line) {
   const auto path = options->get("output");
   if (!path) throw UserError("-o PAGE.html is missing: where the page goes");
   Page page = empty_page(*options);
+  const std::vector<Setting> settings = settings_of(*options);
   std::deque<Run> runs;  // the page points at them
   for (const std::string& word : options->words)
     if (holds_sweep(word)) {
       add_sweep(word, page);
+    } else if (holds_claims(word)) {
+      add_claims(line, word, page);
     } else {
-      runs.push_back(load_run(line, word, settings_of(*options)));
+      runs.push_back(load_run(line, word, settings));
       page.steps.push_back({word, &runs.back()});
     }
+  if (runs.size() > 2) throw UserError("two runs are enough for a page");
+  if (runs.size() == 2 && has_scenario(runs[0]) && has_scenario(runs[1]) && !options->has("no-gap"))
+    page.gap = gap_between(line, page.steps[0].label, page.steps[1].label, settings);
   const std::string html = page_html(page);
   write_file(*path, html);
   fmt::print("{}: {}\n", *path, to_text(Bytes{static_cast<double>(html.size())}));

@@ -1,0 +1,15 @@
+// What studies found, as parts of a page: why two steps differ, and which claims hold.
+#pragma once
+
+#include <span>
+
+#include "analysis/report/page.hpp"
+#include "analysis/studies/explain.hpp"
+#include "analysis/studies/judgement.hpp"
+
+namespace stepsim {
+
+PageGap page_gap(const Explanation& explanation);
+std::vector<PageClaim> page_claims(std::span<const JudgedClaim> claims);
+
+}  // namespace stepsim
