@@ -30,6 +30,8 @@ void check_tensor(const Table& table, const Sharing& sharing) {
   const std::int64_t ranks = sharing.strategy.tensor_parallel.size;
   const Model& model = sharing.model;
   const Checker check{table, "size"};
+  if (ranks > 1 && sharing.strategy.lora.rank > 0)
+    table.problem("size", "is not modelled with lora");
   check.divides(ranks, sharing.cluster.ranks(), "ranks");
   check.divides(ranks, model.attention.heads, "attention heads");
   check.shares(ranks, model.attention.kv_heads);

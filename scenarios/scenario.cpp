@@ -9,6 +9,7 @@
 #include "scenarios/constants.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
+#include "scenarios/import/deepspeed_version.hpp"
 #include "scenarios/parallel_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -81,6 +82,11 @@ Strategy read_strategy(const Table& table) {
   strategy.master_weights = table.flag_or("master_weights", strategy.sharding != Sharding::zero0);
   strategy.gradients = choice(table, "gradient_dtype", gradient_type_names, GradientType::bf16);
   strategy.load = choice(table, "load", loading_names, Loading::sharded);
+  if (const auto lora = table.table_if("lora")) {
+    strategy.lora.rank = lora->integer("rank", 1, 1 << 16);
+    strategy.lora.targets = choice(*lora, "targets", lora_targets_names, LoraTargets::linear);
+    strategy.lora.quantised = choice(*lora, "quantised", quantised_names, Quantised::none);
+  }
   if (const auto moe = table.table_if("moe")) {
     strategy.moe_kernel = choice(*moe, "kernel", moe_kernel_names, MoeKernel::loop);
     strategy.expert_parallel = moe->integer_or("expert_parallel", 1, 1, 1 << 16);
@@ -105,6 +111,7 @@ Strategy read_strategy(const Table& table) {
   strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (const auto keys = table.table_if("zero_optimization"))
     strategy.zero = read_zero_keys(*keys, strategy.sharding);
+  read_deepspeed_version(table, strategy.zero);
   return strategy;
 }
 
@@ -200,6 +207,7 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
   const Strategy& s = scenario.strategy;
   if (s.expert_parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
+  if (s.lora.rank > 0) reject("is not modelled with lora");
   if (!exchanges_tokens(s.moe_kernel))
     reject("needs a kernel that exchanges tokens: tutel or deepspeed");
   if (s.sharding == Sharding::zero3 || is_fsdp(s.sharding))

@@ -20,7 +20,7 @@ void LayerWriter::attention() {
     linear("self_attn.k_proj", h(), kv, a.qkv_bias);
     linear("self_attn.v_proj", h(), kv, a.qkv_bias);
   }
-  units.back().saved_bytes = half * t() * h();  // the projections share their input
+  keeps_input(half * t() * h());  // the projections share it
   if (a.qk_norm != Attention::QkNorm::none) {
     const double d = static_cast<double>(a.head_dim);
     const bool per_head = a.qk_norm == Attention::QkNorm::per_head;
@@ -29,7 +29,7 @@ void LayerWriter::attention() {
   }
   core(q, kv);
   linear("self_attn.o_proj", q, h(), a.output_bias);
-  units.back().saved_bytes = half * t() * q;
+  keeps_input(half * t() * q);
   residual("attention_residual");
 }
 

@@ -95,7 +95,7 @@ void LayerWriter::expert_loop(const Experts& e) {
     forward.push_back(memory("dispatch", 6 * half * rows * h(), 8));
     Unit& made =
         unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
-    made.backward = backward_of(products);
+    made.backward = backward(products);
     for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
     made.kind = TensorClass::expert;
     made.times = times;
@@ -105,6 +105,7 @@ void LayerWriter::expert_loop(const Experts& e) {
     made.in_moe = true;
     made.saved_bytes = half * rows * (2 * h() + 4 * w);
     made.gradient_bytes = half * t() * h();  // the zero-filled one
+    if (frozen()) quantise(made, 3);
   };
   if (strategy.moe_skew <= 0) {
     add(routed / static_cast<double>(e.count), e.count);
@@ -128,11 +129,11 @@ void LayerWriter::loop_over_slices(const Experts& e) {
   Unit& made =
       unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
            forward);
-  made.backward = backward_of(products);
+  made.backward = backward(products);
   for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
   KernelRow slices = memory("slice_backward", 4 * half * 3 * n * h() * w, 6);
   slices.operators = 4;
-  made.backward.push_back(slices);
+  if (!frozen()) made.backward.push_back(slices);
   made.kind = TensorClass::expert;
   made.rounds = e.count;
   made.syncs = 5;  // the expert's number, read four times, and its tokens
@@ -265,20 +266,39 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
 }
 
 // Llama 4 as Hugging Face has it: each token is copied to every expert, scaled by nearly nothing
-// where it was not sent, and all is multiplied.
+// where it was not sent, and all is multiplied: at once, or expert by expert where each is a module
+// of its own.
 void LayerWriter::all_experts(const Experts& e) {
   const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
   const double rows = n * t();
-  Unit& made = unit(
-      "mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-      {memory("replicate", half * (rows + t()) * h() + 2 * half * rows * h(), 2),
-       batched("all", 6 * rows * h() * w, half * (3 * n * h() * w + rows * (2 * h() + 4 * w)), 2),
-       activation_row(rows, w, true), memory("sum", half * (rows + t()) * h(), 1)});
-  made.kind = TensorClass::expert;
-  made.plain_modules = 1;
-  made.in_moe = true;
-  made.saved_bytes = half * rows * (2 * h() + 4 * w);
-  gradients_inside(made, rows, w);
+  moe_step("mlp.replicate",
+           {memory("replicate", half * (rows + t()) * h() + 2 * half * rows * h(), 2)}, 0)
+      .saved_bytes = half * rows * h();
+  const bool separate = !is_fused(e, strategy.expert_layout);
+  const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
+    Unit& made = unit("mlp.experts", std::move(tensors), std::move(kernels));
+    made.kind = TensorClass::expert;
+    made.in_moe = true;
+    return made;
+  };
+  if (separate) {
+    Unit& made = add(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                     {gemm("up", t(), h(), w), gemm("gate", t(), h(), w),
+                      activation_row(t(), w, true), gemm("down", t(), w, h())});
+    made.times = e.count;
+    made.owners = 3;
+    made.plain_modules = 2;
+    made.saved_bytes = half * t() * (h() + 4 * w);
+    if (frozen()) quantise(made, 3);
+  } else {
+    Unit& made = add(
+        with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+        {batched("all", 6 * rows * h() * w, half * (3 * n * h() * w + rows * (2 * h() + 4 * w)), 2),
+         activation_row(rows, w, true)});
+    made.plain_modules = 1;
+    made.saved_bytes = half * rows * (h() + 4 * w);
+  }
+  moe_step("mlp.sum", {memory("sum", half * (rows + t()) * h(), 1)}, 0);
 }
 
 void LayerWriter::shared_expert(const Experts& e) {

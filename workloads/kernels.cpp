@@ -105,6 +105,21 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
   return backward;
 }
 
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward) {
+  std::vector<KernelRow> backward;
+  for (const KernelRow& row : forward) {
+    if (row.kind == KernelClass::grouped_gemm || row.name == unpack) {
+      backward.push_back(row);
+      continue;
+    }
+    const std::vector<KernelRow> both = backward_of({row});
+    const bool product = row.kind == KernelClass::gemm;  // its input's gradient comes first
+    backward.insert(backward.end(), both.begin(), product ? both.begin() + 1 : both.end());
+    if (product && both.size() == 1) backward.back() = row;  // a product of no known shape
+  }
+  return backward;
+}
+
 double flops_of(const std::vector<KernelRow>& rows) {
   double sum = 0;
   for (const KernelRow& row : rows) sum += row.flops;

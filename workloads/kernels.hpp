@@ -30,6 +30,8 @@ struct KernelRow {
   double share = 1;  // of the rate that the tuned kernel of this class reaches
 };
 
+inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits, in each pass
+
 // A matrix product over `rows` rows of 16-bit numbers.
 KernelRow gemm(std::string_view name, double rows, double in, double out);
 // What only streams through device memory.
@@ -38,6 +40,8 @@ KernelRow memory(std::string_view name, double bytes, double launches);
 // A matrix product turns into two, one for its input's gradient and one for its weights'; what
 // streams through memory does so about twice; attention recomputes its scores and costs 2.5 times.
 std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward);
+// With frozen weights a product turns into one, and weights that were unpacked are so again.
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward);
 
 double flops_of(const std::vector<KernelRow>& rows);
 double launches_of(const std::vector<KernelRow>& rows);

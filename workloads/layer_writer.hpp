@@ -19,11 +19,13 @@ struct LayerWriter {
   std::vector<Unit> units;
 
   double t() const { return load.tokens; }
+  bool frozen() const { return strategy.lora.rank > 0; }
   double h() const { return static_cast<double>(model.hidden); }
 
   Unit& unit(std::string name, std::vector<double> tensors, std::vector<KernelRow> rows);
   void norm(std::string name, double width, double calls);
-  void linear(std::string name, double in, double out, bool bias);
+  void linear(const std::string& name, double in, double out, bool bias);
+  void adapter(const std::string& name, double in, double out);
   void residual(std::string name);
 
   void attention();
@@ -37,6 +39,10 @@ struct LayerWriter {
   void dense_ffn(std::string_view prefix, double width, bool gated, bool fuse, bool bias);
 
  private:
+  std::vector<KernelRow> backward(const std::vector<KernelRow>& forward) const;
+  void quantise(Unit& unit, std::size_t matrices) const;
+  // The last unit needs its input for the gradient of its weights, if they have one.
+  void keeps_input(double bytes);
   void core(double q, double kv);
   void core_in_memory(double q, double kv, std::vector<KernelRow> rows);
   void router(const Experts& e);

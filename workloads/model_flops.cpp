@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "workloads/visits.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -47,6 +49,13 @@ ModelFlops model_flops(const StepInput& input) {
       static_cast<double>(input.model.attention.heads * input.model.attention.head_dim);
   ModelFlops flops;
   flops.matrices = passes * 2 * tokens * multiplied_parameters(input.model);
+  if (input.strategy.lora.rank > 0) {
+    // Frozen weights have no gradient of their own; adapters have.
+    flops.matrices *= (passes - 1) / passes;
+    for (const std::vector<Unit>& layer : units_of(input).layers)
+      for (const Unit& unit : layer)
+        flops.matrices += passes * 2 * tokens * unit.trained_elements();
+  }
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer)
     flops.attention += passes * 4 * width * load_of(input.model, job, layer).wanted;
   flops.attention_in_rows = passes * 4 * width * tokens * static_cast<double>(job.sequence) *

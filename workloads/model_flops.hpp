@@ -7,7 +7,8 @@ namespace stepsim {
 
 // Of one rank and optimizer step: forward, and twice that for both gradients.
 struct ModelFlops {
-  double matrices = 0;   // 6 for each token and parameter that multiplies it
+  // 6 for each token and parameter that multiplies it; 4 where it is frozen.
+  double matrices = 0;
   double attention = 0;  // scores and their product with values, of keys that a query sees
   // The same as if every query saw a whole row, as those count it who write 12 x layers x width x
   // sequence for a token.

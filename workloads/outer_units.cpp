@@ -10,7 +10,7 @@ constexpr double half = 2;  // bytes of a 16-bit number
 
 }  // namespace
 
-Unit embedding_unit(const Model& model, const Load& load) {
+Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load) {
   const double h = static_cast<double>(model.hidden);
   Unit unit;
   unit.name = "embed_tokens";
@@ -20,7 +20,8 @@ Unit embedding_unit(const Model& model, const Load& load) {
   unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
   unit.forward = {memory("embedding", 2 * half * load.tokens * h, 1)};
-  unit.backward = {memory("embedding", 3 * half * load.tokens * h, 2)};
+  unit.trained = strategy.lora.rank == 0;
+  if (unit.trained) unit.backward = {memory("embedding", 3 * half * load.tokens * h, 2)};
   unit.plain_modules = 2;
   return unit;
 }
@@ -36,6 +37,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   norm.owners = 1;
   norm.kind = TensorClass::norm;
   norm.forward = {norm_row(fused, t, h, true)};
+  norm.trained = strategy.lora.rank == 0;
   norm.backward = backward_of(norm.forward);
   norm.saved_bytes = norm.gradient_bytes = half * t * h;
   Unit head;
@@ -68,7 +70,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     head.saved_bytes = (half + 4 + 4) * t * v;
     head.gradient_bytes = half * t * v + half * t * h;
   }
-  head.backward = backward_of(head.forward);
+  head.trained = norm.trained;
+  head.backward = head.trained ? backward_of(head.forward) : frozen_backward_of(head.forward);
   return {norm, head};
 }
 

@@ -6,6 +6,7 @@
 #include "workloads/rank_share.hpp"
 #include "workloads/sharding.hpp"
 #include "workloads/tensors.hpp"
+#include "workloads/visits.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,12 +25,12 @@ struct Lister {
 // one buffer that accumulates them in fp32.
 void list_replicated(Lister& list, const StepInput& input, const Shares& shares) {
   const Strategy& s = input.strategy;
-  const double owned = s.sharding == Sharding::zero0 ? shares.whole : shares.shard;
+  const double owned = s.sharding == Sharding::zero0 ? shares.trained : shares.updated;
   list.add(Pool::device, "parameters", half * shares.whole);
-  if (input.job.has_reference()) list.add(Pool::device, "reference", half * shares.whole);
+  if (keeps_reference(input)) list.add(Pool::device, "reference", half * shares.whole);
   const double largest = tensors_of(input).largest;
   if (s.optimizer_place == Offload::none) {
-    if (keeps_whole_gradient(s)) list.add(Pool::device, "gradients", 4 * shares.whole);
+    if (keeps_whole_gradient(s)) list.add(Pool::device, "gradients", 4 * shares.trained);
     list.add(Pool::device, "master_weights", s.master_weights ? 4 * owned : 0);
     list.add(Pool::device, "optimizer", state_bytes(s) * owned);
     return;
@@ -46,7 +47,7 @@ void list_replicated(Lister& list, const StepInput& input, const Shares& shares)
 
 void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
   const Strategy& s = input.strategy;
-  const double copies = input.job.has_reference() ? 2 : 1;
+  const double copies = keeps_reference(input) ? 2 : 1;
   const bool host = s.optimizer_place != Offload::none;
   const Pool parameters = s.parameter_place == Offload::none ? Pool::device : Pool::pinned;
   list.add(parameters, "parameters", half * shares.shard);
@@ -56,11 +57,11 @@ void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
     list.add(Pool::device, "secondary", half * shares.whole / static_cast<double>(s.zero.hpz));
   list.add(Pool::device, "persistent", copies * half * tensors_of(input).persistent);
   list.add(Pool::device, "bucket", half * s.zero.reduce_bucket);
-  list.add(host ? Pool::pinned : Pool::device, "gradients", gradient_bytes(s) * shares.shard);
-  if (host) list.add(Pool::pinned, "fp32_gradients", 4 * shares.shard);
+  list.add(host ? Pool::pinned : Pool::device, "gradients", gradient_bytes(s) * shares.updated);
+  if (host) list.add(Pool::pinned, "fp32_gradients", 4 * shares.updated);
   const Pool states = host ? Pool::pageable : Pool::device;
-  list.add(states, "master_weights", s.master_weights ? 4 * shares.shard : 0);
-  list.add(states, "optimizer", state_bytes(s) * shares.shard);
+  list.add(states, "master_weights", s.master_weights ? 4 * shares.updated : 0);
+  list.add(states, "optimizer", state_bytes(s) * shares.updated);
 }
 
 // The sharded parameters are the master copy themselves; gradients have their type.
@@ -68,9 +69,9 @@ void list_fsdp(Lister& list, const StepInput& input, const Shares& shares) {
   const Strategy& s = input.strategy;
   const double stored = s.master_weights ? 4 : half;
   list.add(Pool::device, "parameters", stored * shares.shard);
-  if (input.job.has_reference()) list.add(Pool::device, "reference", half * shares.shard);
-  list.add(Pool::device, "gradients", stored * shares.shard);
-  list.add(Pool::device, "optimizer", state_bytes(s) * shares.shard);
+  if (keeps_reference(input)) list.add(Pool::device, "reference", half * shares.shard);
+  list.add(Pool::device, "gradients", stored * shares.updated);
+  list.add(Pool::device, "optimizer", state_bytes(s) * shares.updated);
 }
 
 }  // namespace
@@ -92,6 +93,10 @@ double gradient_bytes(const Strategy& strategy) {
   return strategy.gradients == GradientType::fp32 ? 4 : half;
 }
 
+bool keeps_reference(const StepInput& input) {
+  return input.job.has_reference() && input.strategy.lora.rank == 0;
+}
+
 bool keeps_whole_gradient(const Strategy& strategy) {
   return strategy.sharding == Sharding::zero1 && strategy.gradients == GradientType::fp32 &&
          strategy.optimizer_place == Offload::none;
@@ -103,14 +108,19 @@ const Constant<Ratio>& slack_of(const StepInput& input) {
 }
 
 Shares shares_of(const StepInput& input) {
+  const double shards = static_cast<double>(mesh_of(input.strategy, input.cluster).shard);
+  if (input.strategy.lora.rank > 0) {
+    const StoredElements elements = stored_elements(input);
+    return {elements.all, elements.all / shards, elements.trained, elements.trained / shards};
+  }
   const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
   const double experts = static_cast<double>(count.of(TensorClass::expert));
   const double all = static_cast<double>(count.total());
   const double ep = exchanges_tokens(input.strategy.moe_kernel)
                         ? static_cast<double>(input.strategy.expert_parallel)
                         : 1;
-  return {all - experts + experts / ep,
-          all / static_cast<double>(mesh_of(input.strategy, input.cluster).shard)};
+  const double local = all - experts + experts / ep;
+  return {local, all / shards, local, all / shards};
 }
 
 double states_of(const StepInput& input) {
@@ -121,10 +131,10 @@ double states_of(const StepInput& input) {
       if (holding.pool == Pool::device && holding.tensor_class == kept) sum += holding.bytes;
   // Those of stages 0 to 2 come with the backward pass.
   const Shares shares = shares_of(input);
-  if (s.sharding == Sharding::zero0) return sum + half * shares.whole;
+  if (s.sharding == Sharding::zero0) return sum + half * shares.trained;
   const bool own = s.sharding == Sharding::zero1 || s.sharding == Sharding::zero2;
   if (!own || keeps_whole_gradient(s) || s.optimizer_place != Offload::none) return sum;
-  return sum + gradient_bytes(s) * shares.shard;
+  return sum + gradient_bytes(s) * shares.updated;
 }
 
 Resident resident_of(const StepInput& input) {

@@ -40,6 +40,8 @@ std::vector<SetupChange> setup_of(const StepInput& input);
 struct Shares {
   double whole = 0;
   double shard = 0;
+  double trained = 0;  // of `whole`: all but what adapters leave frozen
+  double updated = 0;  // of `shard`
 };
 Shares shares_of(const StepInput& input);
 
@@ -52,6 +54,8 @@ const Constant<Ratio>& slack_of(const StepInput& input);
 double state_bytes(const Strategy& strategy);
 // Bytes of a gradient that waits for the optimizer.
 double gradient_bytes(const Strategy& strategy);
+// A frozen copy beside the policy. Without its adapters a model is its own reference.
+bool keeps_reference(const StepInput& input);
 // Stage 1 with fp32 gradients accumulates all of them on every rank.
 bool keeps_whole_gradient(const Strategy& strategy);
 

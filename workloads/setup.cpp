@@ -26,7 +26,7 @@ class Setup {
  private:
   const Strategy& strategy() const { return input_.strategy; }
   bool on_host() const { return strategy().optimizer_place != Offload::none; }
-  bool reference() const { return input_.job.has_reference(); }
+  bool reference() const { return keeps_reference(input_); }
 
   void take(Pool pool, std::string_view tensor_class, double bytes) {
     if (bytes == 0) return;
@@ -107,9 +107,9 @@ void Setup::flatten(double elements) {
 
 // All of the size that is asked for, but the last.
 std::vector<double> Setup::sub_groups() const {
-  const double size = std::max(strategy().zero.sub_group, shares_.shard / most_parts);
-  std::vector<double> parts(static_cast<std::size_t>(shares_.shard / size), size);
-  if (const double rest = shares_.shard - static_cast<double>(parts.size()) * size; rest > 0)
+  const double size = std::max(strategy().zero.sub_group, shares_.updated / most_parts);
+  std::vector<double> parts(static_cast<std::size_t>(shares_.updated / size), size);
+  if (const double rest = shares_.updated - static_cast<double>(parts.size()) * size; rest > 0)
     parts.push_back(rest);
   return parts;
 }
@@ -128,7 +128,7 @@ void Setup::copy_masters(Pool pool, const std::vector<double>& parts) {
 
 std::vector<SetupChange> Setup::replicated() {
   const bool whole = strategy().sharding == Sharding::zero0;
-  const double owned = whole ? shares_.whole : shares_.shard;
+  const double owned = whole ? shares_.trained : shares_.updated;
   moment_ = "model load";
   load_whole("parameters", half * shares_.whole);
   if (reference()) load_whole("reference", half * shares_.whole);
@@ -141,7 +141,11 @@ std::vector<SetupChange> Setup::replicated() {
                                ? static_cast<double>(count.of(TensorClass::expert)) /
                                      static_cast<double>(strategy().expert_parallel)
                                : 0;
-    for (const double group : {shares_.whole - experts - vectors, vectors, experts}) flatten(group);
+    if (strategy().lora.rank > 0)
+      flatten(shares_.trained);
+    else
+      for (const double group : {shares_.whole - experts - vectors, vectors, experts})
+        flatten(group);
   }
   moment_ = "fp32 copies";
   if (strategy().master_weights || on_host())
@@ -152,7 +156,7 @@ std::vector<SetupChange> Setup::replicated() {
       give(Pool::device, "optimizer_temporary", 4 * owned);
     }
     moment_ = "gradient buffers";
-    if (keeps_whole_gradient(strategy())) take(Pool::device, "gradients", 4 * shares_.whole);
+    if (keeps_whole_gradient(strategy())) take(Pool::device, "gradients", 4 * shares_.trained);
     moment_ = "first update";
     take(Pool::device, "optimizer", state_bytes(strategy()) * owned);
     return std::move(changes_);
@@ -199,7 +203,7 @@ std::vector<SetupChange> Setup::zero3() {
     give(Pool::device, "optimizer_temporary", 4 * parts.front());
   }
   take(Pool::device, "bucket", half * strategy().zero.reduce_bucket);
-  const double gradients = gradient_bytes(strategy()) * shares_.shard;
+  const double gradients = gradient_bytes(strategy()) * shares_.updated;
   if (on_host())
     pin("gradients", gradients);
   else
@@ -209,7 +213,7 @@ std::vector<SetupChange> Setup::zero3() {
     take(Pool::device, "secondary",
          half * shares_.whole / static_cast<double>(strategy().zero.hpz));
   take(Pool::device, "persistent", (reference() ? 2 : 1) * half * tensors_.persistent);
-  take(states, "optimizer", state_bytes(strategy()) * shares_.shard);
+  take(states, "optimizer", state_bytes(strategy()) * shares_.updated);
   return std::move(changes_);
 }
 
@@ -225,8 +229,8 @@ std::vector<SetupChange> Setup::fsdp() {
   bring("parameters", stored);
   if (reference()) bring("reference", half);
   moment_ = "first update";
-  take(Pool::device, "gradients", stored * shares_.shard);
-  take(Pool::device, "optimizer", state_bytes(strategy()) * shares_.shard);
+  take(Pool::device, "gradients", stored * shares_.updated);
+  take(Pool::device, "optimizer", state_bytes(strategy()) * shares_.updated);
   return std::move(changes_);
 }
 

@@ -124,6 +124,9 @@ class Zero3 {
   double tensors_ = 0;
 };
 
+// What the host spends when a tensor's gradient is there; `tensors` are all of the model.
+Seconds gradient_hook(const StepInput& input, double tensors);
+
 // The host cores update a shard; the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements);
 

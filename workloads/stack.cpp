@@ -21,6 +21,7 @@ Stack read_stack(const Table& table) {
                 .shard_tensor = host.constant<Seconds>("shard_tensor"),
                 .sub_group = host.constant<Seconds>("sub_group"),
                 .clear_visit = host.constant<Seconds>("clear_visit"),
+                .count_visit = host.constant<Seconds>("count_visit"),
                 .repoint = host.constant<Seconds>("repoint"),
                 .step = host.constant<Seconds>("step")};
   const Table kernels = table.table("kernels");

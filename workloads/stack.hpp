@@ -27,6 +27,7 @@ struct Stack {
     Constant<Seconds> shard_tensor;       // FSDP: the same per tensor of the group
     Constant<Seconds> sub_group;          // ZeRO-3 optimizer: one sub-group
     Constant<Seconds> clear_visit;        // ZeRO-3 optimizer: one visit of the clear-gradient loop
+    Constant<Seconds> count_visit;        // releases that count tensors in each hook: one visit
     Constant<Seconds> repoint;            // stages 1 and 2: point a tensor at its gathered place
     Constant<Seconds> step;               // per optimizer step: data loader, logging, scheduler
   } host;

@@ -98,6 +98,9 @@ struct ZeroKeys {
   std::int64_t hpz = 1;              // ranks of the secondary partition that backward gathers from
   bool quantized_weights = false;    // gathers move 8 bits
   bool quantized_gradients = false;  // reductions between nodes are exchanges of 4 bits
+  // What a release does with all tensors of a model, again and again.
+  bool clears_in_sub_groups = true;  // stage 3 clears all gradients for each sub-group
+  bool counts_in_hooks = false;      // each gradient hook counts the tensors that have one
   bool overlap_comm = true;          // DeepSpeed: true at stage 3, false below
 };
 
@@ -140,6 +143,17 @@ struct SequenceParallel {
   std::int64_t ranks() const { return ulysses * ring; }
 };
 
+// Adapters beside frozen matrices: only they have gradients and an optimizer.
+enum class LoraTargets : std::uint8_t { attention, linear };
+inline constexpr std::array<std::string_view, 2> lora_targets_names{"attention", "linear"};
+enum class Quantised : std::uint8_t { none, nf4 };
+inline constexpr std::array<std::string_view, 2> quantised_names{"none", "nf4"};
+struct Lora {
+  std::int64_t rank = 0;  // 0: the whole model is trained
+  LoraTargets targets = LoraTargets::linear;
+  Quantised quantised = Quantised::none;  // how the frozen matrices are stored
+};
+
 struct Strategy {
   Sharding sharding = Sharding::zero3;
   ZeroKeys zero;
@@ -157,6 +171,7 @@ struct Strategy {
   ExpertLayout expert_layout = ExpertLayout::model;
   double moe_skew = 0;  // of the tokens that experts get: standard deviation over mean
   AttentionKernel attention = AttentionKernel::stack;
+  Lora lora;
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass

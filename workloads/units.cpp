@@ -46,9 +46,28 @@ Unit& LayerWriter::unit(std::string name, std::vector<double> tensors,
   made.name = std::move(name);
   made.owners = tensors.empty() ? 0 : 1;
   made.tensors = std::move(tensors);
-  made.backward = backward_of(rows);
+  made.trained = !frozen();
+  made.backward = backward(rows);
   made.forward = std::move(rows);
   return units.emplace_back(std::move(made));
+}
+
+std::vector<KernelRow> LayerWriter::backward(const std::vector<KernelRow>& forward) const {
+  return frozen() ? frozen_backward_of(forward) : backward_of(forward);
+}
+
+// NF4 as bitsandbytes stores it: 4 bits, for each 64 weights a scale in 8, and for each 256 scales
+// one in 32. Each pass unpacks scales and weights into 16 bits before it multiplies.
+void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
+  if (strategy.lora.quantised == Quantised::none) return;
+  constexpr double bytes = 0.5 + 1.0 / 64 + 4.0 / 64 / 256;
+  double unpacked = 0;
+  for (std::size_t i = 0; i < matrices; ++i) {  // biases behind them stay as they are
+    unpacked += unit.tensors[i];
+    unit.tensors[i] *= bytes / half;
+  }
+  unit.forward.insert(unit.forward.begin(), memory(unpack, unpacked * (bytes + half), 2));
+  unit.backward.insert(unit.backward.begin(), memory(unpack, unpacked * (bytes + half), 2));
 }
 
 void LayerWriter::norm(std::string name, double width, double calls) {
@@ -63,14 +82,35 @@ void LayerWriter::norm(std::string name, double width, double calls) {
   made.forward_bytes = made.backward_bytes = fused.norm ? 0 : 4 * t() * width * calls;
 }
 
-void LayerWriter::linear(std::string name, double in, double out, bool bias) {
+void LayerWriter::linear(const std::string& name, double in, double out, bool bias) {
   std::vector<double> tensors{in * out};
   if (bias) tensors.push_back(out);
-  Unit& made = unit(std::move(name), std::move(tensors), {gemm("linear", t(), in, out)});
+  Unit& made = unit(name, std::move(tensors), {gemm("linear", t(), in, out)});
   made.result_bytes = half * t() * out;
   // Added in the product's own kernel; its gradient is a sum over all tokens.
   if (bias) made.backward.push_back(memory("bias_gradient", half * t() * out, 1));
   made.gradient_bytes = half * t() * in;
+  if (!frozen()) return;
+  quantise(made, 1);
+  if (strategy.lora.targets == LoraTargets::linear || name.starts_with("self_attn"))
+    adapter(name, in, out);
+}
+
+void LayerWriter::keeps_input(double bytes) {
+  if (units.back().trained) units.back().saved_bytes += bytes;
+}
+
+// Down to the rank and up again, scaled and added to what the frozen matrix gives.
+void LayerWriter::adapter(const std::string& name, double in, double out) {
+  const double rank = static_cast<double>(strategy.lora.rank);
+  Unit& made = unit(name + ".lora", {in * rank, rank * out},
+                    {gemm("lora_down", t(), in, rank), gemm("lora_up", t(), rank, out),
+                     memory("lora_add", 5 * half * t() * out, 2)});
+  made.backward = backward_of(made.forward);
+  made.trained = true;
+  made.owners = 2;
+  made.plain_modules = 2;  // the wrapper and its dropout
+  made.saved_bytes = half * t() * rank;
 }
 
 // Two reads and a write, unless the next norm does it.
@@ -98,7 +138,7 @@ void LayerWriter::dense_ffn(std::string_view prefix, double width, bool gated, b
     if (gated) linear(fmt::format("{}.gate_proj", prefix), h(), width, bias);
     linear(fmt::format("{}.up_proj", prefix), h(), width, bias);
   }
-  units.back().saved_bytes = half * t() * h();
+  keeps_input(half * t() * h());
   Unit& act = unit(fmt::format("{}.act_fn", prefix), {}, {activation_row(t(), width, gated)});
   act.plain_modules = 2;  // the block and its activation
   act.saved_bytes = activation_bytes(t(), width, gated);
@@ -107,7 +147,7 @@ void LayerWriter::dense_ffn(std::string_view prefix, double width, bool gated, b
   act.gradient_bytes = in_place ? 0 : half * t() * width * (gated ? 2 : 1);
   act.backward_bytes = gated && !fused.activation ? half * t() * width : 0;
   linear(fmt::format("{}.down_proj", prefix), width, h(), bias);
-  units.back().saved_bytes = half * t() * width;
+  keeps_input(half * t() * width);
 }
 
 void LayerWriter::feed_forward(bool with_experts) {

@@ -16,6 +16,7 @@ struct Unit {
   std::string name;             // "self_attn.q_proj"
   std::vector<double> tensors;  // elements of each, experts included
   TensorClass kind = TensorClass::dense;
+  bool trained = true;  // else frozen: no gradient of its tensors, no optimizer
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
   double saved_bytes = 0;     // activations that its backward pass needs
@@ -45,11 +46,12 @@ struct Unit {
   std::vector<KernelRow> again;  // what then runs
 
   double elements() const;
+  double trained_elements() const { return trained ? elements() : 0; }
 };
 
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer);
-Unit embedding_unit(const Model& model, const Load& load);
+Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job);
 

@@ -42,8 +42,9 @@ ModelUnits units_of(const StepInput& input) {
   const auto load = [&](std::int64_t layer) {
     return load_of_rank(load_of(input.model, input.job, layer), strategy);
   };
-  ModelUnits units{
-      embedding_unit(model, load(0)), {}, head_units(model, input.stack, strategy, input.job)};
+  ModelUnits units{embedding_unit(model, strategy, load(0)),
+                   {},
+                   head_units(model, input.stack, strategy, input.job)};
   share_embedding(units.embedding, model, strategy, load(0));
   share_head(units.head, model, strategy, load(0));
   const double layer_input =
@@ -56,6 +57,20 @@ ModelUnits units_of(const StepInput& input) {
   for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
   units.embedding.kept_bytes = units.embedding.saved_bytes;
   return units;
+}
+
+StoredElements stored_elements(const StepInput& input) {
+  StoredElements sum;
+  const auto add = [&](const Unit& unit) {
+    sum.all += unit.elements() * static_cast<double>(unit.times);
+    sum.trained += unit.trained_elements() * static_cast<double>(unit.times);
+  };
+  const ModelUnits units = units_of(input);
+  add(units.embedding);
+  for (const std::vector<Unit>& layer : units.layers)
+    for (const Unit& unit : layer) add(unit);
+  for (const Unit& unit : units.head) add(unit);
+  return sum;
 }
 
 std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,

@@ -16,6 +16,14 @@ struct ModelUnits {
 };
 ModelUnits units_of(const StepInput& input);
 
+// Elements of a rank before anything is sharded: as they are stored, in units of 16 bits, and those
+// that have gradients.
+struct StoredElements {
+  double all = 0;
+  double trained = 0;
+};
+StoredElements stored_elements(const StepInput& input);
+
 // One call of a unit. `instance` is the same for all calls of the same parameters.
 struct Visit {
   const Unit* unit = nullptr;

@@ -25,9 +25,9 @@ std::string observe(const Scenario& scenario) {
   ByCause<CauseTime> causes{};
   for (const BreakdownRow& row : p.breakdown.rows)
     causes[index(row.cause)] = {row.exposed, row.hidden};
-  std::string text =
-      fmt::format("{} {} {} {} {} {}", p.tokens_per_second_per_gpu, p.memory.needed(),
-                  p.memory.capacity, static_cast<int>(p.memory.fit()), p.run.graph.size(), p.breakdown.idle.value);
+  std::string text = fmt::format(
+      "{} {} {} {} {} {}", p.tokens_per_second_per_gpu, p.memory.needed(), p.memory.capacity,
+      static_cast<int>(p.memory.fit()), p.run.graph.size(), p.breakdown.idle.value);
   for (const CauseTime& each : causes)
     text += fmt::format(" {} {}", each.exposed.value, each.hidden.value);
   const auto parts = path_parts(p.run.graph, p.run.trace, scenario.model.layers);

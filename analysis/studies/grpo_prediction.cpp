@@ -139,7 +139,8 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
                     p.preemptions, p.recomputed));
   if (p.packs < 1)
     p.warnings.emplace_back(
-        "nothing is trained: the responses fill fewer packs than there are learners, and what is behind "
+        "nothing is trained: the responses fill fewer packs than there are learners, and what is "
+        "behind "
         "the last multiple of the learners is left over");
   if (p.responses < 0.9 * scenario.grpo->responses())
     p.warnings.push_back(fmt::format("a step trains on {:.0f} of {:.0f} responses", p.responses,

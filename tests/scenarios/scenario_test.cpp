@@ -109,7 +109,8 @@ TEST_CASE("everything that is wrong with a file is said at once", "[scenarios]")
   REQUIRE(said.size() == 6);
   CHECK(said[0] == "2: model: no model \"lama-3.2-3b\" (did you mean \"llama-3.2-3b\"?)");
   CHECK(said[1].starts_with("3: cluster.nodes: expected a number from 1 to "));
-  CHECK(said[2] == "5: job.method: expected sft, dpo or grpo, found \"stf\" (did you mean \"sft\"?)");
+  CHECK(said[2] ==
+        "5: job.method: expected sft, dpo or grpo, found \"stf\" (did you mean \"sft\"?)");
   CHECK(said[3].starts_with("6: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\""));
   // A stage that is no stage counts as the default, which is 3.
   CHECK(said[4].starts_with("6: strategy.moe.expert_parallel: "));
@@ -252,4 +253,29 @@ TEST_CASE("a secondary partition and quantised traffic belong to stage 3", "[sce
         Said{"6: strategy.zero_optimization.zero_hpz_partition_size: 3 does not divide 8 ranks"});
   CHECK(problems(any_job, "{zero: 2, zero_optimization: {zero_quantized_weights: true}}") ==
         Said{"6: strategy.zero_optimization.zero_quantized_weights: needs zero: 3"});
+}
+
+TEST_CASE("adapters beside layers that ranks share are not modelled", "[scenarios]") {
+  CHECK(problems(any_job, "{zero: 1, lora: {rank: 8}, tensor_parallel: {size: 4}}") ==
+        Said{"6: strategy.tensor_parallel.size: is not modelled with lora"});
+}
+
+TEST_CASE("a release of DeepSpeed stands for what it does", "[scenarios]") {
+  const auto keys = [](const std::string& version) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("scenario.yaml");
+    put_bytes(file,
+              "name: n\nmodel: llama-3.1-8b\ncluster: {node: h100-8}\nstack: deepspeed-hf\n"
+              "job: {sequence: 128}\nstrategy: {zero: 3, deepspeed_version: " +
+                  version + "}\n");
+    return load_scenario(STEPSIM_SOURCE_DATA, file).strategy.zero;
+  };
+  CHECK(keys("0.18.4").clears_in_sub_groups);
+  CHECK_FALSE(keys("0.18.4").counts_in_hooks);
+  CHECK(keys("0.18.5").counts_in_hooks);
+  CHECK_FALSE(keys("0.19").counts_in_hooks);
+  CHECK(keys("0.19.6").clears_in_sub_groups);
+  CHECK_FALSE(keys("0.20.0").clears_in_sub_groups);
+  CHECK(problems(any_job, "{zero: 3, deepspeed_version: new}") ==
+        Said{"6: strategy.deepspeed_version: expected numbers with dots, such as 0.18.5"});
 }

@@ -52,6 +52,7 @@ Stack tiny_stack() {
                 .shard_tensor = made_up<Seconds>(10e-6),
                 .sub_group = made_up<Seconds>(300e-6),
                 .clear_visit = made_up<Seconds>(0.2e-6),
+                .count_visit = made_up<Seconds>(3e-6),
                 .repoint = made_up<Seconds>(5e-6),
                 .step = made_up<Seconds>(1e-3)};
   stack.kernels = {.gemm = made_up<Ratio>(1),

@@ -17,8 +17,8 @@ Unit attend(AttentionKernel kernel, const std::function<void(TinyStep&)>& change
   step.job.documents = {32, 0};
   step.strategy.attention = kernel;
   if (change) change(step);
-  for (const Unit& unit : layer_units(step.model, step.stack, step.strategy,
-                                      load_of(step.model, step.job, 0), 0))
+  for (const Unit& unit :
+       layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0))
     if (unit.name == "self_attn.attend") return unit;
   return {};
 }
@@ -30,8 +30,8 @@ TEST_CASE("attention multiplies the keys that its kernel cannot skip", "[workloa
   CHECK_THAT(flops_of(attend(AttentionKernel::flash).forward), exactly(pair * 8 * (32 * 33 / 2)));
   CHECK_THAT(flops_of(attend(AttentionKernel::flex).forward), exactly(pair * 8 * (32 * 33 / 2)));
   CHECK_THAT(flops_of(attend(AttentionKernel::sdpa).forward), exactly(pair * 2 * (128 * 129 / 2)));
-  for (const AttentionKernel kernel : {AttentionKernel::sdpa_efficient, AttentionKernel::sdpa_math,
-                                       AttentionKernel::eager})
+  for (const AttentionKernel kernel :
+       {AttentionKernel::sdpa_efficient, AttentionKernel::sdpa_math, AttentionKernel::eager})
     CHECK_THAT(flops_of(attend(kernel).forward), exactly(pair * 2 * 128 * 128));
   CHECK(flops_of(attend(AttentionKernel::stack).forward) ==
         flops_of(attend(AttentionKernel::flash).forward));

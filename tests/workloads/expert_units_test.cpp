@@ -23,8 +23,8 @@ std::vector<Unit> units_of(MoeKernel kernel, const std::function<void(TinyStep&)
 }
 
 Unit named(const std::vector<Unit>& units, const std::string& name) {
-  const auto found = std::find_if(units.begin(), units.end(),
-                                  [&](const Unit& unit) { return unit.name == name; });
+  const auto found =
+      std::find_if(units.begin(), units.end(), [&](const Unit& unit) { return unit.name == name; });
   REQUIRE(found != units.end());
   return *found;
 }
@@ -83,6 +83,8 @@ TEST_CASE("the work of experts, kernel by kernel", "[workloads]") {
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::megablocks)),
              exactly(6 * (t * k + n * 127 / 2) * h * w));
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::all_experts)), exactly(needed * n / k));
+  const auto fused = [](TinyStep& step) { step.strategy.expert_layout = ExpertLayout::fused; };
+  CHECK_THAT(flops_of_experts(units_of(MoeKernel::all_experts, fused)), exactly(needed * n / k));
   const auto roomy = [](TinyStep& step) { step.strategy.capacity_factor = 1.5; };
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::tutel, roomy)), exactly(1.5 * needed));
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::deepspeed, roomy)), exactly(1.5 * needed));

@@ -85,6 +85,24 @@ TEST_CASE("leaf modules and ordinary sub-groups never make a step longer", "[wor
   CHECK(as_is <= seconds_of(step) * (1 + 1e-9));
 }
 
+TEST_CASE("releases that count tensors in hooks, and that clear gradients once", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
+  step.strategy.zero.sub_group = 0;
+  const double as_is = seconds_of(step);
+  double tensors = 3;  // embedding, last norm, head
+  for (std::int64_t layer = 0; layer < step.model.layers; ++layer)
+    for (const Module& module : layer_modules(step.model, layer))
+      tensors += static_cast<double>(module.tensors.size());
+  // Once instead of once for each tensor, on the host that nothing else waits for.
+  step.strategy.zero.clears_in_sub_groups = false;
+  const double visit = step.stack.host.clear_visit.value.value;
+  CHECK_THAT(as_is - seconds_of(step), WithinRel(tensors * (tensors - 1) * visit, 0.01));
+  step.strategy.zero.clears_in_sub_groups = true;
+  step.strategy.zero.counts_in_hooks = true;
+  CHECK_THAT(seconds_of(step) - as_is,
+             WithinRel(tensors * tensors * step.stack.host.count_visit.value.value, 0.01));
+}
+
 TEST_CASE("a dense model is as fast under stage 3 as under stage 2", "[workloads]") {
   const double two = seconds_of(wide_step(Sharding::zero2, wide_model()));
   const double three = seconds_of(wide_step(Sharding::zero3, wide_model()));

@@ -42,7 +42,7 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
       REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
               tensors_of(layer_modules(model, layer)));
     std::vector<Unit> outer = head_units(model, tiny.stack, {}, tiny.job);
-    outer.push_back(embedding_unit(model, load));
+    outer.push_back(embedding_unit(model, {}, load));
     CHECK(tensors_of(outer) == tensors_of(outer_modules(model)));
   }
 }

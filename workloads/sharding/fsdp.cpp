@@ -21,17 +21,16 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
     Group& group = groups_[calls_.back().group];
     group.elements += visits[i].unit->elements();
     group.tensors += static_cast<double>(visits[i].unit->tensors.size());
+    group.trained += visits[i].unit->trained_elements();
+    if (visits[i].frozen || !visits[i].unit->trained) continue;
+    parameters_ += visits[i].unit->elements();
+    tensors_ += static_cast<double>(visits[i].unit->tensors.size());
   }
   std::vector<bool> called(groups_.size(), false);
   for (std::size_t i = calls_.size(); i-- > 0;) {
     calls_[i].again = called[calls_[i].group];
     called[calls_[i].group] = true;
   }
-  for (const Group& group : groups_)
-    if (!group.frozen) {
-      parameters_ += group.elements;
-      tensors_ += group.tensors;
-    }
 }
 
 // A layer, the embedding, the head; or one root group for both of these. A head that borrows its
@@ -166,15 +165,15 @@ void FullyShardedGroups::after(std::size_t visit, bool last_micro_batch) {
   if (!stays(call, last_micro_batch)) reshard(group);
   if (call.phase != Phase::backward) return;
   if (keys_.backward_prefetch == FsdpPrefetch::post) gather(number + 1);
-  if (!call.again) reduce(group, last_micro_batch);
+  if (!call.again && group.trained > 0) reduce(group, last_micro_batch);
 }
 
 // Copied together and cast, scattered, then summed up among the copies of the shard.
 void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   const auto& host = writer_.input().stack.host;
-  const double bytes = reduce_bytes() * group.elements;
+  const double bytes = reduce_bytes() * group.trained;
   if (!keys_.sync_each_batch && !last_micro_batch) {
-    const double kept = keys_.version == 1 ? half * group.elements : bytes;
+    const double kept = keys_.version == 1 ? half * group.trained : bytes;
     if (group.unreduced <= 0) writer_.allocate(writer_.last_compute(), "gradients", kept);
     group.unreduced = kept;
     return;
@@ -184,7 +183,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   // Version 2 has one buffer: the device waits until the last reduction has left it.
   if (keys_.version != 1 && reduced_) writer_.compute_after(*reduced_);
   const Mark copied = writer_.run(
-      {{"copy_in", KernelClass::memory, 0, half * group.elements + bytes + group.unreduced, 1}},
+      {{"copy_in", KernelClass::memory, 0, half * group.trained + bytes + group.unreduced, 1}},
       true, Cause::gradient_reduce, "copy_in");
   reduced_ = writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce,
                                 Cause::gradient_reduce, "reduce_group", {copied});
@@ -192,7 +191,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   writer_.release(*reduced_, "bucket", bytes);
   writer_.release(*reduced_, "gradients", group.unreduced);
   group.unreduced = 0;
-  const double shard = group.elements / writer_.sharers();
+  const double shard = group.trained / writer_.sharers();
   Mark summed = *reduced_;
   if (writer_.mesh().replicas > 1)
     summed = writer_.collective(World::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,

@@ -24,6 +24,7 @@ class FullyShardedGroups {
     bool outside = false;  // of the layers
     double elements = 0;
     double tensors = 0;
+    double trained = 0;  // elements that have a gradient
     Mark arrival{};
     bool gathered = false;
     bool copied_out = false;  // version 2: what was gathered has been cut into tensors

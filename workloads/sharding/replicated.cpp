@@ -27,6 +27,12 @@ double optimizer_traffic_bytes(OptimizerKind kind) {
   return 2 * optimizer_state_bytes(kind) + 2 * 4 + 4 + half;
 }
 
+Seconds gradient_hook(const StepInput& input, double tensors) {
+  const auto& host = input.stack.host;
+  const Seconds counting = tensors * host.count_visit.value;
+  return host.gradient_hook.value + (input.strategy.zero.counts_in_hooks ? counting : Seconds{0});
+}
+
 Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits) {
   const Strategy& strategy = writer.input().strategy;
@@ -34,6 +40,7 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
   for (const Visit& visit : visits) {
     if (visit.phase != Phase::forward || visit.frozen) continue;
     Bucket& bucket = bucket_of(*visit.unit);
+    if (!visit.unit->trained) continue;
     bucket.parameters += visit.unit->elements();
     if (visit.unit->kind == TensorClass::norm) bucket.vectors += visit.unit->elements();
     bucket.tensors += static_cast<double>(visit.unit->tensors.size());
@@ -63,7 +70,7 @@ bool Replicated::keeps_all_gradients() const {
 
 void Replicated::after(std::size_t visit, bool last_micro_batch) {
   const Visit& now = visits_[visit];
-  if (now.phase != Phase::backward || now.unit->tensors.empty()) return;
+  if (now.phase != Phase::backward || now.unit->tensors.empty() || !now.unit->trained) return;
   Bucket& bucket = bucket_of(*now.unit);
   const double limit = writer_.input().strategy.zero.reduce_bucket;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
@@ -71,7 +78,8 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
   const bool keeps = keeps_all_gradients();
   const bool added = keeps && writer_.context.micro_batch > 0;  // to those of the last time
   for (const double elements : now.unit->tensors) {
-    writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
+    const double tensors = dense_.tensors + experts_.tensors;
+    writer_.host(gradient_hook(writer_.input(), tensors) / core, Cause::module_hooks,
                  "gradient_hook");
     const double bytes = half * elements;
     writer_.allocate(made, "gradients", bytes);

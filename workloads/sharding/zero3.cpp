@@ -23,8 +23,10 @@ Zero3::Zero3(StepWriter& writer, const std::vector<Visit>& visits)
     before_.push_back(before_.back() + gathered_elements(*visit.unit));
     instances = std::max(instances, visit.instance + 1);
     if (visit.phase != Phase::forward || visit.frozen) continue;
-    parameters_ += visit.unit->elements();
-    tensors_ += static_cast<double>(visit.unit->tensors.size());
+    if (visit.unit->trained) {
+      parameters_ += visit.unit->elements();
+      tensors_ += static_cast<double>(visit.unit->tensors.size());
+    }
     for (const double elements : visit.unit->tensors)
       if (elements <= writer.input().strategy.zero.persistence_threshold)
         persistent_.push_back(elements);
@@ -251,13 +253,13 @@ void Zero3::after(std::size_t visit, bool last_micro_batch) {
     cut_ = 0;
   }
   if (end_[visit] == visit + 1) release_module(visit);
-  if (now.phase != Phase::backward) return;
+  if (now.phase != Phase::backward || !now.unit->trained) return;
   const ZeroKeys& keys = writer_.input().strategy.zero;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
   const Mark made = writer_.last_compute();
   for (const double elements : now.unit->tensors) {
     writer_.allocate(made, "gradients", half * elements);
-    writer_.host(writer_.input().stack.host.gradient_hook.value / core, Cause::module_hooks,
+    writer_.host(gradient_hook(writer_.input(), tensors_) / core, Cause::module_hooks,
                  "gradient_hook");
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
     bucket_ += elements;

@@ -108,10 +108,11 @@ void Zero3::step() {
                                          "norm", {writer_.last_compute()});
     writer_.compute_after(norm);
   }
+  const Seconds clear = tensors_ * input.stack.host.clear_visit.value;
   for (std::size_t i = 0; i < groups; ++i) {
-    writer_.host(
-        (input.stack.host.sub_group.value + tensors_ * input.stack.host.clear_visit.value) / core,
-        Cause::optimizer, "sub_group");
+    const bool clears = i == 0 || input.strategy.zero.clears_in_sub_groups;
+    writer_.host((input.stack.host.sub_group.value + (clears ? clear : Seconds{0})) / core,
+                 Cause::optimizer, "sub_group");
     if (input.strategy.optimizer_place == Offload::cpu) {
       const Mark updated = update_shard_on_host(writer_, part);
       if (input.strategy.parameter_place == Offload::none)

@@ -1,0 +1,48 @@
+#include "scenarios/import/deepspeed_version.hpp"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+
+namespace stepsim {
+namespace {
+
+using Version = std::array<int, 3>;
+
+// "0.18.5" or "0.18"; nothing else.
+std::optional<Version> version_of(const std::string& text) {
+  Version version{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < version.size(); ++i) {
+    const auto [next, error] = std::from_chars(at, end, version[i]);
+    if (error != std::errc{} || version[i] < 0) return std::nullopt;
+    at = next;
+    if (at == end) return i == 0 ? std::nullopt : std::optional(version);
+    if (*at++ != '.') return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// DeepSpeed issue 8586 describes 0.19.6 and all before it; a change of it was proposed behind that.
+constexpr Version last_to_clear_in_sub_groups{0, 19, 6};
+// Release 0.18.5 brought it, and pull request 7886 took it out: merged after 0.18.6 and before
+// 0.18.9 was prepared.
+constexpr Version first_to_count{0, 18, 5}, last_to_count{0, 18, 7};
+
+}  // namespace
+
+void read_deepspeed_version(const Table& strategy, ZeroKeys& keys) {
+  const std::string text = strategy.text_or("deepspeed_version", "");
+  if (text.empty()) return;
+  const std::optional<Version> version = version_of(text);
+  if (!version) {
+    strategy.problem("deepspeed_version", "expected numbers with dots, such as 0.18.5");
+    return;
+  }
+  keys.clears_in_sub_groups = *version <= last_to_clear_in_sub_groups;
+  keys.counts_in_hooks = first_to_count <= *version && *version <= last_to_count;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,12 @@
+// What a release of DeepSpeed does that others do not.
+#pragma once
+
+#include "sim/config.hpp"
+#include "workloads/strategy.hpp"
+
+namespace stepsim {
+
+// `deepspeed_version: 0.18.5` of a strategy; without it, what most releases do.
+void read_deepspeed_version(const Table& strategy, ZeroKeys& keys);
+
+}  // namespace stepsim

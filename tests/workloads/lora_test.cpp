@@ -1,0 +1,126 @@
+// Adapters beside frozen matrices: what is multiplied, gathered, reduced and kept.
+#include <algorithm>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/model_flops.hpp"
+#include "workloads/visits.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double t = 128, h = 64, q = 64, kv = 32, w = 192, rank = 4, half = 2;
+
+TinyStep adapted(Sharding sharding, LoraTargets targets = LoraTargets::linear,
+                 Quantised quantised = Quantised::none) {
+  TinyStep step = tiny_step(sharding);
+  step.strategy.lora = {4, targets, quantised};
+  return step;
+}
+
+// In and out of q, k, v, o, gate, up and down.
+constexpr double attention_sides = (h + q) + 2 * (h + kv) + (q + h);
+constexpr double linear_sides = attention_sides + 3 * (h + w);
+
+double trained(const TinyStep& step) {
+  double sum = 0;
+  for (const std::vector<Unit>& layer : units_of(step.input()).layers)
+    for (const Unit& unit : layer) sum += unit.trained_elements();
+  return sum;
+}
+
+double backward_flops(const TinyStep& step) {
+  double sum = 0;
+  const std::vector<Unit> layer = units_of(step.input()).layers.front();
+  for (const Unit& unit : layer)
+    for (const KernelRow& row : unit.backward)
+      if (row.kind == KernelClass::gemm) sum += row.flops;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("an adapter has rank x (in + out) elements for each matrix that it stands beside",
+          "[workloads]") {
+  CHECK_THAT(trained(adapted(Sharding::zero2)), exactly(3 * rank * linear_sides));
+  CHECK_THAT(trained(adapted(Sharding::zero2, LoraTargets::attention)),
+             exactly(3 * rank * attention_sides));
+}
+
+TEST_CASE("a frozen matrix is multiplied once in the backward pass, an adapter twice",
+          "[workloads]") {
+  const double matrices = 2 * h * q + 2 * h * kv + 3 * h * w;
+  CHECK_THAT(backward_flops(adapted(Sharding::zero2)),
+             exactly(2 * t * matrices + 4 * t * rank * linear_sides));
+  CHECK_THAT(backward_flops(tiny_step(Sharding::zero2)), exactly(4 * t * matrices));
+  const double head = 2000 * h;
+  CHECK_THAT(model_flops(adapted(Sharding::zero2).input()).matrices,
+             exactly(4 * t * (3 * matrices + head) + 6 * t * 3 * rank * linear_sides));
+}
+
+TEST_CASE("only adapters are reduced and updated, but under stage 3 all is gathered",
+          "[workloads]") {
+  const auto sharding = GENERATE(Sharding::zero1, Sharding::zero2, Sharding::zero3, Sharding::fsdp);
+  CAPTURE(to_text(sharding));
+  TinyStep step = adapted(sharding);
+  step.strategy.zero.max_reuse = step.strategy.zero.prefetch_bucket = 0;
+  step.strategy.zero.persistence_threshold = 0;
+  const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+  const double width = sharding == Sharding::fsdp ? 4 : half;  // FSDP reduces in 32 bits
+  CHECK_THAT(sum_of(graph, OpKind::collective, Cause::gradient_reduce).bytes,
+             exactly(width * trained(step)));
+  const double gathered = sum_of(graph, OpKind::collective, Cause::gather_bytes).bytes;
+  if (sharding == Sharding::zero2) CHECK_THAT(gathered, exactly(half * trained(step)));
+  if (sharding == Sharding::zero3) {
+    const Elements e = elements_of(step);
+    CHECK_THAT(gathered, exactly(half * (3 * (e.inner + trained(step)) + 2 * e.outer)));
+  }
+}
+
+TEST_CASE("a frozen model keeps no gradients and no optimizer states of it", "[workloads]") {
+  const double all = elements_of(tiny_step(Sharding::zero0)).total, n = 8;
+  const double adapters = 3 * rank * linear_sides;
+  const auto resident = [](const TinyStep& step) {
+    return build_step(step.input(), Folding::automatic).resident.in(Pool::device);
+  };
+  CHECK_THAT(resident(adapted(Sharding::zero0)),
+             exactly(half * (all + adapters) + adapters * (4 + 8)));
+  CHECK_THAT(resident(adapted(Sharding::zero2)),
+             exactly(half * (all + adapters) + adapters / n * (4 + 8)));
+  TinyStep three = adapted(Sharding::zero3);
+  three.strategy.zero.persistence_threshold = 0;
+  CHECK_THAT(resident(three), exactly(half * (all + adapters) / n + adapters / n * (half + 4 + 8) +
+                                      half * three.strategy.zero.reduce_bucket));
+}
+
+TEST_CASE("matrices in four bits take a quarter of the memory and are unpacked in each pass",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero0);
+  step.model.hidden = step.model.feed_forward.width = 1024;
+  step.strategy.lora = {4, LoraTargets::linear, Quantised::none};
+  const auto layer = [&] { return units_of(step.input()).layers.front(); };
+  const auto stored = [](const std::vector<Unit>& units) {
+    double sum = 0;
+    for (const Unit& unit : units)
+      if (!unit.trained && unit.kind == TensorClass::dense) sum += half * unit.elements();
+    return sum;
+  };
+  const std::vector<Unit> plain = layer();
+  step.strategy.lora.quantised = Quantised::nf4;
+  const std::vector<Unit> packed = layer();
+  // Half a byte, a byte for each 64 weights, four bytes for each 256 of those.
+  const double bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256);
+  CHECK_THAT(stored(packed), exactly(stored(plain) * bytes / half));
+  const auto unpacked = [](const std::vector<Unit>& units, bool backward) {
+    double sum = 0;
+    for (const Unit& unit : units)
+      for (const KernelRow& row : backward ? unit.backward : unit.forward)
+        if (row.name == unpack) sum += row.bytes;
+    return sum;
+  };
+  const double weights = stored(plain) / half;
+  CHECK_THAT(unpacked(packed, false), exactly(weights * (bytes + half)));
+  CHECK_THAT(unpacked(packed, true), exactly(weights * (bytes + half)));
+  CHECK(unpacked(plain, false) == 0);
+}
