@@ -189,9 +189,8 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   std::vector<StepRow> rows;
   for (const std::string& file : question.files)
     for (StepRow& row : step_rows(read_csv(file))) rows.push_back(std::move(row));
-  const std::vector<PredictedRow> predicted =
-      predict_rows(
-          {.data = line.data, .rows = rows, .samples = question.samples, .seed = 1, .stack = {}});
+  const std::vector<PredictedRow> predicted = predict_rows(
+      {.data = line.data, .rows = rows, .samples = question.samples, .seed = 1, .stack = {}});
   const std::vector<AxisErrors> series = errors_by_axis(series_steps(rows, predicted));
   fmt::print("{}", question.json ? json_of(predicted, series)
                                  : text_of(predicted, series, question.samples > 0));

@@ -72,7 +72,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   const RowCatalog catalog = row_catalog(data);
   std::map<std::string, std::vector<std::size_t>> same;
   for (const std::string& table : plan.tables)
-    for (StepRow& row : step_rows(read_csv(data + "/" + table))) {
+    for (StepRow& row : step_rows(read_csv(fmt::format("{}/{}", data, table)))) {
       const ExpressedRow made = express(row, catalog);
       if (!made.expressed() || made.stack != plan.stack) continue;
       same[made.scenario.substr(made.scenario.find("\nfamily:"))].push_back(problem.rows.size());

@@ -140,6 +140,7 @@ JudgedCondition summary_of(const Trial& trial) {
 double correlation(const std::vector<double>& x, const std::vector<double>& y) {
   const auto ranks = [](const std::vector<double>& values) {
     std::vector<double> result;
+    result.reserve(values.size());
     for (const double value : values)
       result.push_back(static_cast<double>(std::count_if(
           values.begin(), values.end(), [&](double other) { return other < value; })));

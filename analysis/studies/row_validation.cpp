@@ -190,6 +190,7 @@ std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {
     all.push_back(&row);
   }
   std::vector<RowFamily> families;
+  families.reserve(by_name.size() + 1);
   for (const auto& [name, members] : by_name) families.push_back(family_of(name, members));
   families.push_back(family_of("all", all));
   return families;
