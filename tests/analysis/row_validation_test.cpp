@@ -51,9 +51,8 @@ TEST_CASE("one rotten row spoils no table", "[analysis]") {
       "alone,H100-80GB,1,torchtitan,Qwen3-0.6B,1024,single GPU,,none,1,1,0.1\n",
       "rows.csv");
   const std::vector<StepRow> rows = step_rows(table);
-  const std::vector<PredictedRow> predicted =
-      predict_rows(
-          {.data = STEPSIM_SOURCE_DATA, .rows = rows, .samples = 0, .seed = 1, .stack = {}});
+  const std::vector<PredictedRow> predicted = predict_rows(
+      {.data = STEPSIM_SOURCE_DATA, .rows = rows, .samples = 0, .seed = 1, .stack = {}});
   REQUIRE(predicted.size() == 3);
   CHECK(predicted[0].predicted());
   CHECK(predicted[0].figures.front().predicted > 0);
