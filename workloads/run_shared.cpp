@@ -35,6 +35,7 @@ std::string_view name_of(Handover kind) {
 
 std::vector<Mark> issue(StepWriter& writer, const std::vector<Transfer>& transfers, Mark ready) {
   std::vector<Mark> done;
+  done.reserve(transfers.size());
   for (const Transfer& transfer : transfers)
     done.push_back(writer.collective(
         plan_of(transfer.kind), {transfer.bytes}, Stream::tensor,

@@ -156,28 +156,28 @@ struct Lora {
 
 struct Strategy {
   Sharding sharding = Sharding::zero3;
-  ZeroKeys zero;
-  FsdpKeys fsdp;
-  TensorParallel tensor_parallel;
-  SequenceParallel sequence_parallel;
   Checkpointing checkpointing = Checkpointing::full;
-  std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
-  bool compiled = false;              // torch.compile: what is between matrix products is fused
+  bool compiled = false;  // torch.compile: what is between matrix products is fused
   CrossEntropy cross_entropy = CrossEntropy::stack;
   OptimizerKind optimizer = OptimizerKind::adamw;
   MoeKernel moe_kernel = MoeKernel::loop;
-  std::int64_t expert_parallel = 1;  // ranks that share one set of experts
-  double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
   ExpertLayout expert_layout = ExpertLayout::model;
-  double moe_skew = 0;  // of the tokens that experts get: standard deviation over mean
   AttentionKernel attention = AttentionKernel::stack;
-  Lora lora;
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass
   bool master_weights = true;                // fp32 copy beside 16-bit parameters
   GradientType gradients = GradientType::bf16;
   Loading load = Loading::sharded;
+  std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
+  std::int64_t expert_parallel = 1;   // ranks that share one set of experts
+  double capacity_factor = 1;         // expert slots per token that is routed; 0: none is dropped
+  double moe_skew = 0;  // of the tokens that experts get: standard deviation over mean
+  ZeroKeys zero;
+  FsdpKeys fsdp;
+  TensorParallel tensor_parallel;
+  SequenceParallel sequence_parallel;
+  Lora lora;
 };
 
 }  // namespace stepsim

@@ -38,7 +38,8 @@ void Zero3::reduce_bucket(bool last_micro_batch) {
 // the ranks of equal place in the other nodes. Vectors go as they are.
 Mark Zero3::exchange_quantized(Mark ready) {
   const StepInput& input = writer_.input();
-  const double in_node = static_cast<double>(input.cluster.gpus_per_node() / writer_.mesh().tensor);
+  const Rank neighbours = input.cluster.gpus_per_node() / writer_.mesh().tensor;
+  const auto in_node = static_cast<double>(neighbours);
   constexpr double nibble = 0.5;
   Mark last = ready;
   const auto beside = [&](double bytes, std::string_view name) {
