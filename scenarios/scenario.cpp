@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "scenarios/constants.hpp"
+#include "scenarios/entries.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/import/deepspeed_version.hpp"
@@ -157,51 +158,6 @@ Job read_job(const Table& table) {
   return job;
 }
 
-// What a scenario calls by name.
-struct Names {
-  std::string model, stack;
-  ClusterChoice cluster;
-};
-
-Names read_names(const Table& root, const Table& cluster) {
-  Names names;
-  names.model = root.is_mapping("model") ? "" : root.text("model");
-  names.cluster.name = cluster.text("node");
-  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, 1 << 20));
-  names.cluster.network = cluster.text_or("network", "");
-  if (cluster.has("gpus_per_node"))
-    names.cluster.gpus = static_cast<std::uint32_t>(cluster.integer("gpus_per_node", 1, 1024));
-  names.stack = root.text("stack");
-  return names;
-}
-
-// A name that the catalogue does not have is noted with the others; an absent one is noted already.
-bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
-           const std::vector<std::string>& all) {
-  if (name.empty()) return false;
-  if (std::find(all.begin(), all.end(), name) != all.end()) return true;
-  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
-                Fault::form);
-  return false;
-}
-
-struct Found {
-  bool model = false, cluster = false, stack = false;
-};
-
-Found find_entries(const std::string& data, const Table& root, const Table& cluster,
-                   const Names& names) {
-  std::vector<std::string> clusters = names_on(data, node_shelf);
-  for (std::string& name : names_on(data, cluster_shelf)) clusters.push_back(std::move(name));
-  const bool node = known(cluster, "node", "cluster or node", names.cluster.name, clusters);
-  const bool network =
-      names.cluster.network.empty() ||
-      known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
-  return {root.is_mapping("model") || is_config_path(names.model) ||
-              known(root, "model", "model", names.model, names_on(data, model_shelf)),
-          node && network, known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
-}
-
 // What DeepSpeed itself rejects, said before anything is simulated.
 void check_experts(const Table& moe, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
@@ -224,6 +180,11 @@ void check_experts(const Table& moe, const Scenario& scenario, const Found& foun
                        scenario.model.experts->count));
 }
 
+bool outgrows_positions(const Scenario& scenario) {
+  const std::int64_t longest = scenario.model.longest_sequence;
+  return longest > 0 && scenario.job.sequence > longest;
+}
+
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
   if (const auto moe = strategy.table_if("moe")) check_experts(*moe, scenario, found);
@@ -236,52 +197,9 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
   }
   if (found.cluster && found.model)
     check_parallel(strategy, {scenario.model, scenario.cluster, scenario.strategy, scenario.job});
-  const std::int64_t longest = found.model ? scenario.model.longest_sequence : 0;
-  if (longest > 0 && scenario.job.sequence > longest)
+  if (found.model && outgrows_positions(scenario) && scenario.model.positions == Positions::learned)
     job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
-                                        scenario.model.name, longest));
-}
-
-// Only then do the constants of the other kernels stand behind a prediction.
-bool attention_uses_shares(const Scenario& scenario) {
-  const AttentionKernel kernel = attention_of(scenario.stack, scenario.strategy);
-  return kernel == AttentionKernel::flex || kernel == AttentionKernel::sdpa_efficient;
-}
-
-// How the constants are read: as stated, drawn, or as the scenario says.
-struct Readings {
-  const MaybeDraw& draw;
-  std::vector<GivenConstant> given;
-  std::span<const Setting> stack;  // changes of the stack's file
-};
-
-void load_entries(const std::string& data, const Names& names, const Found& found,
-                  const Readings& readings, Scenario& scenario) {
-  if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
-  if (found.cluster)
-    scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
-  scenario.constants = scenario.cluster.constants;
-  if (!found.stack) return;
-  Document stack = open_entry(data, stack_shelf, names.stack);
-  for (const auto& [key, value] : readings.stack) stack.set(key, value);
-  if (readings.draw) stack.draw_constants(*readings.draw, "stack");
-  stack.give_constants(readings.given, "stack");
-  scenario.stack = read_stack(stack.root());
-  stack.finish();
-  Document attention = read_document(data + "/workloads/attention.yaml");
-  if (readings.draw) attention.draw_constants(*readings.draw, "attention");
-  attention.give_constants(readings.given, "attention");
-  scenario.stack.attention_shares = read_attention_shares(attention.root());
-  attention.finish();
-  if (attention_uses_shares(scenario))
-    for (NamedConstant constant : attention.constants()) {
-      constant.name = "attention." + constant.name;
-      scenario.constants.push_back(std::move(constant));
-    }
-  for (NamedConstant constant : stack.constants()) {
-    constant.name = "stack." + constant.name;
-    scenario.constants.push_back(std::move(constant));
-  }
+                                        scenario.model.name, scenario.model.longest_sequence));
 }
 
 void read_engine(const std::string& data, const Table& root, const MaybeDraw& draw,
@@ -312,12 +230,10 @@ void load_grpo(const std::string& data, const Table& root, const Found& found,
 }
 
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
-void apply_deepspeed(const Table& root, const std::string& scenario_file, Scenario& scenario) {
-  const std::string name = root.table("strategy").text_or("deepspeed", "");
-  if (name.empty()) return;
-  const std::filesystem::path path = std::filesystem::path(scenario_file).parent_path() / name;
+void apply_deepspeed(const std::string& name, const std::string& scenario_file,
+                     Scenario& scenario) {
   DeepSpeedImport read =
-      read_deepspeed(path.string(), scenario.strategy, scenario.job, scenario.model,
+      read_deepspeed(beside(scenario_file, name), scenario.strategy, scenario.job, scenario.model,
                      mesh_of(scenario.strategy, scenario.cluster).data());
   scenario.strategy = read.strategy;
   scenario.job = read.job;
@@ -354,7 +270,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   scenario.name = root.text("name");
   root.text_or("note", "");
   const Table cluster = root.table("cluster");
-  const Names names = read_names(root, cluster);
+  const Names names = read_names(root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
   scenario.job = read_job(job);
   scenario.strategy = read_strategy(strategy);
@@ -370,11 +286,17 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     readings.given = given_constants(*table, scenario.constants);
     if (table->sound()) load_entries(data, names, found, readings, scenario);
   }
-  if (found.model && found.cluster) apply_deepspeed(root, document.file(), scenario);
+  const std::string deepspeed = strategy.text_or("deepspeed", "");
+  if (!deepspeed.empty() && found.model && found.cluster)
+    apply_deepspeed(deepspeed, document.file(), scenario);
   if (scenario.job.method == Method::grpo) load_grpo(data, root, found, draw, scenario);
   scenario.family = root.text_or("family", family_of(scenario));
   check(job, strategy, scenario, found);
   document.finish();
+  if (outgrows_positions(scenario))
+    scenario.notes.push_back(fmt::format(
+        "rows of {} tokens are longer than {} states ({}): its positions have to be stretched",
+        scenario.job.sequence, scenario.model.name, scenario.model.longest_sequence));
   return scenario;
 }
 

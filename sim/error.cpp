@@ -43,6 +43,24 @@ std::string simplified(std::string_view word) {
   return plain;
 }
 
+std::vector<std::string> parts_of(std::string_view word) {
+  std::vector<std::string> parts(1);
+  for (const char c : word)
+    if (c == '-' || c == '_' || c == ' ')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+// "h100-8" is "h100-sxm-8" with a part left out: near, however many letters that part has.
+bool leaves_out_parts(std::span<const std::string> few, std::span<const std::string> many) {
+  std::size_t met = 0;
+  for (const std::string& part : many)
+    if (met < few.size() && part == few[met]) ++met;
+  return few.size() > 1 && met == few.size();
+}
+
 }  // namespace
 
 std::string to_text(const Problem& problem) {
@@ -72,6 +90,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
       best = edits;
       nearest = &candidate;
     }
+  }
+  const std::vector<std::string> parts = parts_of(word);
+  for (const std::string& candidate : candidates) {
+    if (nearest != nullptr) break;
+    const std::vector<std::string> theirs = parts_of(candidate);
+    if (leaves_out_parts(theirs, parts) || leaves_out_parts(parts, theirs)) nearest = &candidate;
   }
   return nearest == nullptr ? "" : fmt::format(" (did you mean \"{}\"?)", *nearest);
 }

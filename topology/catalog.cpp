@@ -39,8 +39,9 @@ Parts parts_of(const std::string& data, const std::string& name) {
   std::vector<std::string> all = names_on(data, node_shelf);
   if (std::find(all.begin(), all.end(), name) != all.end()) return {name, "", 0};
   all.insert(all.end(), clusters.begin(), clusters.end());
-  throw UserError(fmt::format("no cluster or node \"{}\"{}; `stepsim list clusters` names them",
-                              name, did_you_mean(name, all)));
+  throw UserError(fmt::format(
+      "no cluster or node \"{}\"{}; `stepsim list nodes` and `stepsim list clusters` name them",
+      name, did_you_mean(name, all)));
 }
 
 // Before a document is read: which of its constants are not as it says.

@@ -105,7 +105,7 @@ cli("three ends of sizes" ARGS ${sized} 1KiB:1MiB:1GiB CODE 2
 
 # ---- ranks, nodes, names ----
 cli("misspelt cluster" ARGS ${small} h1008 CODE 2
-  ERROR "no cluster or node \"h1008\" (did you mean \"h100-8\"?); `stepsim list clusters` names them")
+  ERROR "no cluster or node \"h1008\" (did you mean \"h100-8\"?); `stepsim list nodes` and `stepsim list clusters` name them")
 cli("misspelt network" ARGS ${small} h100-8 --nodes 2 --network ndr-rails CODE 2
   ERROR "no network \"ndr-rails\" (did you mean \"ndr-rail\"?)")
 cli("no ranks" ARGS ${small} h100-8 --ranks= CODE 2 ERROR "--ranks: expected a value")
@@ -178,7 +178,7 @@ cli("node file that is binary" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: 
   SHELL "printf '\\001\\002\\377\\n\\000' >@DATA@/${node} && \"$@\"" ERROR_MATCHES "^stepsim: @DATA@/${node}:[0-9: ]*[a-z]")
 cli("catalogue without nodes" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300x"
   SHELL "rm -r @DATA@/topology/nodes && \"$@\""
-  ERROR "no cluster or node \"mi300x-8\"; `stepsim list clusters` names them")
+  ERROR "no cluster or node \"mi300x-8\"; `stepsim list nodes` and `stepsim list clusters` name them")
 
 # ---- measured tables ----
 set(table scenarios/measured/collectives.csv)

@@ -15,9 +15,9 @@ cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.z
 cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
   OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")
 cli("sweep with points that cannot be"
-  ARGS sweep llama33-70b-sft --vary strategy.zero=1,3 --vary job.sequence=8192,1048576
-  OUTPUT "out of memory: needs .* of .*, most of it .*job.sequence: 1048576 is longer than llama-3.3-70b allows")
-cli("sweep of which no point can be" ARGS sweep llama32-3b-sft-zero3 --vary job.sequence=1048576 CODE 1 OUTPUT "no point can run")
+  ARGS sweep llama33-70b-sft --vary strategy.zero=1,3 --vary strategy.tensor_parallel.size=1,3
+  OUTPUT "out of memory: needs .* of .*, most of it .*strategy.tensor_parallel.size: 3 does not divide")
+cli("sweep of which no point can be" ARGS sweep llama32-3b-sft-zero3 --vary strategy.tensor_parallel.size=3 CODE 1 OUTPUT "no point can run")
 cli("sweep without a scenario" ARGS sweep CODE 2 ERROR_MATCHES "^stepsim: which scenario\\? usage: stepsim sweep ")
 cli("sweep over nothing" ARGS sweep llama32-3b-sft-zero3 CODE 2
   ERROR "nothing is varied: --vary KEY=VALUES such as cluster.nodes=2:32")

@@ -70,6 +70,28 @@ TEST_CASE("missing sections are named, all of them", "[scenarios]") {
                     "stack: deepspeed-hf-rocm\njob: {sequence: 1}\nstrategy: {zero: 3}\n") ==
         Said{"3: cluster: expected a mapping, found \"mi300x-8\""});
   CHECK(problems("{micro_batch: 2}", any_strategy) == Said{"5: job.sequence: is missing"});
+  CHECK(problems_of("name: a\nmodel: qwen3-30b-a3b\ncluster: {node: mi300x-8}\n"
+                    "stack: deepspeed-hf-rocm\njob: {sequence: 4096}\n") ==
+        Said{"1: strategy: is missing"});
+}
+
+TEST_CASE("a model's config.json is looked for beside the scenario", "[scenarios]") {
+  const TemporaryFolder folder;
+  put_bytes(folder.file("config.json"),
+            R"({"architectures": ["Qwen2ForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
+                "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2,
+                "vocab_size": 100, "max_position_embeddings": 4096})");
+  put_bytes(folder.file("run.yaml"),
+            "name: a\nmodel: config.json\ncluster: {node: mi300x-8}\nstack: deepspeed-hf-rocm\n"
+            "job: {sequence: 4096}\nstrategy: {zero: 3}\n");
+  CHECK(load_scenario(STEPSIM_SOURCE_DATA, folder.file("run.yaml")).model.hidden == 64);
+}
+
+TEST_CASE("what is wrong elsewhere does not make DeepSpeed's file an unknown key", "[scenarios]") {
+  CHECK(problems_of("name: a\nmodel: qwen3-30b-a3b\ncluster: {node: mi300x-9}\n"
+                    "stack: deepspeed-hf-rocm\njob: {sequence: 4096}\n"
+                    "strategy: {deepspeed: ds.json}\n") ==
+        Said{"3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-8\"?)"});
 }
 
 TEST_CASE("expert parallelism is refused where DeepSpeed refuses it", "[scenarios]") {
@@ -96,8 +118,17 @@ TEST_CASE("what cannot be offloaded is refused", "[scenarios]") {
 }
 
 TEST_CASE("a sequence that the model has no positions for is refused", "[scenarios]") {
-  CHECK(problems("{sequence: 50000}", any_strategy) ==
-        Said{"5: job.sequence: 50000 is longer than qwen3-30b-a3b allows (40960)"});
+  CHECK(problems_of("name: a\nmodel: gpt-22b\ncluster: {node: mi300x-8}\n"
+                    "stack: deepspeed-hf-rocm\njob: {sequence: 4000}\nstrategy: {zero: 3}\n") ==
+        Said{"5: job.sequence: 4000 is longer than gpt-22b allows (2048)"});
+}
+
+TEST_CASE("rotary positions can be stretched: a note, not an error", "[scenarios]") {
+  CHECK(problems("{sequence: 50000}", any_strategy).empty());
+  CHECK(
+      load(fmt::format("{}job: {{sequence: 50000}}\nstrategy: {}\n", head, any_strategy)).notes ==
+      Said{"rows of 50000 tokens are longer than qwen3-30b-a3b states (40960): its positions have "
+           "to be stretched"});
 }
 
 TEST_CASE("everything that is wrong with a file is said at once", "[scenarios]") {

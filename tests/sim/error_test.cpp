@@ -33,6 +33,13 @@ TEST_CASE("the nearest name is offered in spite of case, dashes, swaps and slips
   CHECK(near("b20") == " (did you mean \"b200\"?)");
 }
 
+TEST_CASE("a name with a part too many or too few is near", "[sim]") {
+  const std::vector<std::string> names{"a100-8", "h100-8", "mi300x-8-roce"};
+  CHECK(did_you_mean("h100-sxm-8", names) == " (did you mean \"h100-8\"?)");
+  CHECK(did_you_mean("mi300x-roce", names) == " (did you mean \"mi300x-8-roce\"?)");
+  CHECK(did_you_mean("8-h100-dgx", names).empty());
+}
+
 TEST_CASE("of two names the one with fewer edits is offered, at a tie the first", "[sim]") {
   CHECK(did_you_mean("strategi", std::vector<std::string>{"strategies", "strategy"}) ==
         " (did you mean \"strategy\"?)");

@@ -1,0 +1,95 @@
+#include "scenarios/entries.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/error.hpp"
+#include "workloads/model_catalog.hpp"
+#include "workloads/units.hpp"
+
+namespace stepsim {
+namespace {
+
+// Only then do the constants of the other kernels stand behind a prediction.
+bool attention_uses_shares(const Scenario& scenario) {
+  const AttentionKernel kernel = attention_of(scenario.stack, scenario.strategy);
+  return kernel == AttentionKernel::flex || kernel == AttentionKernel::sdpa_efficient;
+}
+
+}  // namespace
+
+std::string beside(const std::string& scenario_file, const std::string& path) {
+  const std::filesystem::path there = std::filesystem::path(scenario_file).parent_path() / path;
+  std::error_code failed;
+  return std::filesystem::exists(there, failed) ? there.string() : path;
+}
+
+Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file) {
+  Names names;
+  names.model = root.is_mapping("model") ? "" : root.text("model");
+  if (const std::string near = beside(scenario_file, names.model);
+      !names.model.empty() && is_config_path(near))
+    names.model = near;
+  names.cluster.name = cluster.text("node");
+  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, 1 << 20));
+  names.cluster.network = cluster.text_or("network", "");
+  if (cluster.has("gpus_per_node"))
+    names.cluster.gpus = static_cast<std::uint32_t>(cluster.integer("gpus_per_node", 1, 1024));
+  names.stack = root.text("stack");
+  return names;
+}
+
+bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
+           const std::vector<std::string>& all) {
+  if (name.empty()) return false;
+  if (std::find(all.begin(), all.end(), name) != all.end()) return true;
+  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
+                Fault::form);
+  return false;
+}
+
+Found find_entries(const std::string& data, const Table& root, const Table& cluster,
+                   const Names& names) {
+  std::vector<std::string> clusters = names_on(data, node_shelf);
+  for (std::string& name : names_on(data, cluster_shelf)) clusters.push_back(std::move(name));
+  const bool node = known(cluster, "node", "cluster or node", names.cluster.name, clusters);
+  const bool network =
+      names.cluster.network.empty() ||
+      known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
+  return {root.is_mapping("model") || is_config_path(names.model) ||
+              known(root, "model", "model", names.model, names_on(data, model_shelf)),
+          node && network, known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
+}
+
+void load_entries(const std::string& data, const Names& names, const Found& found,
+                  const Readings& readings, Scenario& scenario) {
+  if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
+  if (found.cluster)
+    scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
+  scenario.constants = scenario.cluster.constants;
+  if (!found.stack) return;
+  Document stack = open_entry(data, stack_shelf, names.stack);
+  for (const auto& [key, value] : readings.stack) stack.set(key, value);
+  if (readings.draw) stack.draw_constants(*readings.draw, "stack");
+  stack.give_constants(readings.given, "stack");
+  scenario.stack = read_stack(stack.root());
+  stack.finish();
+  Document attention = read_document(data + "/workloads/attention.yaml");
+  if (readings.draw) attention.draw_constants(*readings.draw, "attention");
+  attention.give_constants(readings.given, "attention");
+  scenario.stack.attention_shares = read_attention_shares(attention.root());
+  attention.finish();
+  if (attention_uses_shares(scenario))
+    for (NamedConstant constant : attention.constants()) {
+      constant.name = "attention." + constant.name;
+      scenario.constants.push_back(std::move(constant));
+    }
+  for (NamedConstant constant : stack.constants()) {
+    constant.name = "stack." + constant.name;
+    scenario.constants.push_back(std::move(constant));
+  }
+}
+
+}  // namespace stepsim

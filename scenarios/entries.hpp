@@ -1,0 +1,43 @@
+// What a scenario calls by name, found in the catalogue: model, machine, stack.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scenarios/constants.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/config.hpp"
+
+namespace stepsim {
+
+// What stands beside the scenario goes before what stands where the program was started.
+std::string beside(const std::string& scenario_file, const std::string& path);
+
+struct Names {
+  std::string model, stack;  // model: empty when the scenario holds a config.json itself
+  ClusterChoice cluster;
+};
+Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file);
+
+// A name that the catalogue does not have is noted with the others; an absent one is noted already.
+bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
+           const std::vector<std::string>& all);
+
+struct Found {
+  bool model = false, cluster = false, stack = false;
+};
+Found find_entries(const std::string& data, const Table& root, const Table& cluster,
+                   const Names& names);
+
+// How the constants are read: as stated, drawn, or as the scenario says.
+struct Readings {
+  const MaybeDraw& draw;
+  std::vector<GivenConstant> given;
+  std::span<const Setting> stack;  // changes of the stack's file
+};
+// What was found; the rest of the scenario stays as it is.
+void load_entries(const std::string& data, const Names& names, const Found& found,
+                  const Readings& readings, Scenario& scenario);
+
+}  // namespace stepsim
