@@ -33,6 +33,7 @@ int explain_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
 int calibrate_command(const CommandLine& line);
+int kernels_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int export_command(const CommandLine& line);
 int collective_command(const CommandLine& line);

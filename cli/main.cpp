@@ -29,6 +29,8 @@ constexpr std::array commands{
     Command{"check", "do claims hold, and how sure is that", check_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
     Command{"calibrate", "fit the free constants of a stack to measured rows", calibrate_command},
+    Command{"kernels", "single kernels beside measured ones, and the curve fitted to them",
+            kernels_command},
     Command{"report", "a page to look at: timeline, breakdown, memory, links", report_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},

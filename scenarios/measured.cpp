@@ -43,36 +43,6 @@ void require_columns(const CsvTable& table, std::initializer_list<std::string_vi
   if (!missing.empty()) throw UserError(missing);
 }
 
-constexpr double most_gpus = 1 << 20;
-
-struct NumberReader {
-  const CsvTable& table;
-  std::vector<Problem> problems;
-
-  double operator()(const CsvTable::Row& row, std::string_view column) {
-    const std::string_view cell = table.cell(row, column);
-    if (cell.empty()) return 0;
-    double value = 0;
-    const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < 1e30)
-      return value;
-    problems.push_back({table.file, row.line, std::string(column),
-                        fmt::format("expected a number, found \"{}\"", cell)});
-    return 0;
-  }
-
-  // An empty cell counts as one.
-  std::uint32_t count(const CsvTable::Row& row, std::string_view column) {
-    const double value = (*this)(row, column);
-    if (value == std::floor(value) && value <= most_gpus)
-      return std::max(1u, static_cast<std::uint32_t>(value));
-    problems.push_back(
-        {table.file, row.line, std::string(column),
-         fmt::format("expected a whole number, found \"{}\"", table.cell(row, column))});
-    return 1;
-  }
-};
-
 std::vector<MachineWords::Entry> words_on(const std::string& data, const Shelf& shelf) {
   std::vector<MachineWords::Entry> entries;
   for (const std::string& name : names_on(data, shelf))
@@ -136,6 +106,29 @@ CsvTable parse_csv(std::string_view text, std::string_view file) {
 
 CsvTable read_csv(const std::string& path) {
   return parse_csv(read_file(path), path);
+}
+
+double NumberReader::operator()(const CsvTable::Row& row, std::string_view column) {
+  const std::string_view cell = table.cell(row, column);
+  if (cell.empty()) return 0;
+  double value = 0;
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < 1e30)
+    return value;
+  problems.push_back({table.file, row.line, std::string(column),
+                      fmt::format("expected a number, found \"{}\"", cell)});
+  return 0;
+}
+
+std::uint32_t NumberReader::count(const CsvTable::Row& row, std::string_view column) {
+  constexpr double most = 1 << 20;
+  const double value = (*this)(row, column);
+  if (value == std::floor(value) && value <= most)
+    return std::max(1u, static_cast<std::uint32_t>(value));
+  problems.push_back(
+      {table.file, row.line, std::string(column),
+       fmt::format("expected a whole number, found \"{}\"", table.cell(row, column))});
+  return 1;
 }
 
 std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {

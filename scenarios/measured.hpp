@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/error.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -29,6 +30,15 @@ struct CsvTable {
 CsvTable parse_csv(std::string_view text, std::string_view file);
 // Throws UserError when the file cannot be read or a row has too few or too many cells.
 CsvTable read_csv(const std::string& path);
+
+// Numbers of a table; what is none is noted, all of them before one throws.
+struct NumberReader {
+  const CsvTable& table;
+  std::vector<Problem> problems;
+
+  double operator()(const CsvTable::Row& row, std::string_view column);    // 0: the cell is empty
+  std::uint32_t count(const CsvTable::Row& row, std::string_view column);  // 1: likewise
+};
 
 struct MeasuredCollective {
   std::string id;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scenarios/measured.hpp"
 #include "sim/error.hpp"
 #include "tests/support/catch.hpp"
 #include "topology/catalog.hpp"
@@ -27,27 +26,6 @@ struct Bench {
   double time(const KernelRow& row) const { return device_time(gpu, stack, {row}, false).value; }
 };
 
-double number(const CsvTable& table, const CsvTable::Row& row, std::string_view column) {
-  const std::string cell(table.cell(row, column));
-  return cell.empty() ? 0 : std::stod(cell);
-}
-
-// Logarithms of predicted over measured, sorted by size.
-std::vector<double> residuals(const Bench& bench, std::string_view hardware) {
-  const CsvTable table = read_csv(data + "/scenarios/measured/gemm.csv");
-  std::vector<double> sizes;
-  for (const CsvTable::Row& row : table.rows) {
-    if (table.cell(row, "hardware") != hardware || table.cell(row, "op") != "gemm") continue;
-    const double m = number(table, row, "M"), n = number(table, row, "N");
-    const double k = number(table, row, "K"), tflops = number(table, row, "tflops");
-    if (m <= 0 || tflops <= 0) continue;
-    const double measured = 2 * m * n * k / (tflops * 1e12);
-    sizes.push_back(std::abs(std::log(bench.time(gemm("product", m, k, n)) / measured)));
-  }
-  std::sort(sizes.begin(), sizes.end());
-  return sizes;
-}
-
 KernelRow attention_row(double tokens, double head) {
   KernelRow row{"attention", KernelClass::attention, 1e15, 0, 1};
   row.width = head;
@@ -56,19 +34,6 @@ KernelRow attention_row(double tokens, double head) {
 }
 
 }  // namespace
-
-TEST_CASE("matrix products are as fast as measured", "[workloads]") {
-  const auto check = [](const char* node, const char* hardware, std::size_t rows, double median,
-                        double ninth) {
-    CAPTURE(hardware);
-    const std::vector<double> sizes = residuals(Bench(node), hardware);
-    REQUIRE(sizes.size() >= rows);
-    CHECK(sizes[sizes.size() / 2] < median);
-    CHECK(sizes[sizes.size() * 9 / 10] < ninth);
-  };
-  check("h100-8", "H100-80GB SXM", 96, 0.07, 0.17);
-  check("a100-8", "A100-80GB SXM", 51, 0.06, 0.16);
-}
 
 TEST_CASE("no product beats the peak, and one more row never makes it shorter by much",
           "[workloads]") {

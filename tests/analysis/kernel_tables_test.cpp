@@ -1,0 +1,104 @@
+// Published kernels against the GPUs' files, and the fit of a GPU's curve.
+#include "analysis/studies/kernel_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/error.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace stepsim;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const std::string data = STEPSIM_SOURCE_DATA;
+
+CsvTable published() {
+  return read_csv(data + "/scenarios/measured/gemm.csv");
+}
+
+CsvTable table_of(const std::string& rows) {
+  return parse_csv("id,source,hardware,op,dtype,batch,M,N,K,layout,time_ms,tflops\n" + rows,
+                   "kernels.csv");
+}
+
+}  // namespace
+
+TEST_CASE("matrix products are as fast as measured", "[analysis]") {
+  const std::vector<KernelFamily> families =
+      families_of(predict_kernels(data, published()).kernels);
+  const auto check = [&](const char* name, std::size_t rows, double median, double ninth) {
+    CAPTURE(name);
+    const auto family = std::find_if(families.begin(), families.end(),
+                                     [&](const KernelFamily& f) { return f.name == name; });
+    REQUIRE(family != families.end());
+    CHECK(family->rows >= rows);
+    CHECK(family->median < median);
+    CHECK(family->p90 < ninth);
+  };
+  check("h100-sxm gemm", 97, 0.06, 0.16);
+  check("a100-sxm-80 gemm", 52, 0.05, 0.12);
+  // Nothing but the cost of small tiles was taken from these.
+  check("a100-pcie gemm", 31, 0.03, 0.19);
+  check("a100-pcie gemm for inputs", 30, 0.03, 0.08);
+  check("a100-pcie gemm for weights", 31, 0.07, 0.12);
+}
+
+TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[analysis]") {
+  const KernelTimes times = predict_kernels(
+      data, table_of("a,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,0.2,\n"
+                     "b,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,,687.19476736\n"
+                     "c,s,H100-80GB SXM,batched_gemm,bf16,4,1024,4096,4096,,0.2,\n"));
+  REQUIRE(times.kernels.size() == 3);
+  CHECK(times.kernels[1].measured == Approx(times.kernels[0].measured));
+  CHECK(times.kernels[1].predicted == times.kernels[0].predicted);
+  CHECK(times.kernels[2].predicted == Approx(times.kernels[0].predicted));
+}
+
+TEST_CASE("rows that are no such kernel are named with the reason", "[analysis]") {
+  const KernelTimes times = predict_kernels(
+      data, table_of("a,s,Abacus,gemm,bf16,,64,64,64,,1,\nb,s,H100,softmax,bf16,,64,64,64,,1,\n"
+                     "c,s,H100,gemm,bf16,,64,64,64,,,\n"));
+  CHECK(times.kernels.empty());
+  REQUIRE(times.skipped.size() == 3);
+  CHECK(times.skipped[0].reason == "no GPU \"Abacus\" in the catalogue");
+  CHECK(times.skipped[1].reason == "softmax is no matrix product of known shape");
+  CHECK(times.skipped[2].reason == "no time");
+  CHECK_THROWS_WITH(predict_kernels(data, table_of("a,s,H100,gemm,bf16,,wide,64,64,,1,\n")),
+                    "kernels.csv:2: M: expected a number, found \"wide\"");
+}
+
+TEST_CASE("the fitted curve meets products that were made by a curve", "[analysis]") {
+  // Times out of the GPU's own file but for a rate that is a tenth lower.
+  KernelTimes made = predict_kernels(data, published());
+  std::string rows;
+  for (const TimedKernel& k : made.kernels)
+    if (k.gpu == "h100-sxm" && k.work.flops > 1e12)
+      rows += fmt::format("{},{},H100-80GB SXM,gemm,bf16,,{},{},{},,{:.9g},\n", k.id,
+                          rows.size() % 2 == 0 ? "one" : "two", k.work.rows, k.work.width,
+                          k.work.depth, k.predicted * 1e3 / 0.9);
+  const FittedCurve curve = fit_products(data, table_of(rows), "h100-sxm");
+  CHECK(curve.constants[0].fitted == Approx(0.9 * curve.constants[0].stated).epsilon(0.04));
+  for (const CurveSource& source : curve.sources) {
+    CHECK(source.stated > 0.08);
+    CHECK(source.fitted < 0.03);  // starts of kernels and the prior are in it
+    CHECK(source.held_out < 0.03);
+  }
+}
+
+TEST_CASE("no fitted rate beats the fastest product, and no source gets worse by much",
+          "[analysis]") {
+  for (const char* gpu : {"h100-sxm", "a100-sxm-80", "a100-pcie"}) {
+    CAPTURE(gpu);
+    const FittedCurve curve = fit_products(data, published(), gpu);
+    CHECK(curve.constants[0].fitted <= curve.best_rate);
+    // What the files state is as good as a fit to these rows alone.
+    CHECK(curve.constants[0].fitted == Approx(curve.constants[0].stated).epsilon(0.03));
+  }
+  CHECK_THROWS_WITH(fit_products(data, published(), "h100-smx"),
+                    Contains("has no matrix product of a GPU \"h100-smx\" (did you mean "
+                             "\"h100-sxm\"?); it has those of "));
+}
