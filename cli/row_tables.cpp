@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/json.hpp"
+#include "analysis/studies/recorded_errors.hpp"
 #include "analysis/studies/row_validation.hpp"
 #include "analysis/studies/series.hpp"
 #include "analysis/table.hpp"
 #include "sim/error.hpp"
+#include "sim/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -183,9 +186,30 @@ std::string json_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   return json.take();
 }
 
+// The answer is no when a family got worse.
+int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& families) {
+  const std::vector<ErrorChange> changes = changes_since(recorded, families);
+  TextTable table{{"since " + recorded.file, "", "was", "is", ""},
+                  {Align::left, Align::left, Align::right, Align::right, Align::left},
+                  {}};
+  bool worse = false;
+  for (const ErrorChange& change : changes) {
+    worse = worse || change.worse;
+    table.rows.push_back(
+        {change.family, change.what, change.before, change.now, change.worse ? "worse" : "better"});
+  }
+  fmt::print("\n{}", changes.empty() ? fmt::format("nothing changed since {}\n", recorded.file)
+                                     : render(table));
+  if (!changes.empty())
+    fmt::print("\nif that is meant: stepsim validate --rows ... --record {}\n", recorded.file);
+  return worse ? exit_code::no : exit_code::yes;
+}
+
 }  // namespace
 
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
+  std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
+  if (!question.recorded.empty()) recorded = read_csv(question.recorded);
   std::vector<StepRow> rows;
   for (const std::string& file : question.files)
     for (StepRow& row : step_rows(read_csv(file))) rows.push_back(std::move(row));
@@ -194,7 +218,9 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   const std::vector<AxisErrors> series = errors_by_axis(series_steps(rows, predicted));
   fmt::print("{}", question.json ? json_of(predicted, series)
                                  : text_of(predicted, series, question.samples > 0));
-  return exit_code::yes;
+  if (!question.record.empty())
+    write_file(question.record, recorded_errors(families_of(predicted)));
+  return recorded ? compare_with(*recorded, families_of(predicted)) : exit_code::yes;
 }
 
 }  // namespace stepsim

@@ -13,6 +13,8 @@ struct RowTablesQuestion {
   std::vector<std::string> files;
   std::uint32_t samples = 0;
   bool json = false;
+  std::string recorded;  // table of errors to be held against; empty: none
+  std::string record;    // where to write one
 };
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question);
 

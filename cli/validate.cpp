@@ -24,16 +24,23 @@ constexpr std::array option_specs{
                "tables of published steps (CSV) instead of scenarios; repeats", 0, true},
     OptionSpec{"samples", "N",
                "with --rows: draws of the constants behind intervals (default: none)"},
+    OptionSpec{
+        "recorded", "TABLE",
+        "with --rows: what got worse since this was recorded; the answer is no if anything did"},
+    OptionSpec{"record", "TABLE", "with --rows: write the errors of the families there"},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--samples N]] [--json]",
+    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--samples N] [--recorded "
+    "TABLE]] [--json]",
     "Predicts every scenario that has a measured: block and prints both figures with the signed "
     "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
     "end. Without words: the runs in scenarios/seeds.",
     option_specs,
     "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n"
-    "  stepsim validate --rows scenarios/measured/steps\n",
+    "  stepsim validate --rows scenarios/measured/steps\n"
+    "  stepsim validate --rows scenarios/measured/steps --recorded "
+    "scenarios/measured/recorded.csv\n",
     1000};
 
 // Folders give their files in order of name.
@@ -187,6 +194,10 @@ RowTablesQuestion row_question(const Options& options) {
   if (const auto text = options.get("samples"))
     question.samples = parse_count("--samples", *text, 0, 4096);
   question.json = options.has("json");
+  question.recorded = options.get("recorded").value_or("");
+  question.record = options.get("record").value_or("");
+  if (question.json && !question.recorded.empty())
+    throw UserError("--recorded: prints a table; leave out --json");
   return question;
 }
 

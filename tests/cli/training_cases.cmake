@@ -184,6 +184,22 @@ foreach(where "2>&-" "2>/dev/full")
   set_tests_properties("cli/a mistake with stderr ${where}" PROPERTIES LABELS cli)
 endforeach()
 
+cli("errors recorded and held against themselves"
+  ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+  SHELL "\"$@\" --record @WORK@/out/recorded.csv >@WORK@/out/first
+    \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
+  OUTPUT "nothing changed since .*recorded.csv")
+cli("errors that grew"
+  ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+  SHELL "\"$@\" --record @WORK@/out/recorded.csv >@WORK@/out/first
+    sed -i '2s/,[0-9.]*,[0-9.]*,/,0.1,0.2,/' @WORK@/out/recorded.csv
+    \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
+  CODE 1 OUTPUT "worse\n.*if that is meant: stepsim validate --rows ... --record ")
+cli("errors recorded nowhere" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv CODE 2
+  ERROR_MATCHES "nowhere.csv: cannot be read")
+cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv --json CODE 2
+  ERROR "--recorded: prints a table; leave out --json")
+
 # ---- single kernels ----
 cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 264 rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)
