@@ -43,6 +43,34 @@ constexpr Usage usage{
     "  stepsim run my.yaml -o step.h5 --json\n",
     1};
 
+std::string share_of(Seconds part, Seconds whole) {
+  return fmt::format("{:.2g} %", 100 * (part / whole));
+}
+
+// What is written and read between steps, and what of the run that takes.
+std::string saving_text(const Job& job, const Prediction& p) {
+  std::string text;
+  if (p.saving) {
+    const Checkpoint& files = p.saving->files;
+    text += fmt::format("saving       every {:.10g} steps: {} in {:.0f} files", job.save.every,
+                        to_text(Bytes{files.bytes()}), files.files);
+    if (files.states > 0)
+      text += fmt::format(", {} of states by each of {} GPUs", to_text(Bytes{files.states}),
+                          files.owners);
+    text += fmt::format("\n             training waits {} each time", to_text(p.saving->time));
+    if (p.wall.value > 0)
+      text += fmt::format(", {:.0f} times, {} of the whole job", p.saving->count,
+                          share_of(p.saving->time * p.saving->count, p.wall));
+    text += '\n';
+  }
+  if (p.resuming)
+    text += fmt::format(
+        "resuming     after {:.10g} steps: reads {}, makes {:.0f} micro-batches again, {}\n",
+        job.resume.after, to_text(Bytes{p.resuming->bytes}), p.resuming->skipped,
+        to_text(p.resuming->time));
+  return text;
+}
+
 std::string text_of(const Scenario& scenario, const Prediction& p,
                     const std::optional<Interval>& interval) {
   std::string text =
@@ -65,7 +93,9 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
       "             recomputation and padding\n",
       100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
       to_text(Flops{p.flops.attention}));
-  if (p.wall.value > 0) text += fmt::format("whole job    {}\n", to_text(p.wall));
+  if (p.wall.value > 0)
+    text += fmt::format("{:<13}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall));
+  text += saving_text(scenario.job, p);
   TextTable table{{"where the time goes", "exposed", "share", "hidden"},
                   {Align::left, Align::right, Align::right, Align::right},
                   {}};
@@ -89,6 +119,37 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   return text;
 }
 
+void write_saving(JsonWriter& json, const Prediction& p) {
+  json.key("save");
+  if (p.saving) {
+    const Checkpoint& files = p.saving->files;
+    json.begin_object()
+        .member("bytes", files.bytes())
+        .member("weight_bytes", files.writers * files.weights)
+        .member("state_bytes_per_rank", files.states)
+        .member("files", files.files)
+        .member("time_s", p.saving->time.value)
+        .member("count", p.saving->count);
+    json.key("share_of_wall");
+    if (p.wall.value > 0)
+      json.value(p.saving->time * p.saving->count / p.wall);
+    else
+      json.null();
+    json.end_object();
+  } else {
+    json.null();
+  }
+  json.key("resume");
+  if (p.resuming)
+    json.begin_object()
+        .member("bytes", p.resuming->bytes)
+        .member("skipped_micro_batches", p.resuming->skipped)
+        .member("time_s", p.resuming->time.value)
+        .end_object();
+  else
+    json.null();
+}
+
 std::string json_of(const Prediction& p, const std::optional<Interval>& interval) {
   JsonWriter json;
   json.begin_object()
@@ -107,6 +168,7 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
     json.member("wall_h", p.wall.value / 3600);
   else
     json.key("wall_h").null();
+  write_saving(json, p);
   write_footprint(json, p.memory);
   json.member("ops", static_cast<double>(p.run.graph.size()));
   json.key("breakdown").begin_array();

@@ -23,6 +23,7 @@ std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks) {
   if (job.samples > 0) {
     // Whole batches are dealt out to the ranks, the last round filled up.
     const double per_epoch = std::ceil(std::ceil(job.samples / micro) / ranks);
+    length.iterations_per_epoch = per_epoch;
     length.iterations = per_epoch * job.epochs;
     length.optimizer_steps = std::ceil(steps_of(per_epoch, accumulation) * job.epochs);
   } else if (job.iterations > 0) {
@@ -36,6 +37,22 @@ std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks) {
   if (length.optimizer_steps <= 0) return std::nullopt;
   length.tokens = length.iterations / accumulation * tokens_per_step;
   return length;
+}
+
+double saves_of(const Job& job, double optimizer_steps) {
+  if (job.save.every <= 0) return 0;
+  return std::ceil(optimizer_steps / job.save.every) -
+         std::floor(job.resume.after / job.save.every);
+}
+
+double skipped_iterations(const Job& job, const std::optional<RunLength>& length) {
+  const double seen = job.resume.after * static_cast<double>(job.accumulation);
+  if (!length || length->iterations_per_epoch <= 0) return seen;
+  // The last step of an epoch may have fewer micro-batches than the others.
+  const double steps =
+      steps_of(length->iterations_per_epoch, static_cast<double>(job.accumulation));
+  const double into = job.resume.after - steps * std::floor(job.resume.after / steps);
+  return into * static_cast<double>(job.accumulation);
 }
 
 }  // namespace stepsim

@@ -14,10 +14,17 @@ struct RunLength {
   double iterations = 0;       // micro-batches on each rank: what a loop over the data counts
   double optimizer_steps = 0;  // what a trainer's progress bar counts
   double epochs = 1;
-  double tokens = 0;  // over all ranks, padding left out
+  double tokens = 0;                // over all ranks, padding left out
+  double iterations_per_epoch = 0;  // 0: an epoch has no length of its own
 };
 
 // Nothing when the job does not say how long it is.
 std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks);
+
+// Checkpoints that a run writes: one every so many steps, and one behind the last step.
+double saves_of(const Job& job, double optimizer_steps);
+// Micro-batches of each rank that a loader passes over when the run is resumed: those of the epoch
+// that it was in.
+double skipped_iterations(const Job& job, const std::optional<RunLength>& length);
 
 }  // namespace stepsim

@@ -6,11 +6,13 @@
 #include <array>
 #include <filesystem>
 
+#include "scenarios/choice.hpp"
 #include "scenarios/constants.hpp"
 #include "scenarios/entries.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/import/deepspeed_version.hpp"
+#include "scenarios/job_reader.hpp"
 #include "scenarios/parallel_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -23,16 +25,6 @@
 
 namespace stepsim {
 namespace {
-
-template <class Enum, std::size_t N>
-Enum choice(const Table& table, std::string_view key, const std::array<std::string_view, N>& names,
-            Enum fallback) {
-  if (!table.has(key)) return fallback;
-  const std::vector<std::string> words(names.begin(), names.end());
-  const std::string word = table.choice(key, words);
-  const auto place = std::find(words.begin(), words.end(), word);
-  return place == words.end() ? fallback : static_cast<Enum>(place - words.begin());
-}
 
 // DeepSpeed's own names and defaults.
 ZeroKeys read_zero_keys(const Table& table, Sharding sharding) {
@@ -116,48 +108,6 @@ Strategy read_strategy(const Table& table) {
   return strategy;
 }
 
-// A row that holds one document is filled as far as that goes; said twice, the two may differ.
-void read_documents(const Table& table, Job& job) {
-  const auto documents = table.table_if("document_length");
-  if (!documents) return;
-  job.documents.mean = documents->number("mean", 1, static_cast<double>(job.sequence));
-  job.documents.spread = documents->number_or("spread", 0, 0, 10);
-  if (job.packed || job.documents.mean <= 0) return;
-  if (table.has("fill"))
-    table.problem("fill", "is what document_length says already when packing is false");
-  job.fill = job.documents.mean / static_cast<double>(job.sequence);
-}
-
-Job read_job(const Table& table) {
-  Job job;
-  job.method = choice(table, "method", method_names, Method::sft);
-  if (job.method == Method::grpo) return job;  // what it says is read by read_grpo()
-  job.reference_model = table.flag_or("reference_model", true);
-  job.sequence = table.integer("sequence", 1, 1 << 24);
-  job.micro_batch = table.integer_or("micro_batch", 1, 1, 1 << 16);
-  job.accumulation = table.integer_or("gradient_accumulation", 1, 1, 1 << 16);
-  job.packed = table.flag_or("packing", job.method == Method::sft);
-  job.fill = table.number_or("fill", 1, 0.001, 1);
-  read_documents(table, job);
-  job.epochs = table.number_or("epochs", 1, 0.001, 1e6);
-  std::vector<std::string_view> lengths;
-  const auto length = [&](std::string_view key, double most) {
-    if (!table.has(key)) return 0.0;
-    lengths.push_back(key);
-    return table.number(key, 1, most);
-  };
-  job.tokens = length("tokens", 1e18);
-  job.optimizer_steps = length("optimizer_steps", 1e12);
-  job.iterations = length("iterations", 1e12);
-  job.samples = length("samples", 1e15);
-  if (lengths.size() > 1)
-    table.problem(lengths[1],
-                  fmt::format("says again how long the run is: {} does already", lengths.front()));
-  if (job.samples > 0 && job.packed)
-    table.problem("samples", "needs packing: false; a packed job is given by tokens or steps");
-  return job;
-}
-
 // What DeepSpeed itself rejects, said before anything is simulated.
 void check_experts(const Table& moe, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
@@ -186,6 +136,7 @@ bool outgrows_positions(const Scenario& scenario) {
 }
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
+  if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   const Strategy& s = scenario.strategy;
   if (const auto moe = strategy.table_if("moe")) check_experts(*moe, scenario, found);
   if (const auto offload = strategy.table_if("offload")) {

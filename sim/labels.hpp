@@ -30,9 +30,12 @@ enum class Stream : std::uint8_t {
   d2h,
   replicas,  // gradients among the copies of a shard
   tensor,    // activations among ranks that share a layer or a sequence
+  drive_in,  // what a rank reads from its node's drives
+  drive_out,
 };
-inline constexpr std::array<std::string_view, 9> stream_names{
-    "host", "compute", "gather", "reduce", "all_to_all", "h2d", "d2h", "replicas", "tensor"};
+inline constexpr std::array<std::string_view, 11> stream_names{
+    "host", "compute",  "gather", "reduce",   "all_to_all", "h2d",
+    "d2h",  "replicas", "tensor", "drive_in", "drive_out"};
 
 enum class Phase : std::uint8_t {
   load,

@@ -16,6 +16,23 @@ struct DocumentLength {
   double spread = 0;  // standard deviation over mean, of a log-normal distribution
 };
 
+// What is written so that a job can go on later.
+struct Saving {
+  double every = 0;     // optimizer steps; 0: nothing is saved
+  bool weights = true;  // the model in one piece, as it is published
+  bool states = true;   // what the optimizer needs to go on
+};
+
+// How a data loader comes to where the job was: it draws the indices of what was seen, makes all
+// those batches again, or begins anew.
+enum class SkipData : std::uint8_t { indices, batches, none };
+inline constexpr std::array<std::string_view, 3> skip_data_names{"indices", "batches", "none"};
+
+struct Resuming {
+  double after = 0;  // optimizer steps that were done before; 0: the job begins
+  SkipData skip = SkipData::indices;
+};
+
 struct Job {
   Method method = Method::sft;
   // dpo, grpo: a frozen copy runs forward too, unless its results are stored.
@@ -33,6 +50,8 @@ struct Job {
   double iterations = 0;  // micro-batches on each rank
   double samples = 0;     // sequences or pairs of one epoch, not packed
   double epochs = 1;
+  Saving save;
+  Resuming resume;
 
   // Sequences that a micro-batch runs: a preference pair is two.
   std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }

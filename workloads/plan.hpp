@@ -2,6 +2,7 @@
 // libraries do it: the cheapest by a closed-form estimate.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +53,16 @@ CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups)
 // Traffic of single ranks as a plan with one candidate: copies between a GPU and host memory.
 enum class Copy : std::uint8_t { h2d, d2h };
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);
+
+// Files on the drives of a rank's node. A process writes or reads at most `rate.most` by itself; of
+// its bytes `rate.share` pass the drive, the rest another process has brought to memory.
+enum class FileAccess : std::uint8_t { read, write };
+struct FileRate {
+  BytesPerSecond most{std::numeric_limits<double>::infinity()};
+  double share = 1;
+};
+CollectivePlan plan_file(const Cluster& cluster, FileAccess access, std::span<const Rank> ranks,
+                         const FileRate& rate = {});
 
 // DeepSpeed's CPU-Adam for each rank's share: bytes of host memory traffic, at the rate that the
 // node's file gives for a socket with all its cores. Ranks on one socket share it.

@@ -23,7 +23,10 @@ Stack read_stack(const Table& table) {
                 .clear_visit = host.constant<Seconds>("clear_visit"),
                 .count_visit = host.constant<Seconds>("count_visit"),
                 .repoint = host.constant<Seconds>("repoint"),
-                .step = host.constant<Seconds>("step")};
+                .step = host.constant<Seconds>("step"),
+                .batch = host.constant<Seconds>("batch"),
+                .file_write = host.constant<BytesPerSecond>("file_write"),
+                .file_read = host.constant<BytesPerSecond>("file_read")};
   const Table kernels = table.table("kernels");
   stack.kernels = {.gemm = kernels.constant<Ratio>("gemm"),
                    .attention = kernels.constant<Ratio>("attention"),

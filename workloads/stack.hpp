@@ -30,6 +30,9 @@ struct Stack {
     Constant<Seconds> count_visit;        // releases that count tensors in each hook: one visit
     Constant<Seconds> repoint;            // stages 1 and 2: point a tensor at its gathered place
     Constant<Seconds> step;               // per optimizer step: data loader, logging, scheduler
+    Constant<Seconds> batch;              // make one batch without using it
+    Constant<BytesPerSecond> file_write;  // one process, from host memory into a file
+    Constant<BytesPerSecond> file_read;
   } host;
   struct KernelShares {  // of what the GPU's own file says is reached
     Constant<Ratio> gemm;

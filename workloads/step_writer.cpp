@@ -76,6 +76,28 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       quantized ? plan.of(Collective::all_to_all, mesh.shard / in_node, apart * in_node) : nothing};
 }
 
+namespace {
+
+Stream stream_of(World plan) {
+  switch (plan) {
+    case World::to_device:
+      return Stream::h2d;
+    case World::from_drive:
+    case World::owners_from_file:
+    case World::all_from_file:
+      return Stream::drive_in;
+    case World::to_drive:
+    case World::first_to_file:
+    case World::experts_to_file:
+    case World::owners_to_file:
+      return Stream::drive_out;
+    default:
+      return Stream::d2h;
+  }
+}
+
+}  // namespace
+
 StepWriter::StepWriter(const StepInput& input, const Traffic& traffic)
     : input_(input), mesh_(mesh_of(input.strategy, input.cluster)), builder_(traffic) {
   last_host_ = builder_.everywhere({.kind = OpKind::join, .stream = Stream::host});
@@ -166,8 +188,7 @@ Mark StepWriter::traffic(World plan, Bytes bytes, Cause cause, std::string_view 
   const double core = input_.cluster.node.host.core_speed.value.value;
   host(input_.stack.host.forward_launch.value / core, Cause::launch, name);
   const OpKind kind = plan == World::cpu_update ? OpKind::cpu : OpKind::transfer;
-  const Stream stream = plan == World::to_device ? Stream::h2d : Stream::d2h;
-  Op op = labelled(kind, stream, cause, name);
+  Op op = labelled(kind, stream_of(plan), cause, name);
   op.bytes = bytes;
   return last_copy_ = builder_.collective(static_cast<std::size_t>(plan), op, Stream::host, ready);
 }

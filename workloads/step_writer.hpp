@@ -48,6 +48,18 @@ enum class World : std::size_t {
   secondary_gather,  // between the ranks of a secondary partition
   inside_exchange,   // quantised gradients: in the nodes, then between them
   across_exchange,
+  from_drive,  // past the page cache, as fast as the drives are
+  to_drive,
+  // Of a save only; see save_plans().
+  first_to_host,  // the ranks that hold one whole model between them
+  first_to_file,
+  experts_to_host,  // the ranks that hold one set of all experts
+  experts_to_file,
+  owners_to_host,  // the ranks that hold one copy of all states
+  owners_to_file,
+  owners_from_file,
+  all_from_file,  // every rank reads the same
+  share_out,      // from the first rank of a shard to the others
 };
 std::vector<CollectivePlan> step_plans(const StepInput& input);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "workloads/saving.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -79,6 +81,12 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
   Timeline timeline = setup_timeline(input);
   timeline.insert(timeline.end(), step.begin(), step.end());
+  MomentProgram save;  // its words are in the timeline
+  if (scenario.job.save.every > 0) {
+    save = build_save(input, Folding::automatic);
+    const Timeline saved = timeline_in_order(save.graph, 0);
+    timeline.insert(timeline.end(), saved.begin(), saved.end());
+  }
   Footprint f;
   const double room = (usable.value - library.value).value / (1 + slack.value.value);
   f.device = read_timeline(timeline, device_pool, room);

@@ -5,6 +5,17 @@
 #include "workloads/step.hpp"
 
 namespace stepsim {
+namespace {
+
+Seconds wall_of(const Job& job, const Prediction& p) {
+  Seconds wall = p.step_time * (p.length->optimizer_steps - job.resume.after);
+  if (p.saving) wall += p.saving->time * p.saving->count;
+  if (p.resuming) wall += p.resuming->time;
+  return wall;
+}
+
+}  // namespace
+
 std::size_t count_operations(const Scenario& scenario) {
   return build_step(
              {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
@@ -17,6 +28,9 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
                         scenario.job};
   StepProgram program = build_step(input, folding);
   Prediction result;
+  // Before this process replays: the workers have to find a fresh engine.
+  result.saving = saving_cost(scenario);
+  result.resuming = resuming_cost(scenario);
   Run& run = result.run;
   run.scenario = scenario.text;
   run.platform = program.traffic.folded.platform;
@@ -36,7 +50,7 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
   result.iterations_per_second =
       static_cast<double>(scenario.job.accumulation) / result.step_time.value;
   result.length = run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
-  if (result.length) result.wall = result.step_time * result.length->optimizer_steps;
+  if (result.length) result.wall = wall_of(scenario.job, result);
   result.breakdown = break_down(run.graph, run.trace, 0);
   result.memory = footprint_of(scenario, program.resident, timeline_of(run.graph, run.trace, 0));
   for (const NamedConstant& constant : scenario.constants)

@@ -7,6 +7,7 @@
 
 #include "analysis/breakdown.hpp"
 #include "analysis/studies/footprint.hpp"
+#include "analysis/studies/saving.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/ideal.hpp"
@@ -23,7 +24,9 @@ struct Prediction {
   double utilisation_in_rows = 0;  // the same as if each token saw its whole row
   double iterations_per_second = 0;
   std::optional<RunLength> length;
-  Seconds wall;  // of the whole job; 0: its length is not given
+  std::optional<SavingCost> saving;
+  std::optional<ResumingCost> resuming;
+  Seconds wall;  // of the whole job, or of what is left when it is resumed; 0: no length is given
   Breakdown breakdown;
   Footprint memory;
   std::vector<NamedConstant> guesses;

@@ -42,6 +42,26 @@ cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set st
 cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --set gpu.bandwidth=3TB/s CODE 2
   ERROR "${seeds}/llama32-3b-sft-zero3.yaml: constants.gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
 
+# ---- save and resume ----
+cli("run that saves" ARGS run llama32-3b-sft-zero3 --samples 0 --set job.save.every=100
+  OUTPUT "saving +every 100 steps: 25.8 GB in 26 files, 2.42 GB of states by each of 8 GPUs\n +training waits [0-9.]+ s each time, [0-9]+ times, [0-9.]+ % of the whole job")
+cli("run that saves, as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --set job.save.every=100 --set job.resume.after=50 --json
+  KEYS save/bytes save/weight_bytes save/state_bytes_per_rank save/files save/time_s save/count save/share_of_wall
+       resume/bytes resume/skipped_micro_batches resume/time_s)
+cli("run that is resumed in the third epoch" ARGS run mpt7b-zero3-offload --samples 0 --set job.epochs=3 --set job.resume.after=6000
+    --set job.resume.skip=batches
+  OUTPUT "rest of job .*resuming +after 6000 steps: reads [0-9.]+ GB, makes 8064 micro-batches again, ")
+cli("memory of a run that saves" ARGS memory llama32-3b-sft-zero3 --set job.save.every=100 OUTPUT "\nsave +[0-9.]+ GB")
+cli("run that saves nothing" ARGS run llama32-3b-sft-zero3 --set job.save.every=100 --set job.save.weights=false
+    --set job.save.states=false CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml: job.save.states: nothing is left to save: weights is false as well")
+cli("run that saves without drives" ARGS run llama32-3b-sft-zero3 --set cluster.node=gh200-4 --set job.save.every=100 CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml: job.save: gh200-4 has no drives in its file")
+cli("run that is resumed behind its end" ARGS run mpt7b-zero3-offload --set job.resume.after=6000 CODE 2
+  ERROR "${seeds}/mpt7b-zero3-offload.yaml: job.resume.after: expected fewer than the 2748 optimizer steps of the run, found 6000")
+cli("run that saves every so many epochs" ARGS run llama32-3b-sft-zero3 --set job.save.epochs=1 CODE 2
+  ERROR_MATCHES "job.save.every: is missing")
+
 # ---- explain ----
 cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*examples:")
 cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1

@@ -57,7 +57,7 @@ Cluster tiny_cluster(const TinyCluster& tiny) {
   parts(PartKind::gpu) = tiny.gpus;
   parts(PartKind::pcie_switch) = tiny.gpus;
   parts(PartKind::nic) = tiny.nics == 0 ? tiny.gpus : tiny.nics;
-  parts(PartKind::socket) = parts(PartKind::dram) = 1;
+  parts(PartKind::socket) = parts(PartKind::dram) = parts(PartKind::nvme) = 1;
   if (tiny.fabric != Fabric::mesh)
     parts(PartKind::nvswitch) = tiny.fabric == Fabric::pairs ? tiny.gpus / 2 : 1;
   node.links = {cable("nvlink", PartKind::gpu,
@@ -65,7 +65,8 @@ Cluster tiny_cluster(const TinyCluster& tiny) {
                 cable("pcie", PartKind::pcie_switch, PartKind::gpu, tiny.pcie),
                 cable("nic-pcie", PartKind::pcie_switch, PartKind::nic, tiny.pcie),
                 cable("uplink", PartKind::socket, PartKind::pcie_switch, tiny.pcie),
-                cable("dram", PartKind::dram, PartKind::socket, 4 * tiny.pcie)};
+                cable("dram", PartKind::dram, PartKind::socket, 4 * tiny.pcie),
+                cable("nvme", PartKind::nvme, PartKind::socket, tiny.drive)};
   node.host.copy_start = made_up<Seconds>(tiny.launch);
   node.collectives = library(tiny.launch, tiny.step, tiny.efficiency, tiny.exchange,
                              tiny.fabric == Fabric::mesh ? "direct" : "ring");

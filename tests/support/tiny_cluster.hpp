@@ -25,6 +25,7 @@ struct TinyCluster {
   double pcie = 200e9;  // wide, so that between nodes the port is the limit
   double port = 25e9;
   double uplink = 1e15;
+  double drive = 50e9;
   double launch = 0x1p-16, step = 0x1p-18, efficiency = 0.75, exchange = 0.5;
   double network_launch = 0x1p-15, network_step = 0x1p-16, network_efficiency = 0.875;
   double nvls_step = 0x1p-17, nvls_efficiency = 0.625;

@@ -54,7 +54,10 @@ Stack tiny_stack() {
                 .clear_visit = made_up<Seconds>(0.2e-6),
                 .count_visit = made_up<Seconds>(3e-6),
                 .repoint = made_up<Seconds>(5e-6),
-                .step = made_up<Seconds>(1e-3)};
+                .step = made_up<Seconds>(1e-3),
+                .batch = made_up<Seconds>(2e-3),
+                .file_write = made_up<BytesPerSecond>(1e9),
+                .file_read = made_up<BytesPerSecond>(2e9)};
   stack.kernels = {.gemm = made_up<Ratio>(1),
                    .attention = made_up<Ratio>(1),
                    .memory = made_up<Ratio>(1),
