@@ -175,9 +175,8 @@ Shown show_stack(const Document& document) {
   document.finish();
   Shown shown{"stack", stack.title, {}, document.constants()};
   const Stack::Fusion& fused = stack.fused;
-  for (const auto& [name, is] :
-       {std::pair{"norm", fused.norm}, std::pair{"rope", fused.rope},
-        std::pair{"activation", fused.activation}, std::pair{"cross_entropy", fused.cross_entropy}})
+  for (const auto& [name, is] : {std::pair{"norm", fused.norm}, std::pair{"rope", fused.rope},
+                                 std::pair{"activation", fused.activation}})
     shown.facts.push_back(
         fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
   return shown;

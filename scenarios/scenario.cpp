@@ -96,6 +96,7 @@ Strategy read_strategy(const Table& table) {
   if (const auto tensor = table.table_if("tensor_parallel")) {
     strategy.tensor_parallel.size = tensor->integer_or("size", 1, 1, 1 << 16);
     strategy.tensor_parallel.sequence = tensor->flag_or("sequence", true);
+    strategy.tensor_parallel.gathers_logits = tensor->flag_or("gather_logits", false);
   }
   if (const auto sequence = table.table_if("sequence_parallel")) {
     strategy.sequence_parallel.ulysses = sequence->integer_or("ulysses", 1, 1, 1 << 16);

@@ -8,6 +8,54 @@ namespace {
 
 constexpr double half = 2;  // bytes of a 16-bit number
 
+// What a loss over logits in memory costs, for each of them: bytes, and kernels.
+struct LossCost {
+  double output;    // of a logit as the head gives it
+  double kept;      // for the backward pass
+  double forward;   // beside that, only while it runs
+  double backward;  // likewise
+  double forward_traffic, backward_traffic;
+  double forward_kernels, backward_kernels;
+};
+
+// PyTorch's own keeps the logarithmic softmax; the gradient of that and of the logits exist at
+// once. In 32 bits a copy of the logits comes first, and their gradient is cast back. A single
+// kernel reads the logits for their largest and the sum, and again for the gradient.
+LossCost loss_cost(CrossEntropy kind) {
+  switch (kind) {
+    case CrossEntropy::logits_16:
+      return {2, 2, 2, 4, 4, 8, 2, 3};
+    case CrossEntropy::logits_32:
+      return {4, 4, 4, 8, 8, 16, 2, 3};
+    case CrossEntropy::kernel:
+      return {2, 2, 0, 2, 2, 4, 1, 1};
+    case CrossEntropy::in_place:
+      return {2, 2, 0, 0, 2, 4, 1, 1};
+    default:
+      return {2, 4, 6, 8, 14, 22, 3, 4};
+  }
+}
+
+// Half of the rate of 16-bit products: those of 32 bits run on TF32 units, whose peak is half.
+constexpr double tf32_share = 0.5;
+
+// The head and the loss behind it, over all logits at once.
+void loss_over_logits(Unit& head, const Stack& stack, CrossEntropy kind, double logits) {
+  const LossCost cost = loss_cost(kind);
+  const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  if (kind == CrossEntropy::logits_32) head.forward.front().share = tf32_share;
+  head.backward = backward_of(head.forward);
+  head.forward.push_back(
+      memory("cross_entropy", cost.forward_traffic * logits, cost.forward_kernels));
+  head.backward.insert(
+      head.backward.begin(),
+      memory("cross_entropy", cost.backward_traffic * logits, cost.backward_kernels));
+  const double held = stack.holds_logits && !single ? cost.output : 0;
+  head.saved_bytes += (cost.kept + held) * logits;
+  head.forward_bytes = (cost.forward - held) * logits;
+  head.backward_bytes = cost.backward * logits;
+}
+
 }  // namespace
 
 Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load) {
@@ -47,31 +95,32 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   head.plain_modules = 1 - head.owners;
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
-  const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
+  head.saved_bytes = head.gradient_bytes = half * t * h;
+  head.trained = norm.trained;
+  const CrossEntropy kind = cross_entropy_of(stack, strategy);
+  // Ranks that gather the logits of each other's part of the vocabulary all have them all.
+  const TensorParallel& tensor = strategy.tensor_parallel;
+  const double logits = t * v * (tensor.gathers_logits ? static_cast<double>(tensor.size) : 1);
   if (job.method == Method::dpo) {
     // Preferences need the probability of every token: the logarithmic softmax of the logits, row
     // by row, stays for the backward pass. A fused loss does not help.
     head.forward.push_back(
-        memory("log_softmax", 3 * half * t * v, static_cast<double>(job.rows())));
-    head.saved_bytes = half * t * v + half * t * h;
-    head.gradient_bytes = half * t * v + half * t * h;
-    head.forward_bytes = half * t * v;
-  } else if (fused.cross_entropy) {
-    head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
+        memory("log_softmax", 3 * half * logits, static_cast<double>(job.rows())));
+    head.saved_bytes += half * logits;
+    head.gradient_bytes += half * logits;
+    head.forward_bytes = half * logits;
+    head.backward = backward_of(head.forward);
+  } else if (kind == CrossEntropy::fused) {
     // One chunk of logits, and both gradients, which are found in the forward pass already.
-    head.saved_bytes = std::min(chunk, t) * v * (half + 4) + half * t * h + half * v * h;
-  } else if (strategy.compiled) {
-    // Read for the largest and the sum at once, and again for the gradient that takes their place.
-    head.forward.push_back(memory("cross_entropy", half * t * v, 1));
-    head.saved_bytes = 2 * half * t * v + half * t * h;
+    const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
+    head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
+    head.saved_bytes += std::min(chunk, t) * v * (half + 4) + half * v * h;
+    head.gradient_bytes = 0;
+    head.backward = backward_of(head.forward);
   } else {
-    // Logits in 16 bits, a copy in 32, softmax and its gradient.
-    head.forward.push_back(memory("cross_entropy", (half + 4 + 4 + 4) * t * v, 6));
-    head.saved_bytes = (half + 4 + 4) * t * v;
-    head.gradient_bytes = half * t * v + half * t * h;
+    loss_over_logits(head, stack, kind, logits);
   }
-  head.trained = norm.trained;
-  head.backward = head.trained ? backward_of(head.forward) : frozen_backward_of(head.forward);
+  if (!head.trained) head.backward = frozen_backward_of(head.forward);
   return {norm, head};
 }
 

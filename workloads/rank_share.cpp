@@ -143,11 +143,12 @@ void share_embedding(Unit& embedding, const Model& model, const Strategy& strate
 }
 
 // The loss over a divided vocabulary: the largest logit, the sum of exponentials and the logit of
-// the label of each token are agreed on.
+// the label of each token are agreed on. Or all ranks gather all logits.
 void share_head(std::vector<Unit>& head, const Model& model, const Strategy& strategy,
                 const Load& load) {
   if (strategy.tensor_parallel.size == 1) return;
   const double bytes = half * load.tokens * static_cast<double>(model.hidden);
+  const double vocabulary = static_cast<double>(model.vocabulary) * share(strategy);
   Unit& logits = head.back();
   const bool divided = divides_tokens(strategy);
   if (divided) {
@@ -156,7 +157,10 @@ void share_head(std::vector<Unit>& head, const Model& model, const Strategy& str
   }
   logits.hand.leave_back.push_back({divided ? Handover::scatter : Handover::sum, bytes});
   logits.hand.overlapped = true;
-  for (int i = 0; i < 3; ++i) logits.hand.leave.push_back({Handover::sum, 4 * load.tokens});
+  if (strategy.tensor_parallel.gathers_logits)
+    logits.hand.leave.push_back({Handover::collect, half * load.tokens * vocabulary});
+  else
+    for (int i = 0; i < 3; ++i) logits.hand.leave.push_back({Handover::sum, 4 * load.tokens});
   if (divided) shrink(head.front(), share(strategy));
 }
 

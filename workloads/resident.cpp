@@ -64,13 +64,13 @@ void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
   list.add(states, "optimizer", state_bytes(s) * shares.updated);
 }
 
-// The sharded parameters are the master copy themselves; gradients have their type.
+// The sharded parameters are the master copy themselves. Gradients come with the first reduction
+// and go with the update.
 void list_fsdp(Lister& list, const StepInput& input, const Shares& shares) {
   const Strategy& s = input.strategy;
   const double stored = s.master_weights ? 4 : half;
   list.add(Pool::device, "parameters", stored * shares.shard);
   if (keeps_reference(input)) list.add(Pool::device, "reference", half * shares.shard);
-  list.add(Pool::device, "gradients", stored * shares.updated);
   list.add(Pool::device, "optimizer", state_bytes(s) * shares.updated);
 }
 
@@ -129,8 +129,9 @@ double states_of(const StepInput& input) {
   for (const Holding& holding : resident_of(input).holdings)
     for (const std::string_view kept : {"parameters", "gradients", "master_weights", "optimizer"})
       if (holding.pool == Pool::device && holding.tensor_class == kept) sum += holding.bytes;
-  // Those of stages 0 to 2 come with the backward pass.
+  // Those of stages 0 to 2 and of FSDP come with the backward pass.
   const Shares shares = shares_of(input);
+  if (is_fsdp(s.sharding)) return sum + (s.master_weights ? 4 : half) * shares.updated;
   if (s.sharding == Sharding::zero0) return sum + half * shares.trained;
   const bool own = s.sharding == Sharding::zero1 || s.sharding == Sharding::zero2;
   if (!own || keeps_whole_gradient(s) || s.optimizer_place != Offload::none) return sum;

@@ -231,6 +231,7 @@ std::vector<SetupChange> Setup::fsdp() {
   moment_ = "first update";
   take(Pool::device, "gradients", stored * shares_.updated);
   take(Pool::device, "optimizer", state_bytes(strategy()) * shares_.updated);
+  give(Pool::device, "gradients", stored * shares_.updated);
   return std::move(changes_);
 }
 

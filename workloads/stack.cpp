@@ -1,6 +1,28 @@
 #include "workloads/stack.hpp"
 
 namespace stepsim {
+namespace {
+
+CrossEntropy read_cross_entropy(const Table& table) {
+  const std::vector<std::string> words(cross_entropy_names.begin() + 1, cross_entropy_names.end());
+  const std::string word = table.choice("cross_entropy", words);
+  for (std::size_t i = 1; i < cross_entropy_names.size(); ++i)
+    if (cross_entropy_names[i] == word) return static_cast<CrossEntropy>(i);
+  return CrossEntropy::logits;
+}
+
+Stack::MemoryLog read_memory_log(const Table& table) {
+  const std::vector<std::string> words(memory_kind_names.begin(), memory_kind_names.end());
+  const std::string word = table.choice("counts", words);
+  Stack::MemoryLog log;
+  for (std::size_t i = 0; i < memory_kind_names.size(); ++i)
+    if (memory_kind_names[i] == word) log.kind = static_cast<MemoryKind>(i);
+  log.binary = table.choice("unit", {"GB", "GiB"}) == "GiB";
+  table.text("source");
+  return log;
+}
+
+}  // namespace
 
 Stack read_stack(const Table& table) {
   Stack stack;
@@ -36,8 +58,10 @@ Stack read_stack(const Table& table) {
   stack.fused = {.norm = fused.flag_or("norm", false),
                  .rope = fused.flag_or("rope", false),
                  .activation = fused.flag_or("activation", false),
-                 .residual = fused.flag_or("residual", false),
-                 .cross_entropy = fused.flag_or("cross_entropy", false)};
+                 .residual = fused.flag_or("residual", false)};
+  stack.cross_entropy = read_cross_entropy(table);
+  stack.holds_logits = table.flag_or("holds_logits", false);
+  if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {
     const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());
     const std::string word = table.choice("attention", words);

@@ -2,13 +2,25 @@
 // much of a kernel's measured best its kernels reach.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/config.hpp"
 #include "workloads/strategy.hpp"
 
 namespace stepsim {
+
+// What a figure of device memory counts.
+enum class MemoryKind : std::uint8_t {
+  allocated,  // tensors
+  reserved,   // what the allocator holds for them
+  device,     // that and what libraries take, as nvidia-smi shows it
+};
+inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
+                                                                   "device"};
 
 struct Stack {
   std::string name;
@@ -43,11 +55,16 @@ struct Stack {
   struct Fusion {
     bool norm = false;  // one kernel instead of six
     bool rope = false;
-    bool activation = false;     // SwiGLU in one kernel
-    bool residual = false;       // added in the kernel of the norm behind it
-    bool cross_entropy = false;  // no logits in memory
+    bool activation = false;  // SwiGLU in one kernel
+    bool residual = false;    // added in the kernel of the norm behind it
   } fused;
+  CrossEntropy cross_entropy = CrossEntropy::logits;
+  bool holds_logits = false;  // the loop has a name for them until the next forward pass
   AttentionKernel attention = AttentionKernel::flash;
+  struct MemoryLog {
+    MemoryKind kind = MemoryKind::device;
+    bool binary = false;    // its "GB" are 2^30 bytes
+  } memory_log;             // what its own log prints
   struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel
     Constant<Ratio> efficient_forward;
     Constant<Ratio> efficient_backward;

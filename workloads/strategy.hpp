@@ -28,11 +28,16 @@ inline constexpr std::array<std::string_view, 4> checkpointing_names{"none", "se
                                                                      "operators", "full"};
 
 enum class CrossEntropy : std::uint8_t {
-  stack,   // as the stack does it
-  logits,  // over logits of all tokens in memory
-  fused,   // chunk by chunk with the head
+  stack,      // as the stack does it
+  logits,     // PyTorch's, over a copy of all logits in 32 bits
+  logits_16,  // PyTorch's, over the logits in 16 bits
+  logits_32,  // PyTorch's, over the logits of a head that multiplies in 32 bits
+  kernel,     // one kernel over 16-bit logits, and one for their gradient
+  in_place,   // the same, the gradient takes the place of the logits
+  fused,      // chunk by chunk with the head
 };
-inline constexpr std::array<std::string_view, 3> cross_entropy_names{"stack", "logits", "fused"};
+inline constexpr std::array<std::string_view, 7> cross_entropy_names{
+    "stack", "logits", "logits_16", "logits_32", "kernel", "in_place", "fused"};
 
 enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
@@ -132,7 +137,8 @@ struct FsdpKeys {
 // Ranks that share every layer, as Megatron does it.
 struct TensorParallel {
   std::int64_t size = 1;
-  bool sequence = true;  // they also share the tokens between blocks
+  bool sequence = true;         // they also share the tokens between blocks
+  bool gathers_logits = false;  // each computes the loss over the whole vocabulary
 };
 
 // Ranks that share every sequence: by swapping its pieces for heads, and round a ring.

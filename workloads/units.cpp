@@ -20,9 +20,12 @@ double Unit::elements() const {
 Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
   Stack::Fusion fused = stack.fused;
   if (strategy.compiled) fused.norm = fused.rope = fused.activation = fused.residual = true;
-  if (strategy.cross_entropy != CrossEntropy::stack)
-    fused.cross_entropy = strategy.cross_entropy == CrossEntropy::fused;
   return fused;
+}
+
+CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy) {
+  return strategy.cross_entropy == CrossEntropy::stack ? stack.cross_entropy
+                                                       : strategy.cross_entropy;
 }
 
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy) {

@@ -58,6 +58,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
 // The kernels that a stack has fused, and those that a compiler fuses beyond them.
 Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
 
+CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy);
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);
 // Whether experts are stored in one tensor per kind of matrix.
 bool is_fused(const Experts& experts, ExpertLayout layout);

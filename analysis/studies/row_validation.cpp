@@ -20,8 +20,8 @@ namespace {
 
 // What a worker says of one scenario, as numbers in a line.
 struct Answer {
-  double step = 0, tokens = 0, gpus = 1, allocated = 0, needed = 0, capacity = 0;
-  int fit = 0;
+  double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0;
+  int fit = 0, logged = 0, binary = 0;
 };
 
 std::string answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
@@ -29,17 +29,20 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
       parse_scenario(question.data, row.scenario, row.id, draw, question.stack);
   const Prediction p = predict(scenario, Folding::automatic);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
-  return fmt::format("{} {} {} {} {} {} {}", p.step_time.value,
-                     p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus,
-                     p.memory.device.peak.bytes, p.memory.needed(), p.memory.capacity,
-                     static_cast<int>(p.memory.fit()));
+  const double allocated = p.memory.device.peak.bytes;
+  const Stack::MemoryLog& log = scenario.stack.memory_log;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+                     p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
+                     allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
+                     static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
+                     static_cast<int>(log.binary));
 }
 
 Answer parse_answer(const std::string& text) {
   std::istringstream words(text);
   Answer answer;
-  words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.needed >>
-      answer.capacity >> answer.fit;
+  words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.reserved >>
+      answer.needed >> answer.capacity >> answer.fit >> answer.logged >> answer.binary;
   return answer;
 }
 
@@ -71,11 +74,17 @@ std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
   return figures;
 }
 
-// Some tables print what is allocated, others what the allocator holds.
-double predicted_memory(const StepRow& row, const Answer& answer) {
-  const std::string unit = lower_case(row.memory_unit);
-  const bool allocated = contains(unit, "allocated") || contains(unit, "active");
-  return allocated && !contains(unit, "reserved") ? answer.allocated : answer.needed;
+// Some tables print what is allocated, others what the allocator holds, or what the device has
+// lost.
+double predicted_memory(const Answer& answer, MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::allocated:
+      return answer.allocated;
+    case MemoryKind::reserved:
+      return answer.reserved;
+    default:
+      return answer.needed;
+  }
 }
 
 void compare(const StepRow& row, const Answer& answer, PredictedRow& result) {
@@ -85,9 +94,11 @@ void compare(const StepRow& row, const Answer& answer, PredictedRow& result) {
   result.fit = static_cast<Fit>(answer.fit);
   const std::string oom = lower_case(row.oom);
   result.measured_fits = oom.empty() || oom == "no" || oom == "false" || oom == "0";
-  if (const double bytes = measured_memory(row); bytes > 0) {
+  const Stack::MemoryLog log{static_cast<MemoryKind>(answer.logged), answer.binary != 0};
+  if (const double bytes = measured_memory(row, log); bytes > 0) {
     const double unit = bytes / *row.memory;
-    result.figures.push_back({"mem_GB", *row.memory, predicted_memory(row, answer) / unit});
+    const double predicted = predicted_memory(answer, measured_kind(row, log));
+    result.figures.push_back({"mem_GB", *row.memory, predicted / unit});
     result.memory_error = result.figures.back().error();
   }
   const double step = measured_step(row, answer);

@@ -46,9 +46,18 @@ double counted_peak(const StepRow& row) {
   return 0;
 }
 
-double measured_memory(const StepRow& row) {
-  const bool binary = contains(row.memory_unit, "GiB");
+double measured_memory(const StepRow& row, const Stack::MemoryLog& log) {
+  const bool binary = contains(row.memory_unit, "GiB") || log.binary;
   return value(row.memory) * (binary ? 0x1p30 : 1e9);
+}
+
+MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log) {
+  const std::string unit = lower_case(row.memory_unit);
+  const bool allocated = contains(unit, "allocated") || contains(unit, "active");
+  const bool reserved = contains(unit, "reserved");
+  if (contains(unit, "nvidia-smi")) return MemoryKind::device;
+  if (allocated != reserved) return allocated ? MemoryKind::allocated : MemoryKind::reserved;
+  return log.kind;
 }
 
 }  // namespace stepsim

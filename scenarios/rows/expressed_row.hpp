@@ -6,6 +6,7 @@
 
 #include "scenarios/rows/row_catalog.hpp"
 #include "scenarios/rows/step_row.hpp"
+#include "workloads/stack.hpp"
 
 namespace stepsim {
 
@@ -27,7 +28,9 @@ ExpressedRow express(const StepRow& row, const RowCatalog& catalog);
 double counted_flops_per_token(const StepRow& row);
 // FLOP/s that the row's utilisation is a share of; 0: unknown.
 double counted_peak(const StepRow& row);
-// Bytes of the row's memory; 0: not stated.
-double measured_memory(const StepRow& row);
+// Bytes of the row's memory, 0: not stated; and what they count. The row says it, or the log of the
+// stack does.
+double measured_memory(const StepRow& row, const Stack::MemoryLog& log);
+MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log);
 
 }  // namespace stepsim

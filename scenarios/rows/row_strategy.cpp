@@ -51,16 +51,22 @@ void write_fsdp(const StepRow& row, const Words& words, RowText& text) {
   if (hybrid) text.strategy += fmt::format("    replicate: {:.0f}\n", copies);
   if (contains(words.strategy, "grad_op") || row.stage.value_or(3) == 2)
     text.strategy += "    reshard_after_forward: false\n";
+  // KempnerForge wraps layers and the rest, and reduces at the last micro-batch only.
+  if (contains(words.framework, "kempner"))
+    text.strategy += "    root_group: true\n    sync_each_batch: false\n";
 }
 
 void write_sharding(const StepRow& row, const Words& words, RowText& text) {
-  if (fsdp(words)) {
+  // KempnerForge leaves FSDP out where there is nothing to shard.
+  const bool alone = contains(words.framework, "kempner") && row.shards.value_or(0) == 1 &&
+                     row.replicas.value_or(1) == 1;
+  if (fsdp(words) && !alone) {
     write_fsdp(row, words, text);
   } else if (row.stage && *row.stage <= 3) {
     text.strategy += fmt::format("  zero: {:.0f}\n", *row.stage);
     if (row.replicas.value_or(1) > 1 && *row.stage > 0)
       text.assume("optimizer states shared by all ranks, not by a part of them");
-  } else if (row.gpus.value_or(1) == 1 || contains(words.strategy, "ddp")) {
+  } else if (alone || row.gpus.value_or(1) == 1 || contains(words.strategy, "ddp")) {
     text.strategy += "  zero: 0\n";
   } else {
     text.lack(fmt::format("the sharding \"{}\"", row.strategy));
@@ -82,8 +88,9 @@ void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
       row.source.starts_with("2205.05198") || contains(words.strategy, "interleaving");
   const bool tokens = !first || contains(words.checkpointing + words.strategy, "sequence");
   if (row.tensor_parallel.value_or(1) > 1)
-    text.strategy += fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}}}\n",
-                                 *row.tensor_parallel, tokens);
+    text.strategy +=
+        fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}{}}}\n", *row.tensor_parallel,
+                    tokens, contains(words.framework, "kempner") ? ", gather_logits: true" : "");
   need_no_more(row.expert_parallel, "expert parallelism", text);
 }
 
@@ -137,6 +144,10 @@ void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.optimizer;
   if (contains(words.precision, "fp8")) text.lack("fp8");
   if (contains(words.precision, "pure bf16")) text.lack("optimizer states in 16 bits");
+  if (contains(words.precision, "bf16 params")) text.strategy += "  master_weights: false\n";
+  // Runs of RL on prime-rl find the probabilities of their tokens chunk by chunk.
+  if (contains(words.framework, "prime-rl") && words.task.starts_with("rl"))
+    text.strategy += "  cross_entropy: fused\n";
   if (contains(word, "muon")) text.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
   if (contains(word, "8bit") || contains(word, "8-bit"))
     text.strategy += "  optimizer: adamw_8bit\n";

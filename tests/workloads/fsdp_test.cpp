@@ -85,12 +85,18 @@ TEST_CASE("gradients travel in the dtype that is asked for, each micro-batch or 
 TEST_CASE("gradients that wait for the boundary are held whole", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   step.job.accumulation = 2;
-  CHECK(highest(graph_of(step), "gradients") == 0);
-  step.strategy.fsdp.sync_each_batch = false;
   const double total = elements_of(step).total;
-  CHECK_THAT(highest(graph_of(step), "gradients"), exactly(4 * total));
+  const double ranks = step.cluster.ranks();
+  CHECK_THAT(highest(graph_of(step), "gradients"), exactly(4 * total / ranks));
+  // The last reduction finds only its own group's still whole.
+  const auto within = [&](double whole) {
+    const double most = highest(graph_of(step), "gradients");
+    return most >= whole * total * (1 - 1e-12) && most <= (whole + 4 / ranks) * total;
+  };
+  step.strategy.fsdp.sync_each_batch = false;
+  CHECK(within(4));
   step.strategy.fsdp.version = 1;  // adds them up in 16 bits
-  CHECK_THAT(highest(graph_of(step), "gradients"), exactly(half * total));
+  CHECK(within(half));
 }
 
 TEST_CASE("a hybrid shard gathers inside, and sums its shard across", "[workloads]") {

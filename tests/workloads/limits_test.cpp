@@ -49,7 +49,7 @@ TEST_CASE("the host waits when there is no room to gather ahead", "[workloads]")
 
 TEST_CASE("preferences keep logits that a fused loss would not", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2);
-  step.stack.fused.cross_entropy = true;
+  step.stack.cross_entropy = CrossEntropy::fused;
   const auto head_bytes = [&] {
     return head_units(step.model, step.stack, step.strategy, step.job).back().saved_bytes;
   };

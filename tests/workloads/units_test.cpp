@@ -6,6 +6,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/model_catalog.hpp"
+#include "workloads/visits.hpp"
 
 using namespace stepsim;
 
@@ -184,17 +185,46 @@ TEST_CASE("a fused loss holds a chunk of logits and both gradients, an unfused o
   TinyStep tiny = tiny_step(Sharding::zero3);
   const Load load = load_of(tiny.model, tiny.job, 0);
   const double t = load.tokens, h = 64, v = 2000;
-  const auto saved = [&] {
-    return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back().saved_bytes;
+  const auto head = [&] {
+    return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
   };
-  CHECK_THAT(saved(), exactly((2 + 4 + 4) * t * v));
-  tiny.stack.fused.cross_entropy = true;
+  const auto saved = [&] { return head().saved_bytes; };
+  CHECK_THAT(saved(), exactly(4 * t * v + 2 * t * h));
+  tiny.stack.cross_entropy = CrossEntropy::fused;
   REQUIRE(t == 128);
   const double chunk = 4;  // 128 tokens in ceil(2000 / 64) parts
   CHECK_THAT(saved(), exactly(chunk * v * (2 + 4) + 2 * t * h + 2 * v * h));
-  // A scenario has the last word, and a compiled loss makes no copy in 32 bits.
+  // A scenario has the last word.
   tiny.strategy.cross_entropy = CrossEntropy::logits;
-  CHECK_THAT(saved(), exactly((2 + 4 + 4) * t * v));
-  tiny.strategy.compiled = true;
-  CHECK_THAT(saved(), exactly(2 * 2 * t * v + 2 * t * h));
+  CHECK_THAT(saved(), exactly(4 * t * v + 2 * t * h));
+}
+
+TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, h = 64, v = 2000;
+  const auto most = [&](CrossEntropy kind, bool held) {
+    tiny.stack.holds_logits = held;
+    tiny.strategy.cross_entropy = kind;
+    const Unit head = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
+    const double passing = std::max(head.forward_bytes, head.backward_bytes);
+    return (head.saved_bytes - 2 * t * h + passing) / (t * v);
+  };
+  // The logarithmic softmax, its gradient, that of the logits; and the logits if they have a name.
+  CHECK_THAT(most(CrossEntropy::logits, false), exactly(4.0 + 4 + 4));
+  CHECK_THAT(most(CrossEntropy::logits, true), exactly(2.0 + 4 + 4 + 4));
+  CHECK_THAT(most(CrossEntropy::logits_16, true), exactly(2.0 + 2 + 2 + 2));
+  CHECK_THAT(most(CrossEntropy::logits_32, true), exactly(4.0 + 4 + 4 + 4));
+  // The logits themselves are what is kept.
+  CHECK_THAT(most(CrossEntropy::kernel, true), exactly(2.0 + 2));
+  CHECK_THAT(most(CrossEntropy::in_place, true), exactly(2.0));
+}
+
+TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero1);
+  tiny.strategy.tensor_parallel.size = 2;
+  const auto kept = [&] { return units_of(tiny.input()).head.back().saved_bytes; };
+  const double t = tiny.job.slots(), h = 64, v = 2000;
+  CHECK_THAT(kept(), exactly(4 * t * v / 2 + 2 * t * h));
+  tiny.strategy.tensor_parallel.gathers_logits = true;
+  CHECK_THAT(kept(), exactly(4 * t * v + 2 * t * h));
 }

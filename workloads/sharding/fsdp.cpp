@@ -200,6 +200,9 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   kept_ = writer_.beside(writer_.mesh().replicas > 1 ? Stream::replicas : Stream::reduce,
                          (reduce_bytes() + 2 * stored_bytes()) * shard, Cause::gradient_reduce,
                          "keep_gradient", {summed});
+  if (group.kept > 0) return;
+  group.kept = stored_bytes() * shard;
+  writer_.allocate(*kept_, "gradients", group.kept);
 }
 
 void FullyShardedGroups::finish_backward(bool) {
@@ -224,8 +227,12 @@ void FullyShardedGroups::step() {
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
-  writer_.run({{"update", KernelClass::memory, 0, traffic * shard, 8}}, false, Cause::optimizer,
-              "update");
+  const Mark update = writer_.run({{"update", KernelClass::memory, 0, traffic * shard, 8}}, false,
+                                  Cause::optimizer, "update");
+  for (Group& group : groups_) {
+    writer_.release(update, "gradients", group.kept);
+    group.kept = 0;
+  }
   writer_.drain({0}, Cause::optimizer, "step_done");
 }
 

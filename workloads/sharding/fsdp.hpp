@@ -29,6 +29,7 @@ class FullyShardedGroups {
     bool gathered = false;
     bool copied_out = false;  // version 2: what was gathered has been cut into tensors
     double unreduced = 0;     // bytes of gradients that wait for the boundary
+    double kept = 0;          // bytes of the shard's, until the update
   };
   // What runs between a group's getting its parameters and giving them up.
   struct Call {
