@@ -36,13 +36,28 @@ LossCost loss_cost(CrossEntropy kind) {
   }
 }
 
+// Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more in each pass.
+LossCost divided(LossCost cost) {
+  const double more = cost.kept;
+  cost.forward += more;
+  cost.backward += more;
+  cost.forward_traffic += 3 * more;
+  cost.backward_traffic += 3 * more;
+  cost.forward_kernels += 2;
+  cost.backward_kernels += 2;
+  return cost;
+}
+
 // Half of the rate of 16-bit products: those of 32 bits run on TF32 units, whose peak is half.
 constexpr double tf32_share = 0.5;
 
 // The head and the loss behind it, over all logits at once.
-void loss_over_logits(Unit& head, const Stack& stack, CrossEntropy kind, double logits) {
-  const LossCost cost = loss_cost(kind);
+void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
+  const CrossEntropy kind = cross_entropy_of(stack, strategy);
+  const TensorParallel& tensor = strategy.tensor_parallel;
   const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  LossCost cost = loss_cost(kind);
+  if (tensor.size > 1 && !tensor.gathers_logits && !single) cost = divided(cost);
   if (kind == CrossEntropy::logits_32) head.forward.front().share = tf32_share;
   head.backward = backward_of(head.forward);
   head.forward.push_back(
@@ -118,7 +133,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     head.gradient_bytes = 0;
     head.backward = backward_of(head.forward);
   } else {
-    loss_over_logits(head, stack, kind, logits);
+    loss_over_logits(head, stack, strategy, logits);
   }
   if (!head.trained) head.backward = frozen_backward_of(head.forward);
   return {norm, head};

@@ -29,8 +29,8 @@ void list_replicated(Lister& list, const StepInput& input, const Shares& shares)
   list.add(Pool::device, "parameters", half * shares.whole);
   if (keeps_reference(input)) list.add(Pool::device, "reference", half * shares.whole);
   const double largest = tensors_of(input).largest;
+  if (keeps_whole_gradient(s)) list.add(Pool::device, "gradients", 4 * shares.trained);
   if (s.optimizer_place == Offload::none) {
-    if (keeps_whole_gradient(s)) list.add(Pool::device, "gradients", 4 * shares.trained);
     list.add(Pool::device, "master_weights", s.master_weights ? 4 * owned : 0);
     list.add(Pool::device, "optimizer", state_bytes(s) * owned);
     return;
@@ -39,7 +39,8 @@ void list_replicated(Lister& list, const StepInput& input, const Shares& shares)
   list.add(Pool::device, "offload_buffer", half * largest);
   list.add(Pool::pinned, "offload_buffer", half * largest);
   list.add(Pool::pinned, "fp32_gradients", 4 * owned);
-  if (input.job.accumulation > 1) list.add(Pool::pinned, "gradients", half * owned);
+  if (input.job.accumulation > 1 && !keeps_whole_gradient(s))
+    list.add(Pool::pinned, "gradients", half * owned);
   list.add(Pool::pageable, "master_weights", 4 * owned);
   list.add(Pool::pageable, "optimizer", state_bytes(s) * owned);
   list.add(Pool::pageable, "update_copy", half * owned);
@@ -98,8 +99,7 @@ bool keeps_reference(const StepInput& input) {
 }
 
 bool keeps_whole_gradient(const Strategy& strategy) {
-  return strategy.sharding == Sharding::zero1 && strategy.gradients == GradientType::fp32 &&
-         strategy.optimizer_place == Offload::none;
+  return strategy.sharding == Sharding::zero1 && strategy.gradients == GradientType::fp32;
 }
 
 const Constant<Ratio>& slack_of(const StepInput& input) {

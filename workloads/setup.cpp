@@ -155,17 +155,19 @@ std::vector<SetupChange> Setup::replicated() {
       take(Pool::device, "optimizer_temporary", 4 * owned);
       give(Pool::device, "optimizer_temporary", 4 * owned);
     }
-    moment_ = "gradient buffers";
-    if (keeps_whole_gradient(strategy())) take(Pool::device, "gradients", 4 * shares_.trained);
+  }
+  moment_ = "gradient buffers";
+  const bool kept = keeps_whole_gradient(strategy());
+  if (kept) take(Pool::device, "gradients", 4 * shares_.trained);
+  if (!on_host()) {
     moment_ = "first update";
     take(Pool::device, "optimizer", state_bytes(strategy()) * owned);
     return std::move(changes_);
   }
-  moment_ = "gradient buffers";
   pin("fp32_gradients", 4 * owned);
   take(Pool::device, "offload_buffer", half * tensors_.largest);
   pin("offload_buffer", half * tensors_.largest);
-  if (input_.job.accumulation > 1) pin("gradients", half * owned);
+  if (input_.job.accumulation > 1 && !kept) pin("gradients", half * owned);
   moment_ = "first update";
   take(Pool::pageable, "optimizer", state_bytes(strategy()) * owned);
   take(Pool::pageable, "update_copy", half * owned);

@@ -144,10 +144,15 @@ void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.optimizer;
   if (contains(words.precision, "fp8")) text.lack("fp8");
   if (contains(words.precision, "pure bf16")) text.lack("optimizer states in 16 bits");
-  if (contains(words.precision, "bf16 params")) text.strategy += "  master_weights: false\n";
+  // KempnerForge casts the model before it is sharded.
+  if (contains(words.precision, "bf16 params") || contains(words.framework, "kempner"))
+    text.strategy += "  master_weights: false\n";
+  // Megatron has a buffer in 32 bits for all gradients.
+  if (text.stack == "megatron" && !contains(words.strategy, "fsdp"))
+    text.strategy += "  gradient_dtype: fp32\n";
   // Runs of RL on prime-rl find the probabilities of their tokens chunk by chunk.
-  if (contains(words.framework, "prime-rl") && words.task.starts_with("rl"))
-    text.strategy += "  cross_entropy: fused\n";
+  const bool rl = contains(words.framework, "prime-rl") && words.task.starts_with("rl");
+  if (rl || contains(lower_case(row.notes), "liger")) text.strategy += "  cross_entropy: fused\n";
   if (contains(word, "muon")) text.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
   if (contains(word, "8bit") || contains(word, "8-bit"))
     text.strategy += "  optimizer: adamw_8bit\n";
