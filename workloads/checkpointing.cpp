@@ -36,10 +36,22 @@ void recompute_operators(Unit& unit, int& products) {
   unit.kept_bytes = unit.result_bytes;
 }
 
+// Nobody needs what comes behind the last tensor that is kept; of a last product that is its input.
+void stop_early(std::vector<Unit>& units) {
+  for (std::size_t i = units.size(); i-- > 0;) {
+    Unit& unit = units[i];
+    const bool product = unit.result_bytes > 0;
+    if (unit.saved_bytes > 0 && !product) return;
+    unit.again.clear();
+    if (product) return;
+    unit.called_again = false;
+  }
+}
+
 }  // namespace
 
-void checkpoint_layer(std::vector<Unit>& units, const Strategy& strategy, double input_bytes,
-                      std::int64_t layer) {
+void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+                      double input_bytes, std::int64_t layer) {
   const bool chosen = (layer + 1) % strategy.checkpoint_every == 0;
   const Checkpointing way = chosen ? strategy.checkpointing : Checkpointing::none;
   int products = 0;
@@ -62,6 +74,7 @@ void checkpoint_layer(std::vector<Unit>& units, const Strategy& strategy, double
   }
   if (way == Checkpointing::full || way == Checkpointing::operators)
     units.front().input_bytes = input_bytes;
+  if (way == Checkpointing::full && stack.recompute_stops_early) stop_early(units);
 }
 
 }  // namespace stepsim

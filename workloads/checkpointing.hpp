@@ -7,7 +7,7 @@
 namespace stepsim {
 
 // Fills in what the units of one layer keep and what the recomputation runs.
-void checkpoint_layer(std::vector<Unit>& units, const Strategy& strategy, double input_bytes,
-                      std::int64_t layer);
+void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+                      double input_bytes, std::int64_t layer);
 
 }  // namespace stepsim

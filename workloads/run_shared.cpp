@@ -125,8 +125,8 @@ void arrive(StepWriter& writer, const Unit& unit, Phase phase) {
 void leave(StepWriter& writer, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return;
-  if (phase == Phase::recompute && writer.input().strategy.checkpointing != Checkpointing::full)
-    return;
+  const bool full = writer.input().strategy.checkpointing == Checkpointing::full;
+  if (phase == Phase::recompute && (!full || unit.again.empty())) return;
   hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave);
 }
 

@@ -61,6 +61,7 @@ Stack read_stack(const Table& table) {
                  .residual = fused.flag_or("residual", false)};
   stack.cross_entropy = read_cross_entropy(table);
   stack.holds_logits = table.flag_or("holds_logits", false);
+  stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {
     const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());

@@ -61,6 +61,9 @@ struct Stack {
   CrossEntropy cross_entropy = CrossEntropy::logits;
   bool holds_logits = false;  // the loop has a name for them until the next forward pass
   AttentionKernel attention = AttentionKernel::flash;
+  // Recomputation ends where all that the backward pass needs is there, as PyTorch does it from 2.1
+  // on without the reentrant way: the last product of a layer does not run again.
+  bool recompute_stops_early = false;
   struct MemoryLog {
     MemoryKind kind = MemoryKind::device;
     bool binary = false;    // its "GB" are 2^30 bytes

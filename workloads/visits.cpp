@@ -52,7 +52,7 @@ ModelUnits units_of(const StepInput& input) {
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer));
-    checkpoint_layer(units.layers.back(), input.strategy, layer_input, layer);
+    checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
   for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
   units.embedding.kept_bytes = units.embedding.saved_bytes;

@@ -51,6 +51,8 @@ void write_fsdp(const StepRow& row, const Words& words, RowText& text) {
   if (hybrid) text.strategy += fmt::format("    replicate: {:.0f}\n", copies);
   if (contains(words.strategy, "grad_op") || row.stage.value_or(3) == 2)
     text.strategy += "    reshard_after_forward: false\n";
+  // Composer's default.
+  if (contains(words.framework, "foundry")) text.strategy += "    backward_prefetch: post\n";
   // KempnerForge wraps layers and the rest, and reduces at the last micro-batch only.
   if (contains(words.framework, "kempner"))
     text.strategy += "    root_group: true\n    sync_each_batch: false\n";

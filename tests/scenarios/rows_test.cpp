@@ -132,5 +132,23 @@ TEST_CASE("utilisation is counted as its source does", "[scenarios]") {
   row.flops_definition = "a formula of our own";
   CHECK(counted_flops_per_token(row) == 0);
   CHECK(counted_peak(row) == 989e12);
-  CHECK(measured_memory(row) == 70 * 0x1p30);
+}
+
+TEST_CASE("a figure of memory counts what the row says, else what the log of the stack counts",
+          "[scenarios]") {
+  StepRow row = row_of(usual);
+  const Stack::MemoryLog decimal{MemoryKind::reserved, false}, binary{MemoryKind::reserved, true};
+  row.memory = 70;
+  const auto counts = [&](const char* unit) {
+    row.memory_unit = unit;
+    return measured_kind(row, decimal);
+  };
+  CHECK(counts("GiB allocated peak") == MemoryKind::allocated);
+  CHECK(counts("GB, nvidia-smi style") == MemoryKind::device);
+  CHECK(counts("GiB (reserved or allocated, not stated)") == MemoryKind::reserved);
+  CHECK(counts("GB (torch peak)") == MemoryKind::reserved);
+  CHECK(measured_memory(row, decimal) == 70e9);
+  CHECK(measured_memory(row, binary) == 70 * 0x1p30);
+  row.memory_unit = "GiB";
+  CHECK(measured_memory(row, decimal) == 70 * 0x1p30);
 }

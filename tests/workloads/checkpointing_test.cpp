@@ -53,6 +53,16 @@ TEST_CASE("full recomputation keeps inputs of layers and runs each forward pass 
   CHECK_THAT(sums.flops, exactly(sums.forward_flops));
 }
 
+TEST_CASE("recomputation that stops early leaves out a layer's last product and its residual",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  const double peak = peak_memory_in_order(build_step(step.input(), Folding::off).graph, 0).bytes;
+  step.stack.recompute_stops_early = true;
+  const Sums sums = of_layers(step, Checkpointing::full);
+  CHECK_THAT(sums.flops, exactly(sums.forward_flops - 3 * 2 * t * w * h));
+  CHECK(peak_memory_in_order(build_step(step.input(), Folding::off).graph, 0).bytes == peak);
+}
+
 TEST_CASE("selective recomputation runs attention's own kernels again and frees what they save",
           "[workloads]") {
   const TinyStep step = tiny_step(Sharding::zero2);
