@@ -18,6 +18,12 @@ bool attention_uses_shares(const Scenario& scenario) {
   return kernel == AttentionKernel::flex || kernel == AttentionKernel::sdpa_efficient;
 }
 
+bool moves_tokens(const Scenario& scenario) {
+  const MoeKernel kernel = scenario.strategy.moe_kernel;
+  return scenario.model.experts && (kernel == MoeKernel::grouped || kernel == MoeKernel::padded) &&
+         !scenario.stack.fused.permute;
+}
+
 }  // namespace
 
 std::string beside(const std::string& scenario_file, const std::string& path) {
@@ -76,20 +82,27 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
   stack.finish();
-  Document attention = read_document(data + "/workloads/attention.yaml");
-  if (readings.draw) attention.draw_constants(*readings.draw, "attention");
-  attention.give_constants(readings.given, "attention");
+  const auto shared = [&](std::string_view scope) {
+    Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, scope));
+    if (readings.draw) document.draw_constants(*readings.draw, scope);
+    document.give_constants(readings.given, scope);
+    return document;
+  };
+  Document attention = shared("attention"), experts = shared("experts"), counts = shared("counts");
   scenario.stack.attention_shares = read_attention_shares(attention.root());
-  attention.finish();
-  if (attention_uses_shares(scenario))
-    for (NamedConstant constant : attention.constants()) {
-      constant.name = "attention." + constant.name;
+  scenario.stack.expert_shares = read_expert_shares(experts.root());
+  scenario.stack.counts = read_counts(counts.root());
+  for (const Document* document : {&attention, &experts, &counts}) document->finish();
+  const auto list = [&](const Document& document, std::string_view scope) {
+    for (NamedConstant constant : document.constants()) {
+      constant.name = fmt::format("{}.{}", scope, constant.name);
       scenario.constants.push_back(std::move(constant));
     }
-  for (NamedConstant constant : stack.constants()) {
-    constant.name = "stack." + constant.name;
-    scenario.constants.push_back(std::move(constant));
-  }
+  };
+  if (attention_uses_shares(scenario)) list(attention, "attention");
+  if (moves_tokens(scenario)) list(experts, "experts");
+  list(counts, "counts");
+  list(stack, "stack");
 }
 
 }  // namespace stepsim

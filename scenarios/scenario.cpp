@@ -9,6 +9,7 @@
 #include "scenarios/choice.hpp"
 #include "scenarios/constants.hpp"
 #include "scenarios/entries.hpp"
+#include "scenarios/expert_rules.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/import/deepspeed_version.hpp"
@@ -80,13 +81,7 @@ Strategy read_strategy(const Table& table) {
     strategy.lora.targets = choice(*lora, "targets", lora_targets_names, LoraTargets::linear);
     strategy.lora.quantised = choice(*lora, "quantised", quantised_names, Quantised::none);
   }
-  if (const auto moe = table.table_if("moe")) {
-    strategy.moe_kernel = choice(*moe, "kernel", moe_kernel_names, MoeKernel::loop);
-    strategy.expert_parallel = moe->integer_or("expert_parallel", 1, 1, 1 << 16);
-    strategy.capacity_factor = moe->number_or("capacity_factor", 1, 0, 100);
-    strategy.expert_layout = choice(*moe, "layout", expert_layout_names, ExpertLayout::model);
-    strategy.moe_skew = moe->number_or("skew", 0, 0, 10);
-  }
+  if (const auto moe = table.table_if("moe")) read_experts(*moe, strategy);
   if (const auto offload = table.table_if("offload")) {
     strategy.optimizer_place = choice(*offload, "optimizer", offload_names, Offload::none);
     strategy.parameter_place = choice(*offload, "parameters", offload_names, Offload::none);
@@ -109,28 +104,6 @@ Strategy read_strategy(const Table& table) {
   return strategy;
 }
 
-// What DeepSpeed itself rejects, said before anything is simulated.
-void check_experts(const Table& moe, const Scenario& scenario, const Found& found) {
-  const Strategy& s = scenario.strategy;
-  if (s.expert_parallel == 1) return;
-  const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
-  if (s.lora.rank > 0) reject("is not modelled with lora");
-  if (!exchanges_tokens(s.moe_kernel))
-    reject("needs a kernel that exchanges tokens: tutel or deepspeed");
-  if (s.sharding == Sharding::zero3 || is_fsdp(s.sharding))
-    reject("DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
-  const std::int64_t ranks = scenario.cluster.ranks() / s.tensor_parallel.size;
-  if (found.cluster && ranks % s.expert_parallel != 0)
-    reject(fmt::format("{} does not divide {} ranks", s.expert_parallel, ranks));
-  if (s.tensor_parallel.size > 1) reject("is not modelled together with tensor_parallel");
-  if (!found.model) return;
-  if (!scenario.model.experts)
-    reject(scenario.model.name + " has no experts");
-  else if (scenario.model.experts->count % s.expert_parallel != 0)
-    reject(fmt::format("{} does not divide {} experts", s.expert_parallel,
-                       scenario.model.experts->count));
-}
-
 bool outgrows_positions(const Scenario& scenario) {
   const std::int64_t longest = scenario.model.longest_sequence;
   return longest > 0 && scenario.job.sequence > longest;
@@ -139,7 +112,9 @@ bool outgrows_positions(const Scenario& scenario) {
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   const Strategy& s = scenario.strategy;
-  if (const auto moe = strategy.table_if("moe")) check_experts(*moe, scenario, found);
+  if (const auto moe = strategy.table_if("moe"))
+    check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
+                  {found.cluster, found.model});
   if (const auto offload = strategy.table_if("offload")) {
     if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
       offload->problem("parameters", "needs zero: 3");
@@ -218,6 +193,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
                        std::span<const Setting> stack) {
   Scenario scenario;
   scenario.text = document.canonical();
+  if (draw) document.draw_constants(*draw, "scenario");
   const Table root = document.root();
   scenario.name = root.text("name");
   root.text_or("note", "");
@@ -242,6 +218,10 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   if (!deepspeed.empty() && found.model && found.cluster)
     apply_deepspeed(deepspeed, document.file(), scenario);
   if (scenario.job.method == Method::grpo) load_grpo(data, root, found, draw, scenario);
+  for (NamedConstant constant : document.constants()) {
+    constant.name = "scenario." + constant.name;
+    scenario.constants.push_back(std::move(constant));
+  }
   scenario.family = root.text_or("family", family_of(scenario));
   check(job, strategy, scenario, found);
   document.finish();

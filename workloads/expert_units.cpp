@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/layer_writer.hpp"
+#include "workloads/rank_share.hpp"
 #include "workloads/routing.hpp"
 
 namespace stepsim {
@@ -16,13 +17,18 @@ std::vector<double> with_bias(std::vector<double> matrices, bool bias,
   return matrices;
 }
 
-KernelRow batched(std::string_view name, double flops, double bytes, double launches) {
-  return {name, KernelClass::grouped_gemm, flops, bytes, launches};
-}
-
 }  // namespace
 
+// The router and what it sends are those of the rank's own tokens, where these are divided.
 void LayerWriter::experts(const Experts& e) {
+  const Load own = load_of_router(load, strategy);
+  LayerWriter routed{model, stack, strategy, own, fused, {}};
+  routed.routed_experts(e);
+  for (Unit& unit : routed.units) units.push_back(std::move(unit));
+  shared_expert(e);
+}
+
+void LayerWriter::routed_experts(const Experts& e) {
   router(e);
   switch (strategy.moe_kernel) {
     case MoeKernel::loop:
@@ -32,10 +38,9 @@ void LayerWriter::experts(const Experts& e) {
         expert_loop(e);
       break;
     case MoeKernel::grouped:
-      grouped_experts(e);
-      break;
     case MoeKernel::megablocks:
-      block_sparse_experts(e);
+    case MoeKernel::padded:
+      grouped_experts(e);
       break;
     case MoeKernel::tutel:
       tutel_experts(e);
@@ -48,7 +53,6 @@ void LayerWriter::experts(const Experts& e) {
       all_experts(e);
       break;
   }
-  shared_expert(e);
 }
 
 void LayerWriter::router(const Experts& e) {
@@ -106,6 +110,7 @@ void LayerWriter::expert_loop(const Experts& e) {
     made.saved_bytes = half * rows * (2 * h() + 4 * w);
     made.gradient_bytes = half * t() * h();  // the zero-filled one
     if (frozen()) quantise(made, 3);
+    expert_adapter(1, rows, w, times);
   };
   if (strategy.moe_skew <= 0) {
     add(routed / static_cast<double>(e.count), e.count);
@@ -144,39 +149,6 @@ void LayerWriter::loop_over_slices(const Experts& e) {
   made.backward_bytes = half * 3 * n * h() * w;  // the zero-filled stack
 }
 
-// All experts in one kernel per matrix: tokens are sorted by expert and scattered back.
-void LayerWriter::grouped_experts(const Experts& e) {
-  add_grouped(e, t() * static_cast<double>(e.per_token), 2, 21);
-}
-
-// MegaBlocks: each expert's tokens are padded to blocks of 128, half a block on average; sorting,
-// counting, the blocks' layout and permuting are kernels of their own, and the counts are read
-// back.
-void LayerWriter::block_sparse_experts(const Experts& e) {
-  constexpr double block = 128;
-  const double padding = static_cast<double>(e.count) * (block - 1) / 2;
-  add_grouped(e, t() * static_cast<double>(e.per_token) + padding, 3, 28);
-  units.back().syncs = 1;
-}
-
-// The kernel takes one three-dimensional tensor for gate and up and one for down, however a
-// checkpoint stores them.
-void LayerWriter::add_grouped(const Experts& e, double rows, double products, double others) {
-  const double w = static_cast<double>(e.width), n = static_cast<double>(e.count);
-  const double activation = strategy.compiled ? 3 : 5;  // passes over one width
-  Unit& made =
-      unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-           {batched("grouped", 6 * rows * h() * w,
-                    half * (3 * n * h() * w + rows * (2 * h() + 4 * w)), products),
-            memory("activation", activation * half * rows * w, strategy.compiled ? 1 : 2),
-            memory("permute", 4 * half * rows * h(), others)});
-  made.kind = TensorClass::expert;
-  made.plain_modules = 1;
-  made.in_moe = true;
-  made.saved_bytes = half * rows * (2 * h() + 4 * w);
-  gradients_inside(made, rows, w);
-}
-
 // Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
 // as the busiest needs.
 double LayerWriter::expert_slots(const Experts& e) const {
@@ -211,8 +183,9 @@ void LayerWriter::tutel_experts(const Experts& e) {
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
   Unit& made = unit("mlp.experts", with_bias({matrix, matrix, matrix}, e.bias, biases),
-                    {batched("batched", 6 * slots * h() * w,
-                             half * (3 * local * h() * w + slots * (2 * h() + 4 * w)), 3),
+                    {grouped_gemm("up", local, slots / local, h(), w),
+                     grouped_gemm("gate", local, slots / local, h(), w),
+                     grouped_gemm("down", local, slots / local, w, h()),
                      memory("activation", (strategy.compiled ? 3 : 5) * half * slots * w, 2)});
   made.kind = TensorClass::expert;
   made.plain_modules = 1;
@@ -291,10 +264,9 @@ void LayerWriter::all_experts(const Experts& e) {
     made.saved_bytes = half * t() * (h() + 4 * w);
     if (frozen()) quantise(made, 3);
   } else {
-    Unit& made = add(
-        with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-        {batched("all", 6 * rows * h() * w, half * (3 * n * h() * w + rows * (2 * h() + 4 * w)), 2),
-         activation_row(rows, w, true)});
+    Unit& made = add(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+                     {grouped_gemm("gate_up", n, t(), h(), 2 * w),
+                      grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, true)});
     made.plain_modules = 1;
     made.saved_bytes = half * rows * (h() + 4 * w);
   }

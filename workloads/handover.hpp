@@ -9,10 +9,12 @@
 namespace stepsim {
 
 enum class Handover : std::uint8_t {
-  sum,      // partial results of all ranks of a tensor-parallel group
-  collect,  // pieces of a sequence that its ranks hold
-  scatter,  // partial results are summed, each rank keeps its piece
-  heads,    // pieces of a sequence for heads, or back
+  sum,             // partial results of all ranks of a tensor-parallel group
+  collect,         // pieces of a sequence that its ranks hold
+  scatter,         // partial results are summed, each rank keeps its piece
+  heads,           // pieces of a sequence for heads, or back
+  expert_collect,  // tokens of all ranks that share each expert
+  expert_scatter,  // their partial results, summed
 };
 
 struct Transfer {

@@ -22,15 +22,19 @@ double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
   constexpr std::array<double, 4> cuts{1, 2, 4, 8};
   constexpr double shortest_cut = 512;
   const double units = gpu.units, fill = gpu.gemm.fill.value.value;
+  const double started = row.ragged ? 0.5 : 0;  // a group's last tile is half full in the mean
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : tiles) {
     const double area = tile.rows * tile.width;
     const double share = area > 128 * 128 ? 1 : gpu.gemm.small_tile.value.value;
-    const double count = std::ceil(row.rows / tile.rows) * std::ceil(row.width / tile.width);
+    const double high = started > 0 ? std::max(1.0, row.rows / tile.rows + started)
+                                    : std::ceil(row.rows / tile.rows);
+    const double count = row.groups * high * std::ceil(row.width / tile.width);
     for (const double cut : cuts) {
       if (cut > 1 && row.depth / cut < shortest_cut) break;
       const double waves = std::ceil(count * cut / units);
-      const double partial = cut > 1 ? 8 * cut * row.rows * row.width : 0;  // written, then added
+      const double partial =
+          cut > 1 ? 8 * cut * row.groups * row.rows * row.width : 0;  // written, then added
       best = std::min(best, waves * 2 * area * (row.depth / cut + fill) * units / (rate * share) +
                                 partial / gpu.gemm.bandwidth.value.value);
     }
@@ -60,9 +64,9 @@ double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row,
   if (row.kind == KernelClass::attention)
     return row.flops /
            (attention_rate(gpu, row, backward) * stack.kernels.attention.value.value * row.share);
-  if (row.kind == KernelClass::grouped_gemm)
-    return row.flops / (products * stack.kernels.grouped_gemm.value.value * row.share);
-  const double rate = products * stack.kernels.gemm.value.value * row.share;
+  const auto& kernel =
+      row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
+  const double rate = products * kernel.value.value * row.share;
   const bool tiled = row.rows > 0 && gpu.units > 0;
   return tiled ? product_time(gpu, row, rate) : row.flops / rate;
 }
@@ -78,6 +82,15 @@ KernelRow gemm(std::string_view name, double rows, double in, double out) {
   return row;
 }
 
+KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out) {
+  KernelRow row = gemm(name, rows, in, out);
+  row.kind = KernelClass::grouped_gemm;
+  row.flops *= groups;
+  row.bytes *= groups;
+  row.groups = groups;
+  return row;
+}
+
 KernelRow memory(std::string_view name, double bytes, double launches) {
   return {name, KernelClass::memory, 0, bytes, launches};
 }
@@ -85,8 +98,10 @@ KernelRow memory(std::string_view name, double bytes, double launches) {
 std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
   std::vector<KernelRow> backward;
   for (KernelRow row : forward) {
-    if (row.kind == KernelClass::gemm && row.rows > 0) {
+    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
+    if (product && row.rows > 0) {
       KernelRow weights = row;
+      weights.ragged = false;  // tokens are what is summed over
       std::swap(row.width, row.depth);
       std::swap(weights.rows, weights.depth);
       backward.push_back(row);
@@ -108,12 +123,13 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
 std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward) {
   std::vector<KernelRow> backward;
   for (const KernelRow& row : forward) {
-    if (row.kind == KernelClass::grouped_gemm || row.name == unpack) {
+    if (row.name == unpack) {
       backward.push_back(row);
       continue;
     }
     const std::vector<KernelRow> both = backward_of({row});
-    const bool product = row.kind == KernelClass::gemm;  // its input's gradient comes first
+    // Its input's gradient comes first.
+    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
     backward.insert(backward.end(), both.begin(), product ? both.begin() + 1 : both.end());
     if (product && both.size() == 1) backward.back() = row;  // a product of no known shape
   }
@@ -143,12 +159,14 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
   double time = 0;
   for (const KernelRow& row : rows) {
     const bool streams = row.kind == KernelClass::memory;
-    const double bandwidth =
-        streams ? gpu.elementwise.bandwidth.value.value * stack.kernels.memory.value.value
-                : gpu.gemm.bandwidth.value.value;
+    const double bandwidth = streams ? gpu.elementwise.bandwidth.value.value *
+                                           stack.kernels.memory.value.value * row.share
+                                     : gpu.gemm.bandwidth.value.value;
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).value.value;
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    time += row.launches * start + std::max(busy, row.bytes / bandwidth);
+    const double launches = row.launches * (streams ? stack.counts.kernels.value.value : 1);
+    const double bytes = row.bytes * (streams ? stack.counts.bytes.value.value : 1);
+    time += launches * start + std::max(busy, bytes / bandwidth);
   }
   return {time};
 }

@@ -27,13 +27,17 @@ struct KernelRow {
   // Of a matrix product, [rows x depth] times [depth x width]; of attention `width` is that of a
   // head and `depth` the keys that a query sees in the mean. 0: the kernel runs at its best rate.
   double rows = 0, width = 0, depth = 0;
-  double share = 1;  // of the rate that the tuned kernel of this class reaches
+  double share = 1;     // of the rate that the tuned kernel of this class reaches
+  double groups = 1;    // as many such products, or attention, in one kernel
+  bool ragged = false;  // of unequal rows: `rows` are those of the mean
 };
 
 inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits, in each pass
 
 // A matrix product over `rows` rows of 16-bit numbers.
 KernelRow gemm(std::string_view name, double rows, double in, double out);
+// One such product for each of `groups`, in one kernel.
+KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out);
 // What only streams through device memory.
 KernelRow memory(std::string_view name, double bytes, double launches);
 

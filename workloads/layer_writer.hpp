@@ -10,6 +10,15 @@
 
 namespace stepsim {
 
+// Rows of tokens around experts that run together.
+struct GroupedRows {
+  double routed = 0;      // that the rank's own tokens make
+  double sent = 0;        // that arrive at the busiest rank
+  double held = 0;        // there, with those of the ranks that share its experts
+  double multiplied = 0;  // with what is padded
+  double experts = 0;     // of the rank
+};
+
 struct LayerWriter {
   const Model& model;
   const Stack& stack;
@@ -49,9 +58,18 @@ struct LayerWriter {
   std::vector<KernelRow> round_backward(double rows, double width) const;
   void expert_loop(const Experts& e);
   void loop_over_slices(const Experts& e);
+  void routed_experts(const Experts& e);
   void grouped_experts(const Experts& e);
-  void block_sparse_experts(const Experts& e);
-  void add_grouped(const Experts& e, double rows, double products, double others);
+  GroupedRows grouped_rows(const Experts& e) const;
+  bool tight() const;
+  KernelRow moved(std::string_view name, double rows) const;
+  KernelRow added(std::string_view name, double rows) const;
+  KernelRow in_order(const GroupedRows& rows, bool backward) const;
+  void dispatch(double routed);
+  void combine(const GroupedRows& rows);
+  void expert_adapter(double experts, double rows, double width, std::int64_t times);
+  void send(Unit& made, const GroupedRows& rows) const;
+  static void share_tokens(Unit& made, double bytes);
   double expert_slots(const Experts& e) const;
   Unit& moe_step(std::string name, std::vector<KernelRow> rows, double exchanged);
   void tutel_experts(const Experts& e);

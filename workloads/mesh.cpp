@@ -36,6 +36,12 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
   mesh.shard = left;
   if (const Rank wanted = wanted_shard(strategy, cluster); left % wanted == 0) mesh.shard = wanted;
   mesh.replicas = left / mesh.shard;
+  Rank dealt = mesh.ranks / mesh.replicas;
+  mesh.expert_tensor = take(dealt, expert_tensor_of(strategy));
+  mesh.experts = take(dealt, strategy.expert_parallel);
+  mesh.expert_shard = dealt;
+  const Rank in_node = std::max<Rank>(1, cluster.gpus_per_node() / mesh.expert_tensor);
+  if (mesh.experts % in_node == 0) mesh.expert_nodes = mesh.experts / in_node;
   mesh.ulysses = take(left, strategy.sequence_parallel.ulysses);
   mesh.ring = take(left, strategy.sequence_parallel.ring);
   return mesh;
@@ -58,6 +64,9 @@ std::string to_text(const Mesh& mesh) {
     add("ring", mesh.ring);
     add("ulysses", mesh.ulysses);
     add("tensor", mesh.tensor);
+    if (mesh.experts > 1 && mesh.tensor > 1)
+      text += fmt::format("; experts {} x tensor {} x data {}", mesh.experts, mesh.expert_tensor,
+                          mesh.expert_shard * mesh.replicas);
     if (mesh.replicas > 1)
       text += fmt::format("; {} copies of {} shards", mesh.replicas, mesh.shard);
   }

@@ -21,6 +21,12 @@ struct Mesh {
   Rank ring = 1;      // ranks that share a sequence and pass keys and values round
   Rank shard = 1;     // ranks that share one copy of parameters, gradients or optimizer states
   Rank replicas = 1;  // copies of that: hybrid sharding has several
+  // The same ranks once more, dealt out for experts: those that share each of them, those that hold
+  // different ones, and those that share one copy of their states.
+  Rank expert_tensor = 1;
+  Rank experts = 1;
+  Rank expert_shard = 1;
+  Rank expert_nodes = 1;  // over which those that hold different ones are spread
 
   Rank sequence() const { return ulysses * ring; }
   Rank data() const { return ranks / tensor / sequence(); }  // that hold different rows

@@ -120,6 +120,26 @@ CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups)
   return plan;
 }
 
+CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups) {
+  CollectivePlan plan{Collective::all_to_all, std::move(groups), {}};
+  const std::string protocol = wanted_protocols(cluster, {}).back();
+  Candidate candidate{"kernels", protocol, {}, {}};
+  for (const Group& group : plan.groups) {
+    check(cluster, group);
+    const bool far = spans_nodes(cluster, group);
+    ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
+    for (const Rank source : group)
+      for (const Rank target : group)
+        if (source != target)
+          round.legs.push_back(
+              {.source = source, .target = target, .share = 1 / static_cast<double>(group.size())});
+    candidate.patterns.push_back(make_pattern(cluster, {round}, group, "exchange", protocol));
+  }
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks) {
   CollectivePlan plan;
   Candidate candidate{"copy", "dma", {}, {}};

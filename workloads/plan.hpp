@@ -50,6 +50,10 @@ CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vec
 // Every rank of a group sends to the next one at the same time, the last to the first.
 CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups);
 
+// Every rank of a group sends an equal part of its buffer to each other one, at the rate of the
+// links: kernels that were written for it, not the library's.
+CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups);
+
 // Traffic of single ranks as a plan with one candidate: copies between a GPU and host memory.
 enum class Copy : std::uint8_t { h2d, d2h };
 CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);

@@ -80,7 +80,8 @@ Model model_of_rank(const Model& model, const Strategy& strategy) {
   mine.feed_forward.width = part(model.feed_forward.width);
   mine.vocabulary = (model.vocabulary + ranks - 1) / ranks;
   if (mine.experts) {
-    mine.experts->width = part(model.experts->width);
+    mine.experts->width =
+        std::max<std::int64_t>(1, model.experts->width / expert_tensor_of(strategy));
     if (model.experts->shared_width > 0)
       mine.experts->shared_width = part(model.experts->shared_width);
   }
@@ -91,6 +92,13 @@ Load load_of_rank(const Load& load, const Strategy& strategy) {
   const double ranks = static_cast<double>(strategy.sequence_parallel.ranks());
   Load mine = load;
   for (double* part : {&mine.tokens, &mine.attended, &mine.in_rows, &mine.wanted}) *part /= ranks;
+  return mine;
+}
+
+Load load_of_router(const Load& load, const Strategy& strategy) {
+  if (!sends_tokens(strategy) || !divides_tokens(strategy)) return load;
+  Load mine = load;
+  mine.tokens /= share(strategy);
   return mine;
 }
 
@@ -120,16 +128,22 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   if (norm == nullptr || out == nullptr || second == nullptr) return;
   Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();
   share_block(norm[1], *out, strategy, bytes);
-  share_block(second[1], last, strategy, bytes);
+  // Routed tokens stay with their rank until they are sent to an expert; a shared expert takes all.
+  const bool sent = sends_tokens(strategy) && second[1].in_moe;
+  Unit* const shared = find(units, "mlp.shared_expert.gate_proj");
+  if (!sent)
+    share_block(second[1], last, strategy, bytes);
+  else if (shared != nullptr)
+    share_block(*shared, last, strategy, bytes);
   if (!divides_tokens(strategy)) return;
   const double ranks = share(strategy);
   for (const std::string_view name :
        {"input_layernorm", "post_attention_layernorm", "attention_residual", "ffn_residual"})
     if (Unit* unit = find(units, name); unit != nullptr) shrink(*unit, ranks);
   // The input of a block is kept in pieces and collected again for the backward pass.
-  for (const std::string_view name :
-       {"self_attn.v_proj", "self_attn.qkv_proj", "mlp.up_proj", "mlp.gate_up_proj", "mlp.gate"})
-    if (Unit* unit = find(units, name); unit != nullptr)
+  for (const std::string_view name : {"self_attn.v_proj", "self_attn.qkv_proj", "mlp.up_proj",
+                                      "mlp.gate_up_proj", "mlp.gate", "mlp.shared_expert.up_proj"})
+    if (Unit* unit = find(units, name); unit != nullptr && !(sent && name == "mlp.gate"))
       unit->saved_bytes -= std::min(unit->saved_bytes, bytes * (1 - 1 / ranks));
 }
 

@@ -13,6 +13,9 @@ namespace stepsim {
 Model model_of_rank(const Model& model, const Strategy& strategy);
 // The rank's piece of every sequence.
 Load load_of_rank(const Load& load, const Strategy& strategy);
+// What a router sees of it where tokens are sent to experts: those that its rank has between
+// blocks.
+Load load_of_router(const Load& load, const Strategy& strategy);
 // Token slots at which a rank keeps what stands between blocks.
 double slots_between_blocks(const Job& job, const Strategy& strategy);
 

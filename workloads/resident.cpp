@@ -108,7 +108,8 @@ const Constant<Ratio>& slack_of(const StepInput& input) {
 }
 
 Shares shares_of(const StepInput& input) {
-  const double shards = static_cast<double>(mesh_of(input.strategy, input.cluster).shard);
+  const Mesh mesh = mesh_of(input.strategy, input.cluster);
+  const double shards = static_cast<double>(mesh.shard);
   if (input.strategy.lora.rank > 0) {
     const StoredElements elements = stored_elements(input);
     return {elements.all, elements.all / shards, elements.trained, elements.trained / shards};
@@ -116,11 +117,12 @@ Shares shares_of(const StepInput& input) {
   const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
   const double experts = static_cast<double>(count.of(TensorClass::expert));
   const double all = static_cast<double>(count.total());
-  const double ep = exchanges_tokens(input.strategy.moe_kernel)
-                        ? static_cast<double>(input.strategy.expert_parallel)
-                        : 1;
-  const double local = all - experts + experts / ep;
-  return {local, all / shards, local, all / shards};
+  if (!sends_tokens(input.strategy)) return {all, all / shards, all, all / shards};
+  // Experts have fewer copies, and so fewer ranks to share one among.
+  const double held = experts / static_cast<double>(mesh.experts);
+  const double local = all - experts + held;
+  const double shard = (all - experts) / shards + held / static_cast<double>(mesh.expert_shard);
+  return {local, shard, local, shard};
 }
 
 double states_of(const StepInput& input) {

@@ -1,5 +1,6 @@
 #include "workloads/routing.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -34,6 +35,16 @@ std::vector<double> expert_shares(std::int64_t experts, double skew) {
 
 double imbalance(std::int64_t experts, double skew) {
   return expert_shares(experts, skew).back() * static_cast<double>(experts);
+}
+
+double groups_met(std::int64_t experts, std::int64_t per_token, double groups) {
+  const double all = static_cast<double>(experts), outside = all - all / groups;
+  double missed = 1;  // by all choices of a token
+  for (std::int64_t i = 0; i < per_token; ++i) {
+    const double chosen = static_cast<double>(i);
+    missed *= std::max(0.0, outside - chosen) / (all - chosen);
+  }
+  return groups * (1 - missed);
 }
 
 }  // namespace stepsim

@@ -14,4 +14,8 @@ std::vector<double> expert_shares(std::int64_t experts, double skew);
 // Tokens of the busiest expert over those of the mean.
 double imbalance(std::int64_t experts, double skew);
 
+// Of `groups` equal groups of experts, those in which a token has at least one of its experts, in
+// the mean over tokens whose choice is even.
+double groups_met(std::int64_t experts, std::int64_t per_token, double groups);
+
 }  // namespace stepsim

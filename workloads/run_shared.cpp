@@ -15,6 +15,10 @@ World plan_of(Handover kind) {
       return World::tensor_scatter;
     case Handover::heads:
       return World::swap_heads;
+    case Handover::expert_collect:
+      return World::expert_collect;
+    case Handover::expert_scatter:
+      return World::expert_sum;
   }
   return World::tensor_sum;
 }
@@ -29,6 +33,10 @@ std::string_view name_of(Handover kind) {
       return "scatter_parts";
     case Handover::heads:
       return "swap_heads";
+    case Handover::expert_collect:
+      return "collect_tokens";
+    case Handover::expert_scatter:
+      return "scatter_tokens";
   }
   return "";
 }

@@ -29,6 +29,7 @@ Stack read_stack(const Table& table) {
   stack.name = table.text("name");
   stack.title = table.text("title");
   table.text_or("note", "");
+  read_habits(table);
   stack.measured_as = table.texts_or("measured_as");
   const Table host = table.table("host");
   stack.host = {.forward_launch = host.constant<Seconds>("forward_launch"),
@@ -38,6 +39,7 @@ Stack read_stack(const Table& table) {
                 .module_hook = host.constant<Seconds>("module_hook"),
                 .plain_hook = host.constant<Seconds>("plain_hook"),
                 .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
+                .gather_calls = host.constant<Seconds>("gather_calls"),
                 .gradient_hook = host.constant<Seconds>("gradient_hook"),
                 .shard_group = host.constant<Seconds>("shard_group"),
                 .shard_tensor = host.constant<Seconds>("shard_tensor"),
@@ -58,7 +60,8 @@ Stack read_stack(const Table& table) {
   stack.fused = {.norm = fused.flag_or("norm", false),
                  .rope = fused.flag_or("rope", false),
                  .activation = fused.flag_or("activation", false),
-                 .residual = fused.flag_or("residual", false)};
+                 .residual = fused.flag_or("residual", false),
+                 .permute = fused.flag_or("permute", false)};
   stack.cross_entropy = read_cross_entropy(table);
   stack.holds_logits = table.flag_or("holds_logits", false);
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
@@ -74,11 +77,33 @@ Stack read_stack(const Table& table) {
   return stack;
 }
 
+StackHabits read_habits(const Table& stack) {
+  StackHabits habits;
+  const auto table = stack.table_if("usually");
+  if (!table) return habits;
+  const auto one_of = [&](std::string_view key, std::string& word, const auto& names) {
+    if (table->has(key))
+      word = table->choice(key, std::vector<std::string>(names.begin(), names.end()));
+  };
+  one_of("experts", habits.experts, moe_kernel_names);
+  one_of("lora_targets", habits.lora_targets, lora_targets_names);
+  habits.lora_rank = table->integer_or("lora_rank", habits.lora_rank, 1, 1 << 16);
+  return habits;
+}
+
 Stack::AttentionShares read_attention_shares(const Table& table) {
   return {.efficient_forward = table.constant<Ratio>("efficient_forward"),
           .efficient_backward = table.constant<Ratio>("efficient_backward"),
           .flex_forward = table.constant<Ratio>("flex_forward"),
           .flex_backward = table.constant<Ratio>("flex_backward")};
+}
+
+Stack::Counts read_counts(const Table& table) {
+  return {.kernels = table.constant<Ratio>("kernels"), .bytes = table.constant<Ratio>("bytes")};
+}
+
+Stack::ExpertShares read_expert_shares(const Table& table) {
+  return {.gather = table.constant<Ratio>("gather"), .scatter = table.constant<Ratio>("scatter")};
 }
 
 }  // namespace stepsim

@@ -22,6 +22,14 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
                                                                    "device"};
 
+// What runs under a stack do unless they say otherwise: a scenario says it, a table of runs may
+// not.
+struct StackHabits {
+  std::string experts = "grouped";  // kernel
+  std::int64_t lora_rank = 16;
+  std::string lora_targets = "linear";
+};
+
 struct Stack {
   std::string name;
   std::string title;
@@ -34,6 +42,7 @@ struct Stack {
     Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
     Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
     Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module
+    Constant<Seconds> gather_calls;       // ZeRO-3: calls into the runtime around one fetch
     Constant<Seconds> gradient_hook;      // per gradient tensor: copy to bucket, bookkeeping
     Constant<Seconds> shard_group;        // FSDP: state change of one sharded group
     Constant<Seconds> shard_tensor;       // FSDP: the same per tensor of the group
@@ -57,6 +66,7 @@ struct Stack {
     bool rope = false;
     bool activation = false;  // SwiGLU in one kernel
     bool residual = false;    // added in the kernel of the norm behind it
+    bool permute = false;     // tokens to experts and back in kernels of their own
   } fused;
   CrossEntropy cross_entropy = CrossEntropy::logits;
   bool holds_logits = false;  // the loop has a name for them until the next forward pass
@@ -74,6 +84,14 @@ struct Stack {
     Constant<Ratio> flex_forward;
     Constant<Ratio> flex_backward;
   } attention_shares;  // the same for all stacks: workloads/attention.yaml
+  struct Counts {      // factors on kernels and bytes of operators that stream through memory
+    Constant<Ratio> kernels;
+    Constant<Ratio> bytes;
+  } counts;              // the same for all stacks: workloads/counts.yaml
+  struct ExpertShares {  // of the rate at which memory streams
+    Constant<Ratio> gather;
+    Constant<Ratio> scatter;
+  } expert_shares;  // the same for all stacks: workloads/experts.yaml
   // Reserved beyond what is allocated, as a share: as long as the same sizes come again and again,
   // and when gathers of many sizes come between.
   Constant<Ratio> allocator_slack;
@@ -81,6 +99,9 @@ struct Stack {
 };
 
 Stack read_stack(const Table& table);
+StackHabits read_habits(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);
+Stack::ExpertShares read_expert_shares(const Table& table);
+Stack::Counts read_counts(const Table& table);
 
 }  // namespace stepsim

@@ -2,6 +2,7 @@
 
 #include "workloads/activations.hpp"
 #include "workloads/rank_share.hpp"
+#include "workloads/routing.hpp"
 #include "workloads/run_shared.hpp"
 #include "workloads/sharding.hpp"
 #include "workloads/sharding/fsdp.hpp"
@@ -21,9 +22,32 @@ const std::vector<KernelRow>& rows_of(const Visit& visit) {
   return visit.phase == Phase::recompute ? unit.again : unit.forward;
 }
 
+// A token's row travels once to each node, and there once to each rank, that has one of its
+// experts; rows go on inside a node while others still come from elsewhere.
+void exchange_once(StepWriter& writer, const Unit& unit) {
+  const Mesh& mesh = writer.mesh();
+  const Experts& e = *writer.input().model.experts;
+  const auto rows_to = [&](Rank groups) {
+    return unit.once * groups_met(e.count, e.per_token, static_cast<double>(groups));
+  };
+  const Mark ready = writer.last_compute();
+  const auto send = [&](World plan, double bytes, Stream stream, std::string_view name) {
+    writer.compute_after(
+        writer.collective(plan, {bytes}, stream, Cause::moe_all_to_all, name, {ready}));
+  };
+  if (mesh.expert_nodes > 1)
+    send(World::rail_exchange, rows_to(mesh.expert_nodes), Stream::all_to_all, "send_to_nodes");
+  if (mesh.experts > mesh.expert_nodes)
+    send(World::node_exchange, rows_to(mesh.experts), Stream::tensor, "send_to_ranks");
+}
+
 // The all-to-all before a unit; its gradient goes the other way after the unit's backward.
 void exchange(StepWriter& writer, const Unit& unit) {
   if (unit.exchange <= 0) return;
+  if (writer.input().strategy.dispatcher == Dispatcher::deepep) {
+    exchange_once(writer, unit);
+    return;
+  }
   const Mark done = writer.collective(World::exchange, {unit.exchange}, Stream::all_to_all,
                                       Cause::moe_all_to_all, "all_to_all", {writer.last_compute()});
   writer.compute_after(done);
@@ -38,6 +62,11 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
     const Mark agreed = writer.collective(World::signal, {8}, Stream::all_to_all,
                                           Cause::routing_sync, "agree", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "agreed", {agreed});
+  }
+  if (unit.counts > 0 && !backward) {
+    const Mark told = writer.collective(World::exchange, {unit.counts}, Stream::all_to_all,
+                                        Cause::routing_sync, "counts", {writer.last_compute()});
+    writer.host(sync, Cause::routing_sync, "told", {told});
   }
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {

@@ -1,6 +1,7 @@
 #include "workloads/step_writer.hpp"
 
 #include <numeric>
+#include <utility>
 
 namespace stepsim {
 namespace {
@@ -43,10 +44,14 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   const Rank apart = mesh.tensor;  // ranks of a shard are so far from each other
   Group world(mesh.ranks);
   std::iota(world.begin(), world.end(), Rank{0});
-  // Expert-parallel groups are consecutive ranks; ranks of equal place in them hold equal experts.
-  const auto ep = static_cast<Rank>(s.expert_parallel);
-  const bool experts = input.model.experts && ep > 1;
-  const Rank copies = experts ? mesh.shard / ep : 1;
+  // Expert-parallel groups are neighbours; ranks of equal place in them hold equal experts.
+  const bool experts = input.model.experts && mesh.experts > 1;
+  const Rank beside = mesh.expert_tensor, copies = experts ? mesh.expert_shard : 1;
+  const Rank same = beside * mesh.experts;  // holders of the same experts are so far apart
+  const bool once = experts && s.dispatcher == Dispatcher::deepep;
+  const Rank rails = once ? mesh.expert_nodes : 1;
+  const Rank inside = once ? mesh.experts / mesh.expert_nodes : 1;
+  const Rank pieces = experts ? mesh.expert_tensor : 1;
   const bool offload = s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
                        s.activation_place != Offload::none;
   const auto hpz = static_cast<Rank>(s.sharding == Sharding::zero3 ? s.zero.hpz : 1);
@@ -57,9 +62,9 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       sharded ? plan.of(Collective::reduce_scatter, mesh.shard, apart) : nothing,
       sharded ? nothing : plan.of(Collective::all_reduce, mesh.shard, apart),
       latency_only(plan.of(Collective::all_reduce, mesh.ranks, 1), {8}),
-      experts ? plan.of(Collective::all_to_all, ep, apart) : nothing,
-      plan.if_shared(Collective::all_reduce, copies, apart * ep),
-      plan.if_shared(Collective::all_gather, copies, apart * ep),
+      experts ? plan.of(Collective::all_to_all, mesh.experts, beside) : nothing,
+      sharded ? nothing : plan.if_shared(Collective::all_reduce, copies, same),
+      plan.if_shared(Collective::all_gather, copies, same),
       offload ? plan_copy(cluster, Copy::d2h, world) : nothing,
       offload ? plan_copy(cluster, Copy::h2d, world) : nothing,
       offload ? plan_cpu_update(cluster, world) : nothing,
@@ -73,7 +78,13 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
           : nothing,
       plan.if_shared(Collective::all_gather, hpz, apart),
       quantized ? plan.of(Collective::all_to_all, in_node, apart) : nothing,
-      quantized ? plan.of(Collective::all_to_all, mesh.shard / in_node, apart * in_node) : nothing};
+      quantized ? plan.of(Collective::all_to_all, mesh.shard / in_node, apart * in_node) : nothing,
+      sharded ? plan.if_shared(Collective::reduce_scatter, copies, same) : nothing,
+      plan.if_shared(Collective::reduce_scatter, pieces, 1),
+      plan.if_shared(Collective::all_gather, pieces, 1),
+      rails > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, rails, beside * inside))
+                : nothing,
+      inside > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, inside, beside)) : nothing};
 }
 
 namespace {
@@ -129,7 +140,7 @@ Mark StepWriter::beside(Stream stream, double bytes, Cause cause, std::string_vi
 Mark StepWriter::host(Seconds seconds, Cause cause, std::string_view name,
                       std::initializer_list<Mark> after) {
   Op op = labelled(OpKind::host, Stream::host, cause, name);
-  op.seconds = seconds;
+  op.seconds = seconds + std::exchange(spent_, Seconds{0});
   return last_host_ = builder_.everywhere(op, after);
 }
 
@@ -151,7 +162,8 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
   const auto& host_costs = input_.stack.host;
   const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
   const double core = input_.cluster.node.host.core_speed.value.value;
-  const Seconds dispatch = operators_of(rows) * launch / core;
+  const double operators = operators_of(rows) * input_.stack.counts.kernels.value.value;
+  const Seconds dispatch = operators * launch / core;
   const std::optional<Mark> room = room_in_queue(launches_of(rows));
   const Mark issued =
       room ? host(dispatch, Cause::launch, name, {*room}) : host(dispatch, Cause::launch, name);

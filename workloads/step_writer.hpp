@@ -48,7 +48,12 @@ enum class World : std::size_t {
   secondary_gather,  // between the ranks of a secondary partition
   inside_exchange,   // quantised gradients: in the nodes, then between them
   across_exchange,
-  from_drive,  // past the page cache, as fast as the drives are
+  expert_scatter,  // between the ranks that hold the same experts
+  expert_sum,      // between the ranks that share each expert
+  expert_collect,
+  rail_exchange,  // between ranks of equal place in the nodes of an expert-parallel group
+  node_exchange,  // between those of such a group that share a node
+  from_drive,     // past the page cache, as fast as the drives are
   to_drive,
   // Of a save only; see save_plans().
   first_to_host,  // the ranks that hold one whole model between them
@@ -78,6 +83,8 @@ class StepWriter {
   const Mesh& mesh() const { return mesh_; }
   // Ranks that share one copy of the states.
   double sharers() const { return static_cast<double>(mesh_.shard); }
+  // The same of experts that not all ranks hold.
+  double expert_sharers() const { return static_cast<double>(mesh_.expert_shard); }
   // Host time on this cluster's cores of what a stack's file gives for one of speed 1.
   Seconds scaled(Seconds seconds) const;
   Context context;
@@ -85,6 +92,8 @@ class StepWriter {
   // The host thread spends time; afterwards it has everything named behind it.
   Mark host(Seconds seconds, Cause cause, std::string_view name,
             std::initializer_list<Mark> after = {});
+  // Host time that goes with whatever it does next.
+  void spend(Seconds seconds) { spent_ += seconds; }
   // The host dispatches the rows, the device runs them behind whatever it waits for. No more
   // kernels are outstanding than the launch queue holds.
   Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
@@ -126,6 +135,7 @@ class StepWriter {
     double kernels = 0;
   };
   std::deque<Launched> queue_;
+  Seconds spent_{0};  // with the next operation of the host
   double launched_ = 0;
   double finished_ = 0;  // of them, what the host knows to be done
   Mark last_compute_{};

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "workloads/expert_strategy.hpp"
+
 namespace stepsim {
 
 enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp, hsdp };
@@ -42,30 +44,6 @@ inline constexpr std::array<std::string_view, 7> cross_entropy_names{
 enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
                                                                  "adamw_4bit"};
-
-enum class MoeKernel : std::uint8_t {
-  loop,              // one expert after the other, each with routing syncs
-  grouped,           // all experts in one grouped product
-  megablocks,        // the same over blocks of tokens
-  tutel,             // capacity slots per expert, batched products, exchange of tokens
-  deepspeed,         // capacity slots per expert, a loop over equal chunks, exchange of tokens
-  deepspeed_einsum,  // the same with tokens moved by products with masks
-  all_experts,       // every token through every expert
-};
-inline constexpr std::array<std::string_view, 7> moe_kernel_names{
-    "loop", "grouped", "megablocks", "tutel", "deepspeed", "deepspeed_einsum", "all_experts"};
-// Ranks may hold different experts and send each other tokens.
-constexpr bool exchanges_tokens(MoeKernel kernel) {
-  return kernel == MoeKernel::tutel || kernel == MoeKernel::deepspeed ||
-         kernel == MoeKernel::deepspeed_einsum;
-}
-
-enum class ExpertLayout : std::uint8_t {
-  model,     // as the model's code stores them
-  separate,  // three matrices for each expert
-  fused,     // one tensor for gate and up of all experts, one for down
-};
-inline constexpr std::array<std::string_view, 3> expert_layout_names{"model", "separate", "fused"};
 
 enum class AttentionKernel : std::uint8_t {
   stack,           // what the stack uses
@@ -150,8 +128,12 @@ struct SequenceParallel {
 };
 
 // Adapters beside frozen matrices: only they have gradients and an optimizer.
-enum class LoraTargets : std::uint8_t { attention, linear };
-inline constexpr std::array<std::string_view, 2> lora_targets_names{"attention", "linear"};
+enum class LoraTargets : std::uint8_t {
+  attention,
+  linear,  // and dense feed-forward
+  all,     // and experts
+};
+inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
 enum class Quantised : std::uint8_t { none, nf4 };
 inline constexpr std::array<std::string_view, 2> quantised_names{"none", "nf4"};
 struct Lora {
@@ -168,6 +150,7 @@ struct Strategy {
   OptimizerKind optimizer = OptimizerKind::adamw;
   MoeKernel moe_kernel = MoeKernel::loop;
   ExpertLayout expert_layout = ExpertLayout::model;
+  Dispatcher dispatcher = Dispatcher::all_to_all;
   AttentionKernel attention = AttentionKernel::stack;
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
@@ -177,6 +160,7 @@ struct Strategy {
   Loading load = Loading::sharded;
   std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
   std::int64_t expert_parallel = 1;   // ranks that share one set of experts
+  std::int64_t expert_tensor = 0;     // ranks that share each expert; 0: as many as share a layer
   double capacity_factor = 1;         // expert slots per token that is routed; 0: none is dropped
   double moe_skew = 0;  // of the tokens that experts get: standard deviation over mean
   ZeroKeys zero;
@@ -185,5 +169,14 @@ struct Strategy {
   SequenceParallel sequence_parallel;
   Lora lora;
 };
+
+// Ranks that share each expert.
+constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
+  return strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor_parallel.size;
+}
+// Tokens of a rank are its own between blocks, and go to the ranks that hold their experts.
+constexpr bool sends_tokens(const Strategy& strategy) {
+  return strategy.expert_parallel > 1;
+}
 
 }  // namespace stepsim

@@ -95,7 +95,7 @@ void LayerWriter::linear(const std::string& name, double in, double out, bool bi
   made.gradient_bytes = half * t() * in;
   if (!frozen()) return;
   quantise(made, 1);
-  if (strategy.lora.targets == LoraTargets::linear || name.starts_with("self_attn"))
+  if (strategy.lora.targets != LoraTargets::attention || name.starts_with("self_attn"))
     adapter(name, in, out);
 }
 

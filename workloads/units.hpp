@@ -25,11 +25,13 @@ struct Unit {
   double backward_bytes = 0;  // beside gradients of inputs and outputs, only while it runs backward
   int syncs = 0;              // values that the host reads back before each round
   bool agrees = false;        // the ranks agree on a number first, and the host waits for it
+  double counts = 0;          // bytes in which ranks tell each other how much comes; the host waits
   int owners = 0;             // modules that own the tensors
   int plain_modules = 0;      // modules without tensors that are called along with this one
   std::int64_t times = 1;     // units like this one after the other: experts of a loop
   std::int64_t rounds = 1;    // its kernels come so many times in one call: a loop inside a module
   double exchange = 0;        // bytes a rank sends in an all-to-all before the unit runs
+  double once = 0;            // of that, one row for each token
   bool in_moe = false;        // in the MoE block, so under a leaf module if there is one
 
   Transfers hand;  // between ranks that share the layer or the sequence

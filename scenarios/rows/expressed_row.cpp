@@ -61,14 +61,18 @@ void write_job(const StepRow& row, RowText& text) {
 
 }  // namespace
 
-ExpressedRow express(const StepRow& row, const RowCatalog& catalog) {
+ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
+  StepRow row = given;
+  if (!row.experts)
+    if (const double experts = catalog.experts_of(same_model(catalog, row.model)); experts > 0)
+      row.experts = experts;
   RowText text;
   text.missing = row.unreadable;
   write_model(row, catalog, text);
   write_cluster(row, catalog, text);
   write_stack(row, catalog, text);
   write_job(row, text);
-  write_strategy(row, text);
+  write_strategy(row, catalog, text);
   const std::string of = fmt::format("{}{}", text.stack.empty() ? row.framework : text.stack,
                                      text.gpu.empty() ? "" : " " + text.gpu);
   ExpressedRow made{row.id,

@@ -34,6 +34,18 @@ const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
   return place == nodes.end() ? nullptr : &*place;
 }
 
+double RowCatalog::experts_of(std::string_view model) const {
+  for (std::size_t i = 0; i < models.size(); ++i)
+    if (models[i] == model) return experts[i];
+  return 0;
+}
+
+StackHabits RowCatalog::habits_of(std::string_view stack) const {
+  for (std::size_t i = 0; i < stacks.size(); ++i)
+    if (stacks[i].first == stack) return habits[i];
+  return {};
+}
+
 RowCatalog row_catalog(const std::string& data) {
   RowCatalog catalog;
   catalog.machines = machine_words(data);
@@ -44,10 +56,20 @@ RowCatalog row_catalog(const std::string& data) {
         {name, root.text_or("gpu", ""),
          static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024))});
   }
-  for (const std::string& name : names_on(data, stack_shelf))
-    catalog.stacks.emplace_back(name,
-                                open_entry(data, stack_shelf, name).root().texts_or("measured_as"));
+  for (const std::string& name : names_on(data, stack_shelf)) {
+    const Document document = open_entry(data, stack_shelf, name);
+    catalog.stacks.emplace_back(name, document.root().texts_or("measured_as"));
+    catalog.habits.push_back(read_habits(document.root()));
+  }
   catalog.models = names_on(data, model_shelf);
+  for (const std::string& name : catalog.models) {
+    const Document document = open_entry(data, model_shelf, name);
+    double experts = 0;
+    if (const auto config = document.root().table_if("config"))
+      for (const std::string_view key : {"num_experts", "num_local_experts", "n_routed_experts"})
+        if (config->has(key)) experts = config->number(key, 0, 1e6);
+    catalog.experts.push_back(experts);
+  }
   return catalog;
 }
 

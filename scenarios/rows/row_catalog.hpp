@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scenarios/measured.hpp"
+#include "workloads/stack.hpp"
 
 namespace stepsim {
 
@@ -17,9 +18,14 @@ struct RowCatalog {
   };
   std::vector<NodeSize> nodes;
   std::vector<MachineWords::Entry> stacks;
+  std::vector<StackHabits> habits;  // [stack]
   std::vector<std::string> models;
+  std::vector<double> experts;  // [model]
 
   const NodeSize* node(std::string_view name) const;
+  // How many experts a model of the catalogue has.
+  double experts_of(std::string_view model) const;
+  StackHabits habits_of(std::string_view stack) const;
 };
 RowCatalog row_catalog(const std::string& data);
 

@@ -21,7 +21,10 @@ struct RowText {
 void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowText& text);
-void write_strategy(const StepRow& row, RowText& text);
+void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text);
+// Experts and adapters, as the stack usually has them where the row does not say.
+void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text);
+void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text);
 
 // "dense", "moe", with "offload" or "lora" behind it.
 std::string kind_of(const StepRow& row);

@@ -93,7 +93,6 @@ void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
     text.strategy +=
         fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}{}}}\n", *row.tensor_parallel,
                     tokens, contains(words.framework, "kempner") ? ", gather_logits: true" : "");
-  need_no_more(row.expert_parallel, "expert parallelism", text);
 }
 
 // Megatron means the core of attention by "selective", torchtitan single operators, others layers.
@@ -166,11 +165,6 @@ bool offloads(const StepRow& row) {
   return contains(lower_case(row.offload + row.checkpointing), "cpu");
 }
 
-bool has_adapter(const StepRow& row) {
-  return contains(lower_case(row.task + row.optimizer), "lora") ||
-         contains(lower_case(row.task), "peft");
-}
-
 std::string kind_of(const StepRow& row) {
   return fmt::format("{}{}{}", has_experts(row) ? "moe" : "dense", offloads(row) ? " offload" : "",
                      has_adapter(row) ? " lora" : "");
@@ -186,11 +180,10 @@ std::string quoted_text(std::string_view text) {
   return result + '"';
 }
 
-void write_strategy(const StepRow& row, RowText& text) {
+void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   const Words words = words_of(row);
   if (contains(words.task, "micro-benchmark") || contains(words.task, "optimizer step only"))
     text.lack("a step of the optimizer alone");
-  if (has_adapter(row)) text.lack("adapters");
   text.strategy = "strategy:\n";
   write_sharding(row, words, text);
   write_parallelism(row, words, text);
@@ -198,10 +191,8 @@ void write_strategy(const StepRow& row, RowText& text) {
   write_offload(row, words, text);
   write_optimizer(row, words, text);
   if (compiled(words)) text.strategy += "  compile: true\n";
-  // Hugging Face's own code runs one expert after the other; the other trainers group them.
-  const bool loop = contains(words.framework, "deepspeed") || contains(words.framework, "hf ");
-  if (has_experts(row))
-    text.strategy += fmt::format("  moe:\n    kernel: {}\n", loop ? "loop" : "grouped");
+  write_adapters(row, catalog, text);
+  write_experts(row, catalog, text);
 }
 
 }  // namespace stepsim

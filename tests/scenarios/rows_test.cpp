@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "scenarios/rows/expressed_row.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/error.hpp"
@@ -151,4 +153,39 @@ TEST_CASE("a figure of memory counts what the row says, else what the log of the
   CHECK(measured_memory(row, binary) == 70 * 0x1p30);
   row.memory_unit = "GiB";
   CHECK(measured_memory(row, decimal) == 70 * 0x1p30);
+}
+
+TEST_CASE("experts and adapters of a row are those that its framework usually has", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.model = "Qwen3-30B-A3B";
+  const auto scenario = [&] {
+    const ExpressedRow made = express(row, catalog());
+    CAPTURE(made.missing);
+    REQUIRE(made.expressed());
+    return parse_scenario(data, made.scenario, "r");
+  };
+  row.expert_parallel = 4;
+  CHECK(scenario().strategy.moe_kernel == MoeKernel::grouped);
+  CHECK(scenario().strategy.expert_parallel == 4);
+  CHECK(scenario().strategy.moe_skew == 0.5);
+  const auto ranged = scenario().constants;
+  CHECK(std::any_of(ranged.begin(), ranged.end(), [](const NamedConstant& constant) {
+    return constant.name == "scenario.strategy.moe.skew" && constant.low < constant.high;
+  }));
+  row.notes = "force-balanced expert routing";
+  CHECK(scenario().strategy.moe_skew == 0);
+  row.expert_parallel.reset();
+  row.framework = "KempnerForge";
+  CHECK(scenario().strategy.moe_kernel == MoeKernel::padded);
+  row.framework = "NeMo AutoModel (FSDP2 + DeepEP)";
+  CHECK(scenario().strategy.expert_parallel == 8);
+  row.framework = "prime-rl";
+  row.task = "rl-lora";
+  row.notes = "LoRA r32";
+  CHECK(scenario().strategy.lora.rank == 32);
+  CHECK(scenario().strategy.lora.targets == LoraTargets::all);
+  row.notes = "";
+  CHECK(scenario().strategy.lora.rank == 16);
+  row.framework = "Megatron-Core";
+  CHECK_FALSE(express(row, catalog()).expressed());  // over how many GPUs?
 }

@@ -99,8 +99,20 @@ TEST_CASE("expert parallelism is refused where DeepSpeed refuses it", "[scenario
         Said{"6: strategy.moe.expert_parallel: DeepSpeed's own expert parallelism works with zero: "
              "1 or 2 only"});
   CHECK(problems(any_job, "{zero: 2, moe: {kernel: loop, expert_parallel: 2}}") ==
-        Said{"6: strategy.moe.expert_parallel: needs a kernel that exchanges tokens: tutel or "
-             "deepspeed"});
+        Said{"6: strategy.moe.expert_parallel: needs a kernel that exchanges tokens: grouped, "
+             "megablocks, padded, tutel or deepspeed"});
+  CHECK(problems(any_job, "{zero: fsdp, moe: {kernel: tutel, expert_parallel: 2}}") ==
+        Said{"6: strategy.moe.expert_parallel: kernels with slots work with zero: 1 or 2 only; "
+             "fsdp takes grouped or padded"});
+  CHECK(problems(any_job,
+                 "{zero: fsdp, tensor_parallel: {size: 2}, "
+                 "moe: {kernel: grouped, expert_parallel: 8}}") ==
+        Said{"6: strategy.moe.expert_parallel: 8 x 2 does not divide 8 ranks"});
+  CHECK(problems(any_job,
+                 "{zero: 1, tensor_parallel: {size: 4, sequence: false}, "
+                 "moe: {kernel: grouped, expert_parallel: 2, expert_tensor_parallel: 2}}") ==
+        Said{"6: strategy.moe.expert_tensor_parallel: is 1 or the tensor_parallel size, 4",
+             "6: strategy.moe.expert_parallel: needs tensor_parallel.sequence: true"});
   CHECK(problems(any_job, "{zero: 2, moe: {kernel: tutel, expert_parallel: 3}}") ==
         Said{"6: strategy.moe.expert_parallel: 3 does not divide 8 ranks",
              "6: strategy.moe.expert_parallel: 3 does not divide 128 experts"});

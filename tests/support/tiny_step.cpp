@@ -47,6 +47,7 @@ Stack tiny_stack() {
                 .module_hook = made_up<Seconds>(500e-6),
                 .plain_hook = made_up<Seconds>(120e-6),
                 .leaf_tensor = made_up<Seconds>(100e-6),
+                .gather_calls = made_up<Seconds>(100e-6),
                 .gradient_hook = made_up<Seconds>(80e-6),
                 .shard_group = made_up<Seconds>(800e-6),
                 .shard_tensor = made_up<Seconds>(10e-6),
@@ -66,6 +67,8 @@ Stack tiny_stack() {
                             .efficient_backward = made_up<Ratio>(0.4),
                             .flex_forward = made_up<Ratio>(0.9),
                             .flex_backward = made_up<Ratio>(0.8)};
+  stack.counts = {.kernels = made_up<Ratio>(1), .bytes = made_up<Ratio>(1)};
+  stack.expert_shares = {.gather = made_up<Ratio>(0.8), .scatter = made_up<Ratio>(0.4)};
   stack.allocator_slack = made_up<Ratio>(0);
   return stack;
 }
@@ -202,6 +205,23 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
   add("zero 3, secondary partition in 8 and 4 bits", Sharding::zero3, 0, [&](TinyStep& step) {
     step.strategy.zero.hpz = gpus;
     step.strategy.zero.quantized_weights = step.strategy.zero.quantized_gradients = true;
+  });
+  const auto grouped = [](TinyStep& step) {
+    step.strategy.moe_kernel = MoeKernel::grouped;
+    step.strategy.expert_parallel = 4;
+    step.strategy.moe_skew = 0.5;
+  };
+  add("fsdp, experts exchanged", Sharding::fsdp, 8, grouped);
+  add("zero 1, experts exchanged, tensors shared", Sharding::zero1, 8, [&](TinyStep& step) {
+    grouped(step);
+    tensor(step);
+    step.strategy.expert_parallel = 2;
+  });
+  add("fsdp, whole experts, tensors shared", Sharding::fsdp, 8, [&](TinyStep& step) {
+    grouped(step);
+    tensor(step);
+    step.strategy.expert_tensor = 1;
+    step.strategy.moe_kernel = MoeKernel::padded;
   });
   add("hsdp", Sharding::hsdp, 0,
       [&](TinyStep& step) { step.strategy.fsdp.shard = nodes > 1 ? gpus : gpus / 2; });

@@ -16,15 +16,7 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
     : writer_(writer), keys_(writer.input().strategy.fsdp), numbers_(2) {
   for (std::size_t i = 0; i < visits.size(); ++i) {
     add_call(i, visits[i]);
-    call_of_.push_back(calls_.size() - 1);
-    if (visits[i].phase != Phase::forward) continue;
-    Group& group = groups_[calls_.back().group];
-    group.elements += visits[i].unit->elements();
-    group.tensors += static_cast<double>(visits[i].unit->tensors.size());
-    group.trained += visits[i].unit->trained_elements();
-    if (visits[i].frozen || !visits[i].unit->trained) continue;
-    parameters_ += visits[i].unit->elements();
-    tensors_ += static_cast<double>(visits[i].unit->tensors.size());
+    if (visits[i].phase == Phase::forward) count(visits[i], groups_[calls_[call_of_[i]].group]);
   }
   std::vector<bool> called(groups_.size(), false);
   for (std::size_t i = calls_.size(); i-- > 0;) {
@@ -33,13 +25,33 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
   }
 }
 
-// A layer, the embedding, the head; or one root group for both of these. A head that borrows its
-// matrix from the embedding cannot be apart from it.
+void FullyShardedGroups::count(const Visit& now, Group& group) {
+  const auto tensors = static_cast<double>(now.unit->tensors.size());
+  group.elements += now.unit->elements();
+  group.tensors += tensors;
+  group.trained += now.unit->trained_elements();
+  if (now.frozen || !now.unit->trained) return;
+  shard_ += now.unit->elements() / sharers(group);
+  tensors_ += tensors;
+}
+
+// Experts that not all ranks hold are sharded among fewer, so they are gathered by themselves.
+bool FullyShardedGroups::apart(const Visit& visit) const {
+  return visit.unit->kind == TensorClass::expert && sends_tokens(writer_.input().strategy);
+}
+
+double FullyShardedGroups::sharers(const Group& group) const {
+  return group.experts ? writer_.expert_sharers() : writer_.sharers();
+}
+
+// A layer, its experts where they are apart, the embedding, the head; or one root group for both of
+// these. A head that borrows its matrix from the embedding cannot be apart from it.
 std::size_t FullyShardedGroups::group_of(const Visit& visit) {
   const Model& model = writer_.input().model;
   const bool together = keys_.root_group || model.tied_embeddings;
   const bool outside = visit.layer < 0 || visit.layer >= model.layers;
-  const auto place = static_cast<std::size_t>(outside && together ? 0 : visit.layer + 1);
+  const std::size_t layer = outside && together ? 0 : static_cast<std::size_t>(visit.layer + 1);
+  const std::size_t place = 2 * layer + (apart(visit) ? 1 : 0);
   std::vector<std::size_t>& numbers = numbers_[visit.frozen ? 1 : 0];
   if (place >= numbers.size()) numbers.resize(place + 1, no_group);
   if (numbers[place] == no_group) {
@@ -47,17 +59,28 @@ std::size_t FullyShardedGroups::group_of(const Visit& visit) {
     groups_.push_back({});
     groups_.back().frozen = visit.frozen;
     groups_.back().outside = outside;
+    groups_.back().experts = apart(visit);
   }
   return numbers[place];
 }
 
-// Recomputation and backward of a layer share one gather: it is freed after its backward.
+// Recomputation and backward of a layer share one gather: it is freed after its backward. Experts
+// are called inside their layer, which goes on behind them.
 void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const Phase phase = now.phase == Phase::recompute ? Phase::backward : now.phase;
   const std::size_t group = group_of(now);
-  if (calls_.empty() || calls_.back().group != group || calls_.back().phase != phase)
+  const auto same = [&](std::size_t call) {
+    return call < calls_.size() && calls_[call].group == group && calls_[call].phase == phase;
+  };
+  const bool inside = groups_[group].experts;
+  const bool again = inside && !call_of_.empty() && same(calls_.size() - 1);
+  if (!again && (inside || !same(open_))) {
     calls_.push_back({visit, visit, group, phase, false});
-  calls_.back().last = visit;
+    if (!inside) open_ = calls_.size() - 1;
+  }
+  const std::size_t call = inside ? calls_.size() - 1 : open_;
+  calls_[call].last = calls_[open_].last = visit;
+  call_of_.push_back(call);
 }
 
 double FullyShardedGroups::stored_bytes() const {
@@ -107,11 +130,14 @@ void FullyShardedGroups::gather(std::size_t call) {
                          : keys_.version == 1                    ? 0
                                                                  : 2 * half;
   if (written > 0)
-    ready = writer_.beside(Stream::gather, written * group.elements / writer_.sharers(),
+    ready = writer_.beside(Stream::gather, written * group.elements / sharers(group),
                            Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
   const double bytes = half * group.elements;
-  group.arrival = writer_.collective(World::all_gather, {bytes}, Stream::gather,
-                                     Cause::gather_bytes, "gather_group", {ready});
+  group.arrival = ready;
+  if (!group.experts || sharers(group) > 1)
+    group.arrival =
+        writer_.collective(group.experts ? World::expert_gather : World::all_gather, {bytes},
+                           Stream::gather, Cause::gather_bytes, "gather_group", {ready});
   writer_.allocate(group.arrival, "gathered", bytes);
 }
 
@@ -129,10 +155,13 @@ void FullyShardedGroups::cut_out(Group& group) {
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
-  const std::size_t number = call_of_[visit];
+  if (calls_[call_of_[visit]].first == visit) begin(call_of_[visit]);
+}
+
+void FullyShardedGroups::begin(std::size_t number) {
   const Call& call = calls_[number];
   Group& group = groups_[call.group];
-  if (call.first != visit || group.elements <= 0) return;
+  if (group.elements <= 0) return;
   const auto& host = writer_.input().stack.host;
   const Seconds state_change = group.tensors * host.shard_tensor.value;
   writer_.host(writer_.scaled(host.shard_group.value + state_change), Cause::module_hooks,
@@ -158,10 +187,13 @@ void FullyShardedGroups::reshard(Group& group) {
 }
 
 void FullyShardedGroups::after(std::size_t visit, bool last_micro_batch) {
-  const std::size_t number = call_of_[visit];
+  if (calls_[call_of_[visit]].last == visit) end(call_of_[visit], last_micro_batch);
+}
+
+void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
   const Call& call = calls_[number];
   Group& group = groups_[call.group];
-  if (call.last != visit || group.elements <= 0) return;
+  if (group.elements <= 0) return;
   if (!stays(call, last_micro_batch)) reshard(group);
   if (call.phase != Phase::backward) return;
   if (keys_.backward_prefetch == FsdpPrefetch::post) gather(number + 1);
@@ -185,13 +217,16 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   const Mark copied = writer_.run(
       {{"copy_in", KernelClass::memory, 0, half * group.trained + bytes + group.unreduced, 1}},
       true, Cause::gradient_reduce, "copy_in");
-  reduced_ = writer_.collective(World::reduce_scatter, {bytes}, Stream::reduce,
-                                Cause::gradient_reduce, "reduce_group", {copied});
+  reduced_ = copied;
+  if (!group.experts || sharers(group) > 1)
+    reduced_ =
+        writer_.collective(group.experts ? World::expert_scatter : World::reduce_scatter, {bytes},
+                           Stream::reduce, Cause::gradient_reduce, "reduce_group", {copied});
   writer_.allocate(copied, "bucket", bytes);
   writer_.release(*reduced_, "bucket", bytes);
   writer_.release(*reduced_, "gradients", group.unreduced);
   group.unreduced = 0;
-  const double shard = group.trained / writer_.sharers();
+  const double shard = group.trained / sharers(group);
   Mark summed = *reduced_;
   if (writer_.mesh().replicas > 1)
     summed = writer_.collective(World::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,
@@ -215,11 +250,10 @@ void FullyShardedGroups::finish_backward(bool) {
 
 void FullyShardedGroups::step() {
   const StepInput& input = writer_.input();
-  const double shard = parameters_ / writer_.sharers();
   const Seconds tensors = writer_.scaled(tensors_ * input.stack.host.shard_tensor.value);
   writer_.context = {Phase::optimizer, -1, -1};
   writer_.host(tensors, Cause::optimizer, "norm_of_tensors");
-  writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard, 4}}, false,
+  writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard_, 4}}, false,
               Cause::optimizer, "gradient_norm");
   const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
                                        {writer_.last_compute()});
@@ -227,7 +261,7 @@ void FullyShardedGroups::step() {
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
-  const Mark update = writer_.run({{"update", KernelClass::memory, 0, traffic * shard, 8}}, false,
+  const Mark update = writer_.run({{"update", KernelClass::memory, 0, traffic * shard_, 8}}, false,
                                   Cause::optimizer, "update");
   for (Group& group : groups_) {
     writer_.release(update, "gradients", group.kept);

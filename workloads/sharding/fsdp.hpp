@@ -22,6 +22,7 @@ class FullyShardedGroups {
   struct Group {
     bool frozen = false;
     bool outside = false;  // of the layers
+    bool experts = false;  // that not all ranks hold
     double elements = 0;
     double tensors = 0;
     double trained = 0;  // elements that have a gradient
@@ -38,8 +39,13 @@ class FullyShardedGroups {
     Phase phase = Phase::forward;
     bool again = false;  // later in the micro-batch the group is called once more
   };
+  bool apart(const Visit& visit) const;
+  double sharers(const Group& group) const;
   std::size_t group_of(const Visit& visit);
   void add_call(std::size_t visit, const Visit& now);
+  void count(const Visit& now, Group& group);
+  void begin(std::size_t number);
+  void end(std::size_t number, bool last_micro_batch);
   bool stays(const Call& call, bool last_micro_batch) const;
   void gather(std::size_t call);
   void limit_gathers();
@@ -54,11 +60,13 @@ class FullyShardedGroups {
   std::vector<Group> groups_;
   std::vector<std::vector<std::size_t>> numbers_;  // [frozen][place]: group, where there is one
   std::vector<Call> calls_;
-  std::vector<std::size_t> call_of_;  // [visit]
+  std::size_t open_ = 0;              // the call of a layer that experts are called in
+  std::vector<std::size_t> call_of_;  // [visit]: the innermost
   std::optional<Mark> copied_out_, copied_out_before_;
   std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
   std::optional<Mark> reduced_, kept_;  // the last gradients
-  double parameters_ = 0, tensors_ = 0;
+  double shard_ = 0;                    // trained elements of a rank
+  double tensors_ = 0;                  // trained
 };
 
 }  // namespace stepsim

@@ -36,7 +36,7 @@ Seconds gradient_hook(const StepInput& input, double tensors) {
 Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits) {
   const Strategy& strategy = writer.input().strategy;
-  split_experts_ = exchanges_tokens(strategy.moe_kernel) && strategy.expert_parallel > 1;
+  split_experts_ = sends_tokens(strategy);
   for (const Visit& visit : visits) {
     if (visit.phase != Phase::forward || visit.frozen) continue;
     Bucket& bucket = bucket_of(*visit.unit);
@@ -46,7 +46,7 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     bucket.tensors += static_cast<double>(visit.unit->tensors.size());
   }
   dense_.sharers = writer.sharers();
-  experts_.sharers = writer.sharers() / static_cast<double>(strategy.expert_parallel);
+  experts_.sharers = writer.expert_sharers();
 }
 
 Replicated::Bucket& Replicated::bucket_of(const Unit& unit) {

@@ -127,6 +127,7 @@ Mark Zero3::gather_shards(double elements, Mark ready) {
   const World world = near ? World::secondary_gather : World::all_gather;
   const double mine =
       elements / (near ? static_cast<double>(keys.hpz) : writer_.sharers());  // of the shard
+  writer_.spend(writer_.scaled(writer_.input().stack.host.gather_calls.value));
   const auto gather = [&](double bytes, std::string_view name) {
     return writer_.collective(world, {bytes}, Stream::gather, Cause::gather_bytes, name, {ready});
   };

@@ -1,0 +1,74 @@
+#include "scenarios/expert_rules.hpp"
+
+#include <fmt/format.h>
+
+#include "scenarios/choice.hpp"
+#include "workloads/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+// A number that a source does not say may have a range: then it is a constant like others.
+double stated_or(const Table& table, std::string_view key, double fallback, double high) {
+  if (!table.is_mapping(key)) return table.number_or(key, fallback, 0, high);
+  const Constant<Ratio> stated = table.constant<Ratio>(key);
+  if (stated.low.value < 0 || stated.high.value > high)
+    table.problem(key, fmt::format("expected a range from 0 to {:g}", high));
+  return stated.value.value;
+}
+
+// Experts are dealt to the ranks of one copy of the states, whether or not these share tensors.
+void check_ranks(const Table& moe, const Sharing& sharing) {
+  const Strategy& s = sharing.strategy;
+  const std::int64_t tensor = s.tensor_parallel.size, columns = expert_tensor_of(s);
+  const std::int64_t ranks = wanted_shard(s, sharing.cluster) * tensor;
+  if (columns != 1 && columns != tensor)
+    moe.problem("expert_tensor_parallel",
+                fmt::format("is 1 or the tensor_parallel size, {}", tensor));
+  else if (ranks % (s.expert_parallel * columns) != 0)
+    moe.problem("expert_parallel",
+                fmt::format("{}{} does not divide {} ranks", s.expert_parallel,
+                            columns > 1 ? fmt::format(" x {}", columns) : "", ranks));
+  if (tensor == 1) return;
+  if (!s.tensor_parallel.sequence)
+    moe.problem("expert_parallel", "needs tensor_parallel.sequence: true");
+  if (has_slots(s.moe_kernel))
+    moe.problem("expert_parallel", "with tensor_parallel is modelled for grouped kernels only");
+}
+
+}  // namespace
+
+void read_experts(const Table& moe, Strategy& strategy) {
+  strategy.moe_kernel = choice(moe, "kernel", moe_kernel_names, MoeKernel::loop);
+  strategy.dispatcher = choice(moe, "dispatcher", dispatcher_names, Dispatcher::all_to_all);
+  strategy.expert_parallel = moe.integer_or("expert_parallel", 1, 1, 1 << 16);
+  strategy.expert_tensor = moe.integer_or("expert_tensor_parallel", 0, 1, 1 << 16);
+  strategy.capacity_factor = stated_or(moe, "capacity_factor", 1, 100);
+  strategy.expert_layout = choice(moe, "layout", expert_layout_names, ExpertLayout::model);
+  strategy.moe_skew = stated_or(moe, "skew", 0, 10);
+}
+
+// What DeepSpeed itself rejects, said before anything is simulated.
+void check_experts(const Table& moe, const Sharing& sharing, Known known) {
+  const Strategy& s = sharing.strategy;
+  if (s.expert_parallel == 1) return;
+  const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
+  if (s.lora.rank > 0) reject("is not modelled with lora");
+  if (!exchanges_tokens(s.moe_kernel))
+    reject("needs a kernel that exchanges tokens: grouped, megablocks, padded, tutel or deepspeed");
+  if (s.sharding == Sharding::zero3)
+    reject("DeepSpeed's own expert parallelism works with zero: 1 or 2 only");
+  if (is_fsdp(s.sharding) && has_slots(s.moe_kernel))
+    reject("kernels with slots work with zero: 1 or 2 only; fsdp takes grouped or padded");
+  if (s.dispatcher != Dispatcher::all_to_all && has_slots(s.moe_kernel))
+    moe.problem("dispatcher", "deepep goes with grouped, megablocks and padded kernels");
+  if (known.cluster) check_ranks(moe, sharing);
+  if (!known.model) return;
+  if (!sharing.model.experts)
+    reject(sharing.model.name + " has no experts");
+  else if (sharing.model.experts->count % s.expert_parallel != 0)
+    reject(fmt::format("{} does not divide {} experts", s.expert_parallel,
+                       sharing.model.experts->count));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,17 @@
+// How a strategy deals experts to ranks, and which ways go together.
+#pragma once
+
+#include "scenarios/parallel_rules.hpp"
+
+namespace stepsim {
+
+// A name that is not in the catalogue is noted already; rules that need it are left out.
+struct Known {
+  bool cluster = false, model = false;
+};
+
+// `moe` is the table of a strategy.
+void read_experts(const Table& moe, Strategy& strategy);
+void check_experts(const Table& moe, const Sharing& sharing, Known known);
+
+}  // namespace stepsim

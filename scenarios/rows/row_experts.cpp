@@ -1,0 +1,99 @@
+// How a row ran experts and adapters.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+// "LoRA r16": the number behind the letter.
+std::int64_t rank_in(std::string_view notes, std::int64_t usual) {
+  constexpr std::string_view mark = "lora r";
+  const std::size_t place = notes.find(mark);
+  if (place == std::string_view::npos) return usual;
+  std::int64_t rank = usual;
+  const std::string_view digits = notes.substr(place + mark.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+  return std::max<std::int64_t>(1, rank);
+}
+
+// Benchmarks with an even router say so. How unevenly others spread tokens hangs on data and
+// training, so the guess has a wide range.
+void write_skew(const StepRow& row, RowText& text) {
+  const std::string notes = lower_case(row.notes);
+  if (contains(notes, "balance")) return;
+  text.strategy +=
+      "    skew: {value: 0.5, low: 0.1, high: 1.5, grade: guess, source: \"tokens of an expert; "
+      "hangs on data and training, and is not stated\"}\n";
+  text.assume("tokens of experts that differ by half of their mean");
+}
+
+// A library that only exchanges tokens between ranks is there because ranks hold different experts.
+double expert_ranks(const StepRow& row, RowText& text) {
+  if (row.expert_parallel) {
+    const double others = row.shards.value_or(0) * row.replicas.value_or(1) *
+                          row.tensor_parallel.value_or(1) * row.context_parallel.value_or(1);
+    if (*row.expert_parallel > 1 && others * *row.expert_parallel == row.gpus.value_or(1))
+      text.lack("ranks with different experts and the same rows");
+    return *row.expert_parallel;
+  }
+  const double gpus = row.gpus.value_or(1), experts = row.experts.value_or(1);
+  if (contains(lower_case(row.framework), "deepep")) {
+    double ranks = gpus;
+    while (ranks > 1 && std::fmod(experts, ranks) != 0) ranks /= 2;
+    text.assume(fmt::format("experts over {:.0f} GPUs", ranks));
+    return ranks;
+  }
+  if (contains(lower_case(row.framework), "megatron") && gpus > 1)
+    text.lack("over how many GPUs experts are spread");
+  return 1;
+}
+
+}  // namespace
+
+bool has_adapter(const StepRow& row) {
+  return contains(lower_case(row.task + row.optimizer), "lora") ||
+         contains(lower_case(row.task), "peft");
+}
+
+void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+  if (!has_adapter(row)) return;
+  const StackHabits usual = catalog.habits_of(text.stack);
+  const std::string notes = lower_case(row.notes);
+  const std::int64_t rank = rank_in(notes, usual.lora_rank);
+  if (!contains(notes, "lora r")) text.assume(fmt::format("adapters of rank {}", rank));
+  text.assume(fmt::format("adapters beside {} matrices",
+                          usual.lora_targets == "linear" ? "dense" : usual.lora_targets));
+  text.strategy += fmt::format("  lora: {{rank: {}, targets: {}{}}}\n", rank, usual.lora_targets,
+                               contains(lower_case(row.task), "qlora") ? ", quantised: nf4" : "");
+}
+
+void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+  if (!has_experts(row)) return;
+  const std::string kernel = catalog.habits_of(text.stack).experts;
+  text.strategy += fmt::format("  moe:\n    kernel: {}\n", kernel);
+  const std::string notes = lower_case(row.notes);
+  if (contains(notes, "separate parameter per expert"))
+    text.strategy += "    layout: separate\n";
+  else if (kernel == "padded")
+    text.strategy += "    layout: fused\n";
+  const double ranks = expert_ranks(row, text);
+  const std::string said = notes + lower_case(row.framework);
+  if (ranks > 1 && (contains(said, "deepep") || contains(said, "hybridep")))
+    text.strategy += "    dispatcher: deepep\n";
+  const double tensor = row.tensor_parallel.value_or(1);
+  if (ranks > 1) {
+    text.strategy += fmt::format("    expert_parallel: {:.0f}\n", ranks);
+    // Megatron divides experts like the layers, where that many ranks are left.
+    const bool divides = std::fmod(row.gpus.value_or(1), ranks * tensor) == 0;
+    if (tensor > 1)
+      text.strategy += fmt::format("    expert_tensor_parallel: {:.0f}\n", divides ? tensor : 1);
+  }
+  if (ranks > 1 || kernel == "padded") write_skew(row, text);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,174 @@
+// Experts spread over ranks under FSDP and under a distributed optimizer: what is gathered,
+// reduced, sent and held.
+#include <cmath>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "workloads/mesh.hpp"
+#include "workloads/resident.hpp"
+#include "workloads/routing.hpp"
+#include "workloads/visits.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+TinyStep spread(Sharding sharding, std::int64_t ranks) {
+  TinyStep step = tiny_step(sharding, tiny_model(8));
+  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.expert_parallel = ranks;
+  return step;
+}
+
+OpGraph graph_of(const TinyStep& step) {
+  return build_step(step.input(), Folding::automatic).graph;
+}
+
+double bytes_of(const TinyStep& step, std::string_view name) {
+  return sum_named(graph_of(step), OpKind::collective, name).bytes;
+}
+
+// Rows that the tokens of a rank make at its experts.
+double routed_bytes(const TinyStep& step) {
+  return half * step.job.slots() * static_cast<double>(step.model.experts->per_token) *
+         static_cast<double>(step.model.hidden);
+}
+
+double held(const TinyStep& step, std::string_view tensor_class) {
+  double sum = 0;
+  for (const Holding& holding : resident_of(step.input()).holdings)
+    if (holding.tensor_class == tensor_class) sum += holding.bytes;
+  return sum;
+}
+
+double expert_flops(const TinyStep& step) {
+  double sum = 0;
+  for (const auto& layer : units_of(step.input()).layers)
+    for (const Unit& unit : layer)
+      if (unit.name == "mlp.experts") sum += flops_of(unit.forward);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("FSDP gathers and scatters experts among the ranks that hold the same ones",
+          "[workloads]") {
+  const auto ranks = GENERATE(1, 2, 4, 8);
+  const TinyStep step = spread(Sharding::fsdp, ranks);
+  const Elements e = elements_of(step);
+  const double hidden = static_cast<double>(step.model.hidden);
+  const double head = hidden * static_cast<double>(step.model.vocabulary) + hidden;
+  const double others = e.total - e.experts;
+  // With as many ranks as there are, nobody else holds an expert.
+  const double shared = ranks == 8 ? 0 : e.experts / ranks;
+  CAPTURE(ranks);
+  CHECK_THAT(bytes_of(step, "gather_group"), exactly(half * (2 * (others + shared) - head)));
+  CHECK_THAT(bytes_of(step, "reduce_group"), exactly(4 * (others + shared)));
+}
+
+TEST_CASE("whatever ranks hold of the experts, all states are shared by all", "[workloads]") {
+  const auto sharding = GENERATE(Sharding::fsdp, Sharding::zero1);
+  const TinyStep alone = spread(sharding, 1);
+  const double all = elements_of(alone).total;
+  for (const std::int64_t ranks : {1, 2, 8}) {
+    CAPTURE(ranks);
+    CHECK_THAT(held(spread(sharding, ranks), "optimizer"), exactly(8 * all / 8));
+  }
+  // Under tensor parallelism too, whether or not single experts are divided.
+  TinyStep whole = spread(sharding, 4), divided = whole;
+  whole.strategy.tensor_parallel.size = divided.strategy.tensor_parallel.size = 2;
+  whole.strategy.expert_tensor = 1;
+  CHECK_THAT(held(whole, "optimizer"), exactly(held(divided, "optimizer")));
+}
+
+TEST_CASE("tokens are sent to their experts and back in every pass", "[workloads]") {
+  const auto sharding = GENERATE(Sharding::fsdp, Sharding::zero1);
+  const auto checkpointing = GENERATE(Checkpointing::full, Checkpointing::none);
+  TinyStep step = spread(sharding, 4);
+  step.strategy.checkpointing = checkpointing;
+  const double passes = checkpointing == Checkpointing::full ? 3 : 2;
+  const double layers = static_cast<double>(step.model.layers);
+  const Sum sum = sum_of(graph_of(step), OpKind::collective, Cause::moe_all_to_all);
+  CHECK(sum.count == 2 * passes * layers);
+  CHECK_THAT(sum.bytes, exactly(2 * passes * layers * routed_bytes(step)));
+  // Ranks tell each other how much comes, forward and when it is computed again.
+  CHECK(sum_named(graph_of(step), OpKind::collective, "counts").count == (passes - 1) * layers);
+}
+
+TEST_CASE("the busiest rank is waited for", "[workloads]") {
+  TinyStep even = spread(Sharding::fsdp, 4), skewed = even;
+  skewed.strategy.moe_skew = 1;
+  // Two experts a rank: what ranks get spreads less than what experts get.
+  const double busiest = imbalance(4, 1 / std::sqrt(2.0));
+  CHECK(busiest < imbalance(8, 1));
+  CHECK_THAT(bytes_of(skewed, "all_to_all"), exactly(busiest * bytes_of(even, "all_to_all")));
+  CHECK_THAT(expert_flops(skewed), exactly(busiest * expert_flops(even)));
+}
+
+TEST_CASE("a padded batch is as long as the busiest expert needs", "[workloads]") {
+  TinyStep even = spread(Sharding::fsdp, 1);
+  even.strategy.moe_kernel = MoeKernel::padded;
+  TinyStep skewed = even;
+  skewed.strategy.moe_skew = 1;
+  CHECK_THAT(expert_flops(even), exactly(expert_flops(spread(Sharding::fsdp, 1))));
+  CHECK_THAT(expert_flops(skewed), exactly(imbalance(8, 1) * expert_flops(even)));
+}
+
+TEST_CASE("ranks that share tensors hold whole experts or pieces of all", "[workloads]") {
+  TinyStep alone = spread(Sharding::zero1, 4);
+  TinyStep pieces = alone;
+  pieces.strategy.tensor_parallel.size = 2;
+  TinyStep whole = pieces;
+  whole.strategy.expert_tensor = 1;
+  // Either way a rank has half the tokens between blocks, and half the work.
+  CHECK_THAT(bytes_of(whole, "all_to_all"), exactly(bytes_of(alone, "all_to_all") / 2));
+  CHECK_THAT(bytes_of(pieces, "all_to_all"), exactly(bytes_of(alone, "all_to_all") / 2));
+  CHECK_THAT(expert_flops(whole), exactly(expert_flops(alone) / 2));
+  CHECK_THAT(expert_flops(pieces), exactly(expert_flops(alone) / 2));
+  // Only pieces have to be multiplied with the tokens of both.
+  CHECK(bytes_of(whole, "collect_tokens") == 0);
+  const double passes = 3, layers = static_cast<double>(alone.model.layers);
+  CHECK_THAT(bytes_of(pieces, "collect_tokens"), exactly(passes * layers * routed_bytes(alone)));
+  const Mesh mesh = mesh_of(whole.strategy, whole.cluster);
+  CHECK(mesh.experts * mesh.expert_tensor * mesh.expert_shard == mesh.ranks);
+}
+
+TEST_CASE("adapters beside experts are trained, the experts are not", "[workloads]") {
+  TinyStep step = spread(Sharding::fsdp, 1);
+  step.strategy.lora = {4, LoraTargets::all, Quantised::none};
+  const double h = static_cast<double>(step.model.hidden);
+  const double w = static_cast<double>(step.model.experts->width), n = 8, rank = 4;
+  double adapters = 0;
+  for (const auto& layer : units_of(step.input()).layers)
+    for (const Unit& unit : layer) {
+      if (unit.name == "mlp.experts") CHECK_FALSE(unit.trained);
+      if (unit.name == "mlp.experts.lora") adapters += unit.trained_elements();
+    }
+  CHECK_THAT(adapters, exactly(static_cast<double>(step.model.layers) * n * 3 * rank * (h + w)));
+  // One expert after the other, they are as many.
+  const auto trained = [&](LoraTargets targets) {
+    step.strategy.moe_kernel = MoeKernel::loop;
+    step.strategy.lora.targets = targets;
+    return stored_elements(step.input()).trained;
+  };
+  CHECK_THAT(trained(LoraTargets::all) - trained(LoraTargets::linear), exactly(adapters));
+}
+
+TEST_CASE("kernels that send a token once send fewer rows", "[workloads]") {
+  // Two of eight experts: of two nodes with four each, a choice misses one in 12 of 56 cases twice.
+  CHECK_THAT(groups_met(8, 2, 2), exactly(2 * (1 - 12.0 / 56)));
+  CHECK(groups_met(8, 2, 1) == 1);
+  CHECK_THAT(groups_met(8, 2, 8), exactly(2.0));  // an expert each: none is shared
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8), 2, 4);
+  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.expert_parallel = 8;
+  const double layers = static_cast<double>(step.model.layers), ways = 2 * 3;
+  const double once = half * step.job.slots() * static_cast<double>(step.model.hidden);
+  const double copies = bytes_of(step, "all_to_all");
+  step.strategy.dispatcher = Dispatcher::deepep;
+  CHECK(bytes_of(step, "all_to_all") == 0);
+  CHECK_THAT(bytes_of(step, "send_to_nodes"), exactly(ways * layers * once * groups_met(8, 2, 2)));
+  CHECK_THAT(bytes_of(step, "send_to_ranks"), exactly(copies));
+}

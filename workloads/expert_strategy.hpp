@@ -1,0 +1,47 @@
+// How experts run and how tokens come to them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stepsim {
+
+enum class MoeKernel : std::uint8_t {
+  loop,              // one expert after the other, each with routing syncs
+  grouped,           // all experts in one grouped product
+  megablocks,        // the same over blocks of tokens
+  padded,            // all experts in one batched product, as long as the busiest needs
+  tutel,             // capacity slots per expert, batched products, exchange of tokens
+  deepspeed,         // capacity slots per expert, a loop over equal chunks, exchange of tokens
+  deepspeed_einsum,  // the same with tokens moved by products with masks
+  all_experts,       // every token through every expert
+};
+inline constexpr std::array<std::string_view, 8> moe_kernel_names{
+    "loop",  "grouped",   "megablocks",       "padded",
+    "tutel", "deepspeed", "deepspeed_einsum", "all_experts"};
+// Tokens go into slots of fixed capacity, and DeepSpeed keeps the experts' gradients apart.
+constexpr bool has_slots(MoeKernel kernel) {
+  return kernel == MoeKernel::tutel || kernel == MoeKernel::deepspeed ||
+         kernel == MoeKernel::deepspeed_einsum;
+}
+// Ranks may hold different experts and send each other tokens.
+constexpr bool exchanges_tokens(MoeKernel kernel) {
+  return kernel != MoeKernel::loop && kernel != MoeKernel::all_experts;
+}
+
+// How tokens travel between ranks that hold different experts.
+enum class Dispatcher : std::uint8_t {
+  all_to_all,  // the library's: a copy of a token's row for each of its experts
+  deepep,      // kernels that send one copy to each node, and there one to each rank
+};
+inline constexpr std::array<std::string_view, 2> dispatcher_names{"all_to_all", "deepep"};
+
+enum class ExpertLayout : std::uint8_t {
+  model,     // as the model's code stores them
+  separate,  // three matrices for each expert
+  fused,     // one tensor for gate and up of all experts, one for down
+};
+inline constexpr std::array<std::string_view, 3> expert_layout_names{"model", "separate", "fused"};
+
+}  // namespace stepsim
