@@ -76,7 +76,8 @@ Search search(std::span<const NamedConstant> all, std::string_view key) {
 
 bool names_constant(std::string_view key) {
   const Words words = words_of(key);
-  constexpr std::array<std::string_view, 5> shelves{"gpu", "node", "network", "stack", "attention"};
+  constexpr std::array<std::string_view, 7> shelves{"gpu",       "node",    "network", "stack",
+                                                    "attention", "experts", "counts"};
   const bool listed = std::find(shelves.begin(), shelves.end(), words.front()) != shelves.end();
   if (listed) return words.size() > 1;
   return words.front() == "cluster" && words.size() > 2;

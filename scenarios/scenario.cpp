@@ -181,9 +181,12 @@ Document open_scenario(const std::string& path) {
   return parse_document(read_run(path).scenario, path);
 }
 
-// A constant goes where a scenario file would have it.
+// A constant goes where a scenario file would have it; its own are where they stand.
 void apply(Document& document, const std::string& key, const std::string& value) {
-  if (names_constant(key))
+  constexpr std::string_view own = "scenario.";
+  if (key.starts_with(own))
+    document.set(key.substr(own.size()), value);
+  else if (names_constant(key))
     document.set(std::array<std::string, 2>{"constants", key}, value);
   else
     document.set(key, value);

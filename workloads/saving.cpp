@@ -235,9 +235,9 @@ Checkpoint checkpoint_of(const StepInput& input) {
   made.owners = s.sharding == Sharding::zero0 ? mesh.tensor : mesh.shard * mesh.tensor;
   double whole = stored_bytes(input) * (adapters ? shares.trained : shares.whole);
   if (exchanged) {
-    made.expert_writers = static_cast<Rank>(s.expert_parallel);
+    made.expert_writers = mesh.experts * mesh.expert_tensor;
     const double all = static_cast<double>(count_parameters(input.model).of(TensorClass::expert));
-    const double mine = half * all / static_cast<double>(s.expert_parallel);
+    const double mine = half * all / static_cast<double>(made.expert_writers);
     whole -= mine;
     made.experts = mine * ((save.weights ? 1 : 0) + (save.states ? 1 : 0));
   }
