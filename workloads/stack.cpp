@@ -74,6 +74,7 @@ Stack read_stack(const Table& table) {
   }
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
+  if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");
   return stack;
 }
 

@@ -96,6 +96,9 @@ struct Stack {
   // and when gathers of many sizes come between.
   Constant<Ratio> allocator_slack;
   Constant<Ratio> allocator_slack_gathering;
+  // Steps that single runs took over those that are simulated. The value is one: only intervals
+  // hold it.
+  Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
 };
 
 Stack read_stack(const Table& table);

@@ -20,8 +20,9 @@ double step_time(const IntervalQuestion& question, std::uint32_t sample) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};
   const StepProgram program = build_step(input, Folding::automatic);
-  return replay(program.traffic.folded.platform, contracted(program.graph, question.free))
-      .makespan.value;
+  return scenario.stack.unexplained.value.value *
+         replay(program.traffic.folded.platform, contracted(program.graph, question.free))
+             .makespan.value;
 }
 
 // Between neighbours in order, linearly.
