@@ -179,6 +179,11 @@ Shown show_stack(const Document& document) {
                                  std::pair{"activation", fused.activation}})
     shown.facts.push_back(
         fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
+  shown.facts.push_back(fmt::format(
+      "cross_entropy: {}", cross_entropy_names[static_cast<std::size_t>(stack.cross_entropy)]));
+  if (stack.holds_logits) shown.facts.emplace_back("logits are held until the next forward pass");
+  if (stack.recompute_stops_early)
+    shown.facts.emplace_back("recomputation stops where all that is needed is there");
   return shown;
 }
 
