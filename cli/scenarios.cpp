@@ -26,6 +26,18 @@ std::string yes_or_no(bool flag) {
   return flag ? "true" : "false";
 }
 
+std::string experts_text(const Strategy& s) {
+  std::string text(word(moe_kernel_names, s.moe_kernel));
+  text += fmt::format(", expert parallel {}", s.expert_parallel);
+  if (sends_tokens(s) && !has_slots(s.moe_kernel))
+    text += fmt::format(", tokens sent by {}", word(dispatcher_names, s.dispatcher));
+  if (sends_tokens(s) && s.tensor_parallel.size > 1)
+    text += fmt::format(", each divided among {}", expert_tensor_of(s));
+  if (has_slots(s.moe_kernel)) text += fmt::format(", capacity factor {:g}", s.capacity_factor);
+  if (s.moe_skew > 0) text += fmt::format(", skew {:g}", s.moe_skew);
+  return text;
+}
+
 Rows fsdp_rows(const FsdpKeys& keys) {
   return {{"fsdp version", std::to_string(keys.version)},
           {"reduce_dtype", std::string(word(reduce_dtype_names, keys.reduce))},
@@ -53,10 +65,7 @@ Rows strategy_rows(const Scenario& scenario) {
                                     word(offload_names, s.optimizer_place),
                                     word(offload_names, s.parameter_place),
                                     word(offload_names, s.activation_place))}};
-  if (scenario.model.experts)
-    rows.emplace_back("experts", fmt::format("{}, expert parallel {}, capacity factor {}",
-                                             word(moe_kernel_names, s.moe_kernel),
-                                             s.expert_parallel, s.capacity_factor));
+  if (scenario.model.experts) rows.emplace_back("experts", experts_text(s));
   if (is_fsdp(s.sharding)) {
     for (auto& row : fsdp_rows(s.fsdp)) rows.push_back(std::move(row));
     return rows;

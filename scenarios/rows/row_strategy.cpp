@@ -119,7 +119,7 @@ void write_checkpointing(const StepRow& row, const Words& words, RowText& text) 
   } else if (contains(word, "selective")) {
     write_selective(row, words, text);
   } else if (word.empty()) {
-    const bool full = row.stage.value_or(0) == 3;
+    const bool full = row.stage.value_or(0) == 3 && !has_adapter(row);  // adapters leave room
     text.strategy += fmt::format("  checkpointing: {}\n", full ? "full" : "none");
     text.assume(full ? "full checkpointing" : "no checkpointing");
   } else {
