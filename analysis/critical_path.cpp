@@ -143,6 +143,7 @@ std::vector<PathPart> folded(const std::vector<PathPart>& parts) {
 }
 
 std::string title_of(const PathPart& part) {
+  if (!part.name.empty()) return part.name;
   std::string text(to_text(part.pass));
   if (part.first_layer >= 0)
     text += part.first_layer == part.last_layer

@@ -20,6 +20,7 @@ struct PathPart {
   std::int16_t first_micro_batch = -1, last_micro_batch = -1;
   Seconds seconds;
   std::vector<std::pair<Cause, Seconds>> causes;  // largest first
+  std::string name{};                             // where no pass says it: "training"
 
   friend bool operator==(const PathPart&, const PathPart&) = default;
 };

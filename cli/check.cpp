@@ -19,7 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array option_specs{
-    OptionSpec{"draws", "N", "most draws of the constants for a claim and condition (default 24)"},
+    OptionSpec{"draws", "N",
+               "most draws of the constants for a claim and condition: eight at a time while more "
+               "could change the verdict (default 24)"},
     OptionSpec{"seed", "N", "of the draws (default 1)"},
     OptionSpec{"workers", "N", "replays at a time (default: one for each core)"},
     OptionSpec{"json", "", "for machines"},
@@ -44,8 +46,11 @@ std::vector<std::string> files_of(const CommandLine& line, const std::vector<std
   return files;
 }
 
-std::string share(const std::optional<double>& probability) {
-  return probability ? fmt::format("{:.0f} %", 100 * *probability) : "-";
+// "25 % of 24 draws"
+std::string share(const JudgedClaim& claim) {
+  if (!claim.probability) return "-";
+  return fmt::format("{:.0f} % of {} draws", 100 * *claim.probability,
+                     claim.conditions.front().draws);
 }
 
 std::string text_of(const std::vector<JudgedClaim>& claims) {
@@ -53,10 +58,11 @@ std::string text_of(const std::vector<JudgedClaim>& claims) {
   std::array<std::size_t, 4> counts{};
   for (const JudgedClaim& claim : claims) {
     ++counts[static_cast<std::size_t>(claim.verdict)];
-    text += fmt::format("{:<9}  {:>5}  {}\n", to_text(claim.verdict), share(claim.probability),
-                        claim.id);
+    text += fmt::format("{:<9}  {:>17}  {}\n", to_text(claim.verdict), share(claim), claim.id);
     text += fmt::format("  {}\n", wrap(claim.text, 110, 2));
-    text += fmt::format("  -> {}\n\n", wrap(claim.reason, 110, 5));
+    text += fmt::format("  -> {}\n", wrap(claim.reason, 110, 5));
+    if (claim.probability) text += fmt::format("     {}\n", wrap(movers_text(claim), 110, 5));
+    text += '\n';
   }
   return text + fmt::format("{} supported, {} refuted, {} depend, {} undecided\n", counts[0],
                             counts[1], counts[2], counts[3]);
@@ -85,6 +91,14 @@ std::string json_of(const std::vector<JudgedClaim>& claims) {
           .end_object();
     json.end_array().key("to_measure").begin_array();
     for (const std::string& name : claim.to_measure) json.value(name);
+    json.end_array().key("moved_most_by").begin_array();
+    for (const Mover& mover : claim.movers)
+      json.begin_object()
+          .member("constant", mover.constant.name)
+          .member("grade", to_text(mover.constant.grade))
+          .member("value_at_low", mover.at_low)
+          .member("value_at_high", mover.at_high)
+          .end_object();
     json.end_array().end_object();
   }
   json.end_array().end_object();

@@ -27,7 +27,11 @@ constexpr std::array option_specs{
         "replays", "N",
         "most of each side: with more combinations than that, orders are drawn (default 256, "
         "which is all of eight causes)"},
-    OptionSpec{"seed", "N", "of the drawn orders (default 1)"},
+    OptionSpec{"samples", "N",
+               "most draws of the constants behind the ranges: eight at a time while more could "
+               "change who is slower or which row is the largest; 0: none (default: 24, for steps "
+               "of over 30000 operations 8, for GRPO 0)"},
+    OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"},
     OptionSpec{"workers", "N", "replays at a time (default: one for each core)"},
     OptionSpec{"csv", "", "the rows, for machines"},
     OptionSpec{"json", "", "everything, for machines"},
@@ -46,11 +50,7 @@ constexpr Usage usage{
 
 NamedStep read_step(const CommandLine& line, const std::string& word,
                     const std::vector<Setting>& settings) {
-  NamedStep step{word, word, settings, load_scenario(line.data, word, settings)};
-  if (step.scenario.job.method == Method::grpo)
-    throw UserError(fmt::format(
-        "{}: a GRPO job is many programs at once; `stepsim run` divides its time by phase", word));
-  return step;
+  return {word, word, settings, load_scenario(line.data, word, settings)};
 }
 
 }  // namespace
@@ -67,6 +67,10 @@ int explain_command(const CommandLine& line) {
   const NamedStep a = read_step(line, options->words.front(), {});
   NamedStep b = read_step(line, options->words.back(), changes);
   for (const auto& [key, value] : changes) b.label += fmt::format(" {}={}", key, value);
+  if (options->has("each-at-limit") && (a.scenario.grpo || b.scenario.grpo))
+    throw UserError(
+        "--each-at-limit: a GRPO job has packs instead of micro-batches; grpo.pack_length with "
+        "`stepsim sweep --find` looks for the longest that fits");
   ExplainOptions study;
   study.data = line.data;
   study.at_limit = options->has("each-at-limit");
@@ -74,6 +78,8 @@ int explain_command(const CommandLine& line) {
   study.attribution.progress = progress_bar("replays");
   if (const auto text = options->get("replays"))
     study.attribution.most_replays = parse_count("--replays", *text, 1, 1u << 16);
+  if (const auto text = options->get("samples"))
+    study.most_draws = parse_count("--samples", *text, 0, 4096);
   if (const auto text = options->get("seed"))
     study.attribution.seed = parse_count("--seed", *text, 0, 1000000000);
   if (const auto text = options->get("workers"))

@@ -46,6 +46,10 @@ std::string head(const Explanation& e) {
                             e.a.step_time / e.b.step_time);
 }
 
+std::string signed_range(const Range& range) {
+  return fmt::format("{} to {}", signed_text({range.low}), signed_text({range.high}));
+}
+
 std::string time_cell(const ExplainedSide& side, Cause cause, bool active) {
   const CauseTime& time = side.causes[index(cause)];
   return active ? fmt::format("{} + {}", to_text(time.exposed), to_text(time.hidden)) : "-";
@@ -60,6 +64,7 @@ TextTable gap_table(const Explanation& e) {
   const bool drawn = !e.a.attribution.exact || !e.b.attribution.exact;
   TextTable table{{"cause", "of the gap", "share"}, {Align::left, Align::right, Align::right}, {}};
   if (drawn) table.header.emplace_back("std. error"), table.align.push_back(Align::right);
+  if (e.draws) table.header.emplace_back("8 of 10 draws"), table.align.push_back(Align::right);
   for (const char* name : {"A: exposed + hidden", "B: exposed + hidden", "only in"}) {
     table.header.emplace_back(name);
     table.align.push_back(name[0] == 'o' ? Align::left : Align::right);
@@ -71,6 +76,7 @@ TextTable gap_table(const Explanation& e) {
     std::vector<std::string> cells{std::string(to_text(row.cause)), signed_text(row.seconds),
                                    share(row.seconds)};
     if (drawn) cells.push_back(to_text(row.standard_error));
+    if (e.draws) cells.push_back(signed_range(*row.range));
     cells.push_back(time_cell(e.a, row.cause, row.in_a));
     cells.push_back(time_cell(e.b, row.cause, row.in_b));
     cells.push_back(only_in(row, "A", "B"));
@@ -79,6 +85,10 @@ TextTable gap_table(const Explanation& e) {
   if (e.residual.value != 0)
     table.rows.push_back({"residual", signed_text(e.residual), share(e.residual)});
   table.rows.push_back({"gap", signed_text(e.gap()), share(e.gap())});
+  if (e.draws) {
+    if (drawn) table.rows.back().emplace_back();
+    table.rows.back().push_back(signed_range(e.draws->gap));
+  }
   for (auto& cells : table.rows) cells.resize(table.header.size());
   return table;
 }
@@ -88,6 +98,34 @@ std::string constant_text(const NamedConstant& c) {
     return fmt::format("{} {} (given)", c.name, to_text(c.value, c.dimension));
   return fmt::format("{} {} ({}, {} to {})", c.name, to_text(c.value, c.dimension),
                      to_text(c.grade), to_text(c.low, c.dimension), to_text(c.high, c.dimension));
+}
+
+std::string draws_part(const Explanation& e) {
+  if (!e.draws) return "";
+  const GapDraws& draws = *e.draws;
+  std::string text = "\n" + wrap(draws_text(e), 110, 0) + "\n\n";
+  TextTable sides{{"8 of 10 draws", "step", "tok/s/GPU", "memory"},
+                  {Align::left, Align::right, Align::right, Align::right},
+                  {}};
+  for (const auto& [name, side] : {std::pair{"A", &draws.a}, std::pair{"B", &draws.b}})
+    sides.rows.push_back(
+        {name,
+         fmt::format("{} to {}", to_text(Seconds{side->step_time.low}),
+                     to_text(Seconds{side->step_time.high})),
+         fmt::format("{:.0f} to {:.0f}", side->throughput.low, side->throughput.high),
+         fmt::format("{} to {}", to_text(Bytes{side->memory.low}),
+                     to_text(Bytes{side->memory.high}))});
+  text += render(sides);
+  if (draws.movers.empty()) return text;
+  TextTable movers{
+      {"the gap is moved most by", "stated", "from", "to", "grade", "gap"},
+      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left},
+      {}};
+  for (const auto& [c, at_low, at_high] : draws.movers)
+    movers.rows.push_back({c.name, to_text(c.value, c.dimension), to_text(c.low, c.dimension),
+                           to_text(c.high, c.dimension), std::string(to_text(c.grade)),
+                           fmt::format("{} to {}", signed_text({at_low}), signed_text({at_high}))});
+  return text + "\n" + render(movers);
 }
 
 std::string what_if(const Explanation& e) {
@@ -140,11 +178,26 @@ std::string notes(const Explanation& e) {
   if (!e.fairness.empty()) text += "\nnot equal on both sides\n";
   for (const std::string& note : e.fairness) text += "  " + note + "\n";
   if (!e.a.attribution.exact || !e.b.attribution.exact)
-    text += "\nnote: with so many causes not all combinations are replayed; --replays 4096 does\n";
+    text += fmt::format(
+        "\nnote: with so many causes not all combinations are replayed, but {} of A and {} of B, "
+        "until the\nerrors were small; --replays 4096 replays all of up to twelve causes\n",
+        e.a.attribution.replays, e.b.attribution.replays);
+  if (!e.draws)
+    text +=
+        "\nnote: --samples 8 adds ranges to all rows, and the constants that move the gap most\n";
   return text;
 }
 
-void write_side(JsonWriter& json, std::string_view name, const ExplainedSide& side) {
+void write_range(JsonWriter& json, std::string_view name, const std::optional<Range>& range) {
+  json.key(name);
+  if (range)
+    json.begin_array().value(range->low).value(range->high).end_array();
+  else
+    json.null();
+}
+
+void write_side(JsonWriter& json, std::string_view name, const ExplainedSide& side,
+                const std::optional<SideRanges>& ranges) {
   json.key(name)
       .begin_object()
       .member("scenario", side.label)
@@ -160,6 +213,12 @@ void write_side(JsonWriter& json, std::string_view name, const ExplainedSide& si
       .member("replays", static_cast<double>(side.attribution.replays))
       .member("exact", side.attribution.exact)
       .member("anomalies", static_cast<double>(side.attribution.anomalies));
+  write_range(json, "step_time_interval_s",
+              ranges ? std::optional(ranges->step_time) : std::nullopt);
+  write_range(json, "tokens_per_second_per_gpu_interval",
+              ranges ? std::optional(ranges->throughput) : std::nullopt);
+  write_range(json, "peak_memory_interval_bytes",
+              ranges ? std::optional(ranges->memory) : std::nullopt);
   json.key("critical_path").begin_array();
   for (const PathPart& part : side.path) {
     json.begin_object().member("part", title_of(part)).member("seconds", part.seconds.value);
@@ -180,8 +239,9 @@ void write_row(JsonWriter& json, const Explanation& e, const ExplainRow& row) {
   json.begin_object()
       .member("cause", to_text(row.cause))
       .member("seconds", row.seconds.value)
-      .member("stderr_s", row.standard_error.value)
-      .member("counterfactual_s", counterfactual_of(row).value)
+      .member("stderr_s", row.standard_error.value);
+  write_range(json, "interval_s", row.range);
+  json.member("counterfactual_s", counterfactual_of(row).value)
       .member("a_without_s", row.a_without.value)
       .member("b_without_s", row.b_without.value)
       .member("counterfactual", counterfactual_text(e, row))
@@ -205,37 +265,63 @@ void write_row(JsonWriter& json, const Explanation& e, const ExplainRow& row) {
   json.end_array().end_object();
 }
 
+void write_draws(JsonWriter& json, const Explanation& e) {
+  json.key("draws");
+  if (!e.draws) {
+    json.null();
+    return;
+  }
+  json.begin_object()
+      .member("made", static_cast<double>(e.draws->draws))
+      .member("most", static_cast<double>(e.draws->most))
+      .member("a_slower", static_cast<double>(e.draws->a_slower))
+      .member("same_largest_row", static_cast<double>(e.draws->same_top));
+  write_range(json, "gap_interval_s", e.draws->gap);
+  json.key("moved_most_by").begin_array();
+  for (const Mover& mover : e.draws->movers)
+    json.begin_object()
+        .member("constant", mover.constant.name)
+        .member("grade", to_text(mover.constant.grade))
+        .member("gap_at_low_s", mover.at_low)
+        .member("gap_at_high_s", mover.at_high)
+        .end_object();
+  json.end_array().end_object();
+}
+
 }  // namespace
 
 std::string explanation_text(const Explanation& e) {
-  return head(e) + "\n" + render(gap_table(e)) + what_if(e) + path_text(e.a, "A") +
+  return head(e) + "\n" + render(gap_table(e)) + draws_part(e) + what_if(e) + path_text(e.a, "A") +
          path_text(e.b, "B") + notes(e);
 }
 
 std::string explanation_csv(const Explanation& e) {
-  TextTable table{{"cause", "seconds", "stderr_s", "counterfactual_s", "a_without_s", "b_without_s",
-                   "only_in", "a_exposed_s", "a_hidden_s", "b_exposed_s", "b_hidden_s"},
-                  {},
-                  {}};
+  TextTable table{
+      {"cause", "seconds", "stderr_s", "counterfactual_s", "a_without_s", "b_without_s", "only_in",
+       "a_exposed_s", "a_hidden_s", "b_exposed_s", "b_hidden_s", "low_s", "high_s"},
+      {},
+      {}};
   const auto number = [](Seconds value) { return fmt::format("{}", value.value); };
   for (const ExplainRow& row : e.rows) {
     const CauseTime &a = e.a.causes[index(row.cause)], &b = e.b.causes[index(row.cause)];
     table.rows.push_back({std::string(to_text(row.cause)), number(row.seconds),
                           number(row.standard_error), number(counterfactual_of(row)),
                           number(row.a_without), number(row.b_without), only_in(row, "a", "b"),
-                          number(a.exposed), number(a.hidden), number(b.exposed),
-                          number(b.hidden)});
+                          number(a.exposed), number(a.hidden), number(b.exposed), number(b.hidden),
+                          row.range ? number({row.range->low}) : "",
+                          row.range ? number({row.range->high}) : ""});
   }
   if (e.residual.value != 0)
-    table.rows.push_back({"residual", number(e.residual), "0", "", "", "", "", "", "", "", ""});
+    table.rows.push_back(
+        {"residual", number(e.residual), "0", "", "", "", "", "", "", "", "", "", ""});
   return render_csv(table);
 }
 
 std::string explanation_json(const Explanation& e) {
   JsonWriter json;
   json.begin_object();
-  write_side(json, "a", e.a);
-  write_side(json, "b", e.b);
+  write_side(json, "a", e.a, e.draws ? std::optional(e.draws->a) : std::nullopt);
+  write_side(json, "b", e.b, e.draws ? std::optional(e.draws->b) : std::nullopt);
   json.member("gap_s", e.gap().value).member("residual_s", e.residual.value);
   json.key("rows").begin_array();
   for (const ExplainRow& row : e.rows) write_row(json, e, row);
@@ -248,6 +334,7 @@ std::string explanation_json(const Explanation& e) {
         .null()
         .end_object();
   json.end_array();
+  write_draws(json, e);
   json.key("parting");
   if (e.parting)
     json.value(title_of(e.parting->first));

@@ -13,6 +13,7 @@
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
+#include "cli/runs.hpp"
 #include "sim/error.hpp"
 #include "sim/run_file.hpp"
 #include "workloads/mesh.hpp"
@@ -24,8 +25,8 @@ constexpr std::array option_specs{
     OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
     OptionSpec{"samples", "N",
-               "draws of the constants behind the interval; 0: none (default: 8 for steps of few "
-               "operations)"},
+               "draws of the constants behind the intervals, with the constants that move the step "
+               "time most; 0: none (default: 8 for steps of few operations, and intervals alone)"},
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
@@ -71,6 +72,27 @@ std::string saving_text(const Job& job, const Prediction& p) {
   return text;
 }
 
+std::string movers_text(const Interval& interval) {
+  if (interval.movers.empty()) return "";
+  TextTable table{{"the step time is moved most by", "stated", "from", "to", "grade", "step time"},
+                  {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left},
+                  {}};
+  for (const auto& [constant, at_low, at_high] : interval.movers)
+    table.rows.push_back(
+        {constant.name, to_text(constant.value, constant.dimension),
+         to_text(constant.low, constant.dimension), to_text(constant.high, constant.dimension),
+         std::string(to_text(constant.grade)),
+         fmt::format("{} to {}", to_text(Seconds{at_low}), to_text(Seconds{at_high}))});
+  return "\n" + render(table);
+}
+
+void write_range(JsonWriter& json, const std::optional<Range>& range) {
+  if (range)
+    json.begin_array().value(range->low).value(range->high).end_array();
+  else
+    json.null();
+}
+
 std::string text_of(const Scenario& scenario, const Prediction& p,
                     const std::optional<Interval>& interval) {
   std::string text =
@@ -82,11 +104,16 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   text += fmt::format("step time    {}", to_text(p.step_time));
   if (interval)
     text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",
-                        to_text(interval->low), to_text(interval->high), interval->samples);
+                        to_text(Seconds{interval->step_time.low}),
+                        to_text(Seconds{interval->step_time.high}), interval->samples);
   else
     text += "  (--samples 16 adds an interval)";
   text += '\n';
-  text += fmt::format("throughput   {:.0f} tok/s/GPU\n", p.tokens_per_second_per_gpu);
+  text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
+  if (interval)
+    text +=
+        fmt::format("  ({:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
+  text += '\n';
   text += fmt::format(
       "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
       "             {} for 6 FLOP a token and matrix parameter, {} for causal attention; none for\n"
@@ -112,6 +139,12 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
                       classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
                       memory.device.peak.name);
   text += failure_text(memory) + host_text(memory);
+  if (interval) {
+    text +=
+        fmt::format("over the draws {} to {} are needed\n", to_text(Bytes{interval->memory.low}),
+                    to_text(Bytes{interval->memory.high}));
+    text += movers_text(*interval);
+  }
   for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
   if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
@@ -160,10 +193,21 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
       .member("model_flops_matrices", p.flops.matrices)
       .member("model_flops_attention", p.flops.attention);
   json.key("interval_s");
+  write_range(json, interval ? std::optional(interval->step_time) : std::nullopt);
+  json.key("tokens_per_second_per_gpu_interval");
+  write_range(json, interval ? std::optional(interval->throughput) : std::nullopt);
+  json.key("peak_memory_interval_bytes");
+  write_range(json, interval ? std::optional(interval->memory) : std::nullopt);
+  json.member("samples", interval ? static_cast<double>(interval->samples) : 0.0);
+  json.key("moved_most_by").begin_array();
   if (interval)
-    json.begin_array().value(interval->low.value).value(interval->high.value).end_array();
-  else
-    json.null();
+    for (const Mover& mover : interval->movers)
+      json.begin_object()
+          .member("constant", mover.constant.name)
+          .member("at_low_s", mover.at_low)
+          .member("at_high_s", mover.at_high)
+          .end_object();
+  json.end_array();
   if (p.wall.value > 0)
     json.member("wall_h", p.wall.value / 3600);
   else
@@ -187,6 +231,8 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
   return json.take();
 }
 
+constexpr std::size_t most_movers = 6;
+
 CauseSet free_causes(const Options& options) {
   const std::vector<std::string> names(cause_names.begin(), cause_names.end());
   CauseSet free;
@@ -199,26 +245,6 @@ CauseSet free_causes(const Options& options) {
     free.add(static_cast<Cause>(place - names.begin()));
   }
   return free;
-}
-
-// Every sample is a replay: up to this many operations eight of them take a tenth of a second.
-constexpr std::size_t few_operations = 30000;
-constexpr std::uint32_t usual_samples = 8;
-
-std::optional<Interval> interval_of(const CommandLine& line, const Options& options,
-                                    const Scenario& scenario, const std::vector<Setting>& settings,
-                                    CauseSet free) {
-  std::uint32_t samples = 0;
-  if (const auto text = options.get("samples"))
-    samples = parse_count("--samples", *text, 0, 4096);
-  else if (count_operations(scenario) <= few_operations)
-    samples = usual_samples;
-  if (samples == 0) return std::nullopt;
-  return step_time_interval({.data = line.data,
-                             .scenario = options.words.front(),
-                             .settings = settings,
-                             .samples = samples,
-                             .free = free});
 }
 
 int run_grpo_scenario(const Options& options, const Scenario& scenario) {
@@ -243,14 +269,18 @@ int run_command(const CommandLine& line) {
   const CauseSet free = free_causes(*options);
   if (!free.empty() && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
-  auto interval = interval_of(line, *options, scenario, settings, free);
+  const auto samples = options->get("samples");
+  const auto interval = interval_of_run(
+      {.data = line.data,
+       .scenario = options->words.front(),
+       .settings = settings,
+       .free = free,
+       .movers = samples ? most_movers : 0},
+      scenario,
+      samples ? std::optional(parse_count("--samples", *samples, 0, 4096)) : std::nullopt);
   const bool fold = options->get("fold").value_or("auto") != "off";
-  const Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off, free);
-  // Ranges are lopsided: the stated constants may lie outside what eight of ten draws give.
-  if (interval) {
-    interval->low = std::min(interval->low, prediction.step_time);
-    interval->high = std::max(interval->high, prediction.step_time);
-  }
+  Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off, free);
+  if (interval) add_interval(prediction.run, *interval);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);
   fmt::print("{}", options->has("json") ? json_of(prediction, interval)
                                         : text_of(scenario, prediction, interval));

@@ -10,6 +10,31 @@
 
 namespace stepsim {
 
+namespace {
+
+constexpr std::size_t few_operations = 30000;
+constexpr std::uint32_t usual_samples = 8;
+
+}  // namespace
+
+std::optional<Interval> interval_of_run(IntervalQuestion question, const Scenario& scenario,
+                                        std::optional<std::uint32_t> samples) {
+  if (!samples) samples = count_operations(scenario) <= few_operations ? usual_samples : 0;
+  if (*samples == 0) return std::nullopt;
+  question.samples = *samples;
+  return interval_of(question);
+}
+
+void add_interval(Run& run, const Interval& interval) {
+  const auto add = [&](const std::string& name, const Range& range, Dimension dimension) {
+    run.summary.push_back({name + "_low", range.low, dimension});
+    run.summary.push_back({name + "_high", range.high, dimension});
+  };
+  add("step_time", interval.step_time, Dimension::seconds);
+  add("tokens_per_second_per_gpu", interval.throughput, Dimension::ratio);
+  add("memory_needed", interval.memory, Dimension::bytes);
+}
+
 Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings) {
   if (is_run_file(word)) {
     if (!settings.empty())
@@ -21,11 +46,17 @@ Run load_run(const CommandLine& line, const std::string& word, std::span<const S
   }
   const Scenario scenario = load_scenario(line.data, word, settings);
   // In a process of its own, so that a second one can be replayed after it.
-  return decode_run(in_worker([&] {
-                      return encode_run(scenario.grpo ? grpo_trace(scenario, predict_grpo(scenario))
-                                                      : predict(scenario, Folding::automatic).run);
-                    }),
-                    word);
+  Run run =
+      decode_run(in_worker([&] {
+                   return encode_run(scenario.grpo ? grpo_trace(scenario, predict_grpo(scenario))
+                                                   : predict(scenario, Folding::automatic).run);
+                 }),
+                 word);
+  if (scenario.grpo) return run;
+  const auto interval = interval_of_run({.data = line.data, .scenario = word, .settings = settings},
+                                        scenario, std::nullopt);
+  if (interval) add_interval(run, *interval);
+  return run;
 }
 
 }  // namespace stepsim

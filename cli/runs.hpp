@@ -1,9 +1,11 @@
 // Runs by the word that a person has for them: a saved trace, or a scenario.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
+#include "analysis/studies/interval.hpp"
 #include "cli/command.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/trace.hpp"
@@ -12,5 +14,12 @@ namespace stepsim {
 
 // Reads a trace, or replays a scenario in a worker. Settings are for scenarios.
 Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings);
+
+// Draws of the constants: as many as somebody asked for; else eight, where a step has so few
+// operations that they take a tenth of a second.
+std::optional<Interval> interval_of_run(IntervalQuestion question, const Scenario& scenario,
+                                        std::optional<std::uint32_t> samples);
+// Into the summary, as step_time_low and step_time_high and so on.
+void add_interval(Run& run, const Interval& interval);
 
 }  // namespace stepsim

@@ -178,7 +178,10 @@ std::string family_of(const Scenario& scenario) {
 // A trace holds the scenario that it is of.
 Document open_scenario(const std::string& path) {
   if (std::filesystem::path(path).extension() != ".h5") return read_document(path);
-  return parse_document(read_run(path).scenario, path);
+  const std::string text = read_run(path).scenario;
+  if (text.empty())
+    throw UserError({{path, 0, "", "is a trace of something else than a scenario's step"}});
+  return parse_document(text, path);
 }
 
 // A constant goes where a scenario file would have it; its own are where they stand.

@@ -12,18 +12,44 @@ namespace {
 
 constexpr std::size_t most_spans = 70000;  // of all timelines: a megabyte and a half
 
+void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
+  json.key(name).begin_array();
+  for (const std::string& text : texts) json.value(text);
+  json.end_array();
+}
+
+void write_path(JsonWriter& json, const std::vector<PagePathPart>& path) {
+  json.begin_array();
+  for (const PagePathPart& part : path) {
+    json.begin_object().member("title", part.title).member("seconds", part.seconds);
+    json.key("causes").begin_array();
+    for (const auto& [cause, seconds] : part.causes)
+      json.begin_array().value(cause).value(seconds).end_array();
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
 void write_gap(JsonWriter& json, const PageGap& gap) {
-  json.begin_object().member("headline", gap.headline).key("notes").begin_array();
-  for (const std::string& note : gap.notes) json.value(note);
-  json.end_array().key("rows").begin_array();
-  for (const PageGapRow& row : gap.rows)
+  json.begin_object().member("headline", gap.headline).member("sureness", gap.sureness);
+  json.member("parting", gap.parting);
+  write_texts(json, "notes", gap.notes);
+  write_texts(json, "movers", gap.movers);
+  json.key("rows").begin_array();
+  for (const PageGapRow& row : gap.rows) {
     json.begin_object()
         .member("cause", row.cause)
         .member("seconds", row.seconds)
         .member("error", row.standard_error)
         .member("reading", row.reading)
-        .member("constants", row.constants)
-        .end_object();
+        .member("constants", row.constants);
+    if (row.range)
+      json.key("range").begin_array().value(row.range->first).value(row.range->second).end_array();
+    json.end_object();
+  }
+  json.end_array().key("paths").begin_array();
+  write_path(json, gap.path_a);
+  write_path(json, gap.path_b);
   json.end_array().end_object();
 }
 
@@ -32,6 +58,7 @@ void write_claims(JsonWriter& json, const std::vector<PageClaim>& claims) {
   for (const PageClaim& claim : claims) {
     json.begin_object().member("id", claim.id).member("text", claim.text);
     json.member("verdict", claim.verdict).member("reason", claim.reason);
+    json.member("moved", claim.moved).member("draws", claim.draws);
     if (claim.probability) json.member("probability", *claim.probability);
     json.end_object();
   }

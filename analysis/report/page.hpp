@@ -19,14 +19,26 @@ struct PageStep {
 // One part of the difference between two steps.
 struct PageGapRow {
   std::string cause;
-  double seconds = 0;         // positive: it makes the first step longer
-  double standard_error = 0;  // s; 0: exact
-  std::string reading;        // a sentence: what if it were free
-  std::string constants;      // that carry it, with their grades
+  double seconds = 0;                              // positive: it makes the first step longer
+  double standard_error = 0;                       // s; 0: exact
+  std::optional<std::pair<double, double>> range;  // s; eight of ten draws of the constants
+  std::string reading;                             // a sentence: what if it were free
+  std::string constants;                           // that carry it, with their grades
+};
+
+// A stretch of what a step waited for.
+struct PagePathPart {
+  std::string title;  // "backward, layers 47 to 0"
+  double seconds = 0;
+  std::vector<std::pair<std::string, double>> causes;  // largest first
 };
 
 struct PageGap {
   std::string headline;
+  std::string sureness;             // how many draws agree; empty: none were made
+  std::vector<std::string> movers;  // constants that move the gap most, in words
+  std::vector<PagePathPart> path_a, path_b;
+  std::string parting;             // where the paths part, in words; empty: nowhere
   std::vector<std::string> notes;  // what is not equal between the two
   std::vector<PageGapRow> rows;    // they add up to the gap
 };
@@ -37,6 +49,8 @@ struct PageClaim {
   std::string verdict;  // supported, refuted, depends, undecided
   std::optional<double> probability;
   std::string reason;
+  std::string moved;      // which constants move it most, in words
+  std::size_t draws = 0;  // behind the probability
 };
 
 // One point of a sweep. Figures that it has not are not numbers.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 
 #include "sim/replay.hpp"
 
@@ -26,94 +28,116 @@ CauseSet causes_of(Coalition coalition, const std::vector<Cause>& players) {
   return causes;
 }
 
-// Sorted, each once: those of the plan, nobody, everybody, and each alone.
-std::vector<Coalition> wanted_coalitions(const ShapleyPlan& plan) {
-  std::vector<Coalition> wanted = plan.coalitions;
-  for (std::size_t i = 0; i < plan.players; ++i) wanted.push_back(Coalition{1} << i);
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  return wanted;
+// So many replays before the errors of drawn orders are looked at; then twice as many, and so on.
+constexpr std::size_t first_replays = 64;
+
+using Times = std::map<Coalition, double>;
+
+// Those of the plan that are not known yet, and each cause alone; sorted, each once.
+std::vector<Coalition> wanted_coalitions(const ShapleyPlan& plan, const Times& known, bool alone) {
+  std::set<Coalition> wanted(plan.coalitions.begin(), plan.coalitions.end());
+  wanted.insert({Coalition{0}, (Coalition{1} << plan.players) - 1});
+  for (std::size_t i = 0; alone && i < plan.players; ++i) wanted.insert(Coalition{1} << i);
+  std::erase_if(wanted, [&](Coalition coalition) { return known.contains(coalition); });
+  return {wanted.begin(), wanted.end()};
 }
 
-struct Times {
-  std::vector<Coalition> coalitions;  // ascending
-  std::vector<double> seconds;
-
-  const double* find(Coalition coalition) const {
-    const auto place = std::lower_bound(coalitions.begin(), coalitions.end(), coalition);
-    if (place == coalitions.end() || *place != coalition) return nullptr;
-    return &seconds[static_cast<std::size_t>(place - coalitions.begin())];
-  }
-  double of(Coalition coalition) const { return *find(coalition); }
-};
-
-Times replay_all(const Platform& platform, const OpGraph& graph, const Players& players,
-                 std::vector<Coalition> coalitions, const AttributionOptions& options) {
+void replay_all(const FreeReplay& replayed, const Players& players,
+                const std::vector<Coalition>& coalitions, const AttributionOptions& options,
+                Times& times) {
   std::vector<std::function<std::string()>> tasks;
   tasks.reserve(coalitions.size());
   for (const Coalition coalition : coalitions)
     tasks.emplace_back([&, coalition] {
-      const OpGraph small = contracted(graph, causes_of(coalition, players.causes) | players.apart);
-      return fmt::format("{}", replay(platform, small).makespan.value);
+      const Seconds seconds = replayed(causes_of(coalition, players.causes) | players.apart);
+      return fmt::format("{}", seconds.value);
     });
-  Times times{std::move(coalitions), {}};
-  times.seconds.reserve(tasks.size());
-  for (const std::string& answer : in_workers(tasks, options.workers, options.progress))
-    times.seconds.push_back(parse_quantity(answer)->value);
-  return times;
+  const std::vector<std::string> answers = in_workers(tasks, options.workers, options.progress);
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    times[coalitions[i]] = parse_quantity(answers[i])->value;
 }
 
 void note_anomalies(const Times& times, const std::vector<Cause>& players, Attribution& result) {
   const double least = noticeable * result.step_time.value;
-  for (std::size_t i = 0; i < times.coalitions.size(); ++i)
+  for (const auto& [coalition, seconds] : times)
     for (std::size_t player = 0; player < players.size(); ++player) {
-      const Coalition coalition = times.coalitions[i];
       if ((coalition >> player & 1) != 0) continue;
-      const double* with = times.find(coalition | Coalition{1} << player);
-      if (with == nullptr || *with - times.seconds[i] <= least) continue;
+      const auto with = times.find(coalition | Coalition{1} << player);
+      if (with == times.end() || with->second - seconds <= least) continue;
       ++result.anomalies;
-      const Seconds slower{*with - times.seconds[i]};
+      const Seconds slower{with->second - seconds};
       if (!result.anomaly || slower > result.anomaly->slower)
         result.anomaly = {players[player], causes_of(coalition, players), slower};
     }
 }
 
+std::vector<ShapleyValue> values_of(const ShapleyPlan& plan, const Times& times) {
+  std::vector<double> saved;
+  saved.reserve(plan.coalitions.size());
+  for (const Coalition coalition : plan.coalitions)
+    saved.push_back(times.at(0) - times.at(coalition));
+  return shapley_values(plan, saved);
+}
+
+bool precise_enough(const std::vector<ShapleyValue>& values, Seconds precise) {
+  return precise.value > 0 &&
+         std::all_of(values.begin(), values.end(), [&](const ShapleyValue& each) {
+           return each.standard_error <= precise.value;
+         });
+}
+
 }  // namespace
 
-Attribution attribute(const Platform& platform, const OpGraph& graph,
-                      const AttributionOptions& options) {
+Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
+                      const FreeReplay& replayed, const AttributionOptions& options) {
   Attribution result;
-  result.active = active_causes(graph);
-  const std::optional<Beginning> first = beginning_of(graph);
-  Players players{members(result.active), {}};
+  result.active = active;
+  Players players{members(active), {}};
   if (first) {
     players.apart.add(first->cause);
     std::erase(players.causes, first->cause);
   }
   const double apart = first ? first->seconds.value : 0;
   const std::size_t count = players.causes.size();
-  const ShapleyPlan plan = plan_shapley(count, options.most_replays, options.seed);
-  const Times times = replay_all(platform, graph, players, wanted_coalitions(plan), options);
-  result.exact = plan.exact();
-  result.replays = times.seconds.size();
-  result.step_time = {times.of(0) + apart};
-  result.rest = {times.of((Coalition{1} << count) - 1)};
-  std::vector<double> saved;
-  saved.reserve(plan.coalitions.size());
-  for (const Coalition coalition : plan.coalitions)
-    saved.push_back(times.of(0) - times.of(coalition));
-  const std::vector<ShapleyValue> values = shapley_values(plan, saved);
+  const bool all = std::size_t{1} << count <= options.most_replays;
+  Times times;
+  std::vector<ShapleyValue> values;
+  for (std::size_t most = all ? options.most_replays : first_replays;; most *= 2) {
+    const ShapleyPlan plan = plan_shapley(count, std::min(most, options.most_replays), options.seed,
+                                          options.fewest_pairs);
+    replay_all(replayed, players, wanted_coalitions(plan, times, options.alone), options, times);
+    values = values_of(plan, times);
+    result.exact = plan.exact();
+    if (result.exact || most >= options.most_replays || precise_enough(values, options.precise))
+      break;
+  }
+  result.replays = times.size();
+  result.step_time = {times.at(0) + apart};
+  result.rest = {times.at((Coalition{1} << count) - 1)};
   result.without.fill(result.step_time);
+  const ShapleyPlan one_pair = plan_shapley(count, 1, options.seed, 1);
+  const std::vector<ShapleyValue> by_one_pair = values_of(one_pair, times);
   for (std::size_t i = 0; i < count; ++i) {
     result.parts[index(players.causes[i])] = values[i];
-    result.without[index(players.causes[i])] = {times.of(Coalition{1} << i) + apart};
+    result.by_one_pair[index(players.causes[i])] = by_one_pair[i].value;
+    if (options.alone)
+      result.without[index(players.causes[i])] = {times.at(Coalition{1} << i) + apart};
   }
   if (first) {
     result.parts[index(first->cause)] = {apart, 0};
-    result.without[index(first->cause)] = {times.of(0)};
+    result.by_one_pair[index(first->cause)] = apart;
+    result.without[index(first->cause)] = {times.at(0)};
   }
   note_anomalies(times, players.causes, result);
   return result;
+}
+
+Attribution attribute(const Platform& platform, const OpGraph& graph,
+                      const AttributionOptions& options) {
+  const auto replayed = [&](CauseSet free) {
+    return replay(platform, contracted(graph, free)).makespan;
+  };
+  return attribute(active_causes(graph), beginning_of(graph), replayed, options);
 }
 
 }  // namespace stepsim

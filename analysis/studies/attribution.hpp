@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "analysis/studies/shapley.hpp"
@@ -24,6 +25,10 @@ struct AttributionOptions {
   // All coalitions if they are no more than this, which is those of eight causes; else orders are
   // drawn.
   std::size_t most_replays = 256;
+  // Drawn orders stop earlier, when no part's standard error is above this. 0: they do not.
+  Seconds precise{};
+  std::size_t fewest_pairs = 2;  // of drawn orders
+  bool alone = true;             // each cause is also set free alone, for `without`
   std::uint64_t seed = 1;
   std::size_t workers = usual_workers();
   Progress progress{};
@@ -43,12 +48,19 @@ struct Attribution {
   CauseSet active;  // causes that cost anything
   bool exact = true;
   ByCause<ShapleyValue> parts{};   // seconds; they add up to step_time - rest
+  ByCause<double> by_one_pair{};   // seconds; what the first pair of orders alone says of the parts
   ByCause<Seconds> without{};      // the step's time with this cause alone free
   std::optional<Anomaly> anomaly;  // the worst
   std::size_t anomalies = 0;       // among all replays
   std::size_t replays = 0;
 };
 
+// The time with these causes free. Called in a worker.
+using FreeReplay = std::function<Seconds(CauseSet)>;
+
+// `first`: a cause that stands apart from the others, if there is one.
+Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
+                      const FreeReplay& replayed, const AttributionOptions& options);
 Attribution attribute(const Platform& platform, const OpGraph& graph,
                       const AttributionOptions& options = {});
 

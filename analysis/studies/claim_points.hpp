@@ -29,6 +29,7 @@ class ClaimPoints {
   const PointFacts* find(const ClaimPoint& point);
   // Replays all that are wanted.
   void ask();
+  void forget_wanted() { wanted_.clear(); }
 
  private:
   std::string data_;

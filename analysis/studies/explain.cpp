@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 #include <tuple>
 
-#include "analysis/breakdown.hpp"
+#include "analysis/studies/explain_draws.hpp"
+#include "analysis/studies/explained_side.hpp"
 #include "analysis/studies/prediction.hpp"
-#include "workloads/step.hpp"
 
 namespace stepsim {
 namespace {
@@ -19,87 +18,10 @@ constexpr double alike = 1e-3;
 // Below this share of a step a difference is rounding.
 constexpr double rounding = 1e-13;
 
-// What a worker saw in one full replay, as numbers in a row.
-std::string observe(const Scenario& scenario) {
-  const Prediction p = predict(scenario, Folding::automatic);
-  ByCause<CauseTime> causes{};
-  for (const BreakdownRow& row : p.breakdown.rows)
-    causes[index(row.cause)] = {row.exposed, row.hidden};
-  std::string text = fmt::format(
-      "{} {} {} {} {} {}", p.tokens_per_second_per_gpu, p.memory.needed(), p.memory.capacity,
-      static_cast<int>(p.memory.fit()), p.run.graph.size(), p.breakdown.idle.value);
-  for (const CauseTime& each : causes)
-    text += fmt::format(" {} {}", each.exposed.value, each.hidden.value);
-  const auto parts = path_parts(p.run.graph, p.run.trace, scenario.model.layers);
-  text += fmt::format(" {}", parts.size());
-  for (const PathPart& part : parts) {
-    text += fmt::format(" {} {} {} {} {}", static_cast<int>(part.pass), part.first_layer,
-                        part.first_micro_batch, part.seconds.value, part.causes.size());
-    for (const auto& [cause, seconds] : part.causes)
-      text += fmt::format(" {} {}", static_cast<int>(cause), seconds.value);
-  }
-  return text;
-}
-
-template <class Enum>
-Enum read_enum(std::istream& words) {
-  int number = 0;
-  words >> number;
-  return static_cast<Enum>(number);
-}
-
-// The side's own figures; returns its path, layer by layer.
-std::vector<PathPart> read_observation(const std::string& text, ExplainedSide& side) {
-  std::istringstream words(text);
-  words >> side.tokens_per_second_per_gpu >> side.needed >> side.capacity;
-  side.fit = read_enum<Fit>(words);
-  words >> side.operations >> side.idle.value;
-  for (CauseTime& each : side.causes) words >> each.exposed.value >> each.hidden.value;
-  std::size_t count = 0;
-  words >> count;
-  std::vector<PathPart> parts(count);
-  for (PathPart& part : parts) {
-    part.pass = read_enum<Phase>(words);
-    words >> part.first_layer >> part.first_micro_batch >> part.seconds.value >> count;
-    part.last_layer = part.first_layer;
-    part.last_micro_batch = part.first_micro_batch;
-    part.causes.resize(count);
-    for (auto& [cause, seconds] : part.causes) {
-      cause = read_enum<Cause>(words);
-      words >> seconds.value;
-    }
-  }
-  return parts;
-}
-
-ExplainedSide describe(const NamedStep& step) {
-  const Job& job = step.scenario.job;
-  ExplainedSide side;
-  side.label = step.label;
-  side.title = step.scenario.name;
-  side.gpus = step.scenario.cluster.ranks();
-  side.sequences = static_cast<double>(job.rows() * job.accumulation) * side.gpus;
-  side.tokens = side.sequences * static_cast<double>(job.sequence) * job.fill;
-  return side;
-}
-
-struct ExplainedStep {
-  ExplainedSide side;
-  std::vector<PathPart> parts;
-};
-
-ExplainedStep play(const NamedStep& step, const AttributionOptions& options) {
-  ExplainedStep result{describe(step), {}};
-  const std::string seen = in_worker([&] { return observe(step.scenario); });
-  result.parts = read_observation(seen, result.side);
-  result.side.path = folded(result.parts);
-  const Scenario& s = step.scenario;
-  const StepProgram program =
-      build_step({s.cluster, s.model, s.stack, s.strategy, s.job}, Folding::automatic);
-  result.side.attribution = attribute(program.traffic.folded.platform, program.graph, options);
-  result.side.step_time = result.side.attribution.step_time;
-  return result;
-}
+// Rows whose error is below this share of the gap, or that share of a step, are known well enough.
+constexpr double precise_of_gap = 2e-3, precise_of_step = 1e-4;
+// Steps of up to so many operations are replayed quickly.
+constexpr std::size_t few_operations = 30000;
 
 void note_unequal(std::vector<std::string>& notes, std::string_view what, const std::string& a,
                   const std::string& b) {
@@ -130,11 +52,9 @@ bool weighs_on_a(const Explanation& e, const ExplainRow& row) {
   return e.a.step_time - row.a_without >= e.b.step_time - row.b_without;
 }
 
-void add_carriers(Explanation& e, const NamedStep& a, const NamedStep& b, const std::string& data) {
-  const auto of_a = carriers_of(data, a.source, a.settings);
-  const auto of_b = carriers_of(data, b.source, b.settings);
-  for (ExplainRow& row : e.rows)
-    row.carriers = (weighs_on_a(e, row) ? of_a : of_b)[index(row.cause)];
+ByCause<std::vector<Carrier>> carriers_in(const NamedStep& step, const ExplainOptions& options) {
+  if (!options.carriers || step.scenario.grpo) return {};
+  return carriers_of(options.data, step.source, step.settings);
 }
 
 // Largest micro-batch that fits: memory grows with it.
@@ -204,21 +124,55 @@ std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
   return rows;
 }
 
+std::uint32_t usual_draws(const Explanation& e, const Scenario& a, const Scenario& b) {
+  if (a.grpo || b.grpo) return 0;
+  return std::max(e.a.operations, e.b.operations) <= few_operations ? 3 * draws_at_once
+                                                                    : draws_at_once;
+}
+
 Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options) {
   Explanation result;
-  const ExplainedStep of_a = play(a, options.attribution), of_b = play(b, options.attribution);
+  const ExplainedStep of_a = observe(a), of_b = observe(b);
   result.a = of_a.side;
   result.b = of_b.side;
+  const double longer = std::max(result.a.step_time, result.b.step_time).value;
+  AttributionOptions attribution = options.attribution;
+  attribution.precise = {
+      std::max(precise_of_gap * std::abs(result.gap().value), precise_of_step * longer)};
+  for (auto [side, step] : {std::pair{&result.a, &a}, std::pair{&result.b, &b}}) {
+    side->attribution = attribute(step->scenario, attribution);
+    side->step_time = side->attribution.step_time;
+  }
   result.rows = gap_rows(result.a.attribution, result.b.attribution);
   result.residual = result.a.attribution.rest - result.b.attribution.rest;
-  const Seconds longer = std::max(result.a.step_time, result.b.step_time);
-  const std::size_t parting = first_difference(of_a.parts, of_b.parts, alike * longer);
+  const std::size_t parting = first_difference(of_a.parts, of_b.parts, {alike * longer});
   if (parting < std::min(of_a.parts.size(), of_b.parts.size()))
     result.parting = {of_a.parts[parting], of_b.parts[parting]};
   result.fairness = fairness_of(result);
-  if (options.carriers) add_carriers(result, a, b, options.data);
+  const ByCause<std::vector<Carrier>> carriers_a = carriers_in(a, options);
+  const ByCause<std::vector<Carrier>> carriers_b = carriers_in(b, options);
+  for (ExplainRow& row : result.rows)
+    row.carriers = (weighs_on_a(result, row) ? carriers_a : carriers_b)[index(row.cause)];
   if (options.at_limit) result.at_limit = at_limit_of(result, a.scenario, b.scenario);
+  add_draws(result, a, b, options, carriers_a, carriers_b);
   return result;
+}
+
+std::string draws_text(const Explanation& e) {
+  const GapDraws& draws = *e.draws;
+  const auto of_all = [&](std::uint32_t count) {
+    return count == draws.draws ? fmt::format("all of {}", draws.draws)
+                                : fmt::format("{} of {}", count, draws.draws);
+  };
+  const bool a_slower = e.gap().value >= 0;
+  std::string text = fmt::format("{} is slower in {} draws of the constants", a_slower ? "A" : "B",
+                                 of_all(a_slower ? draws.a_slower : draws.draws - draws.a_slower));
+  if (!e.rows.empty())
+    text += fmt::format(", and {} is the largest row in {}", to_text(e.rows.front().cause),
+                        of_all(draws.same_top));
+  if (draws.draws < draws.most)
+    text += fmt::format(" (up to {} would have been made, were it less clear)", draws.most);
+  return text;
 }
 
 std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {

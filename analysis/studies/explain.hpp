@@ -9,6 +9,7 @@
 #include "analysis/critical_path.hpp"
 #include "analysis/studies/attribution.hpp"
 #include "analysis/studies/carriers.hpp"
+#include "analysis/studies/draws.hpp"
 #include "analysis/studies/footprint.hpp"
 #include "scenarios/scenario.hpp"
 
@@ -50,6 +51,7 @@ struct ExplainRow {
   Seconds standard_error;           // 0: exact
   Seconds a_without, b_without;     // the steps' times if it were free
   double closes = 0;                // the part of the gap that this closes; negative: it widens
+  std::optional<Range> range;       // of `seconds`, over draws of the constants
   std::vector<Carrier> carriers;    // of the step that it weighs on more, most important first
 };
 
@@ -60,6 +62,22 @@ struct AtLimit {
   bool flips = false;                                 // the other one wins there
 };
 
+struct SideRanges {
+  Range step_time;   // s
+  Range throughput;  // tokens per second and GPU
+  Range memory;      // bytes needed
+};
+
+// How sure all this is: both sides written anew under the same draws of the constants.
+struct GapDraws {
+  std::uint32_t draws = 0, most = 0;  // made; allowed
+  std::uint32_t a_slower = 0;         // draws in which A takes longer
+  std::uint32_t same_top = 0;         // draws in which the largest row is the one it is here
+  Range gap{};                        // s
+  SideRanges a{}, b{};
+  std::vector<Mover> movers{};  // of the gap in seconds, the strongest first
+};
+
 struct Explanation {
   ExplainedSide a, b;
   std::vector<ExplainRow> rows;                          // what makes A slower first
@@ -67,6 +85,7 @@ struct Explanation {
   std::optional<std::pair<PathPart, PathPart>> parting;  // where the two first differ
   std::vector<std::string> fairness;                     // what is not equal between the two
   std::optional<AtLimit> at_limit;
+  std::optional<GapDraws> draws;
 
   Seconds gap() const { return a.step_time - b.step_time; }
 };
@@ -75,8 +94,14 @@ struct ExplainOptions {
   std::string data;
   bool at_limit = false;
   bool carriers = true;
+  // Draws of the constants behind ranges: eight at a time while more could change who is slower or
+  // which row is the largest. Nothing: `usual_draws`.
+  std::optional<std::uint32_t> most_draws;
   AttributionOptions attribution;
 };
+
+// 24; 8 where replays are long; 0 where they are many, as in a GRPO step.
+std::uint32_t usual_draws(const Explanation& explanation, const Scenario& a, const Scenario& b);
 
 // Never in a process that has replayed: it asks workers, and those need a fresh engine.
 Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options);
@@ -85,6 +110,9 @@ Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions
 std::string counterfactual_text(const Explanation& explanation, const ExplainRow& row);
 // "B wins at equal settings, but A does when each uses the largest micro-batch that fits: ..."
 std::string at_limit_text(const Explanation& explanation);
+
+// "A is slower in all of 8 draws of the constants, and optimizer is the largest row in 7"
+std::string draws_text(const Explanation& explanation);
 
 // The same without scenarios: rows of two programs that were attributed.
 std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b);

@@ -22,10 +22,11 @@ struct Answer {
   MemoryPeak peak;
 };
 
-std::string replayed_step(const Scenario& learner) {
+std::string replayed_step(const Scenario& learner, CauseSet free) {
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
-  const StepProgram program = build_step(input, Folding::automatic);
+  StepProgram program = build_step(input, Folding::automatic);
+  if (!free.empty()) program.graph = idealised(program.graph, free);
   const Trace trace = replay(program.traffic.folded.platform, program.graph);
   const Breakdown breakdown = break_down(program.graph, trace, 0);
   TrainingParts parts;
@@ -40,8 +41,8 @@ std::string replayed_step(const Scenario& learner) {
   return text;
 }
 
-Answer ask(const Scenario& learner) {
-  std::istringstream words(in_worker([&] { return replayed_step(learner); }));
+Answer ask(const Scenario& learner, CauseSet free) {
+  std::istringstream words(in_worker([&] { return replayed_step(learner, free); }));
   Answer answer;
   words >> answer.parts.seconds >> answer.parts.idle >> answer.peak.bytes >> answer.peak.time >>
       answer.peak.phase >> answer.peak.name;
@@ -101,7 +102,18 @@ Scenario learners_of(const Scenario& scenario) {
   return learner;
 }
 
-TrainingReplays::TrainingReplays(const Scenario& scenario) : learner_(learners_of(scenario)) {
+CauseSet active_causes(const Scenario& grpo_scenario) {
+  const Scenario learner = learners_of(grpo_scenario);
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  CauseSet causes = active_causes(build_step(input, Folding::automatic).graph);
+  causes.add(Cause::generation);
+  causes.add(Cause::weight_sync);
+  return causes;
+}
+
+TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
+    : learner_(learners_of(scenario)), free_(free) {
   const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
                         learner_.job};
   resident_ = resident_of(input).in(Pool::device);
@@ -116,7 +128,7 @@ void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
     learner_.job.micro_batch = 1;
     learner_.job.accumulation = micro_batches;
     ++replays_;
-    Answer answer = ask(learner_);
+    Answer answer = ask(learner_, free_);
     if (answer.peak.bytes > peak_.bytes) peak_ = answer.peak;
     return answer.parts;
   };

@@ -10,6 +10,7 @@
 #include "analysis/breakdown.hpp"
 #include "analysis/memory_timeline.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/ideal.hpp"
 #include "workloads/grpo/actors.hpp"
 #include "workloads/grpo/placement.hpp"
 
@@ -30,7 +31,7 @@ TrainingParts operator*(double factor, TrainingParts parts);
 // replayed ones are interpolated.
 class TrainingReplays {
  public:
-  explicit TrainingReplays(const Scenario& scenario);
+  explicit TrainingReplays(const Scenario& scenario, CauseSet free = {});
 
   TrainingParts parts(std::span<const double> tokens);
   // On top of what is resident, in the step with the longest micro-batches asked for.
@@ -47,6 +48,7 @@ class TrainingReplays {
   TrainingParts at(double tokens, bool first);
 
   Scenario learner_;
+  CauseSet free_;  // causes that cost nothing
   double resident_ = 0;
   std::int64_t grid_ = 1;
   std::map<std::int64_t, Point> points_;
@@ -61,6 +63,9 @@ struct SyncReplay {
   double overhead = 0;    // calls, copies, bookkeeping
 };
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement);
+
+// What a step's time can be made of: causes of training, of generation and of the weight sync.
+CauseSet active_causes(const Scenario& grpo_scenario);
 
 // The learners alone, as the training job that they are.
 Scenario learners_of(const Scenario& scenario);

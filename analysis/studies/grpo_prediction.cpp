@@ -188,18 +188,19 @@ std::span<const PhaseSpec> phase_specs() {
   return all_phases;
 }
 
-GrpoPrediction predict_grpo(const Scenario& scenario) {
+GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   const Grpo& grpo = *scenario.grpo;
   GrpoPrediction p;
   p.placement = place(scenario.cluster, grpo);
   p.warnings = grpo_warnings(scenario, p.placement);
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
-  TrainingReplays training(scenario);
+  TrainingReplays training(scenario, free);
   p.memory = grpo_memory(scenario, p.placement, training.resident(), {});
   if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
-  const DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
-  p.sync_replay = replay_sync(scenario, p.placement);
+  DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
+  if (free.has(Cause::generation)) decode.set_free();
+  if (!free.has(Cause::weight_sync)) p.sync_replay = replay_sync(scenario, p.placement);
   p.run = run_actors(scenario, decode, training, p);
   p.ran = true;
   p.memory = grpo_memory(scenario, p.placement, training.resident(), training.peak());

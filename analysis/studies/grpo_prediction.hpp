@@ -63,8 +63,10 @@ struct GrpoPrediction {
   std::vector<NamedConstant> guesses;
 };
 
-// Replays in workers; this process stays free for one replay of its own.
-GrpoPrediction predict_grpo(const Scenario& scenario);
+// Replays in workers; this process stays free for one replay of its own. The causes in `free` cost
+// nothing: those of training in its replays, `generation` in the engines' iterations, `weight_sync`
+// in all but the waiting for iterations under way.
+GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free = {});
 
 // Time and rates by the names that JSON and sweeps use: {"step_time_s", 46.1}, ...
 std::vector<std::pair<std::string, double>> grpo_metrics(const GrpoPrediction& prediction);

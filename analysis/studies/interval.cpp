@@ -2,50 +2,100 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <functional>
-#include <vector>
+#include <sstream>
 
-#include "analysis/studies/worker.hpp"
-#include "sim/replay.hpp"
-#include "workloads/step.hpp"
+#include "analysis/studies/prediction.hpp"
 
 namespace stepsim {
 namespace {
 
-double step_time(const IntervalQuestion& question, std::uint32_t sample) {
-  const Scenario scenario =
-      load_scenario(question.data, question.scenario, question.settings,
-                    Draw{.seed = question.seed, .sample = sample, .of = question.samples});
-  const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
-                        scenario.job};
-  const StepProgram program = build_step(input, Folding::automatic);
-  return scenario.stack.unexplained.value.value *
-         replay(program.traffic.folded.platform, contracted(program.graph, question.free))
-             .makespan.value;
+// So many constants are put at both ends of their ranges to find the strongest.
+constexpr std::size_t most_suspects = 12;
+
+struct Figures {
+  double step_time = 0, throughput = 0, memory = 0;
+};
+
+struct Point {
+  std::vector<Setting> settings;
+  MaybeDraw draw;
+};
+
+std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points) {
+  std::vector<std::function<std::string()>> tasks;
+  tasks.reserve(points.size());
+  for (const Point& point : points)
+    tasks.emplace_back([&question, &point] {
+      const Scenario scenario =
+          load_scenario(question.data, question.scenario, point.settings, point.draw);
+      const Prediction p = predict(scenario, Folding::automatic, question.free);
+      const double unexplained = scenario.stack.unexplained.value.value;
+      return fmt::format("{} {} {}", unexplained * p.step_time.value,
+                         p.tokens_per_second_per_gpu / unexplained, p.memory.needed());
+    });
+  std::vector<Figures> figures;
+  figures.reserve(points.size());
+  for (const std::string& answer : in_workers(tasks, question.workers)) {
+    std::istringstream words(answer);
+    Figures& each = figures.emplace_back();
+    words >> each.step_time >> each.throughput >> each.memory;
+  }
+  return figures;
 }
 
-// Between neighbours in order, linearly.
-double quantile_of(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  const double part = place - static_cast<double>(below);
-  return sorted[below] + part * (sorted[above] - sorted[below]);
+std::vector<double> column(const std::vector<Figures>& figures, double Figures::*member) {
+  std::vector<double> values;
+  values.reserve(figures.size());
+  for (const Figures& each : figures) values.push_back(each.*member);
+  return values;
+}
+
+std::vector<Mover> movers_of(const IntervalQuestion& question, const std::vector<Setting>& settings,
+                             const std::vector<double>& times, const std::vector<Draw>& draws,
+                             double stated) {
+  std::vector<NamedConstant> uncertain;
+  add_uncertain(uncertain, load_scenario(question.data, question.scenario, settings).constants);
+  std::vector<Mover> movers;
+  std::vector<Point> points;
+  for (const NamedConstant& each : telling_constants(uncertain, times, draws, most_suspects)) {
+    movers.push_back({each, 0, 0});
+    for (const double value : {each.low, each.high}) {
+      points.push_back({settings, {}});
+      points.back().settings.push_back(setting_of(each, value));
+    }
+  }
+  const std::vector<Figures> ends = ask(question, points);
+  for (std::size_t i = 0; i < movers.size(); ++i) {
+    movers[i].at_low = ends[2 * i].step_time;
+    movers[i].at_high = ends[2 * i + 1].step_time;
+  }
+  return strongest(std::move(movers), stated, question.movers);
 }
 
 }  // namespace
 
-Interval step_time_interval(const IntervalQuestion& question) {
-  std::vector<std::function<std::string()>> tasks;
-  for (std::uint32_t sample = 0; sample < question.samples; ++sample)
-    tasks.emplace_back(
-        [&question, sample] { return fmt::format("{}", step_time(question, sample)); });
-  std::vector<double> times;
-  for (const std::string& answer : in_workers(tasks, usual_workers()))
-    times.push_back(parse_quantity(answer)->value);
-  std::sort(times.begin(), times.end());
-  return {{quantile_of(times, 0.1)}, {quantile_of(times, 0.9)}, question.samples};
+Interval interval_of(const IntervalQuestion& question) {
+  const std::vector<Setting> settings(question.settings.begin(), question.settings.end());
+  std::vector<Point> points{{settings, {}}};
+  std::vector<Draw> draws;
+  for (std::uint32_t sample = 0; sample < question.samples; ++sample) {
+    draws.push_back({.seed = question.seed, .sample = sample, .of = question.samples});
+    points.push_back({settings, draws.back()});
+  }
+  std::vector<Figures> figures = ask(question, points);
+  const Figures stated = figures.front();
+  figures.erase(figures.begin());
+  const std::vector<double> times = column(figures, &Figures::step_time);
+  Interval interval{
+      .step_time = range_of(times, stated.step_time),
+      .throughput = range_of(column(figures, &Figures::throughput), stated.throughput),
+      .memory = range_of(column(figures, &Figures::memory), stated.memory),
+      .samples = question.samples,
+      .movers = {}};
+  if (question.movers > 0)
+    interval.movers = movers_of(question, settings, times, draws, stated.step_time);
+  return interval;
 }
 
 }  // namespace stepsim

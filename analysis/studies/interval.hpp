@@ -4,16 +4,20 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "scenarios/scenario.hpp"
+#include "analysis/studies/draws.hpp"
+#include "analysis/studies/worker.hpp"
 #include "sim/ideal.hpp"
 
 namespace stepsim {
 
 struct Interval {
-  Seconds low;   // one in ten draws is below
-  Seconds high;  // one in ten is above
+  Range step_time;   // s
+  Range throughput;  // tokens per second and GPU
+  Range memory;      // bytes of a GPU, with slack and libraries
   std::uint32_t samples = 0;
+  std::vector<Mover> movers;  // of the step time in seconds, the strongest first
 };
 
 struct IntervalQuestion {
@@ -22,11 +26,13 @@ struct IntervalQuestion {
   std::span<const Setting> settings;
   std::uint32_t samples = 8;
   std::uint64_t seed = 1;
-  CauseSet free = {};  // causes that cost nothing
+  CauseSet free = {};      // causes that cost nothing
+  std::size_t movers = 0;  // at most so many; each that is tried takes two more replays
+  std::size_t workers = usual_workers();
 };
 
-// Of the step time: every constant is drawn from its range, all at once, once per sample; each
-// sample is built and replayed in a worker of its own.
-Interval step_time_interval(const IntervalQuestion& question);
+// Every constant is drawn from its range, all at once, once per sample; each sample is built and
+// replayed in a worker of its own. The stated constants are replayed, too, and lie inside.
+Interval interval_of(const IntervalQuestion& question);
 
 }  // namespace stepsim

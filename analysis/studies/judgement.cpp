@@ -6,28 +6,23 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
+#include "analysis/studies/claim_carriers.hpp"
 #include "analysis/studies/claim_points.hpp"
 #include "analysis/studies/validation.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t batch = 8;  // draws that make a Latin hypercube together
-// A claim holds when so many draws say so, and does not when so few do.
-constexpr double sure = 0.9;
-// So many constants are tried one by one, those that go with the quantity in the draws.
-constexpr std::size_t most_suspects = 10;
-// What moves a quantity by less than this share of it does not decide.
-constexpr double least_swing = 0.02;
+// Of the claim as it stands so many draws are made where allowed, whether they are needed for the
+// verdict or not: they show which constants the quantity goes with.
+constexpr std::uint32_t telling_draws = 16;
+// So many constants of either kind are put at both ends of their ranges.
+constexpr std::size_t most_carrying = 6, most_telling = 4;
+constexpr std::size_t most_movers = 3;
 
 enum class Answer : std::uint8_t { holds, fails, unsure };
-
-Draw draw_number(std::uint32_t number, std::uint64_t seed) {
-  return {.seed = seed + number / batch, .sample = number % batch, .of = batch};
-}
 
 bool within(const Assertion& assertion, double value) {
   // A quantity that is no number (a gap of nothing) holds nothing.
@@ -60,17 +55,10 @@ struct Trial {
            : probability() <= 1 - sure ? Answer::fails
                                        : Answer::unsure;
   }
-  // More draws could change the answer: the interval of the probability reaches across a border.
+  // More draws could change the answer, or are wanted to see what moves it.
   bool open() const {
-    const double n = static_cast<double>(drawn.size()), p = probability();
-    if (p == 0 || p == 1) return false;
-    constexpr double z = 1.28;  // eight of ten
-    const double middle = (p + z * z / (2 * n)) / (1 + z * z / n);
-    const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n);
-    const auto crosses = [&](double border) {
-      return middle - half < border && border < middle + half;
-    };
-    return crosses(sure) || crosses(1 - sure);
+    const auto draws = static_cast<std::uint32_t>(drawn.size());
+    return may_change(holds(), draws) || (condition == nullptr && draws < telling_draws);
   }
   // The assertion that a reader wants to hear about: the first that fails.
   std::size_t in_question() const {
@@ -101,8 +89,8 @@ void play(std::vector<Trial>& trials, const JudgementOptions& options, ClaimPoin
   for (Trial& trial : trials) values_of(trial, std::nullopt, points);
   points.ask();
   for (Trial& trial : trials) trial.stated = *values_of(trial, std::nullopt, points);
-  for (std::uint32_t done = 0; done < options.most_draws; done += batch) {
-    const std::uint32_t end = std::min(done + batch, options.most_draws);
+  for (std::uint32_t done = 0; done < options.most_draws; done += draws_at_once) {
+    const std::uint32_t end = std::min(done + draws_at_once, options.most_draws);
     std::vector<Trial*> open;
     for (Trial& trial : trials)
       if (done == 0 || trial.open()) open.push_back(&trial);
@@ -136,49 +124,21 @@ JudgedCondition summary_of(const Trial& trial) {
   return judged;
 }
 
-// Ranks, so that no single draw decides.
-double correlation(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto ranks = [](const std::vector<double>& values) {
-    std::vector<double> result;
-    result.reserve(values.size());
-    for (const double value : values)
-      result.push_back(static_cast<double>(std::count_if(
-          values.begin(), values.end(), [&](double other) { return other < value; })));
-    return result;
-  };
-  const std::vector<double> a = ranks(x), b = ranks(y);
-  const double n = static_cast<double>(a.size());
-  const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
-  const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-  double both = 0, square_a = 0, square_b = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    both += (a[i] - mean_a) * (b[i] - mean_b);
-    square_a += (a[i] - mean_a) * (a[i] - mean_a);
-    square_b += (b[i] - mean_b) * (b[i] - mean_b);
-  }
-  return square_a > 0 && square_b > 0 ? both / std::sqrt(square_a * square_b) : 0;
-}
-
-// Constants of the claim's scenarios whose places in their ranges go with the quantity.
-std::vector<NamedConstant> suspects(const Trial& trial, const JudgementOptions& options) {
-  std::map<std::string, NamedConstant> constants;
+// Those that carry what tells the claim's scenarios apart, and those that go with the quantity over
+// the draws.
+std::vector<NamedConstant> suspects(const Trial& trial, const JudgementOptions& options,
+                                    ClaimCarriers& carriers, ClaimPoints& points) {
+  std::vector<NamedConstant> found = carriers.of(*trial.claim, points);
+  if (found.size() > most_carrying) found.erase(found.begin() + most_carrying, found.end());
+  std::vector<NamedConstant> constants;
   for (const ClaimScenario& scenario : trial.claim->scenarios)
-    for (const NamedConstant& c :
-         load_scenario(options.data, scenario.source, scenario.settings).constants)
-      if (c.low < c.high) constants.emplace(c.name, c);
+    add_uncertain(constants,
+                  load_scenario(options.data, scenario.source, scenario.settings).constants);
   const std::vector<double> values = drawn_values(trial, trial.in_question());
-  std::vector<std::pair<double, std::string>> telling;
-  for (const auto& [name, constant] : constants) {
-    std::vector<double> places;
-    for (std::uint32_t i = 0; i < values.size(); ++i)
-      places.push_back(quantile(draw_number(i, options.seed), name));
-    telling.emplace_back(-std::abs(correlation(places, values)), name);
-  }
-  std::sort(telling.begin(), telling.end());
-  std::vector<NamedConstant> result;
-  for (std::size_t i = 0; i < std::min(most_suspects, telling.size()); ++i)
-    result.push_back(constants.at(telling[i].second));
-  return result;
+  std::vector<Draw> draws;
+  for (std::uint32_t i = 0; i < values.size(); ++i) draws.push_back(draw_number(i, options.seed));
+  add_uncertain(found, telling_constants(constants, values, draws, most_telling));
+  return found;
 }
 
 // The claim with one constant at a given value in all of its scenarios that have it.
@@ -187,67 +147,74 @@ Claim with_constant(const Claim& claim, const NamedConstant& constant, double va
   Claim changed = claim;
   for (ClaimScenario& scenario : changed.scenarios) {
     const auto all = load_scenario(options.data, scenario.source, scenario.settings).constants;
-    const bool has = std::any_of(all.begin(), all.end(), [&](const NamedConstant& each) {
-      return each.name == constant.name;
-    });
-    if (has)
-      scenario.settings.emplace_back(constant.name,
-                                     fmt::format("{} {}", value, si_unit(constant.dimension)));
+    if (has_constant(all, constant.name)) scenario.settings.push_back(setting_of(constant, value));
   }
   return changed;
 }
 
-// Of the suspects those that move the quantity most from one end of their range to the other.
-std::vector<std::string> constants_that_decide(const Trial& trial, const JudgementOptions& options,
-                                               ClaimPoints& points) {
-  struct Ends {
-    std::string name;
-    Claim low, high;
-  };
-  const ClaimQuantity& quantity = trial.claim->assertions[trial.in_question()].quantity;
-  std::vector<Ends> ends;
-  for (const NamedConstant& c : suspects(trial, options))
-    ends.push_back({c.name, with_constant(*trial.claim, c, c.low, options),
-                    with_constant(*trial.claim, c, c.high, options)});
-  const auto at = [&](const Claim& claim) {
-    return value_of(claim, quantity, trial.condition, std::nullopt, points);
-  };
-  for (const Ends& each : ends) {
-    at(each.low);
-    at(each.high);
+// The quantity in question of one trial, with each suspect at both ends of its range.
+struct Ends {
+  const Trial* trial = nullptr;
+  std::vector<NamedConstant> constants;
+  std::vector<Claim> low, high;
+};
+
+Ends ends_of(const Trial& trial, const JudgementOptions& options, ClaimCarriers& carriers,
+             ClaimPoints& points) {
+  Ends ends{&trial, suspects(trial, options, carriers, points), {}, {}};
+  for (const NamedConstant& c : ends.constants) {
+    ends.low.push_back(with_constant(*trial.claim, c, c.low, options));
+    ends.high.push_back(with_constant(*trial.claim, c, c.high, options));
   }
-  points.ask();
-  const double stated = trial.stated[trial.in_question()];
-  std::vector<std::pair<double, std::string>> swings;
-  for (const Ends& each : ends)
-    if (const double swing = std::abs(*at(each.high) - *at(each.low));
-        swing > least_swing * std::abs(stated))
-      swings.emplace_back(-swing, each.name);
-  std::sort(swings.begin(), swings.end());
-  std::vector<std::string> names;
-  constexpr std::size_t most = 3;
-  for (std::size_t i = 0; i < std::min(most, swings.size()); ++i) names.push_back(swings[i].second);
-  return names;
+  return ends;
 }
 
-std::string figure(double value, Dimension dimension) {
-  if (!std::isfinite(value)) return "no number";
-  return dimension == Dimension::ratio ? fmt::format("{:.3g}", value) : to_text(value, dimension);
+std::optional<double> value_at(const Claim& claim, const Trial& trial, ClaimPoints& points) {
+  const ClaimQuantity& quantity = trial.claim->assertions[trial.in_question()].quantity;
+  return value_of(claim, quantity, trial.condition, std::nullopt, points);
+}
+
+std::vector<Mover> movers_of(const Ends& ends, ClaimPoints& points) {
+  std::vector<Mover> movers;
+  for (std::size_t i = 0; i < ends.constants.size(); ++i)
+    movers.push_back({ends.constants[i], *value_at(ends.low[i], *ends.trial, points),
+                      *value_at(ends.high[i], *ends.trial, points)});
+  return strongest(std::move(movers), ends.trial->stated[ends.trial->in_question()], most_movers);
+}
+
+// By claim: what moves its quantity most, under no other condition.
+std::map<const Claim*, std::vector<Mover>> all_movers(const std::vector<Trial>& trials,
+                                                      const JudgementOptions& options,
+                                                      ClaimPoints& points) {
+  ClaimCarriers carriers(options.data);
+  std::vector<Ends> all;
+  for (const Trial& trial : trials)
+    if (trial.condition == nullptr) all.push_back(ends_of(trial, options, carriers, points));
+  for (const Ends& ends : all)
+    for (std::size_t i = 0; i < ends.constants.size(); ++i) {
+      value_at(ends.low[i], *ends.trial, points);
+      value_at(ends.high[i], *ends.trial, points);
+    }
+  points.ask();
+  std::map<const Claim*, std::vector<Mover>> movers;
+  for (const Ends& ends : all) movers[ends.trial->claim] = movers_of(ends, points);
+  return movers;
 }
 
 std::string bounds_text(const Assertion& a) {
   if (a.low && a.high)
-    return fmt::format("{} to {}", figure(*a.low, a.dimension), figure(*a.high, a.dimension));
-  return a.low ? "at least " + figure(*a.low, a.dimension)
-               : "at most " + figure(*a.high, a.dimension);
+    return fmt::format("{} to {}", figure_text(*a.low, a.dimension),
+                       figure_text(*a.high, a.dimension));
+  return a.low ? "at least " + figure_text(*a.low, a.dimension)
+               : "at most " + figure_text(*a.high, a.dimension);
 }
 
 std::string value_text(const Trial& trial, const JudgedCondition& judged) {
   const Assertion& assertion = trial.claim->assertions[trial.in_question()];
   return fmt::format("{} is {} ({} to {} in 8 of 10 draws; claimed: {})", assertion.quantity.text,
-                     figure(judged.stated, assertion.dimension),
-                     figure(judged.low, assertion.dimension),
-                     figure(judged.high, assertion.dimension), bounds_text(assertion));
+                     figure_text(judged.stated, assertion.dimension),
+                     figure_text(judged.low, assertion.dimension),
+                     figure_text(judged.high, assertion.dimension), bounds_text(assertion));
 }
 
 // Which resource each scenario of the quantity is bound by: the one that the metric is about.
@@ -268,7 +235,7 @@ std::string resources_text(const Trial& trial, ClaimPoints& points) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-JudgedClaim conclude(const std::vector<const Trial*>& trials, const JudgementOptions& options,
+JudgedClaim conclude(const std::vector<const Trial*>& trials, const std::vector<Mover>& movers,
                      ClaimPoints& points) {
   const Trial& base = *trials.front();
   JudgedClaim judged{.id = base.claim->id, .text = base.claim->text};
@@ -291,12 +258,14 @@ JudgedClaim conclude(const std::vector<const Trial*>& trials, const JudgementOpt
                                  fmt::join(flips, ", "));
   if (!open.empty()) judged.reason += fmt::format("; open {}", fmt::join(open, ", "));
   if (judged.verdict == Verdict::undecided) {
-    judged.to_measure = constants_that_decide(base, options, points);
+    for (const Mover& mover : movers) judged.to_measure.push_back(mover.constant.name);
     judged.reason += judged.to_measure.empty()
                          ? "; no single constant decides it"
                          : fmt::format("; to measure: {}", fmt::join(judged.to_measure, ", "));
   }
   judged.reason += "; " + resources_text(base, points);
+  judged.dimension = base.claim->assertions[base.in_question()].dimension;
+  judged.movers = movers;
   return judged;
 }
 
@@ -305,6 +274,22 @@ JudgedClaim conclude(const std::vector<const Trial*>& trials, const JudgementOpt
 std::string_view to_text(Verdict verdict) {
   constexpr std::array<std::string_view, 4> names{"supported", "refuted", "depends", "undecided"};
   return names[static_cast<std::size_t>(verdict)];
+}
+
+std::string figure_text(double value, Dimension dimension) {
+  if (!std::isfinite(value)) return "no number";
+  return dimension == Dimension::ratio ? fmt::format("{:.3g}", value) : to_text(value, dimension);
+}
+
+std::string movers_text(const JudgedClaim& claim) {
+  std::vector<std::string> words;
+  for (const auto& [constant, at_low, at_high] : claim.movers)
+    words.push_back(fmt::format(
+        "{} ({} at {}, {} at {}; {})", constant.name, figure_text(at_low, claim.dimension),
+        to_text(constant.low, constant.dimension), figure_text(at_high, claim.dimension),
+        to_text(constant.high, constant.dimension), to_text(constant.grade)));
+  return words.empty() ? "none of the constants that were tried moves it by a fiftieth"
+                       : fmt::format("moved most by {}", fmt::join(words, ", "));
 }
 
 std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOptions& options) {
@@ -317,6 +302,7 @@ std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOpt
       trials.push_back({&claim, &condition, {}, {}});
   }
   play(trials, options, points);
+  const auto movers = all_movers(trials, options, points);
   std::vector<JudgedClaim> judged;
   for (const Claim& claim : claims) {
     if (!claim.missing.empty()) {
@@ -327,7 +313,7 @@ std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOpt
     std::vector<const Trial*> own;
     for (const Trial& trial : trials)
       if (trial.claim == &claim) own.push_back(&trial);
-    judged.push_back(conclude(own, options, points));
+    judged.push_back(conclude(own, movers.at(&claim), points));
   }
   return judged;
 }

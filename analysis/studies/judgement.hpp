@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/studies/claim.hpp"
+#include "analysis/studies/draws.hpp"
 #include "analysis/studies/worker.hpp"
 
 namespace stepsim {
@@ -39,13 +40,21 @@ struct JudgedClaim {
   std::optional<double> probability{};  // nothing: not modelled
   std::string reason{};                 // one line
   std::vector<JudgedCondition> conditions{};
-  std::vector<std::string> to_measure{};  // constants that would decide it, most important first
+  std::vector<std::string> to_measure{};   // constants that would decide it, most important first
+  Dimension dimension = Dimension::ratio;  // of the quantity in question
+  std::vector<Mover> movers{};             // of that quantity, the strongest first
 };
+
+// As a claim's reason has it.
+std::string figure_text(double value, Dimension dimension);
+// "moved most by gpu.gemm.rate (1.2 at 600 TFLOP/s, 0.9 at 765 TFLOP/s; derived)"
+std::string movers_text(const JudgedClaim& claim);
 
 struct JudgementOptions {
   std::string data;
   std::uint64_t seed = 1;
-  std::uint32_t most_draws = 24;  // of each claim and condition; fewer where they agree
+  std::uint32_t most_draws = 24;  // of each claim and condition: eight at a time, while more could
+                                  // change the verdict
   std::size_t workers = usual_workers();
   Progress progress{};
 };

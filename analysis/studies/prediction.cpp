@@ -59,6 +59,7 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
                  {"tokens_per_second_per_gpu", result.tokens_per_second_per_gpu, Dimension::ratio},
                  {"model_flops_utilisation", result.utilisation, Dimension::ratio},
                  {"peak_memory", result.memory.device.peak.bytes, Dimension::bytes},
+                 {"memory_needed", result.memory.needed(), Dimension::bytes},
                  {"memory_capacity", result.memory.capacity, Dimension::bytes}};
   return result;
 }

@@ -55,7 +55,8 @@ std::vector<ShapleyValue> exact_values(std::size_t players, std::span<const doub
 
 }  // namespace
 
-ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed) {
+ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed,
+                         std::size_t fewest) {
   ShapleyPlan plan;
   plan.players = players;
   if (const std::size_t all = std::size_t{1} << players; all <= most || players < 2) {
@@ -71,8 +72,7 @@ ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t se
     for (const std::uint8_t player : order) known.insert(joined |= Coalition{1} << player);
     plan.orders.push_back(order);
   };
-  constexpr std::size_t fewest = 4;
-  while (plan.orders.size() < fewest || known.size() + 2 * players <= most) {
+  while (plan.orders.size() < 2 * fewest || known.size() + 2 * players <= most) {
     Order order = sequence.order(players);
     add(order);
     std::reverse(order.begin(), order.end());
@@ -107,6 +107,7 @@ std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<cons
     }
   }
   for (std::size_t player = 0; player < plan.players; ++player) {
+    if (pairs < 2) continue;
     const double spread =
         std::max(0.0, squares[player] - pairs * values[player].value * values[player].value);
     values[player].standard_error = std::sqrt(spread / (pairs - 1) / pairs);

@@ -25,8 +25,10 @@ struct ShapleyPlan {
 };
 
 // Exact if there are no more coalitions than `most`; else as many pairs of orders as need no more,
-// at least two pairs.
-ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed);
+// at least `fewest` pairs. Of one pair nothing is known of its error. A plan of more has the orders
+// of a smaller one, and others behind them.
+ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed,
+                         std::size_t fewest = 2);
 
 // What joining adds to worth(coalition), on average; values[i] belongs to plan.coalitions[i]. The
 // values of all players add up to the worth of everybody less that of nobody.

@@ -97,10 +97,12 @@ TEST_CASE("the largest micro-batch that fits is the largest", "[analysis]") {
 TEST_CASE("the same question has the same interval, and more doubt a wider one", "[analysis]") {
   const IntervalQuestion question{
       .data = data, .scenario = "llama32-3b-sft-zero3", .settings = {}, .samples = 6};
-  const Interval first = step_time_interval(question), second = step_time_interval(question);
-  CHECK(first.low == second.low);
-  CHECK(first.high == second.high);
-  CHECK(first.low < first.high);
+  const Interval first = interval_of(question), second = interval_of(question);
+  CHECK(first.step_time.low == second.step_time.low);
+  CHECK(first.step_time.high == second.step_time.high);
+  CHECK(first.step_time.low < first.step_time.high);
+  CHECK(first.throughput.low < first.throughput.high);
+  CHECK(first.memory.low < first.memory.high);
 }
 
 TEST_CASE("workers answer in the order of their tasks, however many run at once", "[analysis]") {

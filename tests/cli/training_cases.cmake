@@ -65,18 +65,28 @@ cli("run that saves every so many epochs" ARGS run llama32-3b-sft-zero3 --set jo
 # ---- explain ----
 cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*examples:")
 cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1
-  OUTPUT "A takes [0-9.]+ ms longer than B.*cause +of the gap.*gap +.*100.0 %.*made of .*A waits for.*they part in")
-cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --json
-  KEYS a/step_time_s b/step_time_s rows/0/cause rows/0/seconds rows/0/stderr_s rows/0/counterfactual_s rows/0/constants
+  --samples 8
+  OUTPUT "A takes [0-9.]+ ms longer than B.*cause +of the gap.*8 of 10 draws.*gap +.*100.0 % .*A is slower in all of 8 draws.*gap is moved most by.*made of .*A waits for.*they part in")
+cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --samples 2 --json
+  KEYS a/step_time_interval_s/1 a/tokens_per_second_per_gpu_interval/1 b/peak_memory_interval_bytes/1 rows/0/interval_s/1
+       draws/made draws/most draws/a_slower draws/gap_interval_s/0 draws/moved_most_by/0/gap_at_low_s a/step_time_s b/step_time_s rows/0/cause rows/0/seconds rows/0/stderr_s rows/0/counterfactual_s rows/0/constants
        a/critical_path/0/part fairness/0 gap_s residual_s)
-cli("explain as CSV" ARGS explain mpt7b-zero2 --set job.micro_batch=2 --replays 1 --csv
-  OUTPUT "^cause,seconds,stderr_s,counterfactual_s,")
-cli("explain at each one's memory limit" ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --each-at-limit
+cli("explain as CSV" ARGS explain mpt7b-zero2 --set job.micro_batch=2 --replays 1 --samples 2 --csv
+  OUTPUT "^cause,seconds,stderr_s,counterfactual_s,[a-z_,]*,low_s,high_s\n[a-z_]+,[^\n]*,[-0-9.e]+,[-0-9.e]+\n")
+cli("explain at each one's memory limit" ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --samples 0 --each-at-limit
   OUTPUT "memory limit .*A fits with no micro-batch|A [0-9]+ tok/s/GPU with a micro-batch of")
-cli("explain of a trace" ARGS explain a.h5 llama32-3b-sft-zero3 --replays 1 --csv
-  SHELL "$1 run mpt7b-zero2 --samples 0 -o a.h5 >/dev/null; \"$@\" >traces.csv
-    $1 explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --csv | diff - traces.csv && echo the same"
+cli("explain of two traces" ARGS explain a.h5 b.h5 --replays 1 --samples 1 --csv
+  SHELL "$1 run mpt7b-zero2 --samples 0 -o a.h5 >/dev/null; $1 run llama32-3b-sft-zero3 --samples 0 --set strategy.zero=2 -o b.h5 >/dev/null
+    \"$@\" >traces.csv
+    $1 explain mpt7b-zero2 llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1 --samples 1 --csv | diff - traces.csv && echo the same"
   OUTPUT "^the same\n$")
+cli("explain of a trace of something else" ARGS explain a.h5 mpt7b-zero2 CODE 2
+  SHELL "$1 collective all_reduce --cluster mi300x-8 --sizes 1MiB -o a.h5 >/dev/null; \"$@\""
+  ERROR "a.h5: is a trace of something else than a scenario's step")
+cli("explain between equal steps" ARGS explain mpt7b-zero2 mpt7b-zero2 --replays 1 --samples 2 --csv
+  OUTPUT "^[^\n]*(\n[a-z_]+,0,[^\n]*,0,0)+\n$")
+cli("explain of two GRPO jobs at their limits" ARGS explain grpo-7b-two-nodes grpo-7b-two-nodes --each-at-limit CODE 2
+  ERROR "--each-at-limit: a GRPO job has packs instead of micro-batches; grpo.pack_length with `stepsim sweep --find` looks for the longest that fits")
 cli("explain without a second step" ARGS explain mpt7b-zero2 CODE 2
   ERROR "compared with what? name a second scenario, or change this one with --set")
 cli("explain as two forms at once" ARGS explain mpt7b-zero2 mpt7b-zero3-offload --csv --json CODE 2
@@ -98,9 +108,10 @@ end
 endfunction()
 cli("check --help" ARGS check --help OUTPUT "^usage: stepsim check.*examples:")
 claim_case("check of a claim that holds" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]"
-  --draws 8 OUTPUT "supported +100 %  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*1 supported, 0 refuted")
+  --draws 8 OUTPUT "supported +100 % of 8 draws  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*moved most by.*1 supported, 0 refuted")
 claim_case("check of a claim that does not hold, as JSON" "    holds: [{value: fast.peak_memory, at_most: 1 GB}]"
-  --draws 8 --json CODE 1 KEYS claims/0/id claims/0/verdict claims/0/probability claims/0/reason)
+  --draws 8 --json CODE 1 KEYS claims/0/id claims/0/verdict claims/0/probability claims/0/reason
+    claims/0/conditions/0/draws claims/0/moved_most_by)
 claim_case("check of a claim that depends" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]
     vary: [{name: with the same GPU, of: [slow], set: {gpu.gemm.rate: 680 TFLOP/s}}]"
   --draws 8 CODE 1 OUTPUT "depends.*it fails")

@@ -126,18 +126,20 @@ double DecodeModel::reads(double sequences, double cached) const {
 }
 
 double DecodeModel::iteration(double sequences, double cached) const {
+  if (free_) return 0;
   const double device = products(sequences) + reads(sequences, cached) / stream_ + reduce_fixed_ +
                         reduce_per_token_ * sequences;
   return std::max(device, host_floor_) + fixed_ + per_sequence_ * sequences;
 }
 
 double DecodeModel::per_cached(double sequences, double cached) const {
+  if (free_) return 0;
   const bool all = window_ <= 0 || cached < sequences * window_;
   return (full_layers_ + (all ? window_layers_ : 0)) * layer_token_bytes_ * token_share_ / stream_;
 }
 
 double DecodeModel::prefill(double tokens) const {
-  return tokens * (flops_per_token_ / rate_ + reduce_per_token_);
+  return free_ ? 0 : tokens * (flops_per_token_ / rate_ + reduce_per_token_);
 }
 
 }  // namespace stepsim

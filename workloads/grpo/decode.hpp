@@ -22,6 +22,9 @@ class DecodeModel {
   // Prompts that are computed beside the running sequences.
   double prefill(double tokens) const;
 
+  // As if generating cost no time.
+  void set_free() { free_ = true; }
+
   double weight_bytes() const { return weight_bytes_; }  // of one GPU
   double cache_bytes() const { return cache_bytes_; }    // of one GPU; not above zero: no start
   double bytes_per_token() const { return bytes_per_token_; }
@@ -46,6 +49,7 @@ class DecodeModel {
   double weight_bytes_ = 0, cache_bytes_ = 0, bytes_per_token_ = 0, token_share_ = 0;
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
   double flops_per_token_ = 0;
+  bool free_ = false;
   mutable std::vector<double> known_;  // by number of sequences
 };
 

@@ -21,7 +21,8 @@ function tile(label, value, aside, kind) {
 
 function tiles(step) {
   const {summary} = step;
-  const made = [tile(summary.step_time === undefined || summary.step_time === step.step_time ? "step time" : "time drawn", seconds(step.step_time), `${whole(step.operations)} operation${step.operations === 1 ? "" : "s"}`)];
+  const made = [tile(summary.step_time === undefined || summary.step_time === step.step_time ? "step time" : "time drawn", seconds(step.step_time),
+    summary.step_time_low ? `${seconds(summary.step_time_low)} to ${seconds(summary.step_time_high)} in 8 of 10 draws` : `${whole(step.operations)} operation${step.operations === 1 ? "" : "s"}`)];
   if (summary.tokens_per_second_per_gpu) made.push(tile("throughput", whole(significant(summary.tokens_per_second_per_gpu, 3)), "tokens per second and GPU"));
   if (summary.model_flops_utilisation) made.push(tile("utilisation", percent(summary.model_flops_utilisation), "of the bf16 peak"));
   if (summary.memory_capacity) {
@@ -56,7 +57,11 @@ function ofEach(steps, make) {
 function gapSection(gap, steps) {
   const [a, b] = steps;
   section("gap", "Why they differ", gap.headline || `A takes ${seconds(a.step_time)}, B ${seconds(b.step_time)}: a gap of ${seconds(a.step_time - b.step_time)}. The parts add up to it.`,
-    ...gap.notes.map((note) => element("p", {}, note)), chart(waterfall(gap, steps)), gapTable(gap, steps));
+    ...gap.notes.map((note) => element("p", {}, note)), chart(waterfall(gap, steps)),
+    gap.sureness ? element("p", {}, `${gap.sureness} A thin line shows how far a bar reaches in 8 of 10 draws.`) : "", gapTable(gap, steps),
+    ...(gap.movers.length ? [element("h3", {}, "What the gap rests on most"), element("ul", {}, ...gap.movers.map((mover) => element("li", {}, mover)))] : []));
+  section("path", "What each waits for", `The critical path: every operation on it started when the one before it was done. ${gap.parting}`,
+    ...gap.paths.map((path, side) => element("div", {}, element("h3", {}, sideMark(side), steps[side].title), pathTable(path))));
 }
 
 function sweepSection(sweep) {

@@ -4,13 +4,13 @@ const verdicts = {supported: ["\u2713", "good"], refuted: ["\u2717", "bad"], dep
 
 function claimTable(claims) {
   return element("table", {class: "stack"}, element("thead", {}, element("tr", {}, element("th", {}, "verdict"),
-    element("th", {}, "claim"), element("th", {class: "number"}, "probability"), element("th", {}, "why"))),
+    element("th", {}, "claim"), element("th", {class: "number"}, "holds in draws"), element("th", {}, "why"))),
     element("tbody", {}, ...claims.map((claim) => {
       const [sign, kind] = verdicts[claim.verdict] || ["", ""];
       return element("tr", {}, element("td", {class: `verdict ${kind}`}, `${sign} ${claim.verdict}`),
         element("td", {}, element("strong", {}, claim.id), claim.text ? `  ${claim.text}` : ""),
-        element("td", {class: "number"}, claim.probability === undefined ? "" : percent(claim.probability)),
-        element("td", {}, claim.reason));
+        element("td", {class: "number"}, claim.probability === undefined ? "" : `${percent(claim.probability)} of ${claim.draws}`),
+        element("td", {}, claim.reason, claim.moved ? element("div", {class: "note"}, claim.moved) : ""));
     })));
 }
 

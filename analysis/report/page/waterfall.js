@@ -30,17 +30,36 @@ function drawWaterfall(box, bars) {
   rows.append("text").attr("x", (bar) => Math.max(x(bar.from), x(bar.to)) + 6).attr("y", height / 2).attr("dy", "0.35em")
     .text((bar) => bar.row ? (bar.row.seconds >= 0 ? "+" : "") + seconds(bar.row.seconds) : seconds(bar.to));
   rows.on("pointermove", (bar) => bar.row && tip.show(d3.event.clientX, d3.event.clientY,
-    [[`${words(bar.cause)}  ${seconds(bar.row.seconds)}`, "title"], [bar.row.reading || meanings[bar.cause] || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
+    [[`${words(bar.cause)}  ${seconds(bar.row.seconds)}`, "title"], ...(bar.row.range ? [[`${rangeOf(bar.row)} in 8 of 10 draws of the constants`]] : []), [bar.row.reading || meanings[bar.cause] || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
     .on("pointerleave", () => tip.hide());
+  // How far the bar's end moves over the draws.
+  rows.filter((bar) => bar.row && bar.row.range).append("line").attr("class", "whisker")
+    .attr("x1", (bar) => x(Math.max(0, bar.from + bar.row.range[0]))).attr("x2", (bar) => Math.min(width - 2, x(bar.from + bar.row.range[1])))
+    .attr("y1", height / 2).attr("y2", height / 2).attr("stroke", colours.of("--ink")).attr("stroke-width", 1.5);
   box.replaceChildren(svg.node());
 }
 
+function rangeOf(row) {
+  return `${seconds(row.range[0])} to ${seconds(row.range[1])}`;
+}
+
+// What each step waited for, one stretch after the other.
+function pathTable(path) {
+  const longest = d3.max(path, (part) => part.seconds);
+  return element("table", {class: "stack path"}, element("thead", {}, element("tr", {}, element("th", {}, "waits for"), element("th", {class: "number"}, "time"), element("th", {}, "made of"))),
+    element("tbody", {}, ...path.map((part) => element("tr", {}, element("td", {}, part.title), element("td", {class: "number"}, seconds(part.seconds)),
+      element("td", {}, element("div", {class: "bar", style: `width:${100 * part.seconds / longest}%`},
+        ...part.causes.map(([cause, time]) => element("i", {style: `flex:${time} 0 0;background:${causeColour(cause)}`, title: `${words(cause)} ${seconds(time)}`}))),
+      element("span", {class: "note"}, part.causes.slice(0, 4).filter(([, time]) => time >= 0.01 * part.seconds).map(([cause, time]) => `${words(cause)} ${seconds(time)}`).join(", ")))))));
+}
+
 function gapTable(gap, steps) {
-  const total = steps[0].step_time - steps[1].step_time;
+  const total = steps[0].step_time - steps[1].step_time, ranged = gap.rows.some((row) => row.range);
   return element("table", {class: "stack"}, element("thead", {}, element("tr", {}, element("th", {}, "cause"),
-    element("th", {class: "number"}, "of the gap"), element("th", {}, "what if"), element("th", {}, "carried by"))),
+    element("th", {class: "number"}, "of the gap"), ...(ranged ? [element("th", {class: "number"}, "8 of 10 draws")] : []), element("th", {}, "what if"), element("th", {}, "carried by"))),
     element("tbody", {}, ...gap.rows.map((row) => element("tr", {},
       element("td", {class: "cause"}, swatch(row.cause), words(row.cause)),
       element("td", {class: "number"}, `${seconds(row.seconds)}${row.error > 0 ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
+      ...(ranged ? [element("td", {class: "number", "data-label": "8 of 10 draws "}, row.range ? rangeOf(row) : "")] : []),
       element("td", {}, row.reading), element("td", {class: "source"}, row.constants)))));
 }

@@ -1,0 +1,19 @@
+// One side of an explanation: its own figures, its time divided among causes, and what it waits
+// for.
+#pragma once
+
+#include "analysis/studies/explain.hpp"
+
+namespace stepsim {
+
+struct ExplainedStep {
+  ExplainedSide side;           // all but its attribution
+  std::vector<PathPart> parts;  // of its path, layer by layer
+};
+
+// Replays once, in a worker.
+ExplainedStep observe(const NamedStep& step);
+// Replays it with causes free, alone and together.
+Attribution attribute(const Scenario& scenario, const AttributionOptions& options);
+
+}  // namespace stepsim
