@@ -23,8 +23,8 @@ constexpr std::array option_specs{
                "most draws of the constants for a claim and condition: eight at a time while more "
                "could change the verdict (default 24)"},
     OptionSpec{"seed", "N", "of the draws (default 1)"},
-    OptionSpec{"workers", "N", "replays at a time (default: one for each core)"},
-    OptionSpec{"json", "", "for machines"},
+    workers_option,
+    json_option,
 };
 constexpr Usage usage{
     "stepsim check [CLAIMS.yaml...] [options]",
@@ -116,12 +116,9 @@ int check_command(const CommandLine& line) {
   JudgementOptions study;
   study.data = line.data;
   study.progress = progress_bar("replays");
-  if (const auto text = options->get("draws"))
-    study.most_draws = parse_count("--draws", *text, 1, 100000);
-  if (const auto text = options->get("seed"))
-    study.seed = parse_count("--seed", *text, 0, 1000000000);
-  if (const auto text = options->get("workers"))
-    study.workers = parse_count("--workers", *text, 1, 1024);
+  study.most_draws = count_of(*options, "draws", 1, 100000).value_or(study.most_draws);
+  study.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
+  if (const auto workers = count_of(*options, "workers", 1, 1024)) study.workers = *workers;
   const std::vector<JudgedClaim> judged = judge(claims, study);
   fmt::print("{}", options->has("json") ? json_of(judged) : text_of(judged));
   const bool all = std::all_of(judged.begin(), judged.end(), [](const JudgedClaim& claim) {

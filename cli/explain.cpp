@@ -32,9 +32,9 @@ constexpr std::array option_specs{
                "change who is slower or which row is the largest; 0: none (default: 24, for steps "
                "of over 30000 operations 8, for GRPO 0)"},
     OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"},
-    OptionSpec{"workers", "N", "replays at a time (default: one for each core)"},
+    workers_option,
     OptionSpec{"csv", "", "the rows, for machines"},
-    OptionSpec{"json", "", "everything, for machines"},
+    json_option,
 };
 constexpr Usage usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
@@ -76,14 +76,12 @@ int explain_command(const CommandLine& line) {
   study.at_limit = options->has("each-at-limit");
   study.carriers = !options->has("csv");
   study.attribution.progress = progress_bar("replays");
-  if (const auto text = options->get("replays"))
-    study.attribution.most_replays = parse_count("--replays", *text, 1, 1u << 16);
-  if (const auto text = options->get("samples"))
-    study.most_draws = parse_count("--samples", *text, 0, 4096);
-  if (const auto text = options->get("seed"))
-    study.attribution.seed = parse_count("--seed", *text, 0, 1000000000);
-  if (const auto text = options->get("workers"))
-    study.attribution.workers = parse_count("--workers", *text, 1, 1024);
+  AttributionOptions& attribution = study.attribution;
+  attribution.most_replays =
+      count_of(*options, "replays", 1, 1u << 16).value_or(attribution.most_replays);
+  study.most_draws = count_of(*options, "samples", 0, 4096);
+  attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
+  if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
   const Explanation answer = explain(a, b, study);
   fmt::print("{}", options->has("json")  ? explanation_json(answer)
                    : options->has("csv") ? explanation_csv(answer)

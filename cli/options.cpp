@@ -197,4 +197,11 @@ std::vector<double> parse_sizes(std::string_view text) {
   return sizes;
 }
 
+std::optional<std::uint32_t> count_of(const Options& options, std::string_view name,
+                                      std::uint32_t low, std::uint32_t high) {
+  const auto text = options.get(name);
+  if (!text) return std::nullopt;
+  return parse_count(fmt::format("--{}", name), *text, low, high);
+}
+
 }  // namespace stepsim

@@ -36,6 +36,11 @@ struct Options {
 // Every "--set key=value", in order, as {key, value}.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
+// What several commands have.
+inline constexpr OptionSpec workers_option{"workers", "N",
+                                           "replays at a time (default: one for each core)"};
+inline constexpr OptionSpec json_option{"json", "", "for machines"};
+
 // Nothing when help was asked for and printed. Throws UserError on what is wrong, with the nearest
 // option.
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words);
@@ -46,5 +51,8 @@ std::vector<std::uint32_t> parse_ranks(std::string_view text);
 std::vector<double> parse_sizes(std::string_view text);
 std::uint32_t parse_count(std::string_view option, std::string_view text, std::uint32_t low,
                           std::uint32_t high);
+// Of an option that may be absent.
+std::optional<std::uint32_t> count_of(const Options& options, std::string_view name,
+                                      std::uint32_t low, std::uint32_t high);
 
 }  // namespace stepsim

@@ -22,6 +22,8 @@ namespace {
 constexpr std::array option_specs{
     OptionSpec{"output", "FILE", "where the page goes", 'o'},
     OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
+    OptionSpec{"samples", "N",
+               "most draws of the constants behind the gap, as for `stepsim explain`"},
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the scenarios say, such as strategy.zero=2; repeats", 0, true},
 };
@@ -78,13 +80,15 @@ bool has_scenario(const Run& run) {
                      [](const Scalar& scalar) { return scalar.name == "step_time"; });
 }
 
-PageGap gap_between(const CommandLine& line, const std::string& a, const std::string& b,
-                    const std::vector<Setting>& settings) {
+PageGap gap_between(const CommandLine& line, const Options& options, const std::string& a,
+                    const std::string& b) {
+  const std::vector<Setting> settings = settings_of(options);
   const auto step = [&](const std::string& word) {
     return NamedStep{word, word, settings, load_scenario(line.data, word, settings)};
   };
   ExplainOptions study;
   study.data = line.data;
+  study.most_draws = count_of(options, "samples", 0, 4096);
   study.attribution.progress = progress_bar("replays");
   return page_gap(explain(step(a), step(b), study));
 }
@@ -111,7 +115,7 @@ int report_command(const CommandLine& line) {
     }
   if (runs.size() > 2) throw UserError("two runs are enough for a page");
   if (runs.size() == 2 && has_scenario(runs[0]) && has_scenario(runs[1]) && !options->has("no-gap"))
-    page.gap = gap_between(line, page.steps[0].label, page.steps[1].label, settings);
+    page.gap = gap_between(line, *options, page.steps[0].label, page.steps[1].label);
   const std::string html = page_html(page);
   write_file(*path, html);
   fmt::print("{}: {}\n", *path, to_text(Bytes{static_cast<double>(html.size())}));

@@ -129,12 +129,13 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                         scenario.model.name, scenario.model.longest_sequence));
 }
 
-void read_engine(const std::string& data, const Table& root, const MaybeDraw& draw,
+void read_engine(const std::string& data, const Table& root, const Readings& readings,
                  Scenario& scenario) {
   const std::string name = root.text_or("engine", "vllm");
   if (!known(root, "engine", "engine", name, names_on(data, engine_shelf))) return;
   Document engine = open_entry(data, engine_shelf, name);
-  if (draw) engine.draw_constants(*draw, "engine");
+  if (readings.draw) engine.draw_constants(*readings.draw, "engine");
+  engine.give_constants(readings.given, "engine");
   scenario.engine = read_engine_stack(engine.root());
   engine.finish();
   for (NamedConstant constant : engine.constants()) {
@@ -143,13 +144,11 @@ void read_engine(const std::string& data, const Table& root, const MaybeDraw& dr
   }
 }
 
-void load_grpo(const std::string& data, const Table& root, const Found& found,
-               const MaybeDraw& draw, Scenario& scenario) {
+void load_grpo(const Table& root, const Found& found, Scenario& scenario) {
   const Table job = root.table("job");
   Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
   apply_grpo_strategy(job, scenario.strategy);
   scenario.job.sequence = grpo.pack_length;
-  read_engine(data, root, draw, scenario);
   if (!found.cluster || !found.model) return;
   place_learners(job, scenario.cluster.nodes, grpo);
   check_grpo(job, scenario);
@@ -215,15 +214,18 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     scenario.model =
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   Readings readings{draw, {}, stack};
+  const bool grpo = scenario.job.method == Method::grpo;
   load_entries(data, names, found, readings, scenario);
+  if (grpo) read_engine(data, root, readings, scenario);
   if (const auto table = root.table_if("constants"); table && found.cluster && found.stack) {
     readings.given = given_constants(*table, scenario.constants);
     if (table->sound()) load_entries(data, names, found, readings, scenario);
+    if (table->sound() && scenario.engine) read_engine(data, root, readings, scenario);
   }
   const std::string deepspeed = strategy.text_or("deepspeed", "");
   if (!deepspeed.empty() && found.model && found.cluster)
     apply_deepspeed(deepspeed, document.file(), scenario);
-  if (scenario.job.method == Method::grpo) load_grpo(data, root, found, draw, scenario);
+  if (grpo) load_grpo(root, found, scenario);
   for (NamedConstant constant : document.constants()) {
     constant.name = "scenario." + constant.name;
     scenario.constants.push_back(std::move(constant));

@@ -71,12 +71,13 @@ void note_anomalies(const Times& times, const std::vector<Cause>& players, Attri
     }
 }
 
-std::vector<ShapleyValue> values_of(const ShapleyPlan& plan, const Times& times) {
+// What is saved by each coalition of the plan.
+std::vector<double> saved_by(const ShapleyPlan& plan, const Times& times) {
   std::vector<double> saved;
   saved.reserve(plan.coalitions.size());
   for (const Coalition coalition : plan.coalitions)
     saved.push_back(times.at(0) - times.at(coalition));
-  return shapley_values(plan, saved);
+  return saved;
 }
 
 bool precise_enough(const std::vector<ShapleyValue>& values, Seconds precise) {
@@ -101,12 +102,13 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
   const std::size_t count = players.causes.size();
   const bool all = std::size_t{1} << count <= options.most_replays;
   Times times;
+  ShapleyPlan plan;
   std::vector<ShapleyValue> values;
   for (std::size_t most = all ? options.most_replays : first_replays;; most *= 2) {
-    const ShapleyPlan plan = plan_shapley(count, std::min(most, options.most_replays), options.seed,
-                                          options.fewest_pairs);
+    plan = plan_shapley(count, std::min(most, options.most_replays), options.seed,
+                        options.fewest_pairs);
     replay_all(replayed, players, wanted_coalitions(plan, times, options.alone), options, times);
-    values = values_of(plan, times);
+    values = shapley_values(plan, saved_by(plan, times));
     result.exact = plan.exact();
     if (result.exact || most >= options.most_replays || precise_enough(values, options.precise))
       break;
@@ -116,10 +118,14 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
   result.rest = {times.at((Coalition{1} << count) - 1)};
   result.without.fill(result.step_time);
   const ShapleyPlan one_pair = plan_shapley(count, 1, options.seed, 1);
-  const std::vector<ShapleyValue> by_one_pair = values_of(one_pair, times);
+  const auto by_one_pair = pair_values(one_pair, saved_by(one_pair, times));
+  const auto by_pair = pair_values(plan, saved_by(plan, times));
   for (std::size_t i = 0; i < count; ++i) {
     result.parts[index(players.causes[i])] = values[i];
-    result.by_one_pair[index(players.causes[i])] = by_one_pair[i].value;
+    result.by_one_pair[index(players.causes[i])] =
+        by_one_pair.empty() ? values[i].value : by_one_pair.front()[i];
+    for (const std::vector<double>& pair : by_pair)
+      result.by_pair[index(players.causes[i])].push_back(pair[i]);
     if (options.alone)
       result.without[index(players.causes[i])] = {times.at(Coalition{1} << i) + apart};
   }

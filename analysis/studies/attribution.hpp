@@ -47,7 +47,8 @@ struct Attribution {
   Seconds rest;     // with every cause free
   CauseSet active;  // causes that cost anything
   bool exact = true;
-  ByCause<ShapleyValue> parts{};   // seconds; they add up to step_time - rest
+  ByCause<ShapleyValue> parts{};           // seconds; they add up to step_time - rest
+  ByCause<std::vector<double>> by_pair{};  // seconds; what each pair says; empty: exact
   ByCause<double> by_one_pair{};   // seconds; what the first pair of orders alone says of the parts
   ByCause<Seconds> without{};      // the step's time with this cause alone free
   std::optional<Anomaly> anomaly;  // the worst

@@ -97,6 +97,18 @@ AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) 
   return limit;
 }
 
+// Both sides went through the same orders where their causes are the same: what differs between
+// them is known better than each alone.
+Seconds error_between(const Attribution& a, const Attribution& b, std::size_t cause) {
+  const std::vector<double>&of_a = a.by_pair[cause], &of_b = b.by_pair[cause];
+  if (!(a.active == b.active) || of_a.size() != of_b.size())
+    return {std::hypot(a.parts[cause].standard_error, b.parts[cause].standard_error)};
+  std::vector<double> differences;
+  differences.reserve(of_a.size());
+  for (std::size_t i = 0; i < of_a.size(); ++i) differences.push_back(of_a[i] - of_b[i]);
+  return {standard_error(differences)};
+}
+
 }  // namespace
 
 std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
@@ -111,7 +123,7 @@ std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
     row.in_b = b.active.has(cause);
     row.seconds = {a.parts[i].value - b.parts[i].value};
     if (std::abs(row.seconds.value) < rounding * longer) row.seconds = {};
-    row.standard_error = {std::hypot(a.parts[i].standard_error, b.parts[i].standard_error)};
+    row.standard_error = error_between(a, b, i);
     row.a_without = a.without[i];
     row.b_without = b.without[i];
     row.closes = gap.value == 0 ? 0 : 1 - (row.a_without - row.b_without) / gap;

@@ -82,35 +82,44 @@ ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t se
   return plan;
 }
 
-std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<const double> worth) {
-  if (plan.exact()) return exact_values(plan.players, worth);
+std::vector<std::vector<double>> pair_values(const ShapleyPlan& plan,
+                                             std::span<const double> worth) {
   const auto worth_of = [&](Coalition coalition) {
     const auto place = std::lower_bound(plan.coalitions.begin(), plan.coalitions.end(), coalition);
     return worth[static_cast<std::size_t>(place - plan.coalitions.begin())];
   };
-  std::vector<ShapleyValue> values(plan.players);
-  std::vector<double> squares(plan.players, 0);
-  const double pairs = static_cast<double>(plan.orders.size()) / 2;
-  for (std::size_t i = 0; i < plan.orders.size(); i += 2) {
-    std::vector<double> mean(plan.players, 0);  // of an order and its reverse
-    for (const std::size_t which : {i, i + 1}) {
-      Coalition joined = 0;
-      for (const std::uint8_t player : plan.orders[which]) {
-        const double before = worth_of(joined);
-        joined |= Coalition{1} << player;
-        mean[player] += (worth_of(joined) - before) / 2;
-      }
-    }
-    for (std::size_t player = 0; player < plan.players; ++player) {
-      values[player].value += mean[player] / pairs;
-      squares[player] += mean[player] * mean[player];
+  std::vector<std::vector<double>> pairs;
+  for (std::size_t i = 0; i < plan.orders.size(); ++i) {
+    if (i % 2 == 0) pairs.emplace_back(plan.players, 0);  // an order, then its reverse
+    Coalition joined = 0;
+    for (const std::uint8_t player : plan.orders[i]) {
+      const double before = worth_of(joined);
+      joined |= Coalition{1} << player;
+      pairs.back()[player] += (worth_of(joined) - before) / 2;
     }
   }
+  return pairs;
+}
+
+double standard_error(std::span<const double> figures) {
+  if (figures.size() < 2) return 0;
+  const double n = static_cast<double>(figures.size());
+  const double mean = std::accumulate(figures.begin(), figures.end(), 0.0) / n;
+  double squares = 0;
+  for (const double figure : figures) squares += (figure - mean) * (figure - mean);
+  return std::sqrt(squares / (n - 1) / n);
+}
+
+std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<const double> worth) {
+  if (plan.exact()) return exact_values(plan.players, worth);
+  const std::vector<std::vector<double>> pairs = pair_values(plan, worth);
+  std::vector<ShapleyValue> values(plan.players);
   for (std::size_t player = 0; player < plan.players; ++player) {
-    if (pairs < 2) continue;
-    const double spread =
-        std::max(0.0, squares[player] - pairs * values[player].value * values[player].value);
-    values[player].standard_error = std::sqrt(spread / (pairs - 1) / pairs);
+    std::vector<double> own;
+    own.reserve(pairs.size());
+    for (const std::vector<double>& pair : pairs) own.push_back(pair[player]);
+    for (const double value : own) values[player].value += value / static_cast<double>(own.size());
+    values[player].standard_error = standard_error(own);
   }
   return values;
 }

@@ -30,6 +30,12 @@ struct ShapleyPlan {
 ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed,
                          std::size_t fewest = 2);
 
+// What each pair of a plan's orders says of each player.
+std::vector<std::vector<double>> pair_values(const ShapleyPlan& plan,
+                                             std::span<const double> worth);
+// Of the mean of as many independent figures; 0 of one.
+double standard_error(std::span<const double> figures);
+
 // What joining adds to worth(coalition), on average; values[i] belongs to plan.coalitions[i]. The
 // values of all players add up to the worth of everybody less that of nobody.
 std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<const double> worth);

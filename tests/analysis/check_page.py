@@ -107,6 +107,31 @@ def check_sweep(page, path):
     assert "fastest" in text and next(p["reason"] for p in points if p["reason"]) in text
 
 
+def check_gap(page, path):
+    """Why two steps differ: bars that say what they are, ranges, and the paths of both."""
+    page.open(path)
+    gap = page.value("data.gap")
+    steps = page.value("data.steps.map((s) => s.step_time)")
+    assert abs(sum(row["seconds"] for row in gap["rows"]) - (steps[0] - steps[1])) < 1e-9 * max(steps)
+    for row in gap["rows"]:
+        assert row["range"][0] <= row["seconds"] <= row["range"][1], row
+    for path_of, step in zip(gap["paths"], steps):
+        assert abs(sum(part["seconds"] for part in path_of) - step) < 1e-6 * step
+    left, top, width, height = page.box("#gap svg g:nth-of-type(2) rect")
+    page.move(left + width / 2, top + height / 2)
+    assert "in 8 of 10 draws" in tip(page), f"a bar says nothing: {tip(page)}"
+    text = page.value("document.body.innerText.replaceAll('\u00a0', ' ')")
+    for said in (gap["sureness"], gap["parting"], gap["movers"][0], gap["paths"][0][-1]["title"]):
+        assert said and said in text, said
+
+
+def check_claims(page, path):
+    page.open(path)
+    text = page.value("document.body.innerText.replaceAll('\u00a0', ' ')")
+    for said in ("supported", "100.0 % of 16", "zero3.step_time / zero2.step_time is", "moved most by"):
+        assert said in text, said
+
+
 def check_fit(page, path):
     """Nothing is wider than the window: on a phone, in the dark, on paper."""
     for width in (360, 390, 768, 1600):
@@ -142,6 +167,13 @@ for left in (sweep + end for end in (".csv", ".h5", ".journal")):
 subprocess.run([stepsim, "sweep", "llama32-3b-sft-zero3", "--vary", "job.micro_batch=8,32,128", "--vary", "strategy.zero=2,3",
                 "-o", sweep], check=True, stdout=subprocess.DEVNULL)
 table = report("sweep.html", sweep + ".h5")
+gap = report("gap.html", "mpt7b-zero2", "llama32-3b-sft-zero3", "--samples", "2")
+with open(os.path.join(out, "claims.yaml"), "w") as file:
+    file.write("claims:\n  - id: order\n    text: Gathering takes time.\n"
+               "    scenarios: {zero3: llama32-3b-sft-zero3, zero2: {from: llama32-3b-sft-zero3, set: {strategy.zero: 2}}}\n"
+               "    holds: [{ratio: [zero3.step_time, zero2.step_time], at_least: 1}]\n"
+               "  - {id: shadow, text: Memory grows., scenarios: {a: mpt7b-zero2}, holds: [{value: a.peak_memory, at_least: 1 GB}]}\n")
+claims = report("claims.html", os.path.join(out, "claims.yaml"))
 
 if not browser.find():
     assert "STEPSIM_REQUIRE_BROWSER" not in os.environ, "no Chromium to open the page with"
@@ -156,5 +188,10 @@ with browser.Browser() as page:
     check_sweep(page, table)
     check_fit(page, table)
     check_reach(page)
+    check_gap(page, gap)
+    check_fit(page, gap)
+    check_reach(page)
+    check_claims(page, claims)
+    check_fit(page, claims)
     assert not page.complaints, "\n".join(page.complaints)
 print(f"{os.path.getsize(one)} and {os.path.getsize(two)} bytes")

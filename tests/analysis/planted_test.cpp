@@ -5,6 +5,7 @@
 #include "analysis/studies/explain.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_step.hpp"
+#include "workloads/model_catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -67,11 +68,21 @@ Cause largest_row(const Planted& slow, const Planted& fast) {
   return gap_rows(a, b).front().cause;
 }
 
+// Models of three kinds, three layers of each: grouped heads and a gated unit, one block with
+// biases and full attention, experts; and two ways to share them out.
 std::vector<Variant> some_variants() {
   std::vector<Variant> list = tiny_variants(1, ranks);
   std::erase_if(list, [](const Variant& each) {
     return each.name != "zero 3" && each.name != "zero 3, leaf modules" && each.name != "fsdp";
   });
+  for (const char* name : {"llama-3.2-3b", "mpt-7b", "mixtral-8x7b"}) {
+    Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    model.layers = 3;
+    TinyStep step = tiny_step(Sharding::zero3, model, 1, ranks);
+    step.job.sequence = 2048;  // so that a pass takes longer than an update
+    step.strategy.zero.leaf_modules = model.experts.has_value();
+    list.push_back({name, std::move(step)});
+  }
   return list;
 }
 
@@ -82,7 +93,7 @@ TEST_CASE("one rank that computes a fifth slower is found", "[analysis]") {
     CAPTURE(variant.name);
     Planted fast = as_it_is(variant.step);
     for (Device& device : fast.platform.devices)
-      device.speed = 0.01;  // kernels are what it waits for
+      device.speed = 1e-4;  // kernels are what it waits for
     Planted slow = fast;
     slow.platform.devices[2].speed *= 0.8;
     const Cause cause = largest_row(slow, fast);

@@ -92,6 +92,16 @@ cli("explain without a second step" ARGS explain mpt7b-zero2 CODE 2
 cli("explain as two forms at once" ARGS explain mpt7b-zero2 mpt7b-zero3-offload --csv --json CODE 2
   ERROR "--csv and --json: only one of them can be printed")
 
+if(STEPSIM_PYTHON)
+  foreach(name ended progress)
+    add_test(NAME cli/studies_${name} COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_${name}.py
+      $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/studies_${name})
+    set_tests_properties(cli/studies_${name} PROPERTIES LABELS cli)
+  endforeach()
+endif()
+cli("explain of two GRPO jobs" ARGS explain grpo-32b-packed --set engine.kernels.cache=0.3 --replays 1 --samples 0 --csv
+  OUTPUT "\ngeneration,-[0-9.]+,")
+
 # ---- check ----
 set(claims @WORK@/claims.yaml)
 # claims(BODY): writes a file of one claim about two scenarios before the command runs.

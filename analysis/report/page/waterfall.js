@@ -56,10 +56,10 @@ function pathTable(path) {
 function gapTable(gap, steps) {
   const total = steps[0].step_time - steps[1].step_time, ranged = gap.rows.some((row) => row.range);
   return element("table", {class: "stack"}, element("thead", {}, element("tr", {}, element("th", {}, "cause"),
-    element("th", {class: "number"}, "of the gap"), ...(ranged ? [element("th", {class: "number"}, "8 of 10 draws")] : []), element("th", {}, "what if"), element("th", {}, "carried by"))),
+    element("th", {class: "number"}, "of the gap"), ...(ranged ? [element("th", {class: "range"}, "8 of 10 draws")] : []), element("th", {}, "what if"), element("th", {}, "carried by"))),
     element("tbody", {}, ...gap.rows.map((row) => element("tr", {},
       element("td", {class: "cause"}, swatch(row.cause), words(row.cause)),
       element("td", {class: "number"}, `${seconds(row.seconds)}${row.error > 0 ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
-      ...(ranged ? [element("td", {class: "number", "data-label": "8 of 10 draws "}, row.range ? rangeOf(row) : "")] : []),
+      ...(ranged ? [element("td", {class: "range", "data-label": "8 of 10 draws "}, row.range ? rangeOf(row) : "")] : []),
       element("td", {}, row.reading), element("td", {class: "source"}, row.constants)))));
 }

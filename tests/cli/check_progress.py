@@ -1,0 +1,39 @@
+"""check_progress.py STEPSIM: progress is drawn on a terminal, wiped at the end, and nowhere else; answers do not depend on it,
+nor on the number of workers."""
+
+import os
+import pty
+import subprocess
+import sys
+
+stepsim = sys.argv[1]
+words = ["explain", "mpt7b-zero2", "llama32-3b-sft-zero3", "--replays", "1", "--samples", "8", "--json"]
+
+
+def on_terminal(command):
+    leader, follower = pty.openpty()
+    study = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower)
+    os.close(follower)
+    answer = study.stdout.read()
+    drawn = b""
+    while True:
+        try:
+            more = os.read(leader, 65536)
+        except OSError:  # nobody holds the other end
+            break
+        if not more:
+            break
+        drawn += more
+    assert study.wait() == 0
+    return answer, drawn.decode()
+
+
+answer, drawn = on_terminal([stepsim, *words, "--workers", "2"])
+assert drawn.startswith("\rreplays [") and "#" in drawn and " of " in drawn, drawn[:200]
+assert drawn.endswith("\r\033[K"), f"the line stays: {drawn[-80:]!r}"
+assert all(len(line) < 80 for line in drawn.split("\r")), "the line is wider than a terminal"
+for workers in ("1", "3"):
+    piped = subprocess.run([stepsim, *words, "--workers", workers], capture_output=True, check=True)
+    assert piped.stderr == b"", piped.stderr
+    assert piped.stdout == answer, f"{workers} workers give another answer"
+print("the same")
