@@ -76,7 +76,8 @@ std::string largest_of(const Prediction& p) {
       name = class_name;
       most = bytes;
     }
-  return fmt::format("{}, {} of {}", name, to_text(Bytes{most}), to_text(Bytes{memory.needed()}));
+  return fmt::format("most of it {}, {} of {}", name, to_text(Bytes{most}),
+                     to_text(Bytes{memory.needed()}));
 }
 
 }  // namespace
@@ -129,15 +130,18 @@ PointFacts facts_of(const Scenario& scenario, Prediction prediction) {
   return facts;
 }
 
-PointFacts facts_of(const Scenario& scenario, const GrpoPrediction& prediction) {
+PointFacts facts_of(const Scenario& scenario, const GrpoPrediction& p) {
   PointFacts facts;
-  const Outcome outcome = outcome_of(scenario, prediction);
+  const Outcome outcome = outcome_of(scenario, p);
   for (const NamedMetric& metric : all_metrics())
     if (const auto value = outcome.of(metric.name)) facts.figures[metric.name] = *value;
   facts.figures["parameters"] = static_cast<double>(count_parameters(scenario.model).total());
   facts.figures["active_parameters"] = static_cast<double>(active_parameters(scenario.model));
   facts.bound_by = outcome.feasible ? outcome.bottleneck : outcome.reason;
-  facts.largest = outcome.feasible ? "what fits" : outcome.reason;
+  facts.largest = outcome.feasible ? fmt::format("a learner needs {} of {}",
+                                                 to_text(Bytes{p.memory.learner.most()}),
+                                                 to_text(Bytes{p.memory.learner_capacity}))
+                                   : outcome.reason;
   return facts;
 }
 

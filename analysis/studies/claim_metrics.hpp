@@ -20,7 +20,7 @@ std::vector<std::string> claim_metric_names();
 struct PointFacts {
   std::map<std::string, double> figures;  // by metric; times are there whether it fits or not
   std::string bound_by;  // "optimizer on the host thread": most of the critical path
-  std::string largest;   // "activations, 12.1 GB": most of the memory
+  std::string largest;   // "most of it activations, 12.1 GB of 17 GB"
 
   std::optional<double> of(const std::string& metric) const;
 };

@@ -230,7 +230,7 @@ std::string resources_text(const Trial& trial, ClaimPoints& points) {
         claim_dimension(metric.metric) == Dimension::bytes || metric.metric == "fits";
     parts.push_back(fmt::format(
         "{}: {}", trial.claim->scenarios[metric.scenario].alias,
-        memory ? "device memory, most of it " + facts->largest : "bound by " + facts->bound_by));
+        memory ? "device memory, " + facts->largest : "bound by " + facts->bound_by));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

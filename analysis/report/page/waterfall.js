@@ -35,7 +35,7 @@ function drawWaterfall(box, bars) {
   // How far the bar's end moves over the draws.
   rows.filter((bar) => bar.row && bar.row.range).append("line").attr("class", "whisker")
     .attr("x1", (bar) => x(Math.max(0, bar.from + bar.row.range[0]))).attr("x2", (bar) => Math.min(width - 2, x(bar.from + bar.row.range[1])))
-    .attr("y1", height / 2).attr("y2", height / 2).attr("stroke", colours.of("--ink")).attr("stroke-width", 1.5);
+    .attr("y1", height + 2).attr("y2", height + 2).attr("stroke", colours.of("--ink")).attr("stroke-width", 1.5);
   box.replaceChildren(svg.node());
 }
 
@@ -59,7 +59,7 @@ function gapTable(gap, steps) {
     element("th", {class: "number"}, "of the gap"), ...(ranged ? [element("th", {class: "range"}, "8 of 10 draws")] : []), element("th", {}, "what if"), element("th", {}, "carried by"))),
     element("tbody", {}, ...gap.rows.map((row) => element("tr", {},
       element("td", {class: "cause"}, swatch(row.cause), words(row.cause)),
-      element("td", {class: "number"}, `${seconds(row.seconds)}${row.error > 0 ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
+      element("td", {class: "number"}, `${seconds(row.seconds)}${row.error > 1e-4 * Math.abs(row.seconds) ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
       ...(ranged ? [element("td", {class: "range", "data-label": "8 of 10 draws "}, row.range ? rangeOf(row) : "")] : []),
       element("td", {}, row.reading), element("td", {class: "source"}, row.constants)))));
 }
