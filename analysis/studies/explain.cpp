@@ -124,6 +124,7 @@ std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
     row.seconds = {a.parts[i].value - b.parts[i].value};
     if (std::abs(row.seconds.value) < rounding * longer) row.seconds = {};
     row.standard_error = error_between(a, b, i);
+    if (row.standard_error.value < rounding * longer) row.standard_error = {};
     row.a_without = a.without[i];
     row.b_without = b.without[i];
     row.closes = gap.value == 0 ? 0 : 1 - (row.a_without - row.b_without) / gap;
