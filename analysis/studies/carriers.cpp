@@ -6,6 +6,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "analysis/studies/draws.hpp"
 #include "workloads/step.hpp"
 
 namespace stepsim {
@@ -62,8 +63,7 @@ ByCause<double> costs_in(const std::string& text) {
 
 Setting moved(const NamedConstant& constant) {
   // Downwards, since a share may not rise above one.
-  return {constant.name,
-          fmt::format("{} {}", constant.value * (1 - moved_by), si_unit(constant.dimension))};
+  return setting_of(constant, constant.value * (1 - moved_by));
 }
 
 }  // namespace

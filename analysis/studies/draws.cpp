@@ -113,7 +113,10 @@ std::vector<Mover> strongest(std::vector<Mover> movers, double stated, std::size
 }
 
 Setting setting_of(const NamedConstant& constant, double value) {
-  return {constant.name, fmt::format("{} {}", value, si_unit(constant.dimension))};
+  constexpr std::string_view own = "scenario.";  // stands in the scenario's file under its key
+  std::string key = constant.name;
+  if (key.starts_with(own)) key.erase(0, own.size());
+  return {key, fmt::format("{} {}", value, si_unit(constant.dimension))};
 }
 
 bool has_constant(std::span<const NamedConstant> constants, const std::string& name) {

@@ -31,9 +31,10 @@ std::string draw_side(const NamedStep& step, const Draw& draw, const ExplainOpti
                                                              .alone = false,
                                                              .seed = options.attribution.seed,
                                                              .workers = 1});
-  std::string text = fmt::format("{} {} {}", attribution.step_time.value,
-                                 side.tokens_per_second_per_gpu, side.needed);
-  for (const double part : attribution.by_one_pair) text += fmt::format(" {}", part);
+  const double longer = drawn.scenario.stack.unexplained.value.value;
+  std::string text = fmt::format("{} {} {}", longer * attribution.step_time.value,
+                                 side.tokens_per_second_per_gpu / longer, side.needed);
+  for (const double part : attribution.by_one_pair) text += fmt::format(" {}", longer * part);
   return text;
 }
 
@@ -81,7 +82,8 @@ class Drawing {
             if (has_constant(side->scenario.constants, constant.name))
               moved.settings.push_back(setting_of(constant, value));
             moved.scenario = load_scenario(options_.data, moved.source, moved.settings);
-            return fmt::format("{}", observe(moved).side.step_time.value);
+            return fmt::format("{}", moved.scenario.stack.unexplained.value.value *
+                                         observe(moved).side.step_time.value);
           });
     const std::vector<std::string> answers = in_workers(tasks, options_.attribution.workers);
     std::vector<double> times;
