@@ -45,6 +45,12 @@ std::string phase_table(const GrpoPrediction& p) {
   return render(table);
 }
 
+std::string staleness_bound_text(const Grpo& grpo) {
+  const auto bound = staleness_bound(grpo);
+  return bound ? fmt::format("async_steps bounds it to {}", *bound)
+               : std::string("drop_stale_results: false, so nothing bounds it");
+}
+
 std::string rates(const Scenario& scenario, const GrpoPrediction& p) {
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -70,8 +76,9 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p) {
                    percent(p.engine_busy), p.running_sequences, p.memory.cached_sequences));
   line("off-policy",
        fmt::format(
-           "{:.1f} steps on average, {:.0f} at most; {} of the responses saw more than one version",
-           p.staleness, p.most_stale, percent(p.mixed)));
+           "{:.1f} steps on average, {:.0f} at most ({}); {} of the responses saw more than "
+           "one version",
+           p.staleness, p.most_stale, staleness_bound_text(*scenario.grpo), percent(p.mixed)));
   if (p.stale_share + p.filtered_share > 0)
     line("thrown away", fmt::format("{} of the tokens as too old, {} in groups without a signal",
                                     percent(p.stale_share), percent(p.filtered_share)));
@@ -151,6 +158,11 @@ std::string grpo_json(const Scenario& scenario, const GrpoPrediction& p) {
       .member("stranded_gpus", static_cast<double>(p.placement.stranded));
   json.key("wall_h");
   p.wall.value > 0 ? json.value(p.wall.value / 3600) : json.null();
+  json.key("staleness_bound");
+  if (const auto bound = staleness_bound(*scenario.grpo))
+    json.value(static_cast<double>(*bound));
+  else
+    json.null();
   if (p.ran)
     json.member("first_step_s", p.first_step.value)
         .member("start_up_s", p.start_up.value)

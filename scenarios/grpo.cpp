@@ -59,6 +59,8 @@ void read_engines(const Table& job, Grpo& grpo) {
   grpo.tensor_parallel =
       static_cast<std::uint32_t>(job.integer_or("vllm_tensor_parallel_size", 1, 1, 64));
   grpo.memory_utilization = job.number_or("vllm_gpu_memory_utilization", 0.9, 0.01, 1);
+  grpo.weights = word(job, "vllm_quantization", engine_bits_names, EngineBits::half);
+  grpo.cache = word(job, "vllm_kv_cache_dtype", engine_bits_names, EngineBits::half);
   grpo.enforce_eager = job.flag_or("vllm_enforce_eager", false);
   grpo.prefix_caching = job.flag_or("vllm_enable_prefix_caching", false);
   grpo.admitted_samples = job.integer_or("inference_batch_size", 0, 0, many);
@@ -75,8 +77,7 @@ void read_sync(const Table& job, Grpo& grpo) {
   const bool colocated = grpo.layout == GrpoLayout::colocated;
   grpo.async_steps = job.integer_or("async_steps", colocated ? 0 : 8, 0, 1000);
   grpo.inflight_updates = job.flag_or("inflight_updates", grpo.async_steps > 0);
-  // Later code compares a result's age with async_steps.
-  grpo.drop_stale = job.flag_or("drop_stale_results", grpo.protocol == SyncProtocol::v3);
+  grpo.drop_stale = job.flag_or("drop_stale_results", true);
 }
 
 void read_batch(const Table& job, Grpo& grpo) {

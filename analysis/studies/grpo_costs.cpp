@@ -193,8 +193,9 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   result.gathers = one.gathers + further * (two.gathers - one.gathers);
   result.broadcasts = result.cost.send.value - result.overhead - result.gathers;
   const double tensors = static_cast<double>(tensors_of(scenario.model));
-  // What waits for an iteration under way: every tensor, or the one call for all.
   result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
+  result.cost.busy = scenario.engine->sync.busy.value;
+  result.cost.window = {result.overhead / result.cost.calls + result.cost.busy.value};
   if (grpo.protocol == SyncProtocol::v3) result.cost.pause = scenario.engine->sync.pause.value;
   return result;
 }

@@ -305,10 +305,24 @@ class Actors {
     sync();
   }
 
-  double slowest_iteration() const {
-    double slowest = 0;
-    for (const Engine& engine : out_.engines) slowest = std::max(slowest, engine.iteration());
-    return slowest;
+  // Nothing new is begun while weights change, so engines run dry; from then on calls are quick.
+  double waits() const {
+    const SyncCost& cost = in_.sync;
+    double slowest = 0, calls = 0;
+    for (const Engine& engine : out_.engines) {
+      const double iteration = engine.iteration();
+      slowest = std::max(slowest, iteration);
+      if (cost.window.value > 0)
+        calls = std::max(calls, engine.iterations_left() * iteration / cost.window.value);
+    }
+    if (grpo_.protocol != SyncProtocol::v1) return slowest;  // the one under way at the one call
+    return std::min(calls, cost.calls) * cost.busy.value;
+  }
+
+  // By how much an iteration takes longer when engines work between broadcasts only.
+  double slowed(double sending) const {
+    const double working = in_.sync.calls * in_.sync.window.value;
+    return working > 0 ? std::max(1.0, sending / working) : 0;
   }
 
   // Learners gather while engines go on.
@@ -324,11 +338,11 @@ class Actors {
     const SyncCost& cost = in_.sync;
     record.send = cost.send.value;
     record.pause = cost.pause.value;
-    record.calls = cost.calls * slowest_iteration();
+    record.calls = waits();
     const double sending = record.send + record.calls;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
       if (grpo_.protocol == SyncProtocol::v1)
-        out_.engines[i].pace(now_, cost.calls > 0 ? sending / cost.calls : 0);
+        out_.engines[i].pace(now_, out_.engines[i].iteration() * slowed(sending));
       else
         out_.engines[i].pause(now_);
       watch(i);
@@ -381,6 +395,12 @@ class Actors {
 };
 
 }  // namespace
+
+std::optional<std::int64_t> staleness_bound(const Grpo& grpo) {
+  // In turn, weights change when nothing is under way.
+  if (grpo.async_steps == 0) return 0;
+  return grpo.drop_stale ? std::optional(grpo.async_steps) : std::nullopt;
+}
 
 GrpoRun run_grpo(const GrpoInput& input) {
   return Actors(input).run();

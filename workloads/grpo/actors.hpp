@@ -19,7 +19,9 @@ using TrainingCost = std::function<Seconds(std::span<const double> tokens)>;
 struct SyncCost {
   Seconds gather;    // before anything is sent, while the engines generate
   Seconds send;      // the rest: gathers between sends, calls, broadcasts, loading
-  double calls = 0;  // served between two iterations each
+  double calls = 0;  // one after the other
+  Seconds busy;      // more for each of them while engines have work
+  Seconds window;    // of a call: engines go on with theirs, until the broadcast stops them
   Seconds pause;     // engines are put to sleep and woken
 };
 
@@ -70,6 +72,10 @@ struct GrpoRun {
   std::int64_t most_prompts = 0;  // in the queue or on engines at one time
   std::int64_t most_results = 0;  // in the queue of results
 };
+
+// Steps that the oldest weights in a response can lie behind the step that trains on it; nothing:
+// old results are trained on, however old they are.
+std::optional<std::int64_t> staleness_bound(const Grpo& grpo);
 
 // Throws std::logic_error when nothing can go on, which no input may cause.
 GrpoRun run_grpo(const GrpoInput& input);
