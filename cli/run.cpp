@@ -221,12 +221,25 @@ std::optional<Interval> interval_of(const CommandLine& line, const Options& opti
                              .free = free});
 }
 
-int run_grpo_scenario(const Options& options, const Scenario& scenario) {
+int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
+                      const std::vector<Setting>& settings) {
+  std::optional<Interval> interval;
+  std::uint32_t samples = 0;
+  if (const auto text = options.get("samples")) samples = parse_count("--samples", *text, 0, 4096);
+  if (samples > 0)
+    interval = step_time_interval({.data = line.data,
+                                   .scenario = options.words.front(),
+                                   .settings = settings,
+                                   .samples = samples});
   const GrpoPrediction prediction = predict_grpo(scenario);
   if (const auto output = options.get("output"); output && prediction.ran)
     write_run(*output, grpo_trace(scenario, prediction));
-  fmt::print("{}", options.has("json") ? grpo_json(scenario, prediction)
-                                       : grpo_text(scenario, prediction));
+  if (interval) {
+    interval->low = std::min(interval->low, prediction.step_time);
+    interval->high = std::max(interval->high, prediction.step_time);
+  }
+  fmt::print("{}", options.has("json") ? grpo_json(scenario, prediction, interval)
+                                       : grpo_text(scenario, prediction, interval));
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
 
@@ -238,7 +251,7 @@ int run_command(const CommandLine& line) {
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
-  if (scenario.grpo) return run_grpo_scenario(*options, scenario);
+  if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
   // Before this process replays: its workers have to find a fresh engine.
   const CauseSet free = free_causes(*options);
   if (!free.empty() && options->has("output"))

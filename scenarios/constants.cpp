@@ -33,7 +33,7 @@ bool means(const Words& key, const Words& name) {
 
 // As a user would say it, beginning with the same word.
 std::string spoken(const std::string& name, bool with_cluster) {
-  if (!with_cluster || name.starts_with("stack.")) return name;
+  if (!with_cluster || name.starts_with("stack.") || name.starts_with("engine.")) return name;
   constexpr std::string_view links = "node.links.";
   if (name.starts_with(links)) return "cluster." + name.substr(links.size());
   return "cluster." + name;
@@ -76,7 +76,8 @@ Search search(std::span<const NamedConstant> all, std::string_view key) {
 
 bool names_constant(std::string_view key) {
   const Words words = words_of(key);
-  constexpr std::array<std::string_view, 5> shelves{"gpu", "node", "network", "stack", "attention"};
+  constexpr std::array<std::string_view, 6> shelves{"gpu",   "node",      "network",
+                                                    "stack", "attention", "engine"};
   const bool listed = std::find(shelves.begin(), shelves.end(), words.front()) != shelves.end();
   if (listed) return words.size() > 1;
   return words.front() == "cluster" && words.size() > 2;

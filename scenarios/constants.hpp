@@ -11,7 +11,7 @@
 
 namespace stepsim {
 
-// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync": of the catalogue and no key of a
+// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync", "engine.sync.call": of the catalogue and no key of a
 // scenario.
 bool names_constant(std::string_view key);
 

@@ -137,7 +137,9 @@ PointFacts facts_of(const Scenario& scenario, const GrpoPrediction& prediction) 
   facts.figures["parameters"] = static_cast<double>(count_parameters(scenario.model).total());
   facts.figures["active_parameters"] = static_cast<double>(active_parameters(scenario.model));
   facts.bound_by = outcome.feasible ? outcome.bottleneck : outcome.reason;
-  facts.largest = outcome.feasible ? "what fits" : outcome.reason;
+  facts.largest = fmt::format("parameters, gradients and optimizer, {} of {}",
+                              to_text(Bytes{prediction.memory.learner.start}),
+                              to_text(Bytes{prediction.memory.learner.most()}));
   return facts;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/replay.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"
+#include "workloads/mesh.hpp"
 #include "workloads/sharding.hpp"
 #include "workloads/step.hpp"
 
@@ -89,7 +90,7 @@ Scenario learners_of(const Scenario& scenario) {
   learner.grpo.reset();
   learner.cluster = learner_cluster(scenario.cluster, grpo);
   learner.job.method = Method::grpo;
-  learner.job.sequence = grpo.pack_length;
+  learner.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
   learner.job.reference_model = grpo.reference_model;
   // A prompt and its response attend to themselves.
   learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
@@ -101,11 +102,16 @@ Scenario learners_of(const Scenario& scenario) {
   return learner;
 }
 
+std::size_t packers_of(const Scenario& scenario) {
+  return mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo)).data();
+}
+
 TrainingReplays::TrainingReplays(const Scenario& scenario) : learner_(learners_of(scenario)) {
   const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
                         learner_.job};
   resident_ = resident_of(input).in(Pool::device);
-  grid_ = std::max<std::int64_t>(64, (scenario.grpo->pack_length + levels - 1) / levels);
+  const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
+  grid_ = whole_rows(scenario.strategy, std::max<std::int64_t>(64, level));
 }
 
 void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
@@ -179,10 +185,11 @@ SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const bool sharded =
-      (scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding)) &&
-      placement.learners.size() > 1;
+      scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
+  const auto shards = sharded ? placement.learners.size()
+                              : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
   const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo,
-                        placement,        sharded};
+                        placement,        shards};
   const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);
   const double further = static_cast<double>(scenario.model.layers - 1);
   const double all = one.all + further * (two.all - one.all);

@@ -62,6 +62,9 @@ struct SyncReplay {
 };
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement);
 
+// Learners that train on packs of their own; others share them.
+std::size_t packers_of(const Scenario& scenario);
+
 // The learners alone, as the training job that they are.
 Scenario learners_of(const Scenario& scenario);
 

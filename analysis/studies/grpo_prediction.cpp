@@ -170,7 +170,7 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Training
                           .decode = decode,
                           .limits = limits,
                           .engines = p.placement.engines.size(),
-                          .learners = p.placement.learners.size(),
+                          .learners = packers_of(scenario),
                           .training =
                               [&](std::span<const double> tokens) {
                                 const TrainingParts parts = training.parts(tokens);

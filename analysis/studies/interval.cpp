@@ -6,7 +6,9 @@
 #include <functional>
 #include <vector>
 
+#include "analysis/studies/grpo_prediction.hpp"
 #include "analysis/studies/worker.hpp"
+#include "sim/error.hpp"
 #include "sim/replay.hpp"
 #include "workloads/step.hpp"
 
@@ -17,6 +19,7 @@ double step_time(const IntervalQuestion& question, std::uint32_t sample) {
   const Scenario scenario =
       load_scenario(question.data, question.scenario, question.settings,
                     Draw{.seed = question.seed, .sample = sample, .of = question.samples});
+  if (scenario.grpo) return predict_grpo(scenario).step_time.value;  // 0: engines cannot start
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};
   const StepProgram program = build_step(input, Folding::automatic);
@@ -43,8 +46,11 @@ Interval step_time_interval(const IntervalQuestion& question) {
   std::vector<double> times;
   for (const std::string& answer : in_workers(tasks, usual_workers()))
     times.push_back(parse_quantity(answer)->value);
+  std::erase_if(times, [](double time) { return time <= 0; });
+  if (times.empty()) throw UserError("--samples: no draw of the constants can run");
+  const auto drawn = static_cast<std::uint32_t>(times.size());
   std::sort(times.begin(), times.end());
-  return {{quantile_of(times, 0.1)}, {quantile_of(times, 0.9)}, question.samples};
+  return {{quantile_of(times, 0.1)}, {quantile_of(times, 0.9)}, drawn};
 }
 
 }  // namespace stepsim

@@ -11,9 +11,9 @@
 namespace stepsim {
 
 struct Interval {
-  Seconds low;   // one in ten draws is below
-  Seconds high;  // one in ten is above
-  std::uint32_t samples = 0;
+  Seconds low;                // one in ten draws is below
+  Seconds high;               // one in ten is above
+  std::uint32_t samples = 0;  // that could run
 };
 
 struct IntervalQuestion {

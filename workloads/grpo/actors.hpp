@@ -9,28 +9,19 @@
 
 #include "workloads/grpo/engine.hpp"
 #include "workloads/grpo/grpo.hpp"
+#include "workloads/grpo/sync_wait.hpp"
 
 namespace stepsim {
 
 // One optimizer step over micro-batches of so many tokens on each learner.
 using TrainingCost = std::function<Seconds(std::span<const double> tokens)>;
 
-// Without waiting for engines; the wait for iterations under way comes on top.
-struct SyncCost {
-  Seconds gather;    // before anything is sent, while the engines generate
-  Seconds send;      // the rest: gathers between sends, calls, broadcasts, loading
-  double calls = 0;  // one after the other
-  Seconds busy;      // more for each of them while engines have work
-  Seconds window;    // of a call: engines go on with theirs, until the broadcast stops them
-  Seconds pause;     // engines are put to sleep and woken
-};
-
 struct GrpoInput {
   const Grpo& grpo;
   const DecodeModel& decode;
   EngineLimits limits;
   std::size_t engines = 0;
-  std::size_t learners = 0;
+  std::size_t learners = 0;  // that train on packs of their own
   TrainingCost training;
   SyncCost sync;
 };
@@ -72,10 +63,6 @@ struct GrpoRun {
   std::int64_t most_prompts = 0;  // in the queue or on engines at one time
   std::int64_t most_results = 0;  // in the queue of results
 };
-
-// Steps that the oldest weights in a response can lie behind the step that trains on it; nothing:
-// old results are trained on, however old they are.
-std::optional<std::int64_t> staleness_bound(const Grpo& grpo);
 
 // Throws std::logic_error when nothing can go on, which no input may cause.
 GrpoRun run_grpo(const GrpoInput& input);

@@ -92,6 +92,12 @@ struct Grpo {
 
   double responses() const { return static_cast<double>(prompts * samples); }
   std::int64_t model_length() const { return prompt_limit + response_limit; }
+  // Steps that the oldest weights in a response may lie behind the step that trains on it; nothing:
+  // however old it is. In turn, weights change when nothing is under way.
+  std::optional<std::int64_t> staleness_bound() const {
+    if (async_steps == 0) return 0;
+    return drop_stale ? std::optional(async_steps) : std::nullopt;
+  }
   // Before anything is in a steady state.
   std::int64_t warmup_steps() const { return async_steps + 2; }
 };
