@@ -62,8 +62,8 @@ std::string rate_text(double per_second) {
 
 // A column of the table of points.
 struct Shown {
-  std::string_view title, metric;
   std::string (*text)(double);
+  std::string_view title, metric;
 };
 
 std::string plain(double v) {
@@ -86,29 +86,29 @@ std::string hours(double v) {
 }
 
 constexpr std::array training_columns{
-    Shown{"GPUs", "gpus", plain},
-    Shown{"step time", "step_time", time},
-    Shown{"tok/s", "tokens_per_second", rate_text},
-    Shown{"tok/s/GPU", "tokens_per_second_per_gpu", whole},
-    Shown{"GPU-h/Mtok", "gpu_time_per_million_tokens", hours},
-    Shown{"memory", "peak_memory", bytes},
+    Shown{plain, "GPUs", "gpus"},
+    Shown{time, "step time", "step_time"},
+    Shown{rate_text, "tok/s", "tokens_per_second"},
+    Shown{whole, "tok/s/GPU", "tokens_per_second_per_gpu"},
+    Shown{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
+    Shown{bytes, "memory", "peak_memory"},
 };
 constexpr std::array grpo_columns{
-    Shown{"GPUs", "gpus", plain},
-    Shown{"learners", "learners", plain},
-    Shown{"engines", "engines", plain},
-    Shown{"idle", "stranded_gpus", plain},
-    Shown{"step time", "step_time", time},
-    Shown{"wait", "wait_time", time},
-    Shown{"train", "training_time", time},
-    Shown{"sync", "sync_time", time},
-    Shown{"resp/s", "responses_per_second", short_number},
-    Shown{"tok/s", "tokens_per_second", rate_text},
-    Shown{"GPU-h/Mtok", "gpu_time_per_million_tokens", hours},
-    Shown{"seq/engine", "running_sequences", short_number},
-    Shown{"stale", "mean_staleness", short_number},
-    Shown{"train mem", "learner_memory_training", bytes},
-    Shown{"sync mem", "learner_memory_sync", bytes},
+    Shown{plain, "GPUs", "gpus"},
+    Shown{plain, "learners", "learners"},
+    Shown{plain, "engines", "engines"},
+    Shown{plain, "idle", "stranded_gpus"},
+    Shown{time, "step time", "step_time"},
+    Shown{time, "wait", "wait_time"},
+    Shown{time, "train", "training_time"},
+    Shown{time, "sync", "sync_time"},
+    Shown{short_number, "resp/s", "responses_per_second"},
+    Shown{rate_text, "tok/s", "tokens_per_second"},
+    Shown{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
+    Shown{short_number, "seq/engine", "running_sequences"},
+    Shown{short_number, "stale", "mean_staleness"},
+    Shown{bytes, "train mem", "learner_memory_training"},
+    Shown{bytes, "sync mem", "learner_memory_sync"},
 };
 
 std::span<const Shown> columns_for(const SweepTable& table) {
