@@ -14,8 +14,8 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<NamedMetric> make_metrics() {
-  std::vector<NamedMetric> list{
+std::vector<NamedMetric> step_metrics() {
+  return {
       {"fits", Dimension::ratio, "1 when it can run, else 0"},
       {"gpus", Dimension::ratio, "of the whole cluster"},
       {"step_time", Dimension::seconds, "one optimizer step"},
@@ -32,6 +32,11 @@ std::vector<NamedMetric> make_metrics() {
       {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack"},
       {"state_memory", Dimension::bytes, "of it parameters, gradients and optimizer"},
       {"memory_capacity", Dimension::bytes, "what a framework can allocate"},
+  };
+}
+
+std::vector<NamedMetric> grpo_step_metrics() {
+  return {
       {"learners", Dimension::ratio, "GPUs that train, of a GRPO job"},
       {"engines", Dimension::ratio, "inference engines of a GRPO job"},
       {"stranded_gpus", Dimension::ratio, "GPUs of a GRPO job that do neither"},
@@ -66,6 +71,11 @@ std::vector<NamedMetric> make_metrics() {
       {"host_memory_training", Dimension::bytes, "while they train"},
       {"host_memory_sync", Dimension::bytes, "while weights are sent"},
   };
+}
+
+std::vector<NamedMetric> make_metrics() {
+  std::vector<NamedMetric> list = step_metrics();
+  for (NamedMetric& metric : grpo_step_metrics()) list.push_back(std::move(metric));
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
                     fmt::format("exposed time of {} in a step", cause)});

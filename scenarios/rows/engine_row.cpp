@@ -40,7 +40,7 @@ std::string known_model(const RowCatalog& catalog, std::string_view name) {
       "2507", "0528", "instruct", "thinking", "chat", "hf", "fp8", "base", "it", "(32k)"};
   std::string rest(name.substr(name.rfind('/') + 1));
   while (true) {
-    if (const std::string found = same_model(catalog, rest); !found.empty()) return found;
+    if (std::string found = same_model(catalog, rest); !found.empty()) return found;
     const std::size_t cut = rest.find_last_of("- ");
     if (cut == std::string::npos) return "";
     const std::string last = lower_case(std::string_view(rest).substr(cut + 1));

@@ -159,10 +159,12 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   }
   if (learners < 1 || learners >= gpus) return text.lack("GPUs that only generate");
   std::string list;
-  for (double left = learners; left > 0; left -= each)
-    list += fmt::format("{}{:.0f}", list.empty() ? "" : ", ", std::min(left, each));
+  const auto full = static_cast<std::int64_t>(learners / each);
+  for (std::int64_t node = 0; node < full; ++node) list += fmt::format("{:.0f}, ", each);
+  if (const double rest = learners - static_cast<double>(full) * each; rest > 0)
+    list += fmt::format("{:.0f}, ", rest);
   text.job += fmt::format(
-      "  num_learners_per_node: [{}, 0]\n  async_steps: 1\n  inflight_updates: false\n"
+      "  num_learners_per_node: [{}0]\n  async_steps: 1\n  inflight_updates: false\n"
       "  drop_stale_results: false\n",
       list);
 }
