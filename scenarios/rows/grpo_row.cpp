@@ -160,7 +160,7 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   if (learners < 1 || learners >= gpus) return text.lack("GPUs that only generate");
   std::string list;
   const auto full = static_cast<std::int64_t>(learners / each);
-  for (std::int64_t node = 0; node < full; ++node) list += fmt::format("{:.0f}, ", each);
+  for (std::int64_t i = 0; i < full; ++i) list += fmt::format("{:.0f}, ", each);
   if (const double rest = learners - static_cast<double>(full) * each; rest > 0)
     list += fmt::format("{:.0f}, ", rest);
   text.job += fmt::format(
