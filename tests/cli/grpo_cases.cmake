@@ -30,7 +30,7 @@ refused("indivisible hpz" "--set;job.deepspeed_zpg=8" "8 does not divide 20 lear
 refused("too few responses" "--set;job.num_unique_prompts_rollout=2" "2 x 8 responses are fewer than 20 learners: some would have none")
 refused("more learners than GPUs" "--set;job.num_learners_per_node=[5]" "5 learners on a node of 4 GPUs")
 refused("no learner" "--set;job.num_learners_per_node=[0]" "needs at least one learner")
-cli("grpo uneven learners" ARGS ${production} "--set;job.num_learners_per_node=[4, 2]" OUTPUT "6 learners, 37 engines of 2 GPUs;")
+cli("grpo uneven learners" ARGS ${production} "--set;job.num_learners_per_node=[4, 2]" CODE 1 OUTPUT "6 learners, 37 engines of 2 GPUs;.*does not fit")
 refused("shared sequences of unequal shares" "--set;job.sequence_parallel_size=3" "3 does not divide 20 learners")
 cli("grpo shared sequences" ARGS ${production} "--set;job.sequence_parallel_size=4" OUTPUT "20 learners, 4 to a sequence, 20 engines")
 refused("longer list than nodes" "--set;job.num_learners_per_node=[1, 1];--set;cluster.nodes=1" "2 entries for 1 nodes")
