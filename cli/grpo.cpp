@@ -20,14 +20,23 @@ std::string gpus(std::size_t count) {
   return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
 }
 
+std::string sharers(const Scenario& scenario) {
+  std::string text;
+  const std::int64_t sequence = scenario.strategy.sequence_parallel.ranks();
+  const std::int64_t layers = scenario.strategy.tensor_parallel.size;
+  if (sequence > 1) text += fmt::format(", {} to a sequence", sequence);
+  if (layers > 1) text += fmt::format(", {} to a layer", layers);
+  return text;
+}
+
 std::string title(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   std::string text =
       fmt::format("{}\n{} on {} x {} over {}\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name,
                   scenario.cluster.network ? scenario.cluster.network->title : "one node");
-  text += fmt::format("{} learners, {} engines of {}", placement.learners.size(),
-                      placement.engines.size(), gpus(grpo.tensor_parallel));
+  text += fmt::format("{} learners{}, {} engines of {}", placement.learners.size(),
+                      sharers(scenario), placement.engines.size(), gpus(grpo.tensor_parallel));
   if (grpo.layout == GrpoLayout::colocated) text += ", in turn on the same GPUs";
   if (placement.stranded > 0) text += fmt::format(", {} idle", gpus(placement.stranded));
   return text + fmt::format("; {} prompts x {} responses a step\n", grpo.prompts, grpo.samples);
@@ -45,15 +54,29 @@ std::string phase_table(const GrpoPrediction& p) {
   return render(table);
 }
 
-std::string rates(const Scenario& scenario, const GrpoPrediction& p) {
+std::string staleness_bound_text(const Grpo& grpo) {
+  const auto bound = grpo.staleness_bound();
+  return bound ? fmt::format("async_steps bounds it to {}", *bound)
+               : std::string("drop_stale_results: false, so nothing bounds it");
+}
+
+std::string interval_text(const std::optional<Interval>& interval) {
+  if (!interval) return "; --samples 16 adds an interval";
+  return fmt::format("; {} to {} in 8 of 10 of {} draws of the constants",
+                     to_text(Seconds{interval->step_time.low}),
+                     to_text(Seconds{interval->step_time.high}), interval->samples);
+}
+
+std::string rates(const Scenario& scenario, const GrpoPrediction& p,
+                  const std::optional<Interval>& interval) {
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
     text += fmt::format("{:<12} {}\n", name, value);
   };
   line("step time",
-       fmt::format("{} in steady state, mean of {} steps behind {} of warm-up ({:.3g} steps/s)",
-                   to_text(p.step_time), scenario.grpo->measured_steps - 1,
-                   scenario.grpo->warmup_steps(), 1 / p.step_time.value));
+       fmt::format("{} in steady state ({:.3g} steps/s), mean of {} steps behind {} of warm-up{}",
+                   to_text(p.step_time), 1 / p.step_time.value, scenario.grpo->measured_steps - 1,
+                   scenario.grpo->warmup_steps(), interval_text(interval)));
   line("first step",
        fmt::format("{} after {} of start-up", to_text(p.first_step), to_text(p.start_up)));
   if (p.wall.value > 0) line("whole job", to_text(p.wall));
@@ -70,8 +93,9 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p) {
                    percent(p.engine_busy), p.running_sequences, p.memory.cached_sequences));
   line("off-policy",
        fmt::format(
-           "{:.1f} steps on average, {:.0f} at most; {} of the responses saw more than one version",
-           p.staleness, p.most_stale, percent(p.mixed)));
+           "{:.1f} steps on average, {:.0f} at most ({}); {} of the responses saw more than "
+           "one version",
+           p.staleness, p.most_stale, staleness_bound_text(*scenario.grpo), percent(p.mixed)));
   if (p.stale_share + p.filtered_share > 0)
     line("thrown away", fmt::format("{} of the tokens as too old, {} in groups without a signal",
                                     percent(p.stale_share), percent(p.filtered_share)));
@@ -135,13 +159,15 @@ void write_memory(JsonWriter& json, const GrpoMemory& m) {
 
 }  // namespace
 
-std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p) {
+std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p,
+                      const std::optional<Interval>& interval) {
   std::string text = title(scenario, p.placement) + "\n";
-  if (p.ran) text += rates(scenario, p) + "\n" + phase_table(p) + "\n";
+  if (p.ran) text += rates(scenario, p, interval) + "\n" + phase_table(p) + "\n";
   return text + memory_table(p.memory) + remarks(scenario, p);
 }
 
-std::string grpo_json(const Scenario& scenario, const GrpoPrediction& p) {
+std::string grpo_json(const Scenario& scenario, const GrpoPrediction& p,
+                      const std::optional<Interval>& interval) {
   JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : grpo_metrics(p)) json.member(name, value);
@@ -149,8 +175,18 @@ std::string grpo_json(const Scenario& scenario, const GrpoPrediction& p) {
   json.member("learners", static_cast<double>(p.placement.learners.size()))
       .member("engines", static_cast<double>(p.placement.engines.size()))
       .member("stranded_gpus", static_cast<double>(p.placement.stranded));
+  json.key("interval_s");
+  if (interval)
+    json.begin_array().value(interval->step_time.low).value(interval->step_time.high).end_array();
+  else
+    json.null();
   json.key("wall_h");
   p.wall.value > 0 ? json.value(p.wall.value / 3600) : json.null();
+  json.key("staleness_bound");
+  if (const auto bound = scenario.grpo->staleness_bound())
+    json.value(static_cast<double>(*bound));
+  else
+    json.null();
   if (p.ran)
     json.member("first_step_s", p.first_step.value)
         .member("start_up_s", p.start_up.value)

@@ -4,11 +4,14 @@
 #include <string>
 
 #include "analysis/studies/grpo_prediction.hpp"
+#include "analysis/studies/interval.hpp"
 
 namespace stepsim {
 
-std::string grpo_text(const Scenario& scenario, const GrpoPrediction& prediction);
-std::string grpo_json(const Scenario& scenario, const GrpoPrediction& prediction);
+std::string grpo_text(const Scenario& scenario, const GrpoPrediction& prediction,
+                      const std::optional<Interval>& interval = {});
+std::string grpo_json(const Scenario& scenario, const GrpoPrediction& prediction,
+                      const std::optional<Interval>& interval = {});
 
 std::string grpo_memory_text(const Scenario& scenario, const GrpoMemory& memory);
 std::string grpo_memory_json(const GrpoMemory& memory);

@@ -7,6 +7,7 @@
 
 #include "analysis/json.hpp"
 #include "analysis/studies/recorded_errors.hpp"
+#include "analysis/studies/rl_rows.hpp"
 #include "analysis/studies/row_validation.hpp"
 #include "analysis/studies/series.hpp"
 #include "analysis/table.hpp"
@@ -96,8 +97,8 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   const auto predicted = std::count_if(rows.begin(), rows.end(),
                                        [](const PredictedRow& row) { return row.predicted(); });
   return text + fmt::format(
-                    "\n{} of {} rows are predicted; errors are those of the step time, "
-                    "negative when it is predicted too short\n",
+                    "\n{} of {} rows are predicted; errors are those of the time of a step or of a "
+                    "served load, negative when it is predicted too short\n",
                     predicted, rows.size());
 }
 
@@ -207,17 +208,44 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
   return worse ? exit_code::no : exit_code::yes;
 }
 
+// What a table is of shows in its columns.
+struct Tables {
+  std::vector<StepRow> steps;
+  std::vector<GrpoRow> grpo;
+  std::vector<EngineRow> engines;
+};
+
+void read_table(const std::string& file, Tables& tables) {
+  const CsvTable table = read_csv(file);
+  const auto append = [](auto& all, auto rows) {
+    for (auto& row : rows) all.push_back(std::move(row));
+  };
+  if (holds_grpo_rows(table))
+    append(tables.grpo, grpo_rows(table));
+  else if (holds_engine_rows(table))
+    append(tables.engines, engine_rows(table));
+  else
+    append(tables.steps, step_rows(table));
+}
+
 }  // namespace
 
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
   std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
-  std::vector<StepRow> rows;
-  for (const std::string& file : question.files)
-    for (StepRow& row : step_rows(read_csv(file))) rows.push_back(std::move(row));
-  const std::vector<PredictedRow> predicted = predict_rows(
-      {.data = line.data, .rows = rows, .samples = question.samples, .seed = 1, .stack = {}});
-  const std::vector<AxisErrors> series = errors_by_axis(series_steps(rows, predicted));
+  Tables tables;
+  for (const std::string& file : question.files) read_table(file, tables);
+  std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
+                                                      .rows = tables.steps,
+                                                      .samples = question.samples,
+                                                      .seed = 1,
+                                                      .stack = {}});
+  const std::vector<AxisErrors> series = errors_by_axis(series_steps(tables.steps, predicted));
+  const RowSampling sampling{question.samples, 1};
+  for (PredictedRow& row : predict_rows(line.data, tables.grpo, sampling))
+    predicted.push_back(std::move(row));
+  for (PredictedRow& row : predict_rows(line.data, tables.engines, sampling))
+    predicted.push_back(std::move(row));
   fmt::print("{}", question.json ? json_of(predicted, series)
                                  : text_of(predicted, series, question.samples > 0));
   if (!question.record.empty())

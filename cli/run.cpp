@@ -247,12 +247,24 @@ CauseSet free_causes(const Options& options) {
   return free;
 }
 
-int run_grpo_scenario(const Options& options, const Scenario& scenario) {
+std::optional<Interval> grpo_interval(const IntervalQuestion& question, const Scenario& scenario,
+                                      const Options& options) {
+  const auto samples = options.get("samples");
+  const std::uint32_t count = samples ? parse_count("--samples", *samples, 0, 4096) : 0;
+  if (count == 0) return std::nullopt;
+  return interval_of_run(question, scenario, count);
+}
+
+int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
+                      const std::vector<Setting>& settings) {
+  const auto interval =
+      grpo_interval({.data = line.data, .scenario = options.words.front(), .settings = settings},
+                    scenario, options);
   const GrpoPrediction prediction = predict_grpo(scenario);
   if (const auto output = options.get("output"); output && prediction.ran)
     write_run(*output, grpo_trace(scenario, prediction));
-  fmt::print("{}", options.has("json") ? grpo_json(scenario, prediction)
-                                       : grpo_text(scenario, prediction));
+  fmt::print("{}", options.has("json") ? grpo_json(scenario, prediction, interval)
+                                       : grpo_text(scenario, prediction, interval));
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
 
@@ -264,7 +276,7 @@ int run_command(const CommandLine& line) {
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
-  if (scenario.grpo) return run_grpo_scenario(*options, scenario);
+  if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
   // Before this process replays: its workers have to find a fresh engine.
   const CauseSet free = free_causes(*options);
   if (!free.empty() && options->has("output"))

@@ -12,6 +12,8 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/sweep_text.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/config.hpp"
 #include "sim/error.hpp"
 #include "sim/whole_file.hpp"
 
@@ -39,6 +41,8 @@ constexpr std::array sweep_options{
                "and the same command goes on from there",
                'o'},
     OptionSpec{"shard", "I/N", "only every N-th point, to NAME.shard-I-of-N.h5 (see merge)"},
+    OptionSpec{"samples", "N",
+               "draws of the constants behind an interval of each step time (default: none)"},
     OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
     OptionSpec{"json", "", "for machines"},
     OptionSpec{"csv", "", "for spreadsheets: the table that NAME.csv would hold"}};
@@ -165,6 +169,25 @@ int run_shard(SweepQuestion& question, const std::string& stem) {
   return exit_code::yes;
 }
 
+// A merged table names its scenario. Where that is not at hand any more, or is another one now,
+// nothing can be tried.
+std::vector<WhatIf> what_ifs_of(const std::string& data, const SweepTable& table,
+                                const SweepReport& report) {
+  if (!report.fastest) return {};
+  SweepPlan plan;
+  plan.scenario = table.source;
+  plan.fixed = table.fixed;
+  for (const std::string& key : table.keys) plan.axes.push_back({{key}, {}});
+  try {
+    if (read_document(find_scenario(data, table.source)).canonical() == table.scenario)
+      return what_ifs(data, plan, table.rows[*report.fastest]);
+  } catch (const UserError&) {
+  }
+  fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
+             table.source);
+  return {};
+}
+
 constexpr std::string_view usual_bounds = "1:1024";
 
 int find(const CommandLine& line, const Options& options, const std::string& question) {
@@ -172,7 +195,7 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   SweepPlan plan = plan_of(options);
   if (plan.axes.empty())
     plan.axes.push_back(parse_axis("--find", fmt::format("{}={}", search.key, usual_bounds)));
-  for (const std::string_view name : {"shard", "output", "csv", "where", "zip"})
+  for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples"})
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
   fmt::print("{}", options.has("json") ? search_json(search, result) : search_text(search, result));
@@ -191,6 +214,8 @@ int sweep_command(const CommandLine& line) {
   question.shard = shard_of(*options);
   if (const auto workers = options->get("workers"))
     question.workers = parse_count("--workers", *workers, 1, 4096);
+  if (const auto samples = options->get("samples"))
+    question.samples = parse_count("--samples", *samples, 0, 4096);
   question.progress = Progress(::isatty(STDERR_FILENO) != 0);
   const std::string stem = stem_of(*options);
   if (options->has("shard")) {
@@ -223,8 +248,9 @@ int merge_command(const CommandLine& line) {
   const SweepTable table = merge_shards(options->words);
   if (const std::string stem = stem_of(*options); !stem.empty()) write_results(stem, table);
   const SweepReport report = report_of(table);
-  fmt::print("{}",
-             options->has("json") ? sweep_json(table, report, {}) : sweep_text(table, report, {}));
+  const std::vector<WhatIf> changes = what_ifs_of(line.data, table, report);
+  fmt::print("{}", options->has("json") ? sweep_json(table, report, changes)
+                                        : sweep_text(table, report, changes));
   return exit_code::yes;
 }
 

@@ -62,8 +62,8 @@ std::string rate_text(double per_second) {
 
 // A column of the table of points.
 struct Shown {
-  std::string_view title, metric;
   std::string (*text)(double);
+  std::string_view title, metric;
 };
 
 std::string plain(double v) {
@@ -86,28 +86,29 @@ std::string hours(double v) {
 }
 
 constexpr std::array training_columns{
-    Shown{"GPUs", "gpus", plain},
-    Shown{"step time", "step_time", time},
-    Shown{"tok/s", "tokens_per_second", rate_text},
-    Shown{"tok/s/GPU", "tokens_per_second_per_gpu", whole},
-    Shown{"GPU-h/Mtok", "gpu_time_per_million_tokens", hours},
-    Shown{"memory", "peak_memory", bytes},
+    Shown{plain, "GPUs", "gpus"},
+    Shown{time, "step time", "step_time"},
+    Shown{rate_text, "tok/s", "tokens_per_second"},
+    Shown{whole, "tok/s/GPU", "tokens_per_second_per_gpu"},
+    Shown{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
+    Shown{bytes, "memory", "peak_memory"},
 };
 constexpr std::array grpo_columns{
-    Shown{"GPUs", "gpus", plain},
-    Shown{"learners", "learners", plain},
-    Shown{"engines", "engines", plain},
-    Shown{"idle", "stranded_gpus", plain},
-    Shown{"step time", "step_time", time},
-    Shown{"wait", "wait_time", time},
-    Shown{"train", "training_time", time},
-    Shown{"sync", "sync_time", time},
-    Shown{"resp/s", "responses_per_second", short_number},
-    Shown{"tok/s", "tokens_per_second", rate_text},
-    Shown{"GPU-h/Mtok", "gpu_time_per_million_tokens", hours},
-    Shown{"seq/engine", "running_sequences", short_number},
-    Shown{"stale", "mean_staleness", short_number},
-    Shown{"memory", "peak_memory", bytes},
+    Shown{plain, "GPUs", "gpus"},
+    Shown{plain, "learners", "learners"},
+    Shown{plain, "engines", "engines"},
+    Shown{plain, "idle", "stranded_gpus"},
+    Shown{time, "step time", "step_time"},
+    Shown{time, "wait", "wait_time"},
+    Shown{time, "train", "training_time"},
+    Shown{time, "sync", "sync_time"},
+    Shown{short_number, "resp/s", "responses_per_second"},
+    Shown{rate_text, "tok/s", "tokens_per_second"},
+    Shown{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
+    Shown{short_number, "seq/engine", "running_sequences"},
+    Shown{short_number, "stale", "mean_staleness"},
+    Shown{bytes, "train mem", "learner_memory_training"},
+    Shown{bytes, "sync mem", "learner_memory_sync"},
 };
 
 std::span<const Shown> columns_for(const SweepTable& table) {
@@ -125,6 +126,11 @@ std::string bottleneck_text(const Outcome& outcome) {
   return outcome.bottleneck + (share ? " " + percent(*share) : "");
 }
 
+std::string interval_text(const Outcome& outcome) {
+  const auto low = outcome.of("step_time_low"), high = outcome.of("step_time_high");
+  return low && high ? fmt::format("{} to {}", time(*low), time(*high)) : "-";
+}
+
 TextTable point_table(const SweepTable& table, const SweepReport& report) {
   TextTable text{short_names(table.keys), std::vector(table.keys.size(), Align::right), {}};
   const bool scaled = !report.scalings.empty();
@@ -133,7 +139,13 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
     text.align.push_back(align);
   };
   const std::span<const Shown> columns = columns_for(table);
-  for (const Shown& shown : columns) column(shown.title, Align::right);
+  const bool drawn = std::any_of(table.rows.begin(), table.rows.end(), [](const SweepRow& row) {
+    return row.outcome.of("step_time_low").has_value();
+  });
+  for (const Shown& shown : columns) {
+    column(shown.title, Align::right);
+    if (drawn && shown.metric == "step_time") column("8 of 10 draws", Align::right);
+  }
   if (scaled) column("efficiency", Align::right);
   column("bottleneck", Align::left);
   column("", Align::left);
@@ -143,6 +155,7 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
     for (const Shown& shown : columns) {
       const auto value = row.outcome.of(shown.metric);
       cells.push_back(value ? shown.text(*value) : "-");
+      if (drawn && shown.metric == "step_time") cells.push_back(interval_text(row.outcome));
     }
     if (scaled) cells.push_back(efficiency_of(report, i));
     cells.push_back(bottleneck_text(row.outcome));

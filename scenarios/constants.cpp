@@ -33,7 +33,7 @@ bool means(const Words& key, const Words& name) {
 
 // As a user would say it, beginning with the same word.
 std::string spoken(const std::string& name, bool with_cluster) {
-  if (!with_cluster || name.starts_with("stack.")) return name;
+  if (!with_cluster || name.starts_with("stack.") || name.starts_with("engine.")) return name;
   constexpr std::string_view links = "node.links.";
   if (name.starts_with(links)) return "cluster." + name.substr(links.size());
   return "cluster." + name;

@@ -11,8 +11,8 @@
 
 namespace stepsim {
 
-// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync": of the catalogue and no key of a
-// scenario.
+// "cluster.xgmi.bandwidth", "gpu.gemm.rate", "stack.host.sync", "engine.sync.call": of the
+// catalogue and no key of a scenario.
 bool names_constant(std::string_view key);
 
 // The constant that a key means: its full name, or some words of it in order, the last among them;

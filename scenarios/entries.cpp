@@ -72,6 +72,8 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario) {
   if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
+  scenario.files.clear();
+  if (is_config_path(names.model)) scenario.files.push_back(names.model);
   if (found.cluster)
     scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
   scenario.constants = scenario.cluster.constants;

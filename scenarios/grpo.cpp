@@ -59,6 +59,8 @@ void read_engines(const Table& job, Grpo& grpo) {
   grpo.tensor_parallel =
       static_cast<std::uint32_t>(job.integer_or("vllm_tensor_parallel_size", 1, 1, 64));
   grpo.memory_utilization = job.number_or("vllm_gpu_memory_utilization", 0.9, 0.01, 1);
+  grpo.weights = word(job, "vllm_quantization", engine_bits_names, EngineBits::half);
+  grpo.cache = word(job, "vllm_kv_cache_dtype", engine_bits_names, EngineBits::half);
   grpo.enforce_eager = job.flag_or("vllm_enforce_eager", false);
   grpo.prefix_caching = job.flag_or("vllm_enable_prefix_caching", false);
   grpo.admitted_samples = job.integer_or("inference_batch_size", 0, 0, many);
@@ -135,9 +137,26 @@ void check_learners(const Table& job, const Scenario& scenario) {
   if (most == 0) return job.problem(key, "needs at least one learner");
   if (most > gpus)
     return job.problem(key, fmt::format("{} learners on a node of {} GPUs", most, gpus));
-  for (const std::uint32_t here : grpo.learners)
-    if (here != 0 && here != most)
-      return job.problem(key, "nodes with learners are modelled with equally many of them");
+}
+
+// Learners that share a sequence work on one pack together.
+void check_sharing(const Table& job, const Scenario& scenario, std::int64_t learners) {
+  const Grpo& grpo = *scenario.grpo;
+  const std::int64_t shared = scenario.strategy.sequence_parallel.ranks();
+  constexpr std::string_view key = "sequence_parallel_size";
+  if (job.integer_or(key, 1, 1, 1 << 16) > 1) {
+    if (scenario.strategy.sharding != Sharding::zero3) job.problem(key, "needs deepspeed_stage: 3");
+    if (learners % shared != 0)
+      job.problem(key, fmt::format("{} does not divide {} learners", shared, learners));
+    if (scenario.model.attention.heads % shared != 0)
+      job.problem(key, fmt::format("{} does not divide the {} heads of {}", shared,
+                                   scenario.model.attention.heads, scenario.model.name));
+  }
+  const std::int64_t parts = shared * scenario.strategy.tensor_parallel.size;
+  if (grpo.prompts * grpo.samples < learners / std::max<std::int64_t>(1, parts))
+    job.problem("num_unique_prompts_rollout",
+                fmt::format("{} x {} responses are fewer than {} learners: some would have none",
+                            grpo.prompts, grpo.samples, learners / parts));
 }
 
 void check_engines(const Table& job, const Scenario& scenario, const Placement& placement) {
@@ -189,6 +208,8 @@ void apply_grpo_strategy(const Table& job, Strategy& strategy) {
     strategy.sharding = static_cast<Sharding>(job.integer("deepspeed_stage", 0, 3));
   if (job.flag_or("deepspeed_offload_optimizer", false)) strategy.optimizer_place = Offload::cpu;
   if (job.flag_or("deepspeed_offload_param", false)) strategy.parameter_place = Offload::cpu;
+  if (job.has("sequence_parallel_size"))
+    strategy.sequence_parallel.ulysses = job.integer("sequence_parallel_size", 1, 1 << 16);
   if (job.has("gradient_checkpointing"))
     strategy.checkpointing =
         job.flag_or("gradient_checkpointing", true) ? Checkpointing::full : Checkpointing::none;
@@ -215,15 +236,10 @@ void check_grpo(const Table& job, const Scenario& scenario) {
   check_engines(job, scenario, placement);
   check_lengths(job, scenario);
   const auto learners = static_cast<std::int64_t>(placement.learners.size());
-  if (grpo.prompts * grpo.samples < learners)
-    job.problem("num_unique_prompts_rollout",
-                fmt::format("{} x {} responses are fewer than {} learners: some would have none",
-                            grpo.prompts, grpo.samples, learners));
+  check_sharing(job, scenario, learners);
   if (grpo.hpz > 1 && learners % grpo.hpz != 0)
     job.problem("deepspeed_zpg", fmt::format("{} does not divide {} learners (the default is 8)",
                                              grpo.hpz, learners));
-  if (job.integer_or("sequence_parallel_size", 1, 1, 1 << 16) > 1)
-    job.problem("sequence_parallel_size", "is not modelled: leave it at 1");
   if (grpo.active_sampling && grpo.async_steps < 2)
     job.problem("active_sampling", "needs async_steps of 2 or more");
   if (grpo.layout == GrpoLayout::colocated && grpo.async_steps > 0)

@@ -122,8 +122,13 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
         (is_fsdp(s.sharding) || s.sharding == Sharding::zero0))
       offload->problem("optimizer", "is modelled for zero: 1, 2 and 3");
   }
-  if (found.cluster && found.model)
-    check_parallel(strategy, {scenario.model, scenario.cluster, scenario.strategy, scenario.job});
+  if (found.cluster && found.model) {
+    const bool placed = scenario.grpo && job.sound();
+    const Cluster ranks =
+        placed ? learner_cluster(scenario.cluster, *scenario.grpo) : scenario.cluster;
+    if (!scenario.grpo || placed)
+      check_parallel(strategy, {scenario.model, ranks, scenario.strategy, scenario.job});
+  }
   if (found.model && outgrows_positions(scenario) && scenario.model.positions == Positions::learned)
     job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,
                                         scenario.model.name, scenario.model.longest_sequence));
@@ -144,11 +149,10 @@ void read_engine(const std::string& data, const Table& root, const Readings& rea
   }
 }
 
-void load_grpo(const Table& root, const Found& found, Scenario& scenario) {
-  const Table job = root.table("job");
+void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
   apply_grpo_strategy(job, scenario.strategy);
-  scenario.job.sequence = grpo.pack_length;
+  scenario.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
   if (!found.cluster || !found.model) return;
   place_learners(job, scenario.cluster.nodes, grpo);
   check_grpo(job, scenario);
@@ -158,9 +162,10 @@ void load_grpo(const Table& root, const Found& found, Scenario& scenario) {
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
 void apply_deepspeed(const std::string& name, const std::string& scenario_file,
                      Scenario& scenario) {
-  DeepSpeedImport read =
-      read_deepspeed(beside(scenario_file, name), scenario.strategy, scenario.job, scenario.model,
-                     mesh_of(scenario.strategy, scenario.cluster).data());
+  const std::string file = beside(scenario_file, name);
+  DeepSpeedImport read = read_deepspeed(file, scenario.strategy, scenario.job, scenario.model,
+                                        mesh_of(scenario.strategy, scenario.cluster).data());
+  scenario.files.push_back(file);
   scenario.strategy = read.strategy;
   scenario.job = read.job;
   scenario.notes = std::move(read.notes);
@@ -215,17 +220,19 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   Readings readings{draw, {}, stack};
   const bool grpo = scenario.job.method == Method::grpo;
-  load_entries(data, names, found, readings, scenario);
-  if (grpo) read_engine(data, root, readings, scenario);
+  const auto load = [&] {
+    load_entries(data, names, found, readings, scenario);
+    if (grpo) read_engine(data, root, readings, scenario);
+  };
+  load();
   if (const auto table = root.table_if("constants"); table && found.cluster && found.stack) {
     readings.given = given_constants(*table, scenario.constants);
-    if (table->sound()) load_entries(data, names, found, readings, scenario);
-    if (table->sound() && scenario.engine) read_engine(data, root, readings, scenario);
+    if (table->sound()) load();
   }
   const std::string deepspeed = strategy.text_or("deepspeed", "");
   if (!deepspeed.empty() && found.model && found.cluster)
     apply_deepspeed(deepspeed, document.file(), scenario);
-  if (grpo) load_grpo(root, found, scenario);
+  if (grpo) load_grpo(job, found, scenario);
   for (NamedConstant constant : document.constants()) {
     constant.name = "scenario." + constant.name;
     scenario.constants.push_back(std::move(constant));

@@ -33,6 +33,7 @@ struct Scenario {
   std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
+  std::vector<std::string> files;        // read beside it, outside the catalogue
 };
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};

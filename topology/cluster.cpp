@@ -69,6 +69,10 @@ std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
 }  // namespace
 
 Place place_of(const Cluster& cluster, Rank rank) {
+  for (std::uint32_t node = 0; node < cluster.uneven.size(); ++node) {
+    if (rank < cluster.uneven[node]) return {node, PartKind::gpu, rank};
+    rank -= cluster.uneven[node];
+  }
   return {rank / cluster.gpus_per_node(), PartKind::gpu, rank % cluster.gpus_per_node()};
 }
 

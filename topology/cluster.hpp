@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,15 +24,20 @@ struct Cluster {
   std::optional<Network> network;
   std::uint32_t nodes = 1;
   std::uint32_t gpus_used = 0;           // on each node, the first ones; 0: all
+  std::vector<std::uint32_t> uneven;     // the same where nodes differ; empty: they do not
   std::vector<NamedConstant> constants;  // all that were read, with their sources
 
+  // On the node with the most.
   std::uint32_t gpus_per_node() const {
     return gpus_used > 0 ? gpus_used : node.count(PartKind::gpu);
   }
-  std::uint32_t ranks() const { return nodes * gpus_per_node(); }
+  std::uint32_t ranks() const {
+    return uneven.empty() ? nodes * gpus_per_node()
+                          : std::accumulate(uneven.begin(), uneven.end(), 0u);
+  }
 };
 
-// Of the GPUs in use, rank r is r % gpus_per_node of node r / gpus_per_node.
+// Ranks count up through the GPUs in use, node by node.
 struct Place {
   std::uint32_t node = 0;
   PartKind kind = PartKind::gpu;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace stepsim {
 namespace {
@@ -45,6 +46,13 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
   mesh.ulysses = take(left, strategy.sequence_parallel.ulysses);
   mesh.ring = take(left, strategy.sequence_parallel.ring);
   return mesh;
+}
+
+std::int64_t whole_rows(const Strategy& strategy, std::int64_t tokens) {
+  const SequenceParallel& s = strategy.sequence_parallel;
+  const std::int64_t pieces =
+      std::lcm(strategy.tensor_parallel.size * s.ulysses, s.ring > 1 ? 2 * s.ring : 1);
+  return (tokens + pieces - 1) / pieces * pieces;
 }
 
 bool quantizes_gradients(const Strategy& strategy, const Cluster& cluster) {

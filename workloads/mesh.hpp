@@ -36,6 +36,9 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster);
 // Ranks that are to share one copy, whether or not that divides them.
 Rank wanted_shard(const Strategy& strategy, const Cluster& cluster);
 
+// The next length of a row that all who share it can divide among them.
+std::int64_t whole_rows(const Strategy& strategy, std::int64_t tokens);
+
 // DeepSpeed's quantised gradients are for several nodes with several ranks each.
 bool quantizes_gradients(const Strategy& strategy, const Cluster& cluster);
 

@@ -75,6 +75,22 @@ double combine(const ClaimQuantity& quantity, const std::vector<double>& y,
   return 0;
 }
 
+// A GRPO run that breaks a rule is one that cannot be.
+std::string answer_to(const std::string& data, const ClaimPoint& point) {
+  try {
+    const Scenario scenario = load_scenario(data, point.source, point.settings, point.draw);
+    if (scenario.grpo) return to_line(facts_of(scenario, predict_grpo(scenario)));
+    return to_line(facts_of(scenario, predict(scenario, Folding::automatic, point.free)));
+  } catch (const UserError& error) {
+    const auto rule = [](const Problem& problem) {
+      return problem.fault == Fault::rule && problem.key.starts_with("job");
+    };
+    if (!std::all_of(error.problems().begin(), error.problems().end(), rule)) throw;
+    const std::string why = error.problems().front().message;
+    return to_line(PointFacts{{{"fits", 0}}, why, why});
+  }
+}
+
 }  // namespace
 
 const PointFacts* ClaimPoints::find(const ClaimPoint& point) {
@@ -88,12 +104,7 @@ void ClaimPoints::ask() {
   std::vector<std::function<std::string()>> tasks;
   tasks.reserve(wanted_.size());
   for (const auto& entry : wanted_)
-    tasks.emplace_back([this, point = &entry.second] {
-      const Scenario scenario = load_scenario(data_, point->source, point->settings, point->draw);
-      if (scenario.job.method == Method::grpo)
-        return to_line(facts_of(scenario, predict_grpo(scenario)));
-      return to_line(facts_of(scenario, predict(scenario, Folding::automatic, point->free)));
-    });
+    tasks.emplace_back([this, point = &entry.second] { return answer_to(data_, *point); });
   const std::vector<std::string> answers = in_workers(tasks, workers_, progress_);
   std::size_t next = 0;
   for (const auto& entry : wanted_) known_[entry.first] = point_facts_from(answers[next++]);

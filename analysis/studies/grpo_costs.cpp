@@ -10,6 +10,7 @@
 #include "sim/replay.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"
+#include "workloads/mesh.hpp"
 #include "workloads/sharding.hpp"
 #include "workloads/step.hpp"
 
@@ -90,7 +91,7 @@ Scenario learners_of(const Scenario& scenario) {
   learner.grpo.reset();
   learner.cluster = learner_cluster(scenario.cluster, grpo);
   learner.job.method = Method::grpo;
-  learner.job.sequence = grpo.pack_length;
+  learner.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
   learner.job.reference_model = grpo.reference_model;
   // A prompt and its response attend to themselves.
   learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
@@ -100,6 +101,10 @@ Scenario learners_of(const Scenario& scenario) {
   // Scores of the policy before the first of several updates.
   learner.job.scoring_passes = grpo.mini_batches > 1 && !grpo.engine_logprobs ? 1 : 0;
   return learner;
+}
+
+std::size_t packers_of(const Scenario& scenario) {
+  return mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo)).data();
 }
 
 CauseSet active_causes(const Scenario& grpo_scenario) {
@@ -117,7 +122,8 @@ TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
   const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
                         learner_.job};
   resident_ = resident_of(input).in(Pool::device);
-  grid_ = std::max<std::int64_t>(64, (scenario.grpo->pack_length + levels - 1) / levels);
+  const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
+  grid_ = whole_rows(scenario.strategy, std::max<std::int64_t>(64, level));
 }
 
 void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
@@ -191,10 +197,11 @@ SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const bool sharded =
-      (scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding)) &&
-      placement.learners.size() > 1;
+      scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
+  const auto shards = sharded ? placement.learners.size()
+                              : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
   const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo,
-                        placement,        sharded};
+                        placement,        shards};
   const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);
   const double further = static_cast<double>(scenario.model.layers - 1);
   const double all = one.all + further * (two.all - one.all);
@@ -205,8 +212,9 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   result.gathers = one.gathers + further * (two.gathers - one.gathers);
   result.broadcasts = result.cost.send.value - result.overhead - result.gathers;
   const double tensors = static_cast<double>(tensors_of(scenario.model));
-  // What waits for an iteration under way: every tensor, or the one call for all.
   result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
+  result.cost.busy = scenario.engine->sync.busy.value;
+  result.cost.window = {result.overhead / result.cost.calls + result.cost.busy.value};
   if (grpo.protocol == SyncProtocol::v3) result.cost.pause = scenario.engine->sync.pause.value;
   return result;
 }

@@ -66,6 +66,8 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement);
 
 // What a step's time can be made of: causes of training, of generation and of the weight sync.
 CauseSet active_causes(const Scenario& grpo_scenario);
+// Learners that train on packs of their own; others share them.
+std::size_t packers_of(const Scenario& scenario);
 
 // The learners alone, as the training job that they are.
 Scenario learners_of(const Scenario& scenario);

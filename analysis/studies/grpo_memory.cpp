@@ -32,16 +32,13 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement, 
                           const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const double learners = static_cast<double>(placement.learners.size());
-  const double group = std::min(static_cast<double>(grpo.hpz), learners);
-  const double second_copy = group > 1 ? half * parameters_of(scenario) / group : 0;
-  const double kept = resident + second_copy;
   const bool sharded =
       scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
   const double gathered = !sharded || learners < 2  ? 0
                           : grpo.gather_whole_model ? half * parameters_of(scenario)
                                                     : largest_tensor(scenario.model);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
-  return {kept, (kept + peak.bytes) * slack, (kept + gathered) * slack};
+  return {resident, (resident + peak.bytes) * slack, (resident + gathered) * slack};
 }
 
 // Optimizer states that were moved to the host, in pinned buffers.

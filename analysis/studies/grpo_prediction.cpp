@@ -20,7 +20,7 @@ constexpr std::array all_phases{
     PhaseSpec{"gather", "sync: learners gather", &GrpoPhases::gather},
     PhaseSpec{"broadcast", "sync: broadcast to engines", &GrpoPhases::broadcast},
     PhaseSpec{"per_tensor", "sync: calls and copies of each tensor", &GrpoPhases::per_tensor},
-    PhaseSpec{"iterations", "sync: iterations under way", &GrpoPhases::iterations},
+    PhaseSpec{"iterations", "sync: engines at work when a call comes", &GrpoPhases::iterations},
     PhaseSpec{"pause", "sync: engines put to sleep and woken", &GrpoPhases::pause},
 };
 
@@ -170,7 +170,7 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Training
                           .decode = decode,
                           .limits = limits,
                           .engines = p.placement.engines.size(),
-                          .learners = p.placement.learners.size(),
+                          .learners = packers_of(scenario),
                           .training =
                               [&](std::span<const double> tokens) {
                                 const TrainingParts parts = training.parts(tokens);

@@ -5,7 +5,9 @@
 #include <functional>
 #include <sstream>
 
+#include "analysis/studies/grpo_prediction.hpp"
 #include "analysis/studies/prediction.hpp"
+#include "sim/error.hpp"
 
 namespace stepsim {
 namespace {
@@ -22,6 +24,13 @@ struct Point {
   MaybeDraw draw;
 };
 
+// No time: with these constants its engines or learners cannot start.
+std::string figures_of(const Scenario& scenario, const GrpoPrediction& p) {
+  return fmt::format("{} {} {}", p.ran ? p.step_time.value : 0,
+                     p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
+                     p.memory.learner.most());
+}
+
 std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points) {
   std::vector<std::function<std::string()>> tasks;
   tasks.reserve(points.size());
@@ -29,6 +38,7 @@ std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Poi
     tasks.emplace_back([&question, &point] {
       const Scenario scenario =
           load_scenario(question.data, question.scenario, point.settings, point.draw);
+      if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
       const Prediction p = predict(scenario, Folding::automatic, question.free);
       const double unexplained = scenario.stack.unexplained.value.value;
       return fmt::format("{} {} {}", unexplained * p.step_time.value,
@@ -73,6 +83,15 @@ std::vector<Mover> movers_of(const IntervalQuestion& question, const std::vector
   return strongest(std::move(movers), stated, question.movers);
 }
 
+void drop_those_that_cannot_run(std::vector<Figures>& figures, std::vector<Draw>& draws) {
+  for (std::size_t i = figures.size(); i-- > 0;) {
+    if (figures[i].step_time > 0) continue;
+    figures.erase(figures.begin() + static_cast<std::ptrdiff_t>(i));
+    draws.erase(draws.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (draws.empty()) throw UserError("--samples: no draw of the constants can run");
+}
+
 }  // namespace
 
 Interval interval_of(const IntervalQuestion& question) {
@@ -86,12 +105,13 @@ Interval interval_of(const IntervalQuestion& question) {
   std::vector<Figures> figures = ask(question, points);
   const Figures stated = figures.front();
   figures.erase(figures.begin());
+  drop_those_that_cannot_run(figures, draws);
   const std::vector<double> times = column(figures, &Figures::step_time);
   Interval interval{
       .step_time = range_of(times, stated.step_time),
       .throughput = range_of(column(figures, &Figures::throughput), stated.throughput),
       .memory = range_of(column(figures, &Figures::memory), stated.memory),
-      .samples = question.samples,
+      .samples = static_cast<std::uint32_t>(draws.size()),
       .movers = {}};
   if (question.movers > 0)
     interval.movers = movers_of(question, settings, times, draws, stated.step_time);

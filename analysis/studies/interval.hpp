@@ -13,10 +13,10 @@
 namespace stepsim {
 
 struct Interval {
-  Range step_time;   // s
-  Range throughput;  // tokens per second and GPU
-  Range memory;      // bytes of a GPU, with slack and libraries
-  std::uint32_t samples = 0;
+  Range step_time;            // s
+  Range throughput;           // tokens per second and GPU
+  Range memory;               // bytes of a GPU, with slack and libraries
+  std::uint32_t samples = 0;  // draws that could run
   std::vector<Mover> movers;  // of the step time in seconds, the strongest first
 };
 

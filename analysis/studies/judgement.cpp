@@ -228,9 +228,10 @@ std::string resources_text(const Trial& trial, ClaimPoints& points) {
     const PointFacts* facts = facts_of(*trial.claim, metric.scenario, trial.condition, points);
     const bool memory =
         claim_dimension(metric.metric) == Dimension::bytes || metric.metric == "fits";
-    parts.push_back(
-        fmt::format("{}: {}", trial.claim->scenarios[metric.scenario].alias,
-                    memory ? "device memory, " + facts->largest : "bound by " + facts->bound_by));
+    parts.push_back(fmt::format("{}: {}", trial.claim->scenarios[metric.scenario].alias,
+                                !facts->of("step_time") ? "cannot run: " + facts->bound_by
+                                : memory                ? "device memory, " + facts->largest
+                                                        : "bound by " + facts->bound_by));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

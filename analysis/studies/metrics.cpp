@@ -14,11 +14,13 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<NamedMetric> make_metrics() {
-  std::vector<NamedMetric> list{
+std::vector<NamedMetric> step_metrics() {
+  return {
       {"fits", Dimension::ratio, "1 when it can run, else 0"},
       {"gpus", Dimension::ratio, "of the whole cluster"},
       {"step_time", Dimension::seconds, "one optimizer step"},
+      {"step_time_low", Dimension::seconds, "with --samples: one draw in ten is below"},
+      {"step_time_high", Dimension::seconds, "with --samples: one draw in ten is above"},
       {"steps_per_second", Dimension::ratio, "optimizer steps"},
       {"tokens_per_step", Dimension::ratio, "of all GPUs, padding left out"},
       {"tokens_per_second", Dimension::ratio, "of all GPUs, padding left out"},
@@ -30,6 +32,11 @@ std::vector<NamedMetric> make_metrics() {
       {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack"},
       {"state_memory", Dimension::bytes, "of it parameters, gradients and optimizer"},
       {"memory_capacity", Dimension::bytes, "what a framework can allocate"},
+  };
+}
+
+std::vector<NamedMetric> grpo_step_metrics() {
+  return {
       {"learners", Dimension::ratio, "GPUs that train, of a GRPO job"},
       {"engines", Dimension::ratio, "inference engines of a GRPO job"},
       {"stranded_gpus", Dimension::ratio, "GPUs of a GRPO job that do neither"},
@@ -54,7 +61,21 @@ std::vector<NamedMetric> make_metrics() {
       {"start_up", Dimension::seconds, "until engines take prompts, of a GRPO job"},
       {"engine_memory", Dimension::bytes, "of a GPU that generates"},
       {"host_memory", Dimension::bytes, "of a node of a GRPO job"},
+      {"learner_memory_start", Dimension::bytes, "of a GPU that trains, before it does"},
+      {"learner_memory_training", Dimension::bytes, "at the peak of training"},
+      {"learner_memory_sync", Dimension::bytes, "at the peak of a weight sync"},
+      {"engine_memory_start", Dimension::bytes, "of a GPU that generates, once it does"},
+      {"engine_memory_training", Dimension::bytes, "while learners train"},
+      {"engine_memory_sync", Dimension::bytes, "while weights arrive"},
+      {"host_memory_start", Dimension::bytes, "of a node with learners, before they train"},
+      {"host_memory_training", Dimension::bytes, "while they train"},
+      {"host_memory_sync", Dimension::bytes, "while weights are sent"},
   };
+}
+
+std::vector<NamedMetric> make_metrics() {
+  std::vector<NamedMetric> list = step_metrics();
+  for (NamedMetric& metric : grpo_step_metrics()) list.push_back(std::move(metric));
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
                     fmt::format("exposed time of {} in a step", cause)});
@@ -123,6 +144,12 @@ void put_times(const Scenario& scenario, const Prediction& p, Sheet& sheet) {
   for (const BreakdownRow& row : p.breakdown.rows)
     sheet.put(fmt::format("time.{}", to_text(row.cause)), row.exposed.value);
   sheet.put("time.idle", p.breakdown.idle.value);
+}
+
+void put_moments(std::string_view who, const MomentBytes& bytes, Sheet& sheet) {
+  sheet.put(fmt::format("{}_memory_start", who), bytes.start);
+  sheet.put(fmt::format("{}_memory_training", who), bytes.training);
+  sheet.put(fmt::format("{}_memory_sync", who), bytes.sync);
 }
 
 bool any_malformed(const UserError& error) {
@@ -200,6 +227,9 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
   sheet.put("stranded_gpus", p.placement.stranded);
   sheet.put("engine_memory", p.memory.engine.most());
   sheet.put("host_memory", p.memory.host.most());
+  put_moments("learner", p.memory.learner, sheet);
+  put_moments("engine", p.memory.engine, sheet);
+  put_moments("host", p.memory.host, sheet);
   if (!outcome.feasible) {
     outcome.reason = *p.memory.failure;
     return outcome;
@@ -264,13 +294,14 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
   }
 }
 
-void require_meaning(const std::string& data, const std::string& scenario,
-                     std::span<const Setting> settings) {
+std::vector<std::string> require_meaning(const std::string& data, const std::string& scenario,
+                                         std::span<const Setting> settings) {
   try {
-    load_scenario(data, scenario, settings);
+    return load_scenario(data, scenario, settings).files;
   } catch (const UserError& error) {
     if (any_malformed(error)) throw;
   }
+  return {};
 }
 
 std::string to_line(const Outcome& outcome) {

@@ -46,9 +46,10 @@ Outcome impossible(std::string_view why);
 Outcome evaluate(const std::string& data, const std::string& scenario,
                  std::span<const Setting> settings, const MaybeDraw& draw = {});
 
-// Throws UserError when such settings can mean nothing; what merely cannot be passes.
-void require_meaning(const std::string& data, const std::string& scenario,
-                     std::span<const Setting> settings);
+// Throws UserError when such settings can mean nothing; what merely cannot be passes. The files
+// that were read outside the catalogue.
+std::vector<std::string> require_meaning(const std::string& data, const std::string& scenario,
+                                         std::span<const Setting> settings);
 
 // One line without its end, for pipes and journals; reads back to the same bits.
 std::string to_line(const Outcome& outcome);

@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <map>
 #include <sstream>
-#include <thread>
 
 #include "analysis/studies/prediction.hpp"
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/row_tasks.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/error.hpp"
 
@@ -109,12 +107,6 @@ void compare(const StepRow& row, const Answer& answer, PredictedRow& result) {
   result.measured_tokens_per_gpu = answer.tokens / step / answer.gpus;
 }
 
-// The share of draws that lie below, between neighbours in order.
-Range interval_of(std::vector<double> errors) {
-  std::sort(errors.begin(), errors.end());
-  return {quantile(errors, 0.1), quantile(errors, 0.9)};
-}
-
 RowFamily family_of(const std::string& name, const std::vector<const PredictedRow*>& rows) {
   RowFamily family;
   family.name = name;
@@ -150,46 +142,20 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
 
 std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
   const RowCatalog catalog = row_catalog(question.data);
-  std::vector<ExpressedRow> expressed;
-  std::vector<PredictedRow> results;
-  std::vector<std::function<std::string()>> tasks;
+  std::vector<RowTask> tasks;
   for (const StepRow& row : question.rows) {
-    expressed.push_back(express(row, catalog));
-    const ExpressedRow& made = expressed.back();
-    PredictedRow& result = results.emplace_back();
-    result.id = made.id;
-    result.family = made.family;
-    result.missing = made.missing;
-    result.assumed = made.assumed;
+    const ExpressedRow made = express(row, catalog);
+    RowTask& task = tasks.emplace_back();
+    task.result.id = made.id;
+    task.result.family = made.family;
+    task.result.missing = made.missing;
+    task.result.assumed = made.assumed;
+    task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
+    task.compare = [&row](const std::string& answer, PredictedRow& result) {
+      compare(row, parse_answer(answer), result);
+    };
   }
-  const std::uint32_t runs = 1 + question.samples;
-  for (const ExpressedRow& row : expressed)
-    for (std::uint32_t run = 0; row.expressed() && run < runs; ++run)
-      tasks.emplace_back([&question, &row, run] {
-        if (run == 0) return answer_of(question, row, {});
-        return answer_of(question, row,
-                         Draw{.seed = question.seed, .sample = run - 1, .of = question.samples});
-      });
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  const std::vector<WorkerOutcome> answers = outcomes_in_workers(tasks, cores);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    if (!expressed[i].expressed()) continue;
-    // A scenario that the catalogue refuses is an answer, too: nothing in a table stops the rest.
-    if (answers[next].failed) {
-      results[i].missing.push_back(answers[next].text);
-    } else {
-      const Answer answer = parse_answer(answers[next].text);
-      compare(question.rows[i], answer, results[i]);
-      const double step = answer.step / (1 + results[i].step_error);
-      std::vector<double> errors{results[i].step_error};
-      for (std::uint32_t run = 1; run < runs; ++run)
-        errors.push_back(parse_answer(answers[next + run].text).step / step - 1);
-      if (question.samples > 0 && results[i].timed) results[i].interval = interval_of(errors);
-    }
-    next += runs;
-  }
-  return results;
+  return predict_all(tasks, question.samples, question.seed);
 }
 
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {

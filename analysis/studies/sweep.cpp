@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "analysis/studies/sweep_journal.hpp"
+#include "analysis/studies/validation.hpp"
 #include "analysis/studies/worker.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
@@ -20,8 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // Every choice once, beside the first choices of the other axes: finds misspelt keys before the
-// first point is computed, and warms up what all workers inherit.
-void check_choices(const SweepQuestion& question) {
+// first point is computed, and warms up what all workers inherit. The files that points read beside
+// the catalogue.
+std::set<std::string> check_choices(const SweepQuestion& question) {
+  std::set<std::string> files;
   const SweepPlan& plan = question.plan;
   SweepValues first;
   for (const Axis& axis : plan.axes)
@@ -31,10 +35,13 @@ void check_choices(const SweepQuestion& question) {
     for (const auto& choice : axis.choices) {
       SweepValues values = first;
       std::copy(choice.begin(), choice.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
-      require_meaning(question.data, plan.scenario, settings_of(plan, values));
+      for (std::string& file :
+           require_meaning(question.data, plan.scenario, settings_of(plan, values)))
+        files.insert(std::move(file));
     }
     at += axis.keys.size();
   }
+  return files;
 }
 
 // Everything a result may depend on: the catalogue, file by file in order.
@@ -51,10 +58,12 @@ std::uint64_t digest_of_catalogue(const std::string& data) {
 }
 
 std::string digest_of(const SweepQuestion& question, const std::string& scenario,
-                      const std::vector<SweepValues>& points) {
+                      const std::vector<SweepValues>& points, const std::set<std::string>& files) {
   std::uint64_t sum = checksum(scenario, digest_of_catalogue(question.data));
+  for (const std::string& file : files) sum = checksum(read_file(file), sum);
   const auto add = [&](std::string_view text) { sum = checksum("\n", checksum(text, sum)); };
   add(stepsim_version);
+  if (question.samples > 0) add(fmt::format("{} draws", question.samples));
   for (const auto& [key, value] : question.plan.fixed) add(fmt::format("{}={}", key, value));
   for (const std::string& key : question.plan.keys()) add(key);
   for (const SweepValues& values : points)
@@ -73,23 +82,53 @@ std::vector<std::size_t> share_of(const Shard& shard, std::size_t points) {
   return mine;
 }
 
-SweepTable frame_of(const SweepQuestion& question, const std::vector<SweepValues>& points) {
+SweepTable frame_of(const SweepQuestion& question, const std::vector<SweepValues>& points,
+                    const std::set<std::string>& files) {
   const Document document = read_document(find_scenario(question.data, question.plan.scenario));
   SweepTable table;
   table.scenario = document.canonical();
   table.title = document.root().text_or("name", question.plan.scenario);
-  table.digest = digest_of(question, table.scenario, points);
+  table.digest = digest_of(question, table.scenario, points, files);
+  table.source = question.plan.scenario;
+  table.fixed = question.plan.fixed;
   table.keys = question.plan.keys();
   table.points = points.size();
   return table;
+}
+
+// One replay to a process, so draws are asked of workers of their own.
+void add_interval(const SweepQuestion& question, const std::vector<Setting>& settings,
+                  Outcome& outcome) {
+  std::vector<double> times;
+  if (const auto stated = outcome.of("step_time")) times.push_back(*stated);
+  for (std::uint32_t sample = 0; sample < question.samples && !times.empty(); ++sample) {
+    const auto drawn = outcome_from(in_worker([&] {
+      return to_line(evaluate(question.data, question.plan.scenario, settings,
+                              Draw{.seed = 1, .sample = sample, .of = question.samples}));
+    }));
+    if (const auto time = drawn->of("step_time")) times.push_back(*time);
+  }
+  if (times.size() < 2) return;
+  std::sort(times.begin(), times.end());
+  const double stated = *outcome.of("step_time");
+  outcome.figures[*find_metric("step_time_low")] = std::min(stated, quantile(times, 0.1));
+  outcome.figures[*find_metric("step_time_high")] = std::max(stated, quantile(times, 0.9));
+}
+
+std::string answer_to(const SweepQuestion& question, const std::vector<Setting>& settings) {
+  if (question.samples == 0)
+    return to_line(evaluate(question.data, question.plan.scenario, settings));
+  Outcome outcome = *outcome_from(in_worker(
+      [&] { return to_line(evaluate(question.data, question.plan.scenario, settings)); }));
+  add_interval(question, settings, outcome);
+  return to_line(outcome);
 }
 
 }  // namespace
 
 SweepTable run_sweep(const SweepQuestion& question) {
   const std::vector<SweepValues> points = expand(question.plan);
-  check_choices(question);
-  SweepTable table = frame_of(question, points);
+  SweepTable table = frame_of(question, points, check_choices(question));
   const std::vector<std::size_t> mine = share_of(question.shard, points.size());
   std::optional<SweepJournal> journal;
   std::map<std::size_t, Outcome> known;
@@ -106,8 +145,7 @@ SweepTable run_sweep(const SweepQuestion& question) {
     if (question.progress) question.progress(known.size(), mine.size());
   };
   const auto task = [&](std::size_t i) {
-    return to_line(evaluate(question.data, question.plan.scenario,
-                            settings_of(question.plan, points[open[i]])));
+    return answer_to(question, settings_of(question.plan, points[open[i]]));
   };
   const auto done = [&](std::size_t i, const std::string& answer) {
     const Outcome outcome = *outcome_from(answer);

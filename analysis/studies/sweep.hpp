@@ -17,9 +17,10 @@ struct Shard {
 struct SweepQuestion {
   std::string data;
   SweepPlan plan;
-  Shard shard;              // every so many-th point
-  std::string journal;      // where finished points are kept until finish(); empty: nowhere
-  std::size_t workers = 0;  // 0: one per core
+  Shard shard;                // every so many-th point
+  std::string journal;        // where finished points are kept until finish(); empty: nowhere
+  std::uint32_t samples = 0;  // draws of the constants behind an interval for each point
+  std::size_t workers = 0;    // 0: one per core
   std::function<void(std::size_t done, std::size_t of)> progress;  // may be empty
 };
 

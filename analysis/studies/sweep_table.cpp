@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <sstream>
 #include <stdexcept>
 
 #include "analysis/table.hpp"
@@ -18,7 +19,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::uint32_t sweep_schema_version = 1;
+constexpr std::uint32_t sweep_schema_version = 2;
 constexpr std::array<std::string_view, 2> groups{"settings", "points"};
 
 using Texts = std::vector<std::string>;
@@ -44,6 +45,23 @@ Values gathered(const SweepTable& table, const Get& get) {
   return values;
 }
 
+// "key=value" line by line: values are one line each.
+std::string text_of(const std::vector<Setting>& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings) text += fmt::format("{}={}\n", key, value);
+  return text;
+}
+
+std::vector<Setting> settings_in(const std::string& text) {
+  std::vector<Setting> settings;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = line.find('=');
+    settings.emplace_back(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return settings;
+}
+
 void write_columns(const SweepTable& table, const ColumnSink& sink) {
   sink({"schema_version", ColumnKind::attribute, std::vector<std::uint32_t>{sweep_schema_version}});
   sink({"stepsim_version", ColumnKind::attribute, Texts{std::string(stepsim_version)}});
@@ -51,6 +69,8 @@ void write_columns(const SweepTable& table, const ColumnSink& sink) {
   sink({"title", ColumnKind::attribute, Texts{table.title}});
   sink({"points", ColumnKind::attribute, std::vector<std::uint64_t>{table.points}});
   sink({"/scenario", ColumnKind::single_value, Texts{table.scenario}});
+  sink({"/source", ColumnKind::single_value, Texts{table.source}});
+  sink({"/set", ColumnKind::single_value, Texts{text_of(table.fixed)}});
   for (std::size_t k = 0; k < table.keys.size(); ++k)
     sink({"/settings/" + table.keys[k], ColumnKind::column,
           gathered<Texts>(table, [&](const SweepRow& row) { return row.values[k]; })});
@@ -166,6 +186,8 @@ SweepTable read_sweep(const std::string& path) {
     table.points =
         column<std::vector<std::uint64_t>>(reader, "points", ColumnKind::attribute).at(0);
     table.scenario = column<Texts>(reader, "/scenario", ColumnKind::single_value).at(0);
+    table.source = column<Texts>(reader, "/source", ColumnKind::single_value).at(0);
+    table.fixed = settings_in(column<Texts>(reader, "/set", ColumnKind::single_value).at(0));
     table.keys = reader.list("/settings");
     read_points(reader, table);
     return table;

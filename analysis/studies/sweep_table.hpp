@@ -22,8 +22,10 @@ struct SweepTable {
   std::string scenario;  // as read, before anything is set
   std::string digest;    // equal for equal questions, whoever computes which part
   std::vector<std::string> keys;
-  std::size_t points = 0;      // of the whole sweep; the rows may be a shard's
-  std::vector<SweepRow> rows;  // by index
+  std::size_t points = 0;        // of the whole sweep; the rows may be a shard's
+  std::vector<SweepRow> rows;    // by index
+  std::string source{};          // the scenario's path or name
+  std::vector<Setting> fixed{};  // set in all points
 };
 
 // Cells for machines: every key, feasible, reason, bottleneck, every metric that some row knows.

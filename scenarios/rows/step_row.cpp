@@ -1,14 +1,7 @@
 #include "scenarios/rows/step_row.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <utility>
-
-#include "sim/error.hpp"
 
 namespace stepsim {
 namespace {
@@ -67,42 +60,14 @@ constexpr std::array numbers{
     std::pair{"mem_GB", &StepRow::memory},
 };
 
-constexpr double largest = 1e15;
-
-Cell number_in(std::string_view cell, std::string_view column, StepRow& row) {
-  if (cell.empty()) return std::nullopt;
-  double value = 0;
-  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < largest)
-    return value;
-  row.unreadable.push_back(fmt::format("{}: expected a number, found \"{}\"", column, cell));
-  return std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
 }  // namespace
 
 std::vector<StepRow> step_rows(const CsvTable& table) {
-  if (!table.column("id"))
-    throw UserError(
-        {{table.file, 1, "id", "the column is missing" + did_you_mean("id", table.columns)}});
+  require_ids(table);
   std::vector<StepRow> rows;
-  for (const CsvTable::Row& line : table.rows) {
-    StepRow& row = rows.emplace_back();
-    row.line = line.line;
-    row.id = std::string(trimmed(table.cell(line, "id")));
-    if (row.id.empty()) row.id = fmt::format("line {}", line.line);
-    for (const auto& [column, member] : texts)
-      row.*member = std::string(trimmed(table.cell(line, column)));
-    for (const auto& [column, member] : numbers)
-      row.*member = number_in(trimmed(table.cell(line, column)), column, row);
-  }
+  rows.reserve(table.rows.size());
+  for (const CsvTable::Row& line : table.rows)
+    rows.push_back(row_from<StepRow>(table, line, texts, numbers));
   return rows;
 }
 

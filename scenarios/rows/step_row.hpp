@@ -1,15 +1,12 @@
 // One published training step, as a table prints it: what ran, on what, and what was measured.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "scenarios/measured.hpp"
+#include "scenarios/rows/cells.hpp"
 
 namespace stepsim {
-
-using Cell = std::optional<double>;  // nothing: the source does not say
 
 struct StepRow {
   std::string id;

@@ -100,3 +100,25 @@ TEST_CASE("a sweep sees a GRPO scenario by its own figures", "[grpo]") {
   CHECK(evaluate(STEPSIM_SOURCE_DATA, "grpo-32b-production", rule).reason ==
         "job.vllm_tensor_parallel_size: no node has 4 GPUs left beside its learners");
 }
+
+TEST_CASE("learners that share sequences hold less and train on fewer packs at once", "[grpo]") {
+  const Scenario alone = with({}), shared = with({{"job.sequence_parallel_size", "4"}});
+  CHECK(packers_of(alone) == 20);
+  CHECK(packers_of(shared) == 5);
+  const GrpoMemory one = grpo_memory(alone), four = grpo_memory(shared);
+  CHECK(four.learner.start == Approx(one.learner.start));
+  CHECK(four.learner.training < one.learner.training);
+}
+
+TEST_CASE("nodes may hold unequal numbers of learners", "[grpo]") {
+  const auto run = [](const char* list) {
+    return predict_grpo(with({{"job.learners_per_node", list}}));
+  };
+  const GrpoPrediction even = run("[4, 4]"), uneven = run("[4, 3, 1]"), less = run("[4, 2]");
+  CHECK(uneven.placement.learners.size() == 8);
+  CHECK(uneven.memory.learner.start == Approx(even.memory.learner.start));
+  CHECK(less.placement.learners.size() == 6);
+  CHECK(less.memory.learner.start == Approx(even.memory.learner.start * 8 / 6).epsilon(0.05));
+  // One learner alone on its node has one card for all that passes it.
+  CHECK(uneven.phases.communication > even.phases.communication);
+}

@@ -30,7 +30,9 @@ refused("indivisible hpz" "--set;job.deepspeed_zpg=8" "8 does not divide 20 lear
 refused("too few responses" "--set;job.num_unique_prompts_rollout=2" "2 x 8 responses are fewer than 20 learners: some would have none")
 refused("more learners than GPUs" "--set;job.num_learners_per_node=[5]" "5 learners on a node of 4 GPUs")
 refused("no learner" "--set;job.num_learners_per_node=[0]" "needs at least one learner")
-refused("uneven learners" "--set;job.num_learners_per_node=[4, 2]" "nodes with learners are modelled with equally many of them")
+cli("grpo uneven learners" ARGS ${production} "--set;job.num_learners_per_node=[4, 2]" CODE 1 OUTPUT "6 learners, 37 engines of 2 GPUs;.*does not fit")
+refused("shared sequences of unequal shares" "--set;job.sequence_parallel_size=3" "3 does not divide 20 learners")
+cli("grpo shared sequences" ARGS ${production} "--set;job.sequence_parallel_size=4" OUTPUT "20 learners, 4 to a sequence, 20 engines")
 refused("longer list than nodes" "--set;job.num_learners_per_node=[1, 1];--set;cluster.nodes=1" "2 entries for 1 nodes")
 refused("response longer than the model" "--set;job.response_length=70000;--set;job.pack_length=80000"
   "prompt and response of 72048 are longer than olmo-3-32b allows \\(65536\\)")
@@ -46,3 +48,24 @@ cli("grpo trace" ARGS ${production} -o @WORK@/out/grpo.h5
   SHELL "mkdir -p @WORK@/out; \"$@\" >/dev/null && test -s @WORK@/out/grpo.h5; code=$?; rm -f @WORK@/out/grpo.h5; exit $code")
 cli("grpo validate" ARGS validate @ROOT@/scenarios/seeds/grpo-32b-sync-packed.yaml
   @ROOT@/scenarios/seeds/grpo-32b-two-learners-oom.yaml OUTPUT "sync_time +95.0 s.*2 of 2 memory verdicts are right")
+
+# Tables of published steps and engine throughputs.
+cli("grpo rows" ARGS validate --rows @ROOT@/scenarios/measured/grpo
+  OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*not predicted.*nemorl-v0.4-5 +pipeline parallelism \\(8\\).*of 19 rows are predicted")
+cli("engine rows" ARGS validate --rows @ROOT@/scenarios/measured/engines
+  OUTPUT "engine h200 fp8 +trtllm-llama-3.3-70b-h200-128-128 +output_tok_s +3803.*86 of 86 rows are predicted")
+cli("rows of every kind at once" ARGS validate --rows @ROOT@/scenarios/measured/grpo --rows @ROOT@/scenarios/measured/engines --samples 2 --json
+  KEYS rows/0/interval/0 families/0/name not_predicted/0/missing/0 assumed/0/assumed/0)
+
+# Draws, claims, and what a sweep keeps.
+cli("grpo interval" ARGS ${production} --samples 4 OUTPUT "step time +[0-9.]+ s in steady state .* s to .* in 8 of 10 of 4 draws of the constants")
+cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_s/1 max_staleness)
+cli("grpo staleness and its bound" ARGS ${production} --set job.drop_stale_results=true
+  OUTPUT "off-policy +[0-9.]+ steps on average, [0-4] at most \\(async_steps bounds it to 4\\)")
+cli("grpo constants of an engine" ARGS ${production} --set engine.sync.call=20ms OUTPUT "step time")
+cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")
+cli("grpo sweep with intervals and the three moments" ARGS sweep grpo-32b-production --vary cluster.nodes=8,20 --samples 2 --json
+  KEYS points/0/step_time_low_s points/1/step_time_high_s points/0/learner_memory_sync_bytes points/0/engine_memory_start_bytes
+       points/0/host_memory_training_bytes points/1/start_up_s)
+cli("grpo claim" ARGS check @ROOT@/tests/cli/grpo-claim.yaml CODE 1
+  OUTPUT "supported +100 % +engines-of-four-gpus-cannot-stand-there.*refuted +0 % +steps-per-second.*bound by")

@@ -67,10 +67,10 @@ cli("a sweep is the same whoever computes it" ARGS ${small_sweep}
   SHELL "set -e; cd @WORK@/out
     \"$@\" -o one --workers 1 >one.txt; \"$@\" -o many --workers 7 >many.txt
     for i in 1 2 3; do \"$@\" --shard $i/3 -o part >/dev/null; done
-    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge part.shard-3-of-3.h5 part.shard-1-of-3.h5 part.shard-2-of-3.h5 -o merged >/dev/null
-    cmp one.txt many.txt; for kind in csv h5; do cmp one.$kind many.$kind; cmp one.$kind merged.$kind; done
+    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge part.shard-3-of-3.h5 part.shard-1-of-3.h5 part.shard-2-of-3.h5 -o merged >merged.txt
+    cmp one.txt many.txt; cmp one.txt merged.txt; for kind in csv h5; do cmp one.$kind many.$kind; cmp one.$kind merged.$kind; done
     ls | tr '\\n' ' '"
-  OUTPUT "^many.csv many.h5 many.txt merged.csv merged.h5 one.csv one.h5 one.txt part.shard-1-of-3.h5 part.shard-2-of-3.h5 part.shard-3-of-3.h5 $")
+  OUTPUT "^many.csv many.h5 many.txt merged.csv merged.h5 merged.txt one.csv one.h5 one.txt part.shard-1-of-3.h5 part.shard-2-of-3.h5 part.shard-3-of-3.h5 $")
 cli("merge of too few shards" ARGS ${small_sweep} CODE 2
   SHELL "cd @WORK@/out; \"$@\" --shard 2/3 -o p >/dev/null; ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge p.shard-2-of-3.h5; code=$?; rm p*; exit $code"
   ERROR "3 of 4 points are missing, point 0 first: name every shard")
@@ -111,3 +111,12 @@ set_tests_properties("slurm/a sweep as a job array" PROPERTIES
   LABELS slurm SKIP_REGULAR_EXPRESSION "^skipped: " TIMEOUT 120)
 cli("the job script outside an array" SHELL "bash @ROOT@/cli/slurm/sweep.sbatch" CODE 1
   ERROR_MATCHES "SLURM_ARRAY_TASK_ID: is not set: submit a job array")
+
+# A model's own file is part of the question: with another one a journal or a shard belongs to another sweep.
+cli("merge after a config.json has changed" ARGS sweep @WORK@/out/own/own.yaml --vary job.micro_batch=1,2 -o @WORK@/out/own/s CODE 2
+  SHELL "mkdir -p @WORK@/out/own; cd @WORK@/out/own
+    config() { echo '{\"architectures\": [\"LlamaForCausalLM\"], \"num_hidden_layers\": '$1', \"hidden_size\": 1024, \"intermediate_size\": 4096, \"num_attention_heads\": 8, \"num_key_value_heads\": 8, \"vocab_size\": 32000, \"max_position_embeddings\": 4096}' >config.json; }
+    printf 'name: own\\nmodel: config.json\\ncluster: {node: h100-8}\\nstack: deepspeed-hf\\njob: {sequence: 1024}\\nstrategy: {zero: 3}\\n' >own.yaml
+    config 4; \"$@\" --shard 1/2 >/dev/null; config 5; \"$@\" --shard 2/2 >/dev/null
+    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/own; exit $code"
+  ERROR "s.shard-2-of-2.h5: belongs to another sweep than s.shard-1-of-2.h5")

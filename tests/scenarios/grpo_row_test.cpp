@@ -1,70 +1,128 @@
-// Rows of published GRPO steps: what becomes a scenario, and what cannot.
-#include "scenarios/grpo_row.hpp"
+// Rows of published GRPO steps and engine throughputs: what becomes of them, and what cannot.
+#include "scenarios/rows/grpo_row.hpp"
 
-#include <fstream>
-
+#include "scenarios/rows/engine_row.hpp"
 #include "scenarios/scenario.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/support/temporary_folder.hpp"
 
 using namespace stepsim;
 
 namespace {
 
-// NeMo-RL 0.4, Llama-3.1-8B on two DGX H100.
-GrpoRow row() {
-  GrpoRow r;
-  r.id = "nemorl-v0.4-1";
-  r.source = "NVIDIA-NeMo/RL docs/about/performance-summary.md";
-  r.policy_mode = "On policy";
-  r.model = "llama-3.1-8b";
-  r.node = "h100-8";
-  r.nodes = 2;
-  r.max_sequence = 4096;
-  r.mean_sequence = 1060;
-  r.generation_batch = 2048;
-  r.train_batch = 512;
-  r.samples = 32;
-  r.step_seconds = 97.7;
-  r.tokens_per_second_per_gpu = 1562;
-  return r;
+const std::string data = STEPSIM_SOURCE_DATA;
+
+const RowCatalog& catalog() {
+  static const RowCatalog all = row_catalog(data);
+  return all;
 }
 
-Scenario loaded(const GrpoRow& r) {
-  const TemporaryFolder folder;
-  const std::string file = folder.path() + "/row.yaml";
-  std::ofstream(file) << express(r).scenario;
-  return load_scenario(STEPSIM_SOURCE_DATA, file);
+// NeMo-RL 0.4, Llama-3.1-8B on two DGX H100.
+constexpr std::string_view columns =
+    "id,hardware,nodes,gpus,framework,model,algorithm,policy_mode,max_seq,avg_seq,gen_batch,"
+    "train_batch,samples_per_prompt,gen_tp,train_tp,train_ep,train_pp,tok_s_gpu,step_s\n";
+constexpr std::string_view usual =
+    "r,H100-80GB (DGX),2,16,\"NeMo-RL (Megatron train, vLLM generate)\",Llama-3.1-8B,GRPO,On "
+    "policy,4096,1060,2048,512,32,1,1,1,1,1562,97.7\n";
+
+ExpressedRow made_of(std::string line, std::string_view from = "", std::string_view to = "") {
+  if (!from.empty()) line.replace(line.find(from), from.size(), to);
+  const CsvTable table = parse_csv(std::string(columns) + line, "r.csv");
+  CHECK(holds_grpo_rows(table));
+  return express(grpo_rows(table).front(), catalog());
+}
+
+Scenario loaded(const ExpressedRow& made) {
+  INFO(made.scenario);
+  REQUIRE(made.missing.empty());
+  return parse_scenario(data, made.scenario, "r");
+}
+
+ExpressedEngineRow engine_of(std::string_view line) {
+  const CsvTable table = parse_csv(
+      "id,hardware,gpus,model,dtype,engine,tp,input_len,output_len,num_prompts,max_concurrency,"
+      "total_tok_s,output_tok_s,request_s,notes\n" +
+          std::string(line),
+      "e.csv");
+  CHECK(holds_engine_rows(table));
+  CHECK_FALSE(holds_grpo_rows(table));
+  return express(engine_rows(table).front(), catalog());
 }
 
 }  // namespace
 
-TEST_CASE("a step in turn becomes a colocated scenario with its figures", "[grpo]") {
-  const Scenario scenario = loaded(row());
+TEST_CASE("a step in turn becomes a colocated scenario", "[grpo]") {
+  const ExpressedRow made = made_of(std::string(usual));
+  CHECK(made.family == "grpo in turn h100-sxm");
+  const Scenario scenario = loaded(made);
   REQUIRE(scenario.grpo);
   CHECK(scenario.grpo->layout == GrpoLayout::colocated);
   CHECK(scenario.grpo->responses() == 2048);
   CHECK(scenario.grpo->mini_batches == 4);
   CHECK(scenario.grpo->model_length() == 4096);
-  CHECK(scenario.measured->of(Metric::step_time)->low == 97.7);
+  CHECK(scenario.grpo->lengths.mean == Approx(1060 - 256));
+  CHECK(scenario.stack.name == "megatron");
 }
 
 TEST_CASE("a step off the policy becomes separate learners and engines", "[grpo]") {
-  GrpoRow r = row();
-  r.policy_mode = "1-step Off";
-  const Scenario scenario = loaded(r);
+  const Scenario scenario = loaded(made_of(std::string(usual), "On policy", "1-step Off"));
   CHECK(scenario.grpo->layout == GrpoLayout::separate);
   CHECK(scenario.grpo->learners == std::vector<std::uint32_t>{8, 0});
   CHECK(scenario.grpo->async_steps == 1);
 }
 
+TEST_CASE("learners of a row may split their layers", "[grpo]") {
+  const Scenario scenario = loaded(made_of(std::string(usual), ",32,1,1,1,1,", ",32,2,4,1,1,"));
+  CHECK(scenario.grpo->tensor_parallel == 2);
+  CHECK(scenario.strategy.tensor_parallel.size == 4);
+}
+
 TEST_CASE("a row that cannot be a scenario says why", "[grpo]") {
-  GrpoRow r = row();
-  r.train_expert = 8;
-  r.mean_sequence = 0;
-  const GrpoRowText text = express(r);
-  CHECK(text.scenario.empty());
-  CHECK(text.missing ==
-        std::vector<std::string>{"the longest or the mean sequence",
-                                 "learners with tensor, expert or pipeline parallelism"});
+  const auto reasons = [](std::string_view from, std::string_view to) {
+    return made_of(std::string(usual), from, to).missing;
+  };
+  using Reasons = std::vector<std::string>;
+  CHECK(reasons(",1,1,1,1562", ",1,1,8,1562") == Reasons{"pipeline parallelism (8)"});
+  CHECK(reasons("GRPO", "PPO") == Reasons{"a critic and a reward model (PPO)"});
+  CHECK(reasons("2048", "") == Reasons{"responses of a step"});
+  CHECK(reasons("1562,97.7", ",") == Reasons{"the time of a step"});
+  CHECK(reasons("97.7", "long") == Reasons{"step_s: expected a number, found \"long\""});
+  CHECK(reasons("Llama-3.1-8B", "Nobody-8B") == Reasons{"the widths of the model \"Nobody-8B\""});
+}
+
+TEST_CASE("a missing mean is what rate, time and batch give", "[grpo]") {
+  const Scenario scenario = loaded(made_of(std::string(usual), "1060", ""));
+  CHECK(scenario.grpo->lengths.mean == Approx(1562 * 16 * 97.7 / 2048 - 256).epsilon(0.01));
+}
+
+TEST_CASE("a row of an engine becomes a load", "[grpo]") {
+  const ExpressedEngineRow row = engine_of(
+      "e,A100-80GB SXM,8,Qwen/Qwen3-235B-A22B-Instruct-2507,bf16,vLLM "
+      "v0.11.0,8,4000,200,500,,8170.72,357.26,1.96,\n");
+  REQUIRE(row.missing.empty());
+  CHECK(row.family == "engine a100-sxm-80");
+  CHECK(row.load.model == "qwen3-235b-a22b");
+  CHECK(row.load.engine.tensor_parallel == 8);
+  CHECK(row.load.engine.batched_sequences == 256);
+  CHECK(row.load.input == 4000);
+  CHECK(row.load.output == 200);
+  CHECK(row.load.requests == 500);
+}
+
+TEST_CASE("conversations are as long as their rates say", "[grpo]") {
+  const ExpressedEngineRow row = engine_of(
+      "e,H100-80GB,1,Qwen/Qwen3-14B,bf16,vLLM,1,ShareGPT,ShareGPT,1000,32,6600,3180,15,\n");
+  REQUIRE(row.missing.empty());
+  CHECK(row.load.output == Approx(212));
+  CHECK(row.load.input == Approx(228));
+  CHECK(row.load.at_once == 32);
+}
+
+TEST_CASE("a row of an engine that cannot be predicted says why", "[grpo]") {
+  CHECK(engine_of("e,H100-80GB,1,Qwen/Qwen3-14B,awq,vLLM,1,128,128,10,,,300,,\n").missing ==
+        std::vector<std::string>{"weights as awq"});
+  CHECK(engine_of("e,TPU v5,1,Qwen/Qwen3-14B,bf16,vLLM,1,128,128,10,,,300,,\n").missing ==
+        std::vector<std::string>{"the hardware \"TPU v5\""});
+  CHECK(engine_of("e,H100-80GB,1,Nobody-14B,bf16,vLLM,1,x,128,10,,,,,\n").missing ==
+        std::vector<std::string>{"the model \"Nobody-14B\"", "the lengths of prompts and answers",
+                                 "a rate or a time"});
 }

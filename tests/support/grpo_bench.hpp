@@ -14,7 +14,7 @@ struct GrpoBench {
   std::size_t engines = 4;
   std::size_t learners = 4;
   double training_seconds = 10;  // of a step, whatever its length
-  SyncCost sync{{0.5}, {1.5}, 0, {0}};
+  SyncCost sync{.gather = {0.5}, .send = {1.5}, .busy = {}, .window = {}, .pause = {}};
   double cache = 0;  // tokens; 0: what the machine has
 
   DecodeModel decode() const { return {cluster, model, stack, grpo}; }

@@ -7,6 +7,7 @@
 
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
+#include "workloads/grpo/sync_wait.hpp"
 
 namespace stepsim {
 namespace {
@@ -46,9 +47,8 @@ class Actors {
     // The engines get the learners' weights before anything is generated.
     out_.first_sync = {0, in_.sync.gather.value, sync_alone()};
     now_ = synced_at_ = out_.first_sync.end;
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(1, grpo_.async_steps) * grpo_.prompts; ++i)
-      enqueue_prompt();
-    dispatch();
+    const std::int64_t ahead = grpo_.async_steps > 0 && !replaced_at_once() ? 1 : 0;
+    add_prompts((std::max<std::int64_t>(1, grpo_.async_steps) + ahead) * grpo_.prompts);
     while (static_cast<std::int64_t>(out_.steps.size()) < wanted_steps()) {
       if (events_.empty()) throw std::logic_error("GRPO actors wait for each other for ever");
       const Event event = events_.top();
@@ -106,6 +106,15 @@ class Actors {
     ++outstanding_;
     out_.most_prompts = std::max(out_.most_prompts, outstanding_);
   }
+
+  void add_prompts(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) enqueue_prompt();
+    dispatch();
+  }
+
+  // Code that drops old results asks for a prompt whenever it takes a result, older code for those
+  // of one step whenever learners begin one.
+  bool replaced_at_once() const { return grpo_.async_steps > 0 && grpo_.drop_stale; }
 
   // Engines with room take prompts in turn.
   void dispatch() {
@@ -180,10 +189,7 @@ class Actors {
     return prepared_ - consumed_ <= std::max<std::int64_t>(1, grpo_.async_steps);
   }
 
-  void replace_prompt() {
-    enqueue_prompt();
-    dispatch();
-  }
+  void replace_prompt() { add_prompts(1); }
 
   // Takes results until a batch is full; each one that is taken makes room for a prompt.
   void prepare() {
@@ -200,7 +206,7 @@ class Actors {
       }
       const bool useless = grpo_.filter_zero_std && grpo_.zero_std_fraction > 0 &&
                            without_signal(grpo_, group.samples.front().group);
-      if (grpo_.async_steps > 0 || (useless && grpo_.active_sampling)) replace_prompt();
+      if (replaced_at_once() || (useless && grpo_.active_sampling)) replace_prompt();
       if (!useless || !grpo_.active_sampling) ++counted_;
       if (useless) {
         out_.filtered += group.tokens;
@@ -305,12 +311,6 @@ class Actors {
     sync();
   }
 
-  double slowest_iteration() const {
-    double slowest = 0;
-    for (const Engine& engine : out_.engines) slowest = std::max(slowest, engine.iteration());
-    return slowest;
-  }
-
   // Learners gather while engines go on.
   void sync() {
     StepRecord& record = out_.steps.back();
@@ -324,11 +324,11 @@ class Actors {
     const SyncCost& cost = in_.sync;
     record.send = cost.send.value;
     record.pause = cost.pause.value;
-    record.calls = cost.calls * slowest_iteration();
+    record.calls = wait_for_engines(grpo_.protocol, cost, out_.engines);
     const double sending = record.send + record.calls;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
       if (grpo_.protocol == SyncProtocol::v1)
-        out_.engines[i].pace(now_, cost.calls > 0 ? sending / cost.calls : 0);
+        out_.engines[i].pace(now_, out_.engines[i].iteration() * slowed_by(cost, sending));
       else
         out_.engines[i].pause(now_);
       watch(i);
@@ -351,9 +351,7 @@ class Actors {
       watch(i);
     }
     busy_ = false;
-    if (grpo_.async_steps == 0)
-      for (std::int64_t i = 0; i < grpo_.prompts; ++i) enqueue_prompt();
-    dispatch();
+    add_prompts(replaced_at_once() ? 0 : grpo_.prompts);
     learn();
   }
 

@@ -9,26 +9,19 @@
 
 #include "workloads/grpo/engine.hpp"
 #include "workloads/grpo/grpo.hpp"
+#include "workloads/grpo/sync_wait.hpp"
 
 namespace stepsim {
 
 // One optimizer step over micro-batches of so many tokens on each learner.
 using TrainingCost = std::function<Seconds(std::span<const double> tokens)>;
 
-// Without waiting for engines; the wait for iterations under way comes on top.
-struct SyncCost {
-  Seconds gather;    // before anything is sent, while the engines generate
-  Seconds send;      // the rest: gathers between sends, calls, broadcasts, loading
-  double calls = 0;  // served between two iterations each
-  Seconds pause;     // engines are put to sleep and woken
-};
-
 struct GrpoInput {
   const Grpo& grpo;
   const DecodeModel& decode;
   EngineLimits limits;
   std::size_t engines = 0;
-  std::size_t learners = 0;
+  std::size_t learners = 0;  // that train on packs of their own
   TrainingCost training;
   SyncCost sync;
 };

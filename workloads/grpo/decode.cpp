@@ -10,6 +10,10 @@ namespace {
 
 constexpr double half = 2;  // bytes of a 16-bit number
 
+double bytes_of(EngineBits bits) {
+  return bits == EngineBits::fp8 ? half / 2 : half;
+}
+
 double width(std::int64_t value) {
   return static_cast<double>(value);
 }
@@ -21,8 +25,9 @@ void DecodeModel::add_layers(const Model& model, double tp) {
   const double h = width(model.hidden), layers = width(model.layers);
   const double q = width(a.heads * a.head_dim), kv = width(a.kv_heads * a.head_dim);
   const auto product = [&](double count, double in, double out) {
-    products_.push_back(
-        {.count = count, .bytes = half * in * out / tp, .flops_per_token = 2 * in * out / tp});
+    products_.push_back({.count = count,
+                         .bytes = weight_width_ * in * out / tp,
+                         .flops_per_token = 2 * in * out / tp / speed_up_});
   };
   const double sparse = width(expert_layers(model)), dense = layers - sparse;
   product(layers, h, q + 2 * kv);
@@ -36,8 +41,8 @@ void DecodeModel::add_layers(const Model& model, double tp) {
     const Experts& e = *model.experts;
     const auto expert = [&](double in, double out) {
       products_.push_back({.count = sparse,
-                           .bytes = half * in * out * width(e.count) / tp,
-                           .flops_per_token = 2 * in * out * width(e.per_token) / tp,
+                           .bytes = weight_width_ * in * out * width(e.count) / tp,
+                           .flops_per_token = 2 * in * out * width(e.per_token) / tp / speed_up_,
                            .experts = width(e.count),
                            .per_token = width(e.per_token)});
     };
@@ -49,7 +54,10 @@ void DecodeModel::add_layers(const Model& model, double tp) {
       product(sparse, width(e.shared_width), h);
     }
   }
-  product(1, h, width(model.vocabulary));
+  const double vocabulary = width(model.vocabulary);  // in 16 bits whatever the layers have
+  products_.push_back({.count = 1,
+                       .bytes = half * h * vocabulary / tp,
+                       .flops_per_token = 2 * h * vocabulary / tp});
 }
 
 DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
@@ -64,6 +72,9 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   stream_ = gpu.memory.stream.value.value * stack.kernels.cache.value.value;
   fixed_ = stack.host.iteration.value.value + layers * stack.kernels.small.value.value;
   per_sequence_ = stack.host.sequence.value.value;
+  weight_width_ = bytes_of(grpo.weights);
+  if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
+    speed_up_ = gpu.peak.fp8->value / gpu.peak.bf16.value;
   if (grpo.enforce_eager)
     host_floor_ = layers * stack.kernels.eager_per_layer.value.value *
                   gpu.host_launch.eager_op.value.value / cluster.node.host.core_speed.value.value;
@@ -87,9 +98,13 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   window_ = width(a.sliding_window);
   // Fewer heads than GPUs: every GPU keeps a copy of one.
   token_share_ = 1 / std::min(tp, width(a.kv_heads));
-  layer_token_bytes_ = 2 * width(a.kv_heads * a.head_dim) * half;
+  layer_token_bytes_ = 2 * width(a.kv_heads * a.head_dim) * bytes_of(grpo.cache);
+  // Scores, and values weighed by them.
+  attention_per_pair_ = 4 * width(a.heads * a.head_dim) / tp / gpu.attention.forward.value.value;
   bytes_per_token_ = layers * layer_token_bytes_;
-  weight_bytes_ = half * static_cast<double>(count_parameters(model).total()) / tp;
+  const ParameterCount count = count_parameters(model);
+  const double outer = width(count.of(TensorClass::embedding));
+  weight_bytes_ = (weight_width_ * (width(count.total()) - outer) + half * outer) / tp;
   cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.value.value - weight_bytes_ -
                  stack.memory.overhead.value.value;
 }
@@ -138,8 +153,16 @@ double DecodeModel::per_cached(double sequences, double cached) const {
   return (full_layers_ + (all ? window_layers_ : 0)) * layer_token_bytes_ * token_share_ / stream_;
 }
 
-double DecodeModel::prefill(double tokens) const {
-  return free_ ? 0 : tokens * (flops_per_token_ / rate_ + reduce_per_token_);
+double DecodeModel::prefill(double tokens, double pairs) const {
+  if (free_) return 0;
+  return tokens * (flops_per_token_ / rate_ + reduce_per_token_) + pairs * attention_per_pair_;
+}
+
+double DecodeModel::pairs_of(double tokens) const {
+  const double all = tokens * tokens / 2;
+  const bool cut = window_ > 0 && tokens > window_;
+  return full_layers_ * all +
+         window_layers_ * (cut ? tokens * window_ - window_ * window_ / 2 : all);
 }
 
 }  // namespace stepsim

@@ -19,8 +19,10 @@ class DecodeModel {
   double iteration(double sequences, double cached) const;
   // The part of it that grows with the context, for each cached token.
   double per_cached(double sequences, double cached) const;
-  // Prompts that are computed beside the running sequences.
-  double prefill(double tokens) const;
+  // Prompts that are computed beside the running sequences: their tokens, and the pairs of tokens
+  // that attend to each other in all layers.
+  double prefill(double tokens, double pairs) const;
+  double pairs_of(double tokens) const;  // of one causal prompt
 
   // As if generating cost no time.
   void set_free() { free_ = true; }
@@ -44,8 +46,10 @@ class DecodeModel {
 
   std::vector<Product> products_;
   double bandwidth_ = 0, rate_ = 0, blend_ = 3, start_ = 0, stream_ = 0;
+  double attention_per_pair_ = 0;
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double reduce_fixed_ = 0, reduce_per_token_ = 0;
+  double weight_width_ = 2, speed_up_ = 1;
   double weight_bytes_ = 0, cache_bytes_ = 0, bytes_per_token_ = 0, token_share_ = 0;
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
   double flops_per_token_ = 0;

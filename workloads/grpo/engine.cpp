@@ -11,11 +11,20 @@ double Engine::iteration() const {
   return std::max(own, pace_);
 }
 
+double Engine::iterations_left() const {
+  const auto longest = [](const auto& sequences) {
+    std::int64_t most = 0;
+    for (const Sequence& s : sequences) most = std::max(most, s.target - s.done);
+    return static_cast<double>(most);
+  };
+  return longest(running_) + longest(waiting_);
+}
+
 // k iterations from here: each adds a token to the context of every sequence.
 double Engine::seconds_of(std::int64_t iterations) const {
   const double b = static_cast<double>(running_.size()), k = static_cast<double>(iterations);
   const double mean = decode_->iteration(b, cached_ + b * (k - 1) / 2);
-  return decode_->prefill(block_.prefilled) + k * std::max(mean, pace_);
+  return decode_->prefill(block_.prefilled, block_.pairs) + k * std::max(mean, pace_);
 }
 
 void Engine::give(double now, const std::vector<Sequence>& group) {
@@ -48,6 +57,7 @@ bool Engine::fits(const Sequence& sequence) const {
 void Engine::enter(const Sequence& sequence) {
   stored_ += charge(sequence);
   block_.prefilled += charge(sequence);
+  block_.pairs += decode_->pairs_of(charge(sequence));
   if (limits_.prefix_caching) ++sharers_[sequence.group];
   cached_ += static_cast<double>(sequence.prompt + sequence.done);
   running_.push_back(sequence);
@@ -95,7 +105,7 @@ void Engine::start_block(double now) {
   running_block_ = false;
   pace_ = next_pace_;
   if (paused_) return;
-  block_ = {.start = now, .end = now, .sequences = 0, .tokens = 0, .prefilled = 0};
+  block_ = {.start = now, .end = now, .sequences = 0, .tokens = 0, .prefilled = 0, .pairs = 0};
   admit();
   while (running_.size() > 1 && iterations_that_fit() < 1) preempt_last();
   if (running_.empty()) return;
@@ -103,6 +113,8 @@ void Engine::start_block(double now) {
   for (const Sequence& s : running_) iterations_ = std::min(iterations_, s.target - s.done);
   block_.sequences = static_cast<double>(running_.size());
   block_.end = now + seconds_of(iterations_);
+  for (Sequence& s : running_)
+    if (s.done == 0) s.first_token = now + seconds_of(1);
   running_block_ = true;
 }
 

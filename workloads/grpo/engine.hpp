@@ -29,6 +29,7 @@ struct Sequence {
   std::int64_t done = 0;
   std::int64_t first_version = 0;  // of the weights, when its first token was made
   bool mixed = false;              // weights changed on the way
+  double first_token = 0;          // when it was made
 };
 
 // Iterations that ran with one and the same batch.
@@ -37,6 +38,7 @@ struct Block {
   double sequences = 0;
   std::int64_t tokens = 0;
   double prefilled = 0;  // tokens of prompts, and of what had to be computed again
+  double pairs = 0;      // of them that attend to each other, in all layers
 };
 
 struct EngineTotals {
@@ -63,6 +65,8 @@ class Engine {
   double next() const { return running_block_ ? block_.end : never; }
   // Seconds of one iteration of the batch as it is; 0: nothing runs.
   double iteration() const;
+  // Iterations until everything is done that it has now.
+  double iterations_left() const;
 
   void give(double now, const std::vector<Sequence>& group);
   // Ends the block at `now`, which is next(): what finished with it.

@@ -29,6 +29,7 @@ struct EngineStack {
   } memory;
   struct Sync {
     Constant<Seconds> call;           // one remote call to all engines
+    Constant<Seconds> busy;           // more of it while engines have work
     Constant<Seconds> send;           // of each tensor: clone, copy in, bookkeeping
     Constant<Seconds> gather;         // of each tensor that sharded learners gather
     Constant<Seconds> pause;          // put to sleep and woken

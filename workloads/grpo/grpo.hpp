@@ -34,6 +34,11 @@ enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
 inline constexpr std::array<std::string_view, 3> length_kind_names{"fixed", "lognormal",
                                                                    "empirical"};
 
+// In how many bits an engine keeps its weights, or keys and values. fp8 weights are multiplied in 8
+// bits where the GPU can.
+enum class EngineBits : std::uint8_t { half, fp8 };
+inline constexpr std::array<std::string_view, 2> engine_bits_names{"bf16", "fp8"};
+
 // Tokens of a response. All are cut off at the job's response_length.
 struct ResponseLengths {
   LengthKind kind = LengthKind::lognormal;
@@ -59,6 +64,7 @@ struct Grpo {
   bool engine_logprobs = false;  // else the policy runs once more when it is updated several times
 
   std::uint32_t tensor_parallel = 1;
+  EngineBits weights = EngineBits::half, cache = EngineBits::half;
   std::optional<std::uint32_t> engines;  // nothing: as many as find room
   std::vector<std::uint32_t> learners;   // on each node
   double memory_utilization = 0.9;
@@ -86,6 +92,12 @@ struct Grpo {
 
   double responses() const { return static_cast<double>(prompts * samples); }
   std::int64_t model_length() const { return prompt_limit + response_limit; }
+  // Steps that the oldest weights in a response may lie behind the step that trains on it; nothing:
+  // however old it is. In turn, weights change when nothing is under way.
+  std::optional<std::int64_t> staleness_bound() const {
+    if (async_steps == 0) return 0;
+    return drop_stale ? std::optional(async_steps) : std::nullopt;
+  }
   // Before anything is in a steady state.
   std::int64_t warmup_steps() const { return async_steps + 2; }
 };

@@ -1,6 +1,7 @@
 #include "workloads/grpo/placement.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace stepsim {
 
@@ -48,6 +49,12 @@ Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo) {
   part.nodes = static_cast<std::uint32_t>(
       std::count_if(grpo.learners.begin(), grpo.learners.end(), [](auto n) { return n > 0; }));
   part.gpus_used = *std::max_element(grpo.learners.begin(), grpo.learners.end());
+  std::vector<std::uint32_t> counts;
+  std::copy_if(grpo.learners.begin(), grpo.learners.end(), std::back_inserter(counts),
+               [](auto n) { return n > 0; });
+  const bool even =
+      std::all_of(counts.begin(), counts.end(), [&](auto n) { return n == part.gpus_used; });
+  if (!even) part.uneven = std::move(counts);
   return part;
 }
 

@@ -98,7 +98,7 @@ class SyncWriter {
   void tensor(double bytes) {
     const Grpo& grpo = input_.grpo;
     const EngineStack::Sync& costs = input_.stack.sync;
-    const bool gathers = input_.sharded, local = grpo.layout == GrpoLayout::colocated;
+    const bool gathers = input_.sharded(), local = grpo.layout == GrpoLayout::colocated;
     if (gathers && (local || !grpo.gather_whole_model)) gather(bytes);
     double seconds = costs.send.value.value + (gathers && !local ? costs.gather.value.value : 0);
     if (grpo.protocol == SyncProtocol::v1) seconds += costs.call.value.value;
@@ -142,14 +142,16 @@ std::int64_t tensors_of(const Model& model) {
 
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   SyncProgram program;
+  const Group& learners = input.placement.learners;
+  const Group holders(learners.begin(),
+                      learners.begin() + static_cast<std::ptrdiff_t>(input.shards));
   program.traffic = make_traffic(
       machinery_of(input.cluster),
-      {plan_collective(input.cluster, Collective::all_gather, {input.placement.learners}),
-       broadcast_plan(input)},
+      {plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)},
       Folding::automatic);
   SyncWriter writer(input, program);
   const bool colocated = input.grpo.layout == GrpoLayout::colocated;
-  if (input.sharded && input.grpo.gather_whole_model && !colocated)
+  if (input.sharded() && input.grpo.gather_whole_model && !colocated)
     writer.gather(half * static_cast<double>(count_parameters(input.model).total()));
   program.gathered = writer.host({0}, "gathered");
   if (input.grpo.protocol != SyncProtocol::v1) writer.host(input.stack.sync.call.value, "call");

@@ -15,7 +15,9 @@ struct SyncInput {
   const EngineStack& stack;
   const Grpo& grpo;
   const Placement& placement;
-  bool sharded = true;  // stage 3: no learner has a whole tensor
+  std::size_t shards = 1;  // the first so many learners hold a part of every tensor each
+
+  bool sharded() const { return shards > 1; }
 };
 
 // Embedding, head and so many layers; equal layers follow each other without overlap, so the time

@@ -1,0 +1,41 @@
+#include "scenarios/rows/cells.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "sim/error.hpp"
+
+namespace stepsim {
+
+Cell number_in(std::string_view cell, std::string_view column,
+               std::vector<std::string>& unreadable) {
+  constexpr double largest = 1e15;
+  if (cell.empty()) return std::nullopt;
+  double value = 0;
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < largest)
+    return value;
+  unreadable.push_back(fmt::format("{}: expected a number, found \"{}\"", column, cell));
+  return std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blank = " \t";
+  const std::size_t first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+void require_ids(const CsvTable& table) {
+  if (!table.column("id"))
+    throw UserError(
+        {{table.file, 1, "id", "the column is missing" + did_you_mean("id", table.columns)}});
+}
+
+std::string id_of(const CsvTable& table, const CsvTable::Row& row) {
+  std::string id(trimmed(table.cell(row, "id")));
+  return id.empty() ? fmt::format("line {}", row.line) : id;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,40 @@
+// Cells of a measured table: texts as they stand, numbers where the source says one.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/measured.hpp"
+
+namespace stepsim {
+
+using Cell = std::optional<double>;  // nothing: the source does not say
+
+// A number above or at zero. What is none is noted: "gpus: expected a number, found "many"".
+Cell number_in(std::string_view cell, std::string_view column,
+               std::vector<std::string>& unreadable);
+
+std::string_view trimmed(std::string_view text);
+
+// Throws UserError when the table does not name its rows.
+void require_ids(const CsvTable& table);
+// The row's name, or its line.
+std::string id_of(const CsvTable& table, const CsvTable::Row& row);
+
+// Reads the columns that `texts` and `numbers` pair with members of Row; both may lack some.
+template <class Row, class Texts, class Numbers>
+Row row_from(const CsvTable& table, const CsvTable::Row& line, const Texts& texts,
+             const Numbers& numbers) {
+  Row row;
+  row.line = line.line;
+  row.id = id_of(table, line);
+  for (const auto& [column, member] : texts)
+    row.*member = std::string(trimmed(table.cell(line, column)));
+  for (const auto& [column, member] : numbers)
+    row.*member = number_in(trimmed(table.cell(line, column)), column, row.unreadable);
+  return row;
+}
+
+}  // namespace stepsim

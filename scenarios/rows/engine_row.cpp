@@ -1,0 +1,171 @@
+#include "scenarios/rows/engine_row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "scenarios/rows/step_row.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array texts{
+    std::pair{"source", &EngineRow::source},     std::pair{"hardware", &EngineRow::hardware},
+    std::pair{"model", &EngineRow::model},       std::pair{"dtype", &EngineRow::dtype},
+    std::pair{"engine", &EngineRow::engine},     std::pair{"input_len", &EngineRow::input},
+    std::pair{"output_len", &EngineRow::output}, std::pair{"notes", &EngineRow::notes},
+};
+
+constexpr std::array numbers{
+    std::pair{"gpus", &EngineRow::gpus},
+    std::pair{"tp", &EngineRow::tensor},
+    std::pair{"num_prompts", &EngineRow::prompts},
+    std::pair{"max_concurrency", &EngineRow::concurrency},
+    std::pair{"total_tok_s", &EngineRow::total_rate},
+    std::pair{"output_tok_s", &EngineRow::output_rate},
+    std::pair{"request_s", &EngineRow::request_rate},
+    std::pair{"duration_s", &EngineRow::duration},
+    std::pair{"mean_ttft_ms", &EngineRow::first_token_ms},
+    std::pair{"mean_tpot_ms", &EngineRow::per_token_ms},
+    std::pair{"latency_s", &EngineRow::latency},
+};
+
+// "Qwen/Qwen3-14B-Instruct-2507" and "Llama-2-70B (32k)" are variants of what the catalogue has.
+std::string known_model(const RowCatalog& catalog, std::string_view name) {
+  constexpr std::array<std::string_view, 10> variants{
+      "2507", "0528", "instruct", "thinking", "chat", "hf", "fp8", "base", "it", "(32k)"};
+  std::string rest(name.substr(name.rfind('/') + 1));
+  while (true) {
+    if (std::string found = same_model(catalog, rest); !found.empty()) return found;
+    const std::size_t cut = rest.find_last_of("- ");
+    if (cut == std::string::npos) return "";
+    const std::string last = lower_case(std::string_view(rest).substr(cut + 1));
+    if (std::find(variants.begin(), variants.end(), last) == variants.end()) return "";
+    rest.resize(cut);
+  }
+}
+
+void read_bits(const EngineRow& row, ExpressedEngineRow& made) {
+  const std::string type = lower_case(row.dtype);
+  if (contains(type, "fp8")) {
+    made.load.engine.weights = EngineBits::fp8;
+    // The vendors' own figures keep keys and values in 8 bits as well.
+    const bool both = contains(lower_case(row.engine), "tensorrt");
+    if (both) made.load.engine.cache = EngineBits::fp8;
+    made.assumed.emplace_back(both ? "keys and values in 8 bits" : "keys and values in 16 bits");
+  } else if (type.empty()) {
+    made.assumed.emplace_back("weights in 16 bits");
+  } else if (!contains(type, "bf16") && !contains(type, "fp16") && !contains(type, "bfloat16")) {
+    made.missing.push_back(fmt::format("weights as {}", row.dtype));
+  }
+}
+
+void read_machine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
+  const RowCatalog::NodeSize* node = catalog.node(best_name(catalog.machines.nodes, row.hardware));
+  if (node == nullptr) {
+    made.missing.push_back(fmt::format("the hardware \"{}\"", row.hardware));
+    return;
+  }
+  const double gpus = row.gpus.value_or(row.tensor.value_or(1));
+  const double width = row.tensor.value_or(gpus);
+  made.family = fmt::format("engine {}{}", node->gpu,
+                            made.load.engine.weights == EngineBits::fp8 ? " fp8" : "");
+  made.load.engine.tensor_parallel = static_cast<std::uint32_t>(std::max(1.0, width));
+  made.load.cluster = {.name = node->name, .nodes = 1, .network = ""};
+  if (width > node->gpus) made.missing.push_back(fmt::format("{:g} GPUs in a node", width));
+  if (gpus > width)
+    made.missing.push_back(fmt::format("{:g} GPUs for an engine of {:g}", gpus, width));
+}
+
+// Sequences in one batch: what vLLM takes by default, or what the row says.
+void read_batch(const EngineRow& row, ExpressedEngineRow& made) {
+  constexpr std::string_view said = "max num seqs ", said_too = "max-num-seqs ";
+  const std::string notes = lower_case(row.notes);
+  std::size_t place = notes.find(said);
+  if (place == std::string::npos) place = notes.find(said_too);
+  if (place != std::string::npos) {
+    made.load.engine.batched_sequences =
+        std::max(1, std::atoi(notes.c_str() + place + said.size()));
+    return;
+  }
+  // What vLLM and TensorRT-LLM take unless told otherwise.
+  const bool large = !contains(lower_case(row.hardware), "a100");
+  const bool tensorrt = contains(lower_case(row.engine), "tensorrt");
+  made.load.engine.batched_sequences = tensorrt ? 2048 : large ? 1024 : 256;
+  made.assumed.push_back(
+      fmt::format("{} sequences in a batch at most", made.load.engine.batched_sequences));
+}
+
+Cell plain(const std::string& text) {
+  std::vector<std::string> unreadable;
+  return number_in(text, "", unreadable);
+}
+
+void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
+  Cell input = plain(row.input), output = plain(row.output);
+  // A set of conversations: what the rates say of their lengths.
+  if (!output && row.output_rate && row.request_rate && *row.request_rate > 0)
+    output = *row.output_rate / *row.request_rate;
+  if (!input && row.total_rate && row.output_rate && row.request_rate && *row.request_rate > 0)
+    input = (*row.total_rate - *row.output_rate) / *row.request_rate;
+  if (!input || !output || *input < 1 || *output < 1)
+    made.missing.emplace_back("the lengths of prompts and answers");
+  made.load.input = std::max(1.0, input.value_or(1));
+  made.load.output = std::max(1.0, output.value_or(1));
+  ResponseLengths& lengths = made.load.engine.lengths;
+  lengths.mean = made.load.output;
+  const bool varied = !plain(row.output);  // conversations, not answers of one length
+  lengths.kind = varied ? LengthKind::lognormal : LengthKind::fixed;
+  made.load.engine.response_limit = std::llround(made.load.output * (varied ? 8 : 1));
+}
+
+void read_requests(const EngineRow& row, ExpressedEngineRow& made) {
+  made.load.at_once = std::llround(row.concurrency.value_or(0));
+  if (row.prompts) {
+    made.load.requests = std::max<std::int64_t>(1, std::llround(*row.prompts));
+  } else if (made.load.at_once > 0) {
+    made.load.requests = 4 * made.load.at_once;
+  } else {
+    made.load.requests = 3 * made.load.engine.batched_sequences;
+    made.assumed.push_back(
+        fmt::format("{} requests, all there from the start", made.load.requests));
+  }
+}
+
+}  // namespace
+
+bool holds_engine_rows(const CsvTable& table) {
+  return table.column("output_tok_s") || table.column("mean_tpot_ms");
+}
+
+std::vector<EngineRow> engine_rows(const CsvTable& table) {
+  require_ids(table);
+  std::vector<EngineRow> rows;
+  rows.reserve(table.rows.size());
+  for (const CsvTable::Row& line : table.rows)
+    rows.push_back(row_from<EngineRow>(table, line, texts, numbers));
+  return rows;
+}
+
+ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {
+  ExpressedEngineRow made{row.id, "engine " + row.hardware, {}, row.unreadable, {}};
+  made.load.model = known_model(catalog, row.model);
+  if (made.load.model.empty()) made.missing.push_back(fmt::format("the model \"{}\"", row.model));
+  read_bits(row, made);
+  read_machine(row, catalog, made);
+  read_batch(row, made);
+  read_lengths(row, made);
+  read_requests(row, made);
+  if (!contains(lower_case(row.engine), "vllm"))
+    made.assumed.push_back(fmt::format("{} works as vLLM does", row.engine));
+  const bool measured = row.total_rate || row.output_rate || row.request_rate || row.duration ||
+                        row.per_token_ms || row.latency;
+  if (!measured) made.missing.emplace_back("a rate or a time");
+  return made;
+}
+
+}  // namespace stepsim

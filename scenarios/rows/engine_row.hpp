@@ -1,0 +1,46 @@
+// A published throughput of an inference engine: what it served, on what, and how fast.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/rows/cells.hpp"
+#include "scenarios/rows/row_catalog.hpp"
+#include "topology/catalog.hpp"
+#include "workloads/grpo/grpo.hpp"
+
+namespace stepsim {
+
+struct EngineRow {
+  std::string id;
+  int line = 0;
+  std::string source, hardware, model, dtype, engine, input, output, notes;
+  Cell gpus, tensor, prompts, concurrency;
+  Cell total_rate, output_rate, request_rate;            // per second
+  Cell duration, first_token_ms, per_token_ms, latency;  // s where not said otherwise
+  std::vector<std::string> unreadable;
+};
+
+bool holds_engine_rows(const CsvTable& table);
+std::vector<EngineRow> engine_rows(const CsvTable& table);
+
+// What is served, as an engine sees it.
+struct EngineLoad {
+  ClusterChoice cluster;
+  std::string model;             // of the catalogue
+  Grpo engine;                   // its width and precision
+  double input = 0, output = 0;  // tokens of a request
+  std::int64_t requests = 0;
+  std::int64_t at_once = 0;  // requests that somebody waits for; 0: all are there from the start
+};
+struct ExpressedEngineRow {
+  std::string id, family;
+  EngineLoad load;
+  std::vector<std::string> missing, assumed;
+
+  bool expressed() const { return missing.empty(); }
+};
+ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog);
+
+}  // namespace stepsim

@@ -1,0 +1,249 @@
+#include "scenarios/rows/grpo_row.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array texts{
+    std::pair{"source", &GrpoRow::source},
+    std::pair{"hardware", &GrpoRow::hardware},
+    std::pair{"framework", &GrpoRow::framework},
+    std::pair{"model", &GrpoRow::model},
+    std::pair{"algorithm", &GrpoRow::algorithm},
+    std::pair{"policy_mode", &GrpoRow::policy_mode},
+    std::pair{"train_strategy", &GrpoRow::train_strategy},
+    std::pair{"offload", &GrpoRow::offload},
+    std::pair{"precision", &GrpoRow::precision},
+    std::pair{"notes", &GrpoRow::notes},
+};
+
+constexpr std::array numbers{
+    std::pair{"nodes", &GrpoRow::nodes},
+    std::pair{"gpus", &GrpoRow::gpus},
+    std::pair{"train_gpus", &GrpoRow::train_gpus},
+    std::pair{"gen_gpus", &GrpoRow::gen_gpus},
+    std::pair{"max_seq", &GrpoRow::max_sequence},
+    std::pair{"avg_seq", &GrpoRow::mean_sequence},
+    std::pair{"gen_batch", &GrpoRow::generation_batch},
+    std::pair{"train_batch", &GrpoRow::train_batch},
+    std::pair{"samples_per_prompt", &GrpoRow::samples},
+    std::pair{"gen_tp", &GrpoRow::gen_tensor},
+    std::pair{"gen_pp", &GrpoRow::gen_pipeline},
+    std::pair{"train_tp", &GrpoRow::train_tensor},
+    std::pair{"train_cp", &GrpoRow::train_context},
+    std::pair{"train_ep", &GrpoRow::train_expert},
+    std::pair{"train_pp", &GrpoRow::train_pipeline},
+    std::pair{"tok_s_gpu", &GrpoRow::tokens_per_gpu},
+    std::pair{"step_s", &GrpoRow::step},
+    std::pair{"gen_s", &GrpoRow::generation},
+    std::pair{"train_s", &GrpoRow::training},
+    std::pair{"sync_s", &GrpoRow::sync},
+    std::pair{"mem_GB", &GrpoRow::memory},
+};
+
+bool in_turn(const GrpoRow& row) {
+  return row.policy_mode.empty() || lower_case(row.policy_mode).starts_with("on");
+}
+
+// The learners as a training job of their own.
+StepRow learners_of_row(const GrpoRow& row, RowText& text) {
+  StepRow step;
+  step.id = row.id;
+  step.source = row.source;
+  step.hardware = row.hardware;
+  step.framework = row.framework;
+  step.model = row.model;
+  step.strategy = row.train_strategy;
+  step.offload = lower_case(row.offload).find("none") == std::string::npos && !row.offload.empty()
+                     ? row.offload + " on cpu"
+                     : "";
+  step.precision = row.precision;
+  step.checkpointing = "full";
+  step.nodes = row.nodes;
+  step.gpus = row.gpus;
+  step.tensor_parallel = row.train_tensor;
+  step.pipeline = row.train_pipeline;
+  step.context_parallel = row.train_context;
+  const std::string how = lower_case(row.train_strategy + " " + row.framework);
+  if (contains(how, "fsdp")) {
+    step.strategy = "fsdp2";
+  } else if (contains(how, "megatron") || row.train_tensor.value_or(1) > 1) {
+    step.stage = 1;
+    text.assume("learners keep parameters and gradients whole (zero: 1)");
+  } else {
+    step.stage = 3;
+    text.assume("learners share parameters (zero: 3)");
+  }
+  text.assume("learners recompute their layers");
+  return step;
+}
+
+void write_learner_stack(const GrpoRow& row, const RowCatalog& catalog, RowText& text) {
+  text.stack = first_name(catalog.stacks, row.framework);
+  const std::string how = lower_case(row.train_strategy + " " + row.framework);
+  if (text.stack.empty() && contains(how, "megatron")) text.stack = "megatron";
+  if (text.stack.empty() && contains(how, "fsdp")) text.stack = "fsdp2-eager";
+  if (!text.stack.empty()) return;
+  text.stack = "deepspeed-hf";
+  text.assume("learners run Hugging Face's code under DeepSpeed");
+}
+
+// Tokens of a mean sequence, as said or as rate, time and batch give it.
+double mean_sequence(const GrpoRow& row, RowText& text) {
+  if (row.mean_sequence) return *row.mean_sequence;
+  if (!row.tokens_per_gpu || !row.step || !row.generation_batch) return 0;
+  text.assume("sequences as long as rate, time and batch give");
+  return *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step / *row.generation_batch;
+}
+
+void find_gaps(const GrpoRow& row, RowText& text) {
+  const std::string algorithm = lower_case(row.algorithm);
+  if (contains(algorithm, "sync"))
+    return text.lack("a step: a weight sync alone, by a protocol of its own");
+  if (contains(algorithm, "ppo")) text.lack("a critic and a reward model (PPO)");
+  const bool measured = row.step || row.tokens_per_gpu || row.generation || row.training;
+  if (!measured) text.lack("the time of a step");
+  if (!row.generation_batch) text.lack("responses of a step");
+  if (row.gen_pipeline.value_or(1) > 1) text.lack("engines with pipeline parallelism");
+}
+
+struct Lengths {
+  std::int64_t prompt = 0, longest = 0;
+  double response = 0;
+};
+
+Lengths lengths_of(const GrpoRow& row, RowText& text) {
+  Lengths lengths;
+  const double mean = mean_sequence(row, text);
+  if (mean <= 0) {
+    text.lack("the mean sequence");
+    return lengths;
+  }
+  const bool responses_only = contains(lower_case(row.notes), "mean response length");
+  double longest = row.max_sequence.value_or(0);
+  if (longest <= 0) {
+    longest = 4 * mean;
+    text.assume("a limit of four mean sequences");
+  }
+  lengths.longest = std::llround(longest);
+  lengths.prompt = std::clamp<std::int64_t>(lengths.longest / 4, 1, 256);
+  const double prompt = static_cast<double>(lengths.prompt);
+  lengths.response = std::max(1.0, responses_only ? mean : mean - prompt);
+  text.assume(fmt::format("prompts of {} tokens", lengths.prompt));
+  text.assume("response lengths with a long tail, sigma 0.9");
+  return lengths;
+}
+
+// Learners on the first nodes, engines on the others.
+void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
+                  RowText& text) {
+  if (in_turn(row)) {
+    text.job += "  layout: colocated\n";
+    return;
+  }
+  const RowCatalog::NodeSize* size = catalog.node(node);
+  const double gpus = row.gpus.value_or(0), each = size != nullptr ? size->gpus : 8;
+  double learners = row.train_gpus.value_or(0);
+  if (learners <= 0 && row.gen_gpus) learners = gpus - *row.gen_gpus;
+  if (learners <= 0) {
+    learners = gpus / 2;
+    text.assume("half of the GPUs learn");
+  }
+  if (learners < 1 || learners >= gpus) return text.lack("GPUs that only generate");
+  std::string list;
+  const auto full = static_cast<std::int64_t>(learners / each);
+  for (std::int64_t i = 0; i < full; ++i) list += fmt::format("{:.0f}, ", each);
+  if (const double rest = learners - static_cast<double>(full) * each; rest > 0)
+    list += fmt::format("{:.0f}, ", rest);
+  text.job += fmt::format(
+      "  num_learners_per_node: [{}0]\n  async_steps: 1\n  inflight_updates: false\n"
+      "  drop_stale_results: false\n",
+      list);
+}
+
+void write_batch(const GrpoRow& row, const Lengths& lengths, RowText& text) {
+  const double samples = row.samples.value_or(16);
+  if (!row.samples) text.assume("16 responses to a prompt");
+  const double batch = row.generation_batch.value_or(1);
+  const double updates = std::max(1.0, batch / std::max(1.0, row.train_batch.value_or(batch)));
+  const auto key = [&](std::string_view name, const std::string& value) {
+    text.job += fmt::format("  {}: {}\n", name, value);
+  };
+  const auto whole = [](double value) { return fmt::format("{:.0f}", std::max(1.0, value)); };
+  key("vllm_tensor_parallel_size", whole(row.gen_tensor.value_or(1)));
+  key("num_unique_prompts_rollout", whole(batch / samples));
+  key("num_samples_per_prompt_rollout", whole(samples));
+  key("max_prompt_token_length", fmt::format("{}", lengths.prompt));
+  key("response_length",
+      fmt::format("{}", std::max<std::int64_t>(1, lengths.longest - lengths.prompt)));
+  key("pack_length", fmt::format("{}", lengths.longest));
+  key("num_mini_batches", whole(updates));
+  key("deepspeed_zpg", "1");
+  key("response_lengths",
+      fmt::format("{{type: lognormal, mean: {:.0f}, sigma: 0.9}}", lengths.response));
+  if (contains(lower_case(row.precision + row.notes), "fp8 gen")) key("vllm_quantization", "fp8");
+}
+
+// Experts of the catalogue's sparse models; Megatron's ranks send each other tokens.
+void write_experts(const GrpoRow& row, RowText& text) {
+  const double parallel = row.train_expert.value_or(1);
+  if (parallel > 1)
+    text.strategy += fmt::format("  moe: {{kernel: tutel, expert_parallel: {:.0f}}}\n", parallel);
+  else
+    text.strategy += "  moe: {kernel: grouped}\n";
+}
+
+}  // namespace
+
+bool holds_grpo_rows(const CsvTable& table) {
+  return table.column("gen_batch") || table.column("samples_per_prompt") ||
+         table.column("policy_mode");
+}
+
+std::vector<GrpoRow> grpo_rows(const CsvTable& table) {
+  require_ids(table);
+  std::vector<GrpoRow> rows;
+  rows.reserve(table.rows.size());
+  for (const CsvTable::Row& line : table.rows)
+    rows.push_back(row_from<GrpoRow>(table, line, texts, numbers));
+  return rows;
+}
+
+ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {
+  RowText text;
+  text.missing = row.unreadable;
+  find_gaps(row, text);
+  const StepRow learners = learners_of_row(row, text);
+  write_model(learners, catalog, text);
+  write_cluster(learners, catalog, text);
+  write_learner_stack(row, catalog, text);
+  text.job = "job:\n  method: grpo\n";
+  const Lengths lengths = lengths_of(row, text);
+  const std::string node = best_name(catalog.machines.nodes, row.hardware);
+  write_layout(row, catalog, node, text);
+  write_batch(row, lengths, text);
+  write_strategy(learners, text);
+  write_experts(row, text);
+  const std::string mode = in_turn(row) ? "in turn" : "ahead";
+  ExpressedRow made{row.id,
+                    fmt::format("grpo {} {}", mode, text.gpu.empty() ? row.hardware : text.gpu),
+                    text.stack,
+                    "",
+                    std::move(text.missing),
+                    std::move(text.assumed)};
+  if (made.expressed())
+    made.scenario = fmt::format("name: {}\nfamily: {}\n{}{}stack: {}\n{}{}", quoted_text(row.id),
+                                quoted_text(made.family), text.model, text.cluster, text.stack,
+                                text.job, text.strategy);
+  return made;
+}
+
+}  // namespace stepsim
