@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/platform.hpp"
@@ -24,6 +25,10 @@ struct Cluster {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_used = 0;           // on each node, the first ones; 0: all
   std::vector<NamedConstant> constants;  // all that were read, with their sources
+  // What is not as the files say: speed of each rank's device, empty where all are equal, and the
+  // shares that single links have of their capacity.
+  std::vector<double> speeds;
+  std::vector<std::pair<LinkId, double>> slow_links;
 
   std::uint32_t gpus_per_node() const {
     return gpus_used > 0 ? gpus_used : node.count(PartKind::gpu);
