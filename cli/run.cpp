@@ -44,6 +44,19 @@ constexpr Usage usage{
     "  stepsim run my.yaml -o step.h5 --json\n",
     1};
 
+// What a step and the run are made of, as trainers count it.
+std::string batch_text(const Job& job, const Prediction& p) {
+  if (!p.length) return "";
+  const RunLength& length = *p.length;
+  return fmt::format(
+      "batches      {:.10g} {} to a step, {:.10g} steps, {:.10g} micro-batches on each rank{}\n"
+      "             {:.3g} micro-batches/s, {:.3g} steps/s\n",
+      length.effective_batch, job.method == Method::dpo ? "pairs" : "sequences",
+      length.optimizer_steps, length.iterations,
+      job.epochs == 1 ? "" : fmt::format(", {:.4g} epochs", job.epochs), p.iterations_per_second,
+      1 / p.step_time.value);
+}
+
 std::string share_of(Seconds part, Seconds whole) {
   return fmt::format("{:.2g} %", 100 * (part / whole));
 }
@@ -122,7 +135,7 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
       to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0)
     text += fmt::format("{:<13}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall));
-  text += saving_text(scenario.job, p);
+  text += batch_text(scenario.job, p) + saving_text(scenario.job, p);
   TextTable table{{"where the time goes", "exposed", "share", "hidden"},
                   {Align::left, Align::right, Align::right, Align::right},
                   {}};
@@ -212,6 +225,17 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
     json.member("wall_h", p.wall.value / 3600);
   else
     json.key("wall_h").null();
+  json.key("batches");
+  if (p.length)
+    json.begin_object()
+        .member("effective_batch", p.length->effective_batch)
+        .member("optimizer_steps", p.length->optimizer_steps)
+        .member("iterations", p.length->iterations)
+        .member("epochs", p.length->epochs)
+        .member("iterations_per_second", p.iterations_per_second)
+        .end_object();
+  else
+    json.null();
   write_saving(json, p);
   write_footprint(json, p.memory);
   json.member("ops", static_cast<double>(p.run.graph.size()));

@@ -65,6 +65,8 @@ Rows strategy_rows(const Scenario& scenario) {
                                     word(offload_names, s.optimizer_place),
                                     word(offload_names, s.parameter_place),
                                     word(offload_names, s.activation_place))}};
+  if (s.optimizer_place == Offload::cpu && s.offload.ratio < 1)
+    rows.emplace_back("offload ratio", fmt::format("{:.4g}", s.offload.ratio));
   if (scenario.model.experts) rows.emplace_back("experts", experts_text(s));
   if (is_fsdp(s.sharding)) {
     for (auto& row : fsdp_rows(s.fsdp)) rows.push_back(std::move(row));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/faults.hpp"
 #include "sim/error.hpp"
 #include "workloads/model_catalog.hpp"
 #include "workloads/units.hpp"
@@ -105,6 +106,22 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   if (moves_tokens(scenario)) list(experts, "experts");
   list(counts, "counts");
   list(stack, "stack");
+}
+
+void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
+                 Scenario& scenario) {
+  if (!asks_for_faults(cluster)) return;
+  Document file = read_document(data + "/topology/variation.yaml");
+  if (readings.draw) file.draw_constants(*readings.draw, "variation");
+  file.give_constants(readings.given, "variation");
+  const Variation variation{file.root().constant<Ratio>("gpu_time")};
+  file.finish();
+  if (cluster.has("vary"))
+    for (NamedConstant constant : file.constants()) {
+      constant.name = "variation." + constant.name;
+      scenario.constants.push_back(std::move(constant));
+    }
+  read_faults(cluster, variation, scenario);
 }
 
 }  // namespace stepsim

@@ -36,6 +36,9 @@ struct Readings {
   std::vector<GivenConstant> given;
   std::span<const Setting> stack;  // changes of the stack's file
 };
+// GPUs and links that are slower than their files say, if the scenario has any.
+void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
+                 Scenario& scenario);
 // What was found; the rest of the scenario stays as it is.
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);

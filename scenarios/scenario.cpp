@@ -14,6 +14,7 @@
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/import/deepspeed_version.hpp"
 #include "scenarios/job_reader.hpp"
+#include "scenarios/offload_rules.hpp"
 #include "scenarios/parallel_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -85,7 +86,10 @@ Strategy read_strategy(const Table& table) {
   if (const auto offload = table.table_if("offload")) {
     strategy.optimizer_place = choice(*offload, "optimizer", offload_names, Offload::none);
     strategy.parameter_place = choice(*offload, "parameters", offload_names, Offload::none);
-    strategy.activation_place = choice(*offload, "activations", offload_names, Offload::none);
+    if (offload->has("activations"))
+      strategy.activation_place =
+          offload->choice("activations", {"none", "cpu"}) == "cpu" ? Offload::cpu : Offload::none;
+    strategy.offload = read_offload_keys(*offload);
   }
   if (const auto keys = table.table_if("fsdp")) strategy.fsdp = read_fsdp_keys(*keys);
   if (const auto tensor = table.table_if("tensor_parallel")) {
@@ -111,17 +115,11 @@ bool outgrows_positions(const Scenario& scenario) {
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
-  const Strategy& s = scenario.strategy;
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
-  if (const auto offload = strategy.table_if("offload")) {
-    if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
-      offload->problem("parameters", "needs zero: 3");
-    if (s.optimizer_place != Offload::none &&
-        (is_fsdp(s.sharding) || s.sharding == Sharding::zero0))
-      offload->problem("optimizer", "is modelled for zero: 1, 2 and 3");
-  }
+  if (const auto offload = strategy.table_if("offload"))
+    check_offload(*offload, scenario, found.cluster && found.model);
   if (found.cluster && found.model) {
     const bool placed = scenario.grpo && job.sound();
     const Cluster ranks =
@@ -222,6 +220,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   const bool grpo = scenario.job.method == Method::grpo;
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
+    if (found.cluster) load_faults(data, cluster, readings, scenario);
     if (grpo) read_engine(data, root, readings, scenario);
   };
   load();

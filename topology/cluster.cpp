@@ -89,11 +89,22 @@ std::size_t link_count(const Cluster& cluster) {
   return numbering(cluster).end;
 }
 
-BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
+namespace {
+
+BytesPerSecond stated_capacity(const Cluster& cluster, LinkId id) {
   const Numbering n = numbering(cluster);
   const auto number = static_cast<std::uint32_t>(id);
   if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
   return number < n.leaves ? cluster.network->port.value : cluster.network->leaf.uplink.value;
+}
+
+}  // namespace
+
+BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
+  BytesPerSecond capacity = stated_capacity(cluster, id);
+  for (const auto& [slow, share] : cluster.slow_links)
+    if (slow == id) capacity.value *= share;
+  return capacity;
 }
 
 Link link_of(const Cluster& cluster, LinkId id) {
@@ -181,7 +192,7 @@ Device device_of(const Cluster& cluster, Rank rank) {
   const Place place = place_of(cluster, rank);
   return {.name = cluster.nodes > 1 ? fmt::format("node{}.gpu{}", place.node, place.index)
                                     : fmt::format("gpu{}", place.index),
-          .speed = 1,
+          .speed = cluster.speeds.empty() ? 1 : cluster.speeds[rank],
           .compute_share = cluster.gpu.interference.compute.value.value,
           .collective_share = cluster.gpu.interference.collective.value.value,
           .engines = {engine(cluster, place, cluster.graph.engine_out),

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/platform.hpp"
@@ -26,6 +27,10 @@ struct Cluster {
   std::uint32_t gpus_used = 0;           // on each node, the first ones; 0: all
   std::vector<std::uint32_t> uneven;     // the same where nodes differ; empty: they do not
   std::vector<NamedConstant> constants;  // all that were read, with their sources
+  // What is not as the files say: speed of each rank's device, empty where all are equal, and the
+  // shares that single links have of their capacity.
+  std::vector<double> speeds;
+  std::vector<std::pair<LinkId, double>> slow_links;
 
   // On the node with the most.
   std::uint32_t gpus_per_node() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "sim/error.hpp"
 
@@ -253,12 +254,15 @@ Cost cost_of(const Cluster& cluster, const Family& patterns) {
 }
 
 Machinery machinery_of(const Cluster& cluster) {
+  std::vector<std::uint64_t> kinds;  // equally fast or not
+  kinds.reserve(cluster.speeds.size());
+  for (const double speed : cluster.speeds) kinds.push_back(std::bit_cast<std::uint64_t>(speed));
   return {.ranks = cluster.ranks(),
           .links = link_count(cluster),
           .capacity = [&cluster](LinkId id) { return capacity_of(cluster, id); },
           .link = [&cluster](LinkId id) { return link_of(cluster, id); },
           .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
-          .kinds = {}};
+          .kinds = std::move(kinds)};
 }
 
 }  // namespace stepsim

@@ -1,6 +1,7 @@
 #include "workloads/resident.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "workloads/mesh.hpp"
 #include "workloads/rank_share.hpp"
@@ -51,18 +52,31 @@ void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
   const double copies = keeps_reference(input) ? 2 : 1;
   const bool host = s.optimizer_place != Offload::none;
   const Pool parameters = s.parameter_place == Offload::none ? Pool::device : Pool::pinned;
-  list.add(parameters, "parameters", half * shares.shard);
-  if (copies > 1) list.add(parameters, "reference", half * shares.shard);
+  const double far = parameters_on_drives(input);
+  const auto add = [&](std::string_view tensor_class) {
+    list.add(parameters, tensor_class, (1 - far) * half * shares.shard);
+    list.add(Pool::disk, tensor_class, far * half * shares.shard);
+  };
+  add("parameters");
+  if (copies > 1) add("reference");
+  if (s.parameter_place == Offload::nvme)
+    list.add(Pool::pinned, "parameter_buffers", parameter_buffer_bytes(s));
   // The secondary partition keeps a copy for the backward gathers.
   if (s.zero.hpz > 1)
     list.add(Pool::device, "secondary", half * shares.whole / static_cast<double>(s.zero.hpz));
   list.add(Pool::device, "persistent", copies * half * tensors_of(input).persistent);
   list.add(Pool::device, "bucket", half * s.zero.reduce_bucket);
   list.add(host ? Pool::pinned : Pool::device, "gradients", gradient_bytes(s) * shares.updated);
-  if (host) list.add(Pool::pinned, "fp32_gradients", 4 * shares.updated);
-  const Pool states = host ? Pool::pageable : Pool::device;
-  list.add(states, "master_weights", s.master_weights ? 4 * shares.updated : 0);
-  list.add(states, "optimizer", state_bytes(s) * shares.updated);
+  const bool drives = s.optimizer_place == Offload::nvme;
+  const double here = states_on_device(input) * shares.updated, there = shares.updated - here;
+  if (host) list.add(drives ? Pool::disk : Pool::pinned, "fp32_gradients", 4 * there);
+  if (host) list.add(Pool::device, "fp32_gradients", 4 * here);
+  const Pool states = drives ? Pool::disk : Pool::pageable;
+  list.add(Pool::device, "master_weights", s.master_weights ? 4 * here : 0);
+  list.add(Pool::device, "optimizer", state_bytes(s) * here);
+  list.add(states, "master_weights", s.master_weights ? 4 * there : 0);
+  list.add(states, "optimizer", state_bytes(s) * there);
+  if (drives) list.add(Pool::pinned, "swap_buffers", swap_buffer_bytes(input));
 }
 
 // The sharded parameters are the master copy themselves. Gradients come with the first reduction
@@ -82,6 +96,37 @@ double Resident::in(Pool pool) const {
   for (const Holding& holding : holdings)
     if (holding.pool == pool) sum += holding.bytes;
   return sum;
+}
+
+double states_on_device(const StepInput& input) {
+  const Strategy& s = input.strategy;
+  if (s.optimizer_place == Offload::none) return 1;
+  if (s.optimizer_place == Offload::nvme || s.sharding != Sharding::zero3) return 0;
+  if (s.zero.sub_group <= 0) return 1 - s.offload.ratio;  // a tensor each
+  const double groups = std::max(1.0, std::ceil(shares_of(input).updated / s.zero.sub_group));
+  return std::floor((1 - s.offload.ratio) * groups) / groups;
+}
+
+double parameters_on_drives(const StepInput& input) {
+  if (input.strategy.parameter_place != Offload::nvme) return 0;
+  const double shard = shares_of(input).shard;
+  return std::max(0.0, shard - input.strategy.offload.max_in_cpu) / shard;
+}
+
+double largest_sub_group(const StepInput& input) {
+  const double shard = shares_of(input).updated, size = input.strategy.zero.sub_group;
+  return size <= 0 ? tensors_of(input).largest * shard / shares_of(input).whole
+                   : std::min(size, shard);
+}
+
+double parameter_buffer_bytes(const Strategy& strategy) {
+  return half * static_cast<double>(strategy.offload.parameter_buffers) *
+         strategy.offload.buffer_size;
+}
+
+double swap_buffer_bytes(const StepInput& input) {
+  return 4 * static_cast<double>(input.strategy.offload.optimizer_buffers) *
+         largest_sub_group(input);
 }
 
 double state_bytes(const Strategy& strategy) {

@@ -48,6 +48,16 @@ Shares shares_of(const StepInput& input);
 // Bytes of parameters, gradients, master copy and optimizer on the device when an update begins.
 double states_of(const StepInput& input);
 
+// Share of the optimizer's elements that is updated on the device: whole sub-groups.
+double states_on_device(const StepInput& input);
+// Share of a rank's parameters that is on drives, beyond what stays in host memory.
+double parameters_on_drives(const StepInput& input);
+// Elements of the largest sub-group.
+double largest_sub_group(const StepInput& input);
+// Pinned bytes through which parameters and optimizer states pass to drives and back.
+double parameter_buffer_bytes(const Strategy& strategy);
+double swap_buffer_bytes(const StepInput& input);
+
 // What the allocator reserves beyond what is used, as a share.
 const Constant<Ratio>& slack_of(const StepInput& input);
 // Bytes per element that the optimizer keeps beside parameters and master copy.

@@ -197,8 +197,11 @@ void Saver::write_states() {
     write_device(files_.states, part, World::owners_to_host, World::owners_to_file);
     return;
   }
-  for (const double piece : pieces_of(files_.states, part))
+  for (const double piece : pieces_of(files_.states, part)) {
+    if (input.strategy.optimizer_place == Offload::nvme)
+      move(World::from_drive, piece, "read_drive");
     move(World::owners_to_file, piece, "write_file");
+  }
 }
 
 void Saver::read(double bytes, World file) {

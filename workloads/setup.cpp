@@ -46,7 +46,8 @@ class Setup {
   void load_sharded(std::string_view tensor_class, Pool pool, double stored);
   void partition(std::string_view tensor_class, Pool pool, double stored);
   void flatten(double elements);
-  std::vector<double> sub_groups() const;
+  void load_zero3();
+  std::vector<double> sub_groups(double share) const;
   void copy_masters(Pool pool, const std::vector<double>& parts);
 
   const StepInput& input_;
@@ -105,11 +106,12 @@ void Setup::flatten(double elements) {
   give(Pool::pageable, "parameters", 2 * bytes);
 }
 
-// All of the size that is asked for, but the last.
-std::vector<double> Setup::sub_groups() const {
+// Of a share of the optimizer: all of the size that is asked for, but the last.
+std::vector<double> Setup::sub_groups(double share) const {
+  const double all = share * shares_.updated;
   const double size = std::max(strategy().zero.sub_group, shares_.updated / most_parts);
-  std::vector<double> parts(static_cast<std::size_t>(shares_.updated / size), size);
-  if (const double rest = shares_.updated - static_cast<double>(parts.size()) * size; rest > 0)
+  std::vector<double> parts(static_cast<std::size_t>(all / size), size);
+  if (const double rest = all - static_cast<double>(parts.size()) * size; rest > 0)
     parts.push_back(rest);
   return parts;
 }
@@ -174,35 +176,57 @@ std::vector<SetupChange> Setup::replicated() {
   return std::move(changes_);
 }
 
-std::vector<SetupChange> Setup::zero3() {
+// Parameters, and those of a reference model, where they stay.
+void Setup::load_zero3() {
   const Pool parameters = strategy().parameter_place == Offload::none ? Pool::device : Pool::pinned;
-  const Pool states = on_host() ? Pool::pageable : Pool::device;
+  const double far = parameters_on_drives(input_);
+  moment_ = "model load";
+  if (strategy().parameter_place == Offload::nvme)
+    pin("parameter_buffers", parameter_buffer_bytes(strategy()));
   const auto bring = [&](std::string_view tensor_class) {
     moment_ = "model load";
     if (strategy().load == Loading::replica)
       partition(tensor_class, parameters, half);
     else
       load_sharded(tensor_class, parameters, half);
+    give(parameters, tensor_class, far * half * shares_.shard);
+    take(Pool::disk, tensor_class, far * half * shares_.shard);
   };
   bring("parameters");
   if (reference()) bring("reference");
+  if (parameters != Pool::device) return;
+  moment_ = "partition";  // over the host into one buffer, against fragments
   const double bytes = half * shares_.shard;
-  if (parameters == Pool::device) {  // over the host into one buffer, against fragments
-    moment_ = "partition";
-    take(Pool::pageable, "parameters", bytes);
-    give(Pool::device, "parameters", bytes);
-    take(Pool::device, "parameters", bytes);
-    give(Pool::pageable, "parameters", bytes);
-  }
+  take(Pool::pageable, "parameters", bytes);
+  give(Pool::device, "parameters", bytes);
+  take(Pool::device, "parameters", bytes);
+  give(Pool::pageable, "parameters", bytes);
+}
+
+std::vector<SetupChange> Setup::zero3() {
+  const bool drives = strategy().optimizer_place == Offload::nvme;
+  load_zero3();
   moment_ = "fp32 copies";
-  const std::vector<double> parts = sub_groups();
-  if (strategy().master_weights) copy_masters(states, parts);
+  if (drives) pin("swap_buffers", swap_buffer_bytes(input_));
+  const double here = states_on_device(input_);
+  const std::vector<double> on_device = sub_groups(here), off_device = sub_groups(1 - here);
+  if (strategy().master_weights) {
+    copy_masters(Pool::device, on_device);
+    if (drives)
+      take(Pool::disk, "master_weights", 4 * shares_.updated);
+    else
+      copy_masters(Pool::pageable, off_device);
+  }
   moment_ = "gradient buffers";
   if (on_host()) {
-    for (const double part : parts) pin("fp32_gradients", 4 * part);
+    take(Pool::device, "fp32_gradients", 4 * here * shares_.updated);
+    if (drives)
+      take(Pool::disk, "fp32_gradients", 4 * shares_.updated);
+    else
+      for (const double part : off_device) pin("fp32_gradients", 4 * part);
   } else {
-    take(Pool::device, "optimizer_temporary", 4 * parts.front());
-    give(Pool::device, "optimizer_temporary", 4 * parts.front());
+    take(Pool::device, "optimizer_temporary", 4 * on_device.front());
+    give(Pool::device, "optimizer_temporary", 4 * on_device.front());
   }
   take(Pool::device, "bucket", half * strategy().zero.reduce_bucket);
   const double gradients = gradient_bytes(strategy()) * shares_.updated;
@@ -215,7 +239,9 @@ std::vector<SetupChange> Setup::zero3() {
     take(Pool::device, "secondary",
          half * shares_.whole / static_cast<double>(strategy().zero.hpz));
   take(Pool::device, "persistent", (reference() ? 2 : 1) * half * tensors_.persistent);
-  take(states, "optimizer", state_bytes(strategy()) * shares_.updated);
+  const double states = state_bytes(strategy()) * shares_.updated;
+  take(Pool::device, "optimizer", here * states);
+  take(drives ? Pool::disk : Pool::pageable, "optimizer", (1 - here) * states);
   return std::move(changes_);
 }
 

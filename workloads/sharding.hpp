@@ -87,6 +87,11 @@ class Zero3 {
   void reduce_bucket(bool last_micro_batch);
   Mark exchange_quantized(Mark ready);
   void to_host(double elements, Mark reduced, bool last_micro_batch);
+  Mark to_device(double elements, Mark ready);
+  void update_on_device(double part);
+  void update_on_host(double part, Mark ready);
+  Mark read_states(double part);
+  void update_from_drive(double part, bool last, Mark ready);
   void gather_persistent();
 
   StepWriter& writer_;
@@ -120,6 +125,10 @@ class Zero3 {
     bool vector = false;
   };
   std::vector<Waiting> waiting_;  // the tensors in the bucket
+  double far_ = 0;                // share of the parameters on drives
+  double here_ = 1;               // share of the optimizer's elements that the device updates
+  std::optional<Mark> read_;      // states of the next sub-group on their way from the drives
+  std::optional<Mark> written_;   // those of the one before on their way back
   double parameters_ = 0;
   double tensors_ = 0;
 };
@@ -127,8 +136,13 @@ class Zero3 {
 // What the host spends when a tensor's gradient is there; `tensors` are all of the model.
 Seconds gradient_hook(const StepInput& input, double tensors);
 
-// The host cores update a shard; the host thread waits for it.
-Mark update_shard_on_host(StepWriter& writer, double elements);
+// The host cores update a shard when `ready` is done; the host thread waits for it.
+Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready);
+
+// Kernels of an update of so many tensors: `of_lists` where they are taken together, else some for
+// each. Behind each tensor bitsandbytes stops the host until the device is done.
+double update_launches(OptimizerKind kind, double tensors, double of_lists);
+void stop_behind_update(StepWriter& writer, double tensors);
 
 // Bytes of device memory per element that the optimizer keeps beside the parameters, and that one
 // update reads and writes.

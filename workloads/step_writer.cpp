@@ -54,6 +54,7 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   const Rank pieces = experts ? mesh.expert_tensor : 1;
   const bool offload = s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
                        s.activation_place != Offload::none;
+  const bool drives = s.optimizer_place == Offload::nvme || s.parameter_place == Offload::nvme;
   const auto hpz = static_cast<Rank>(s.sharding == Sharding::zero3 ? s.zero.hpz : 1);
   const bool quantized = quantizes_gradients(s, cluster);
   const Rank in_node = cluster.gpus_per_node() / apart;
@@ -84,7 +85,9 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       plan.if_shared(Collective::all_gather, pieces, 1),
       rails > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, rails, beside * inside))
                 : nothing,
-      inside > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, inside, beside)) : nothing};
+      inside > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, inside, beside)) : nothing,
+      drives ? plan_file(cluster, FileAccess::read, world) : nothing,
+      drives ? plan_file(cluster, FileAccess::write, world) : nothing};
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "workloads/expert_strategy.hpp"
+#include "workloads/offload.hpp"
 
 namespace stepsim {
 
@@ -56,9 +57,6 @@ enum class AttentionKernel : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 7> attention_names{
     "stack", "flash", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
-
-enum class Offload : std::uint8_t { none, cpu };
-inline constexpr std::array<std::string_view, 2> offload_names{"none", "cpu"};
 
 // The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };
@@ -155,7 +153,8 @@ struct Strategy {
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass
-  bool master_weights = true;                // fp32 copy beside 16-bit parameters
+  OffloadKeys offload;
+  bool master_weights = true;  // fp32 copy beside 16-bit parameters
   GradientType gradients = GradientType::bf16;
   Loading load = Loading::sharded;
   std::int64_t checkpoint_every = 1;  // of so many layers one is computed again

@@ -64,7 +64,9 @@ std::vector<NamedConstant> ClaimCarriers::of(const Claim& claim, ClaimPoints& po
     // Those that only other scenarios are made of are not replayed; and a GRPO job is many
     // programs.
     const PointFacts* facts = facts_of(claim, i, nullptr, points);
-    if (facts == nullptr || load_scenario(data_, scenario.source, scenario.settings).grpo) continue;
+    if (facts == nullptr) continue;
+    const AllowedScenario found = allowed_scenario(data_, scenario.source, scenario.settings);
+    if (!found.scenario || found.scenario->grpo) continue;
     ++scenarios;
     add(all, of_scenario(scenario), *facts);
   }

@@ -75,23 +75,28 @@ double combine(const ClaimQuantity& quantity, const std::vector<double>& y,
   return 0;
 }
 
-// A GRPO run that breaks a rule is one that cannot be.
 std::string answer_to(const std::string& data, const ClaimPoint& point) {
+  const AllowedScenario found = allowed_scenario(data, point.source, point.settings, point.draw);
+  if (!found.scenario) return to_line(PointFacts{{{"fits", 0}}, found.rule, found.rule});
+  const Scenario& scenario = *found.scenario;
+  if (scenario.grpo) return to_line(facts_of(scenario, predict_grpo(scenario)));
+  return to_line(facts_of(scenario, predict(scenario, Folding::automatic, point.free)));
+}
+
+}  // namespace
+
+AllowedScenario allowed_scenario(const std::string& data, const std::string& source,
+                                 std::span<const Setting> settings, const MaybeDraw& draw) {
   try {
-    const Scenario scenario = load_scenario(data, point.source, point.settings, point.draw);
-    if (scenario.grpo) return to_line(facts_of(scenario, predict_grpo(scenario)));
-    return to_line(facts_of(scenario, predict(scenario, Folding::automatic, point.free)));
+    return {load_scenario(data, source, settings, draw), ""};
   } catch (const UserError& error) {
     const auto rule = [](const Problem& problem) {
       return problem.fault == Fault::rule && problem.key.starts_with("job");
     };
     if (!std::all_of(error.problems().begin(), error.problems().end(), rule)) throw;
-    const std::string why = error.problems().front().message;
-    return to_line(PointFacts{{{"fits", 0}}, why, why});
+    return {std::nullopt, error.problems().front().message};
   }
 }
-
-}  // namespace
 
 const PointFacts* ClaimPoints::find(const ClaimPoint& point) {
   const std::string key = key_of(point);

@@ -3,12 +3,14 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/studies/claim.hpp"
 #include "analysis/studies/claim_metrics.hpp"
 #include "analysis/studies/worker.hpp"
+#include "scenarios/scenario.hpp"
 
 namespace stepsim {
 
@@ -19,6 +21,14 @@ struct ClaimPoint {
   CauseSet free;
   std::optional<Draw> draw;
 };
+
+// A GRPO run that breaks a rule of its job is an answer, too: one that cannot be.
+struct AllowedScenario {
+  std::optional<Scenario> scenario;
+  std::string rule;  // that forbids it
+};
+AllowedScenario allowed_scenario(const std::string& data, const std::string& source,
+                                 std::span<const Setting> settings, const MaybeDraw& draw = {});
 
 class ClaimPoints {
  public:

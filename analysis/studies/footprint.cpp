@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "workloads/saving.hpp"
 
 namespace stepsim {
 namespace {
+
+constexpr double most_groups = 1000;  // told apart where every tensor is a sub-group
 
 constexpr std::array device_pool{Pool::device};
 constexpr std::array host_pools{Pool::pinned, Pool::pageable};
@@ -53,6 +56,28 @@ void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
     (fits(with(middle)) ? good : bad) = middle;
   }
   offer(list, with(good), fmt::format("job.micro_batch: {}", good));
+}
+
+// DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
+void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  if (s.sharding != Sharding::zero3 || s.optimizer != OptimizerKind::adamw) return;
+  const double shard = shares_of(input_of(scenario)).updated;
+  const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
+  Scenario changed = scenario;
+  changed.strategy.optimizer_place = Offload::cpu;
+  const auto with = [&](double leave) -> const Scenario& {
+    changed.strategy.offload.ratio = std::floor(1e4 * leave / groups) / 1e4;
+    return changed;
+  };
+  double bad = 0, good = groups;
+  while (good - bad > 1) {
+    const double middle = std::floor((good + bad) / 2);
+    (fits(with(middle)) ? good : bad) = middle;
+  }
+  if (good == groups) return;
+  const double ratio = with(good).strategy.offload.ratio;
+  offer(list, changed, fmt::format("strategy.offload: {{optimizer: cpu, ratio: {:.4g}}}", ratio));
 }
 
 }  // namespace
@@ -138,6 +163,7 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
   const bool can_offload =
       !is_fsdp(scenario.strategy.sharding) && scenario.strategy.sharding != Sharding::zero0;
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
+    offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;
     offer(list, changed, "strategy.offload.optimizer: cpu");
     if (scenario.strategy.sharding == Sharding::zero3) {

@@ -131,9 +131,10 @@ std::vector<NamedConstant> suspects(const Trial& trial, const JudgementOptions& 
   std::vector<NamedConstant> found = carriers.of(*trial.claim, points);
   if (found.size() > most_carrying) found.erase(found.begin() + most_carrying, found.end());
   std::vector<NamedConstant> constants;
-  for (const ClaimScenario& scenario : trial.claim->scenarios)
-    add_uncertain(constants,
-                  load_scenario(options.data, scenario.source, scenario.settings).constants);
+  for (const ClaimScenario& each : trial.claim->scenarios) {
+    const AllowedScenario run = allowed_scenario(options.data, each.source, each.settings);
+    if (run.scenario) add_uncertain(constants, run.scenario->constants);
+  }
   const std::vector<double> values = drawn_values(trial, trial.in_question());
   std::vector<Draw> draws;
   for (std::uint32_t i = 0; i < values.size(); ++i) draws.push_back(draw_number(i, options.seed));
@@ -146,8 +147,10 @@ Claim with_constant(const Claim& claim, const NamedConstant& constant, double va
                     const JudgementOptions& options) {
   Claim changed = claim;
   for (ClaimScenario& scenario : changed.scenarios) {
-    const auto all = load_scenario(options.data, scenario.source, scenario.settings).constants;
-    if (has_constant(all, constant.name)) scenario.settings.push_back(setting_of(constant, value));
+    const AllowedScenario found =
+        allowed_scenario(options.data, scenario.source, scenario.settings);
+    if (found.scenario && has_constant(found.scenario->constants, constant.name))
+      scenario.settings.push_back(setting_of(constant, value));
   }
   return changed;
 }

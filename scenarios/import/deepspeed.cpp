@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 
 #include "sim/config.hpp"
@@ -32,21 +33,97 @@ double stage3(const Table& table, std::string_view name, double fallback, double
                              : number_or_auto(table, name, fallback, automatic);
 }
 
-Offload read_device(const Table& zero, std::string_view key, Offload fallback) {
-  const auto block = zero.table_if(key);
-  if (!block) return fallback;
-  const std::string device = block->choice("device", {"none", "cpu", "nvme"});
-  if (device == "nvme") block->problem("device", "NVMe is not modelled yet; cpu is the nearest");
+std::optional<Offload> device_of(const Table& block) {
+  const std::string device = block.choice("device", {"none", "cpu", "nvme"});
   for (const std::string_view ignored :
-       {"pin_memory", "buffer_count", "buffer_size", "max_in_cpu", "fast_init", "pipeline_read",
-        "pipeline_write", "nvme_path"})
-    block->text_or(ignored, "");
-  if (block->number_or("ratio", 1, 0, 1) != 1)
-    block->problem("ratio", "a partial offload is not modelled yet");
-  return device == "cpu" ? Offload::cpu : Offload::none;
+       {"pin_memory", "fast_init", "super_offload", "cpuadam_cores_perc"})
+    block.text_or(ignored, "");
+  const bool path = !block.text_or("nvme_path", "").empty();
+  if (device == "nvme" && !path) block.problem("nvme_path", "is missing: device is nvme");
+  if (device == "cpu") return Offload::cpu;
+  return device == "nvme" ? Offload::nvme : Offload::none;
 }
 
-void read_zero(const Table& zero, Strategy& strategy, const Model& model, std::int64_t ranks) {
+void read_offload(const Table& zero, Strategy& strategy, std::vector<std::string>& notes) {
+  OffloadKeys& keys = strategy.offload;
+  if (const auto block = zero.table_if("offload_optimizer")) {
+    strategy.optimizer_place = *device_of(*block);
+    keys.ratio = block->number_or("ratio", 1, 0, 1);
+    keys.optimizer_buffers = block->integer_or("buffer_count", keys.optimizer_buffers, 1, 1 << 16);
+    keys.pipeline_read = block->flag_or("pipeline_read", false);
+    keys.pipeline_write = block->flag_or("pipeline_write", false);
+    if (strategy.optimizer_place == Offload::nvme && strategy.sharding != Sharding::zero3) {
+      strategy.optimizer_place = Offload::cpu;
+      notes.push_back(
+          "offload_optimizer.device nvme is host memory below stage 3, as in DeepSpeed");
+    }
+    if (keys.ratio != 1 && strategy.sharding != Sharding::zero3)
+      block->problem("ratio", "a part of the optimizer needs stage 3");
+  }
+  if (const auto block = zero.table_if("offload_param")) {
+    strategy.parameter_place = *device_of(*block);
+    keys.parameter_buffers = block->integer_or("buffer_count", keys.parameter_buffers, 1, 1 << 16);
+    keys.buffer_size = number_or_auto(*block, "buffer_size", keys.buffer_size, keys.buffer_size);
+    keys.max_in_cpu = number_or_auto(*block, "max_in_cpu", keys.max_in_cpu, keys.max_in_cpu);
+    if (strategy.parameter_place != Offload::none && strategy.sharding != Sharding::zero3)
+      zero.problem("offload_param", "works with stage 3 only; DeepSpeed ignores it below");
+  }
+}
+
+// Keys of stage 3 that DeepSpeed does not look at below it.
+constexpr std::array only_at_stage_3{"zero_hpz_partition_size", "zero_quantized_weights",
+                                     "zero_quantized_gradients",
+                                     "zero_quantized_nontrainable_weights", "leaf_module"};
+// Known to DeepSpeed, and without effect on what is modelled.
+constexpr std::array without_effect{"contiguous_gradients",
+                                    "reduce_scatter",
+                                    "allgather_partitions",
+                                    "allgather_bucket_size",
+                                    "use_multi_rank_bucket_allreduce",
+                                    "round_robin_gradients",
+                                    "load_from_fp32_weights",
+                                    "elastic_checkpoint",
+                                    "ignore_unused_parameters",
+                                    "legacy_stage1",
+                                    "stage3_gather_16bit_weights_on_model_save",
+                                    "stage3_gather_fp16_weights_on_model_save",
+                                    "gather_16bit_weights_on_model_save",
+                                    "stage3_model_persistence_threshold",
+                                    "model_persistence_threshold",
+                                    "stage3_module_granularity_threshold",
+                                    "module_granularity_threshold",
+                                    "stage3_use_all_reduce_for_fetch_params",
+                                    "use_all_reduce_for_fetch_params",
+                                    "stage3_allgather_sequential",
+                                    "allgather_sequential",
+                                    "memory_efficient_linear",
+                                    "override_module_apply",
+                                    "pipeline_loading_checkpoint",
+                                    "enable_sanity_checks",
+                                    "log_trace_cache_warnings",
+                                    "zeropp_loco_param",
+                                    "mics_shard_size",
+                                    "mics_hierarchical_params_gather",
+                                    "save_muon_momentum_buffer_in_memory",
+                                    "zero_quantized_nontrainable_weights",
+                                    "cpu_offload",
+                                    "cpu_offload_params",
+                                    "cpu_offload_use_pin_memory"};
+
+// A key of these has an effect in DeepSpeed when it says something unusual; here it has none.
+void note_ignored(const Table& zero, const Strategy& strategy, std::vector<std::string>& notes) {
+  for (const std::string_view key : without_effect)
+    if (zero.has(key))
+      notes.push_back(
+          fmt::format("zero_optimization.{} changes neither time nor memory here", key));
+  if (strategy.sharding == Sharding::zero3) return;
+  for (const std::string_view key : only_at_stage_3)
+    if (zero.has(key))
+      notes.push_back(fmt::format("zero_optimization.{} means nothing below stage 3", key));
+}
+
+void read_zero(const Table& zero, Strategy& strategy, const Model& model, std::int64_t ranks,
+               std::vector<std::string>& notes) {
   const double h = static_cast<double>(model.hidden);
   const std::int64_t stage = zero.integer_or("stage", 0, 0, 3);
   strategy.sharding = static_cast<Sharding>(stage);
@@ -63,16 +140,32 @@ void read_zero(const Table& zero, Strategy& strategy, const Model& model, std::i
     keys.leaf_modules = !leaf->texts_or("classes").empty() || !leaf->texts_or("names").empty() ||
                         !leaf->texts_or("name_suffixes").empty();
   }
-  strategy.optimizer_place = read_device(zero, "offload_optimizer", strategy.optimizer_place);
-  strategy.parameter_place = read_device(zero, "offload_param", strategy.parameter_place);
-  if (strategy.parameter_place != Offload::none && stage != 3)
-    zero.problem("offload_param", "works with stage 3 only; DeepSpeed ignores it below");
+  read_offload(zero, strategy, notes);
   keys.hpz = zero.integer_or("zero_hpz_partition_size", 1, 1, 1 << 20);
   keys.quantized_weights = zero.flag_or("zero_quantized_weights", false);
   keys.quantized_gradients = zero.flag_or("zero_quantized_gradients", false);
-  if (keys.hpz > 1 && ranks % keys.hpz != 0)
+  if (stage != 3) {  // as in DeepSpeed
+    keys.hpz = 1;
+    keys.quantized_weights = keys.quantized_gradients = keys.leaf_modules = false;
+  } else if (keys.hpz > 1 && ranks % keys.hpz != 0) {
     zero.problem("zero_hpz_partition_size",
                  fmt::format("{} does not divide {} ranks", keys.hpz, ranks));
+  }
+  note_ignored(zero, strategy, notes);
+}
+
+// The type in which gradients wait for the update: without a word that of the model.
+void read_types(const Table& root, Strategy& strategy) {
+  const auto types = root.table_if("data_types");
+  if (!types) return;
+  if (!types->has("grad_accum_dtype") || types->text_or("grad_accum_dtype", "") == "auto") return;
+  const std::string type =
+      types->choice("grad_accum_dtype", {"fp32", "float32", "bf16", "bfloat16", "fp16", "float16"});
+  strategy.gradients =
+      type == "fp32" || type == "float32" ? GradientType::fp32 : GradientType::bf16;
+  if (strategy.gradients == GradientType::fp32 && strategy.sharding == Sharding::zero0)
+    types->problem("grad_accum_dtype",
+                   "differs from the model's type: DeepSpeed needs stage 1 or more");
 }
 
 std::optional<std::int64_t> count(const Table& root, std::string_view key) {
@@ -80,23 +173,108 @@ std::optional<std::int64_t> count(const Table& root, std::string_view key) {
   return root.integer(key, 1, 1 << 30);
 }
 
-// train_batch = micro x accumulation x ranks; any two give the third, and the product must hold.
-void read_batch(const Table& root, Job& job, std::int64_t ranks) {
-  const auto micro = count(root, "train_micro_batch_size_per_gpu");
-  const auto accumulation = count(root, "gradient_accumulation_steps");
+// train_batch = micro x accumulation x ranks; any two give the third by whole division, and the
+// product must hold. "auto" is what the trainer says; what is absent DeepSpeed makes up itself: one
+// micro-batch to a step.
+void read_batch(const Table& root, Job& job, std::int64_t ranks, std::vector<std::string>& notes) {
+  constexpr std::string_view micro_key = "train_micro_batch_size_per_gpu";
+  constexpr std::string_view accumulation_key = "gradient_accumulation_steps";
+  const bool says_micro = root.has(micro_key), says_accumulation = root.has(accumulation_key);
   const auto batch = count(root, "train_batch_size");
-  if (micro) job.micro_batch = *micro;
-  if (accumulation) job.accumulation = *accumulation;
-  if (!batch) return;
-  if (!accumulation)
-    job.accumulation = std::max<std::int64_t>(1, *batch / (job.micro_batch * ranks));
-  else if (!micro)
-    job.micro_batch = std::max<std::int64_t>(1, *batch / (job.accumulation * ranks));
-  if (job.micro_batch * job.accumulation * ranks != *batch)
+  const auto third = [&](std::int64_t other) {
+    return std::max<std::int64_t>(1, *batch / (other * ranks));
+  };
+  if (const auto micro = count(root, micro_key)) job.micro_batch = *micro;
+  const std::int64_t wanted = job.accumulation;
+  if (const auto accumulation = count(root, accumulation_key))
+    job.accumulation = *accumulation;
+  else if (batch && says_micro)
+    job.accumulation = third(job.micro_batch);
+  else if (!says_accumulation && (batch || says_micro))
+    job.accumulation = 1;
+  if (batch && !says_micro) job.micro_batch = third(job.accumulation);
+  if (!says_accumulation && job.accumulation != wanted)
+    notes.push_back(fmt::format("{} is absent, so DeepSpeed takes {}, not {}", accumulation_key,
+                                job.accumulation, wanted));
+  if (batch && job.micro_batch * job.accumulation * ranks != *batch)
     root.problem("train_batch_size",
                  fmt::format("{} is not micro batch {} x accumulation {} x {} ranks = {}", *batch,
                              job.micro_batch, job.accumulation, ranks,
                              job.micro_batch * job.accumulation * ranks));
+}
+
+// Keys of DeepSpeed that are read here, and those that are not.
+constexpr std::array read_here{"zero_optimization",
+                               "data_types",
+                               "optimizer",
+                               "train_batch_size",
+                               "train_micro_batch_size_per_gpu",
+                               "gradient_accumulation_steps"};
+constexpr std::array not_read{"bf16",
+                              "bfloat16",
+                              "fp16",
+                              "amp",
+                              "torch_autocast",
+                              "scheduler",
+                              "gradient_clipping",
+                              "prescale_gradients",
+                              "gradient_predivide_factor",
+                              "sparse_gradients",
+                              "communication_data_type",
+                              "seq_parallel_communication_data_type",
+                              "fp32_allreduce",
+                              "disable_allgather",
+                              "zero_allow_untested_optimizer",
+                              "zero_force_ds_cpu_optimizer",
+                              "activation_checkpointing",
+                              "aio",
+                              "checkpoint",
+                              "nebula",
+                              "steps_per_print",
+                              "wall_clock_breakdown",
+                              "memory_breakdown",
+                              "dump_state",
+                              "flops_profiler",
+                              "comms_logger",
+                              "tensorboard",
+                              "wandb",
+                              "comet",
+                              "csv_monitor",
+                              "monitor_config",
+                              "elasticity",
+                              "autotuning",
+                              "compression_training",
+                              "quantize_training",
+                              "data_efficiency",
+                              "curriculum_learning",
+                              "progressive_layer_drop",
+                              "eigenvalue",
+                              "sparse_attention",
+                              "pipeline",
+                              "hybrid_engine",
+                              "tensor_parallel",
+                              "compile",
+                              "timers",
+                              "graph_harvesting",
+                              "dataloader_drop_last",
+                              "sequence_parallel_size",
+                              "use_data_before_expert_parallelism",
+                              "weight_quantization",
+                              "local_rank"};
+
+// The optimizer is the scenario's; DeepSpeed refuses some together with ZeRO.
+void check_optimizer(const Table& root, const Strategy& strategy) {
+  const auto optimizer = root.table_if("optimizer");
+  if (!optimizer) return;
+  const std::string type = optimizer->text_or("type", "");
+  optimizer->has("params");
+  optimizer->has("legacy_fusion");
+  std::string small = type;
+  std::transform(small.begin(), small.end(), small.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool compressed = small.starts_with("onebit") || small.starts_with("zeroone");
+  if (compressed && strategy.sharding != Sharding::zero0)
+    optimizer->problem("type", fmt::format("{} does not work with ZeRO", type));
 }
 
 }  // namespace
@@ -108,16 +286,18 @@ DeepSpeedImport read_deepspeed(const std::string& path, const Strategy& strategy
   DeepSpeedImport result{strategy, job, {}};
   result.strategy.zero = {};
   if (const auto zero = root.table_if("zero_optimization"))
-    read_zero(*zero, result.strategy, model, ranks);
+    read_zero(*zero, result.strategy, model, ranks, result.notes);
   else
     result.strategy.sharding = Sharding::zero0;
-  read_batch(root, result.job, ranks);
-  constexpr std::array read{"zero_optimization", "train_batch_size",
-                            "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"};
-  for (const std::string& key : root.keys())
-    if (std::find(read.begin(), read.end(), key) == read.end())
-      result.notes.push_back(fmt::format("{}: {} changes neither time nor memory here", path, key));
-  document.finish(Leftovers::allowed);
+  read_batch(root, result.job, ranks, result.notes);
+  read_types(root, result.strategy);
+  check_optimizer(root, result.strategy);
+  for (const std::string_view key : read_here) root.has(key);
+  for (const std::string_view key : not_read)
+    if (root.has(key))
+      result.notes.push_back(fmt::format("{} changes neither time nor memory here", key));
+  for (std::string& note : result.notes) note = fmt::format("{}: {}", path, note);
+  document.finish();
   return result;
 }
 

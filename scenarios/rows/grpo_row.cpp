@@ -230,7 +230,7 @@ ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {
   const std::string node = best_name(catalog.machines.nodes, row.hardware);
   write_layout(row, catalog, node, text);
   write_batch(row, lengths, text);
-  write_strategy(learners, text);
+  write_strategy(learners, catalog, text);
   write_experts(row, text);
   const std::string mode = in_turn(row) ? "in turn" : "ahead";
   ExpressedRow made{row.id,

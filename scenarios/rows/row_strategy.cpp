@@ -144,9 +144,10 @@ void write_offload(const StepRow& row, const Words& words, RowText& text) {
 void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.optimizer;
   if (contains(words.precision, "fp8")) text.lack("fp8");
-  if (contains(words.precision, "pure bf16")) text.lack("optimizer states in 16 bits");
-  // KempnerForge casts the model before it is sharded.
-  if (contains(words.precision, "bf16 params") || contains(words.framework, "kempner"))
+  // Without fp32 parameters the moments are in 16 bits as well. KempnerForge casts the model before
+  // it is sharded.
+  if (contains(words.precision, "bf16 params") || contains(words.precision, "pure bf16") ||
+      contains(words.framework, "kempner"))
     text.strategy += "  master_weights: false\n";
   // Megatron has a buffer in 32 bits for all gradients.
   if (text.stack == "megatron" && !contains(words.strategy, "fsdp"))

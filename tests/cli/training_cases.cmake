@@ -62,6 +62,39 @@ cli("run that is resumed behind its end" ARGS run mpt7b-zero3-offload --set job.
 cli("run that saves every so many epochs" ARGS run llama32-3b-sft-zero3 --set job.save.epochs=1 CODE 2
   ERROR_MATCHES "job.save.every: is missing")
 
+# ---- offload, and parts that are slow ----
+set(phi ${seeds}/phi4-14b-sft-zero3.yaml)
+cli("run with everything on drives" ARGS run phi4-14b-sft-zero3 --samples 0 --set strategy.optimizer=adamw
+    --set strategy.offload.optimizer=nvme --set strategy.offload.parameters=nvme --set strategy.offload.max_in_cpu=0
+  OUTPUT "offload_transfer .*drives of a node: 264 GB")
+cli("run with too few buffers for pipelining" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=adamw
+    --set strategy.offload.optimizer=nvme --set strategy.offload.pipeline_read=true CODE 2
+  ERROR "${phi}: strategy.offload.optimizer_buffers: expected at least 8: fp32 copy, two moments and gradient of each sub-group on its way, found 4")
+cli("run with buffers that a tensor does not fit into" ARGS run phi4-14b-sft-zero3 --set strategy.offload.parameters=nvme
+    --set strategy.offload.buffer_size=1e6 CODE 2
+  ERROR "${phi}: strategy.offload.buffer_size: expected at least 64225280, a rank's part of the largest tensor, found 1000000")
+cli("run with drives that are not there" ARGS run phi4-14b-sft-zero3 --set cluster.node=gh200-4 --set strategy.offload.parameters=nvme CODE 2
+  ERROR "${phi}: strategy.offload.parameters: gh200-4 has no drives in its file")
+cli("run with drives below stage 3" ARGS run phi4-14b-sft-zero3 --set strategy.zero=2 --set strategy.optimizer=adamw
+    --set strategy.offload.optimizer=nvme CODE 2
+  ERROR "${phi}: strategy.offload.optimizer: nvme needs zero: 3; below it DeepSpeed takes host memory instead: cpu")
+cli("run with a part of an 8-bit optimizer on the host" ARGS run phi4-14b-sft-zero3 --set strategy.offload.optimizer=cpu
+    --set strategy.offload.ratio=0.5 CODE 2
+  ERROR "${phi}: strategy.offload.ratio: DeepSpeed updates both parts with AdamW: needs strategy.optimizer: adamw")
+cli("memory offers the smallest part of the optimizer" ARGS memory phi4-14b-sft-zero3 --set cluster.node=h100-8 --set job.micro_batch=9
+    --set strategy.optimizer=adamw --set strategy.zero_optimization.sub_group_size=1e8 CODE 1
+  OUTPUT "strategy.offload: {optimizer: cpu, ratio: 0\\.[0-9]+} +[0-9.]+ GB +(fits|tight)")
+cli("run with a slow GPU" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.slow_gpus=[{rank: 3, speed: 0.5}]"
+  OUTPUT "step time +1[0-9]\\.[0-9] s")
+cli("run with a GPU that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_gpus=[{rank: 8, speed: 0.5}]" CODE 2
+  ERROR_MATCHES "cluster.slow_gpus\\[0\\].rank: ")
+cli("run with a slow link" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.01}]"
+  OUTPUT "step time +11\\.[0-9] s")
+cli("run with a link that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu9, share: 0.5}]" CODE 2
+  ERROR_MATCHES "slow_links\\[0\\].link: no link \"xgmi.gpu0>gpu9\" .did you mean \"xgmi.gpu0>gpu[0-9]\"")
+cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.vary={seed: 7}"
+    --set variation.gpu_time=0.05 OUTPUT "step time +[89]\\.[0-9]+ s")
+
 # ---- explain ----
 cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*examples:")
 cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1

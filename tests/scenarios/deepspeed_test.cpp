@@ -20,11 +20,11 @@ Model dense_model() {
   return model;
 }
 
-DeepSpeedImport read(const std::string& text) {
+DeepSpeedImport read(const std::string& text, const Job& job = {}) {
   const TemporaryFolder folder;
   const std::string path = folder.file("ds.json");
   std::ofstream(path) << text;
-  return read_deepspeed(path, Strategy{}, Job{}, dense_model(), ranks);
+  return read_deepspeed(path, Strategy{}, job, dense_model(), ranks);
 }
 
 }  // namespace
@@ -70,10 +70,103 @@ TEST_CASE("offloaded parameters below stage 3 are refused", "[scenarios]") {
       Contains("stage 3 only"));
 }
 
-TEST_CASE("what is not modelled is refused by name and not ignored", "[scenarios]") {
+TEST_CASE("offload to drives and of a part is read with its keys", "[scenarios]") {
+  const Strategy s = read(R"({"zero_optimization": {"stage": 3,
+      "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme", "buffer_count": 8, "pipeline_read": true},
+      "offload_param": {"device": "nvme", "nvme_path": "/nvme", "buffer_size": 2e8, "max_in_cpu": 0}}})")
+                         .strategy;
+  CHECK(s.optimizer_place == Offload::nvme);
+  CHECK(s.parameter_place == Offload::nvme);
+  CHECK(s.offload.optimizer_buffers == 8);
+  CHECK(s.offload.pipeline_read);
+  CHECK_FALSE(s.offload.pipeline_write);
+  CHECK(s.offload.buffer_size == 2e8);
+  CHECK(s.offload.max_in_cpu == 0);
+  CHECK(
+      read(
+          R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.4}}})")
+          .strategy.offload.ratio == 0.4);
+  CHECK_THROWS_WITH(
+      read(
+          R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu", "ratio": 0.4}}})"),
+      Contains("offload_optimizer.ratio: a part of the optimizer needs stage 3"));
   CHECK_THROWS_WITH(
       read(R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "nvme"}}})"),
-      Contains("offload_optimizer.device: NVMe is not modelled yet"));
+      Contains("offload_optimizer.nvme_path: is missing: device is nvme"));
+}
+
+TEST_CASE("below stage 3 drives are host memory, as in DeepSpeed, and it is said", "[scenarios]") {
+  const DeepSpeedImport got = read(R"({"zero_optimization": {"stage": 2,
+      "offload_optimizer": {"device": "nvme", "nvme_path": "/nvme"}}})");
+  CHECK(got.strategy.optimizer_place == Offload::cpu);
+  REQUIRE(got.notes.size() == 1);
+  CHECK_THAT(got.notes.front(), Contains("nvme is host memory below stage 3"));
+}
+
+TEST_CASE("keys that DeepSpeed does not have are errors, at the top and deep inside",
+          "[scenarios]") {
+  CHECK_THROWS_WITH(
+      read(R"({"gradient_cliping": 1.0})"),
+      Contains("gradient_cliping: unknown key (did you mean \"gradient_clipping\"?)"));
+  CHECK_THROWS_WITH(read(R"({"zero_optimization": {"stage": 3, "reduce_bucket": 1e8}})"),
+                    Contains("zero_optimization.reduce_bucket: unknown key (did you mean "
+                             "\"reduce_bucket_size\"?)"));
+  CHECK_THROWS_WITH(
+      read(R"({"zero_optimization": {"stage": 3, "offload_param":
+                             {"device": "cpu", "pin_memry": true}}})"),
+      Contains("offload_param.pin_memry: unknown key (did you mean \"pin_memory\"?)"));
+  CHECK_NOTHROW(read(R"({"scheduler": {"type": "WarmupLR", "params": {"total": 3}}})"));
+}
+
+TEST_CASE("keys of stage 3 mean nothing below it, and that is noted", "[scenarios]") {
+  const DeepSpeedImport got =
+      read(R"({"zero_optimization": {"stage": 2, "zero_hpz_partition_size": 3,
+      "zero_quantized_weights": true, "zero_quantized_gradients": true}})");
+  CHECK(got.strategy.zero.hpz == 1);
+  CHECK_FALSE(got.strategy.zero.quantized_weights);
+  CHECK_FALSE(got.strategy.zero.quantized_gradients);
+  REQUIRE(got.notes.size() == 3);
+  CHECK_THAT(got.notes.front(), Contains("zero_hpz_partition_size means nothing below stage 3"));
+}
+
+TEST_CASE("the type in which gradients add up is read", "[scenarios]") {
+  const auto type = [](const std::string& word) {
+    return read(R"({"zero_optimization": {"stage": 1}, "data_types": {"grad_accum_dtype": ")" +
+                word + "\"}}")
+        .strategy.gradients;
+  };
+  CHECK(type("fp32") == GradientType::fp32);
+  CHECK(type("bf16") == GradientType::bf16);
+  CHECK_THROWS_WITH(type("fp8"), Contains("data_types.grad_accum_dtype: expected fp32,"));
+}
+
+TEST_CASE("one-bit optimizers do not work with ZeRO", "[scenarios]") {
+  CHECK_THROWS_WITH(
+      read(R"({"zero_optimization": {"stage": 1}, "optimizer": {"type": "OneBitAdam"}})"),
+      Contains("optimizer.type: OneBitAdam does not work with ZeRO"));
+}
+
+TEST_CASE("auto is what the trainer says, and what is absent DeepSpeed makes up", "[scenarios]") {
+  Job given;
+  given.micro_batch = 4;
+  given.accumulation = 2;
+  const auto of = [&](const std::string& keys) { return read("{" + keys + "}", given); };
+  const auto both = of(R"("train_micro_batch_size_per_gpu": "auto",
+      "gradient_accumulation_steps": "auto", "train_batch_size": "auto")");
+  CHECK(both.job.micro_batch == 4);
+  CHECK(both.job.accumulation == 2);
+  CHECK(both.notes.empty());
+  const auto micro_only = of(R"("train_micro_batch_size_per_gpu": 1)");
+  CHECK(micro_only.job.accumulation == 1);
+  CHECK_THAT(micro_only.notes.front(),
+             Contains("gradient_accumulation_steps is absent, so DeepSpeed takes 1, not 2"));
+  const auto batch_only = of(R"("train_batch_size": 64)");
+  CHECK(batch_only.job.micro_batch == 8);
+  CHECK(batch_only.job.accumulation == 1);
+  CHECK(of(R"("train_batch_size": 64, "gradient_accumulation_steps": 4)").job.micro_batch == 2);
+  CHECK(
+      of(R"("train_batch_size": 64, "train_micro_batch_size_per_gpu": "auto")").job.accumulation ==
+      2);
 }
 
 TEST_CASE("ZeRO++ is read by DeepSpeed's names", "[scenarios]") {

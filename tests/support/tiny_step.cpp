@@ -181,6 +181,21 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.job.accumulation = 2;
   });
   add("zero 3, all on the host", Sharding::zero3, 0, host_all);
+  add("zero 3, half of the optimizer on the host", Sharding::zero3, 0, [&](TinyStep& step) {
+    host_adam(step);
+    step.strategy.offload.ratio = 0.5;
+    step.strategy.zero.sub_group = 5000;
+  });
+  add("zero 3, all on drives", Sharding::zero3, 0, [](TinyStep& step) {
+    step.strategy.optimizer_place = step.strategy.parameter_place = Offload::nvme;
+    step.strategy.offload = {.pipeline_read = true,
+                             .pipeline_write = true,
+                             .optimizer_buffers = 12,
+                             .buffer_size = 50000,
+                             .max_in_cpu = 5000};
+    step.strategy.zero.sub_group = 5000;
+    step.job.accumulation = 2;
+  });
   add("fsdp", Sharding::fsdp, 0, as_is);
   add("fsdp, accumulating", Sharding::fsdp, 0, [&](TinyStep& step) {
     keep_all(step);

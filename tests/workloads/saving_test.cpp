@@ -13,14 +13,10 @@ using namespace stepsim;
 
 namespace {
 
-bool is_file(Stream stream) {
-  return stream == Stream::drive_in || stream == Stream::drive_out;
-}
-
 double file_bytes(const OpGraph& graph) {
   double sum = 0;
   for (const Op& op : graph.ops())
-    if (op.kind == OpKind::transfer && is_file(op.stream)) sum += op.bytes.value;
+    if (op.kind == OpKind::transfer && op.stream == Stream::drive_out) sum += op.bytes.value;
   return sum;
 }
 

@@ -261,8 +261,10 @@ void FullyShardedGroups::step() {
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
-  const Mark update = writer_.run({{"update", KernelClass::memory, 0, traffic * shard_, 8}}, false,
-                                  Cause::optimizer, "update");
+  const double kernels = update_launches(input.strategy.optimizer, tensors_, 8);
+  const Mark update = writer_.run({{"update", KernelClass::memory, 0, traffic * shard_, kernels}},
+                                  false, Cause::optimizer, "update");
+  stop_behind_update(writer_, tensors_);
   for (Group& group : groups_) {
     writer_.release(update, "gradients", group.kept);
     group.kept = 0;

@@ -27,6 +27,23 @@ double optimizer_traffic_bytes(OptimizerKind kind) {
   return 2 * optimizer_state_bytes(kind) + 2 * 4 + 4 + half;
 }
 
+double update_launches(OptimizerKind kind, double tensors, double of_lists) {
+  switch (kind) {
+    case OptimizerKind::adamw:
+      return of_lists;
+    case OptimizerKind::adamw_8bit:
+      return std::max(of_lists, tensors);
+    case OptimizerKind::adamw_4bit:  // torchao: compiled for each shape, for both moments
+      return std::max(of_lists, 2 * tensors);
+  }
+  return of_lists;
+}
+
+void stop_behind_update(StepWriter& writer, double tensors) {
+  if (writer.input().strategy.optimizer != OptimizerKind::adamw_8bit) return;
+  writer.drain(tensors * writer.input().stack.host.sync.value, Cause::optimizer, "update_done");
+}
+
 Seconds gradient_hook(const StepInput& input, double tensors) {
   const auto& host = input.stack.host;
   const Seconds counting = tensors * host.count_visit.value;
@@ -148,7 +165,7 @@ Mark Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
     if (!overlap) writer_.compute_after(reduction_);
   }
   keep_own_gradients(done);
-  if (writer_.input().strategy.optimizer_place == Offload::cpu)
+  if (writer_.input().strategy.optimizer_place != Offload::none)
     to_host(bytes.value / half / bucket.sharers, bucket, last_micro_batch);
   return done;
 }
@@ -193,7 +210,7 @@ void Replicated::step() {
     shard += bucket->parameters / (sharded ? bucket->sharers : 1);
     owned += bucket->tensors / (sharded ? bucket->sharers : 1);
   }
-  if (writer_.input().strategy.optimizer_place == Offload::cpu)
+  if (writer_.input().strategy.optimizer_place != Offload::none)
     update_on_host(shard);
   else
     update_on_device(shard, owned);
@@ -227,7 +244,10 @@ std::vector<double> Replicated::group_shards() const {
 void Replicated::update_group(double shard, double tensors) {
   const Strategy& s = writer_.input().strategy;
   const double traffic = optimizer_traffic_bytes(s.optimizer);
-  std::vector<KernelRow> rows{{"update", KernelClass::memory, 0, traffic * shard, 4}};
+  // A flat shard is one tensor; stage 0 has all of them.
+  const double updated = s.sharding == Sharding::zero0 ? tensors : 1;
+  const double kernels = update_launches(s.optimizer, updated, 4);
+  std::vector<KernelRow> rows{{"update", KernelClass::memory, 0, traffic * shard, kernels}};
   if (s.sharding != Sharding::zero0)
     rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + tensors});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
@@ -238,11 +258,12 @@ void Replicated::update_group(double shard, double tensors) {
   writer_.allocate(update, "fp32_gradient", fp32);
   writer_.release(update, "fp32_gradient", fp32);
   writer_.release(update, "flat_gradient", flat);
+  stop_behind_update(writer_, updated);
 }
 
 // Nothing of the GPU runs meanwhile: the host thread itself is in the update.
 void Replicated::update_on_host(double shard) {
-  const Mark update = update_shard_on_host(writer_, shard);
+  const Mark update = update_shard_on_host(writer_, shard, writer_.last_compute());
   writer_.traffic(World::to_device, {half * shard}, Cause::offload_transfer, "parameters_to_device",
                   {update});
 }
@@ -264,11 +285,11 @@ void Replicated::gather_updated() {
   }
 }
 
-Mark update_shard_on_host(StepWriter& writer, double elements) {
+Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready) {
   const Host& host = writer.input().cluster.node.host;
   const double bytes = elements * host.cpu_adam_bytes.value.value;
-  const Mark update = writer.traffic(World::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam",
-                                     {writer.last_compute()});
+  const Mark update =
+      writer.traffic(World::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam", {ready});
   writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});
   return update;
 }

@@ -33,6 +33,8 @@ Zero3::Zero3(StepWriter& writer, const std::vector<Visit>& visits)
   }
   find_modules();
   const StepInput& input = writer.input();
+  far_ = parameters_on_drives(input);
+  here_ = states_on_device(input);
   const Gpu& gpu = input.cluster.gpu;
   const double usable = (gpu.memory.usable.value - gpu.memory.library.value).value /
                         (1 + slack_of(input).value.value);
@@ -104,9 +106,7 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   // Without a stream of its own a gather waits for the kernels that were launched before it.
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard.
-  if (input.strategy.parameter_place == Offload::cpu)
-    ready = writer_.traffic(World::to_device, {half * elements / writer_.sharers()},
-                            Cause::offload_transfer, "parameters_to_device", {ready});
+  if (input.strategy.parameter_place != Offload::none) ready = to_device(elements, ready);
   const Mark gather = gather_shards(elements, ready);
   writer_.allocate(gather, "gathered", half * elements);
   uncut_.push_back(coalesced ? half * elements : 0);
@@ -116,6 +116,16 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
     batch_[each.instance] = uncut_.size() - 1;
   }
   live_ += elements;
+}
+
+// A rank's own part; what of it is on drives is read first, as soon as somebody asks for it.
+Mark Zero3::to_device(double elements, Mark ready) {
+  const double bytes = half * elements / writer_.sharers();
+  if (far_ > 0)
+    ready = writer_.traffic(World::from_drive, {far_ * bytes}, Cause::offload_transfer,
+                            "parameters_from_drive", {ready});
+  return writer_.traffic(World::to_device, {bytes}, Cause::offload_transfer, "parameters_to_device",
+                         {ready});
 }
 
 // After the forward pass a secondary partition, if there is one, is nearer. Quantised, 8 bits

@@ -29,7 +29,7 @@ void Zero3::reduce_bucket(bool last_micro_batch) {
   writer_.allocate(interleaved, "bucket", bytes.value);
   writer_.release(reduced, "bucket", bytes.value);
   if (!writer_.input().strategy.zero.overlap_comm) writer_.compute_after(reduced);
-  if (writer_.input().strategy.optimizer_place == Offload::cpu)
+  if (writer_.input().strategy.optimizer_place != Offload::none)
     to_host(bucket_ / writer_.sharers(), reduced, last_micro_batch);
   bucket_ = 0;
 }
@@ -72,7 +72,10 @@ void Zero3::to_host(double elements, Mark reduced, bool last_micro_batch) {
   };
   const Mark down = copy(World::to_host, half, reduced);
   const Mark up = copy(World::to_device, half, down);
-  if (last_micro_batch) copy(World::to_host, 4, up);
+  if (!last_micro_batch) return;
+  // Sub-groups that are updated on the device keep theirs there.
+  const Mark whole = copy(World::to_host, 4 * (1 - here_), up);
+  if (writer_.input().strategy.optimizer_place == Offload::nvme) copy(World::to_drive, 4, whole);
 }
 
 void Zero3::finish_backward(bool last_micro_batch) {
@@ -109,40 +112,95 @@ void Zero3::step() {
                                          "norm", {writer_.last_compute()});
     writer_.compute_after(norm);
   }
+  const Mark ready = writer_.last_compute();
   const Seconds clear = tensors_ * input.stack.host.clear_visit.value;
+  const Offload place = input.strategy.optimizer_place;
+  if (place == Offload::nvme)
+    writer_.host({0}, Cause::offload_transfer, "gradients_written", {writer_.last_copy()});
+  // Those that stay on the device come first, so that both work at the same time.
+  const auto on_device =
+      place == Offload::cpu ? std::floor((1 - input.strategy.offload.ratio) * count) : 0;
   for (std::size_t i = 0; i < groups; ++i) {
     const bool clears = i == 0 || input.strategy.zero.clears_in_sub_groups;
     writer_.host((input.stack.host.sub_group.value + (clears ? clear : Seconds{0})) / core,
                  Cause::optimizer, "sub_group");
-    if (input.strategy.optimizer_place == Offload::cpu) {
-      const Mark updated = update_shard_on_host(writer_, part);
-      if (input.strategy.parameter_place == Offload::none)
-        writer_.traffic(World::to_device, {half * part}, Cause::offload_transfer,
-                        "parameters_to_device", {updated});
-      continue;
-    }
-    const Mark update = writer_.run({{"flatten", KernelClass::memory, 0, (2 * half + 4) * part, 2},
-                                     {"update", KernelClass::memory, 0,
-                                      optimizer_traffic_bytes(input.strategy.optimizer) * part, 4}},
-                                    false, Cause::optimizer, "update");
-    const double flat = gradient_bytes(input.strategy) * part;
-    const double fp32 = flat < 4 * part ? 4 * part : 0;
-    writer_.allocate(update, "flat_gradient", flat);
-    writer_.allocate(update, "fp32_gradient", fp32);
-    writer_.release(update, "fp32_gradient", fp32);
-    writer_.release(update, "flat_gradient", flat);
+    if (place == Offload::none || static_cast<double>(i) < on_device)
+      update_on_device(part);
+    else if (place == Offload::nvme)
+      update_from_drive(part, i + 1 == groups, ready);
+    else
+      update_on_host(part, ready);
   }
   gather_persistent();
   writer_.drain({0}, Cause::optimizer, "step_done");
+}
+
+void Zero3::update_on_device(double part) {
+  const Strategy& s = writer_.input().strategy;
+  const bool split = s.optimizer_place != Offload::none;  // then fp32 gradients are there already
+  std::vector<KernelRow> rows{
+      {"update", KernelClass::memory, 0, optimizer_traffic_bytes(s.optimizer) * part, 4}};
+  if (!split)
+    rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (2 * half + 4) * part, 2});
+  const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
+  if (split) {
+    if (s.parameter_place != Offload::none)
+      writer_.traffic(World::to_host, {half * part}, Cause::offload_transfer, "parameters_to_host",
+                      {update});
+    return;
+  }
+  const double flat = gradient_bytes(s) * part;
+  const double fp32 = flat < 4 * part ? 4 * part : 0;
+  writer_.allocate(update, "flat_gradient", flat);
+  writer_.allocate(update, "fp32_gradient", fp32);
+  writer_.release(update, "fp32_gradient", fp32);
+  writer_.release(update, "flat_gradient", flat);
+  stop_behind_update(writer_, 1);
+}
+
+void Zero3::update_on_host(double part, Mark ready) {
+  const Mark updated = update_shard_on_host(writer_, part, ready);
+  const StepInput& input = writer_.input();
+  if (input.strategy.parameter_place == Offload::none)
+    writer_.traffic(World::to_device, {half * part}, Cause::offload_transfer,
+                    "parameters_to_device", {updated});
+  if (far_ > 0)
+    writer_.traffic(World::to_drive, {far_ * half * part}, Cause::offload_transfer,
+                    "parameters_to_drive", {updated});
+}
+
+// The fp32 copy, the moments and the gradient of a sub-group.
+Mark Zero3::read_states(double part) {
+  return writer_.traffic(World::from_drive,
+                         {(4 + state_bytes(writer_.input().strategy) + 4) * part},
+                         Cause::offload_transfer, "states_from_drive");
+}
+
+// A sub-group is read, updated, written. Pipelined, the next one comes and the one before goes
+// meanwhile.
+void Zero3::update_from_drive(double part, bool last, Mark ready) {
+  const Strategy& s = writer_.input().strategy;
+  const auto wait = [&](Mark mark) {
+    writer_.host({0}, Cause::offload_transfer, "drive_wait", {mark});
+  };
+  wait(read_ ? *read_ : read_states(part));
+  read_.reset();
+  if (s.offload.pipeline_read && !last) read_ = read_states(part);
+  update_on_host(part, ready);
+  if (written_) wait(*written_);
+  written_ = writer_.traffic(World::to_drive, {(4 + state_bytes(s)) * part},
+                             Cause::offload_transfer, "states_to_drive");
+  if (s.offload.pipeline_write && !last) return;
+  wait(*written_);
+  written_.reset();
 }
 
 // What stays gathered was partitioned for the update: tensor by tensor, without waiting.
 void Zero3::gather_persistent() {
   for (const double elements : persistent_) {
     Mark ready = writer_.last_compute();
-    if (writer_.input().strategy.parameter_place == Offload::cpu)
-      ready = writer_.traffic(World::to_device, {half * elements / writer_.sharers()},
-                              Cause::offload_transfer, "parameters_to_device");
+    if (writer_.input().strategy.parameter_place != Offload::none)
+      ready = to_device(elements, writer_.last_host());
     writer_.collective(World::all_gather, {half * elements}, Stream::gather, Cause::gather_bytes,
                        "gather_persistent", {ready, writer_.last_copy()});
   }

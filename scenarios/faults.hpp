@@ -1,0 +1,18 @@
+// GPUs and links of a scenario's machine that are slower than its files say.
+#pragma once
+
+#include "scenarios/scenario.hpp"
+#include "sim/config.hpp"
+
+namespace stepsim {
+
+struct Variation {
+  Constant<Ratio> gpu_time;  // spread of a kernel's time between GPUs
+};
+
+// `slow_gpus`, `slow_links` and `vary` of a scenario's cluster block, put into its cluster.
+void read_faults(const Table& cluster, const Variation& variation, Scenario& scenario);
+// Whether any of them is asked for.
+bool asks_for_faults(const Table& cluster);
+
+}  // namespace stepsim

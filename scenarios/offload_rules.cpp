@@ -1,0 +1,82 @@
+#include "scenarios/offload_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "workloads/resident.hpp"
+#include "workloads/tensors.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t states = 4;  // fp32 copy, two moments, gradient: a buffer each
+
+void check_ratio(const Table& offload, const Strategy& s) {
+  if (s.offload.ratio == 1) return;
+  const auto reject = [&](std::string_view message) { offload.problem("ratio", message); };
+  if (s.sharding != Sharding::zero3) reject("a part of the optimizer needs zero: 3");
+  if (s.optimizer_place != Offload::cpu) reject("needs optimizer: cpu");
+  if (s.optimizer != OptimizerKind::adamw)
+    reject("DeepSpeed updates both parts with AdamW: needs strategy.optimizer: adamw");
+}
+
+void check_drives(const Table& offload, const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  const StepInput input{scenario.cluster, scenario.model, scenario.stack, s, scenario.job};
+  const bool optimizer = s.optimizer_place == Offload::nvme;
+  const bool parameters = s.parameter_place == Offload::nvme;
+  if (scenario.cluster.node.count(PartKind::nvme) == 0) {
+    offload.problem(optimizer ? "optimizer" : "parameters",
+                    fmt::format("{} has no drives in its file", scenario.cluster.node.name));
+    return;
+  }
+  const std::int64_t needed =
+      states * (1 + (s.offload.pipeline_read ? 1 : 0) + (s.offload.pipeline_write ? 1 : 0));
+  if (optimizer && s.offload.optimizer_buffers < needed)
+    offload.problem("optimizer_buffers",
+                    fmt::format("expected at least {}: fp32 copy, two moments and gradient of each "
+                                "sub-group on its way, found {}",
+                                needed, s.offload.optimizer_buffers));
+  const double largest =
+      tensors_of(input).largest / static_cast<double>(mesh_of(s, scenario.cluster).shard);
+  if (parameters && s.offload.buffer_size < largest)
+    offload.problem("buffer_size",
+                    fmt::format("expected at least {:.0f}, a rank's part of the largest tensor, "
+                                "found {:.10g}",
+                                std::ceil(largest), s.offload.buffer_size));
+}
+
+}  // namespace
+
+OffloadKeys read_offload_keys(const Table& table) {
+  OffloadKeys keys;
+  keys.ratio = table.number_or("ratio", keys.ratio, 0, 1);
+  keys.pipeline_read = table.flag_or("pipeline_read", false);
+  keys.pipeline_write = table.flag_or("pipeline_write", false);
+  keys.optimizer_buffers =
+      table.integer_or("optimizer_buffers", keys.optimizer_buffers, 1, 1 << 16);
+  keys.parameter_buffers =
+      table.integer_or("parameter_buffers", keys.parameter_buffers, 1, 1 << 16);
+  keys.buffer_size = table.number_or("buffer_size", keys.buffer_size, 1, 1e12);
+  keys.max_in_cpu = table.number_or("max_in_cpu", keys.max_in_cpu, 0, 1e15);
+  return keys;
+}
+
+void check_offload(const Table& offload, const Scenario& scenario, bool found) {
+  const Strategy& s = scenario.strategy;
+  if (s.parameter_place != Offload::none && s.sharding != Sharding::zero3)
+    offload.problem("parameters", "needs zero: 3");
+  if (s.optimizer_place != Offload::none && (is_fsdp(s.sharding) || s.sharding == Sharding::zero0))
+    offload.problem("optimizer", "is modelled for zero: 1, 2 and 3");
+  else if (s.optimizer_place == Offload::nvme && s.sharding != Sharding::zero3)
+    offload.problem("optimizer",
+                    "nvme needs zero: 3; below it DeepSpeed takes host memory instead: cpu");
+  if (s.optimizer_place == Offload::nvme && s.optimizer != OptimizerKind::adamw)
+    offload.problem("optimizer", "nvme needs strategy.optimizer: adamw");
+  check_ratio(offload, s);
+  if (found && (s.optimizer_place == Offload::nvme || s.parameter_place == Offload::nvme))
+    check_drives(offload, scenario);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,118 @@
+// Optimizer and parameters in host memory in part, and on drives.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "tests/support/worker.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr double ranks = 8;
+
+TinyStep on_host(double ratio, double groups) {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.strategy.optimizer_place = Offload::cpu;
+  step.strategy.offload.ratio = ratio;
+  step.strategy.zero.sub_group = elements_of(step).total / ranks / groups;
+  return step;
+}
+
+TinyStep on_drives(double groups) {
+  TinyStep step = on_host(1, groups);
+  step.strategy.optimizer_place = Offload::nvme;
+  step.strategy.offload.optimizer_buffers = 12;
+  return step;
+}
+
+double held(const TinyStep& step, Pool pool, std::string_view tensor_class) {
+  double sum = 0;
+  for (const Holding& holding : resident_of(step.input()).holdings)
+    if (holding.pool == pool && holding.tensor_class == tensor_class) sum += holding.bytes;
+  return sum;
+}
+
+Sum moved(const TinyStep& step, Stream stream) {
+  const StepProgram program = build_step(step.input(), Folding::automatic);
+  Sum sum;
+  for (const Op& op : program.graph.ops())
+    if (op.kind == OpKind::transfer && op.stream == stream && op.rank == 0)
+      sum = {sum.bytes + op.bytes.value, sum.count + 1};
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a ratio leaves whole sub-groups of the optimizer on the device", "[workloads]") {
+  const double mine = elements_of(on_host(1, 4)).total / ranks;
+  for (const auto& [ratio, stays] : {std::pair{1.0, 0.0},
+                                     {0.75, 0.25},
+                                     {0.6, 0.25},
+                                     {0.5, 0.5},
+                                     {0.26, 0.5},
+                                     {0.25, 0.75},
+                                     {0.0, 1.0}}) {
+    CAPTURE(ratio);
+    const TinyStep step = on_host(ratio, 4);
+    CHECK_THAT(held(step, Pool::device, "master_weights"), exactly(4 * mine * stays));
+    CHECK_THAT(held(step, Pool::device, "optimizer"), exactly(8 * mine * stays));
+    CHECK_THAT(held(step, Pool::pageable, "optimizer"), exactly(8 * mine * (1 - stays)));
+    const double updated =
+        sum_named(build_step(step.input(), Folding::off).graph, OpKind::cpu, "cpu_adam").bytes / 28;
+    CHECK_THAT(updated + mine * stays, exactly(mine));
+  }
+}
+
+TEST_CASE("what stays on the device is updated while the host works on the rest", "[workloads]") {
+  const double all = seconds_of(on_host(1, 4)), half = seconds_of(on_host(0.5, 4)),
+               none = seconds_of(on_host(0, 4));
+  CHECK(half < all);
+  CHECK(none < half);
+}
+
+TEST_CASE("states on drives are read and written once a step, gradients written and read",
+          "[workloads]") {
+  const TinyStep step = on_drives(3);
+  const double mine = elements_of(step).total / ranks;
+  CHECK_THAT(moved(step, Stream::drive_in).bytes, exactly(16 * mine));
+  CHECK_THAT(moved(step, Stream::drive_out).bytes, exactly(16 * mine));
+  CHECK_THAT(held(step, Pool::disk, "optimizer"), exactly(8 * mine));
+  CHECK_THAT(held(step, Pool::pinned, "swap_buffers"), exactly(12 * 4 * mine / 3));
+  CHECK(held(step, Pool::pageable, "optimizer") == 0);
+}
+
+TEST_CASE("parameters on drives are read for each gather, what stays in host memory is not",
+          "[workloads]") {
+  TinyStep step = on_host(1, 1);
+  step.strategy.zero.max_reuse = step.strategy.zero.max_live = 0;
+  step.strategy.zero.persistence_threshold = 0;
+  step.strategy.parameter_place = Offload::cpu;
+  const double up = sum_named(build_step(step.input(), Folding::automatic).graph, OpKind::transfer,
+                              "parameters_to_device")
+                        .bytes;
+  step.strategy.parameter_place = Offload::nvme;
+  step.strategy.offload.max_in_cpu = 0;
+  CHECK_THAT(moved(step, Stream::drive_in).bytes, exactly(up));
+  const double mine = elements_of(step).total / ranks;
+  step.strategy.offload.max_in_cpu = mine / 4;
+  CHECK_THAT(moved(step, Stream::drive_in).bytes, exactly(0.75 * up));
+  CHECK_THAT(held(step, Pool::disk, "parameters"), exactly(0.75 * 2 * mine));
+}
+
+TEST_CASE("with slow drives a step takes as long as they do, less where reads and writes overlap",
+          "[workloads]") {
+  TinyStep step = on_drives(32);
+  const double rate = 1e6, node = elements_of(step).total;
+  for (LinkSpec& link : step.cluster.node.links)
+    if (link.name == "nvme") link.bandwidth.value = {rate};
+  step.cluster.graph = lay_out(step.cluster.node);
+  // Gradients go out behind the backward pass; then all comes in, and 12 bytes an element go out.
+  const double one_by_one = (4 + 16 + 12) * node / rate, overlapped = (4 + 16) * node / rate;
+  CHECK_THAT(seconds_of(step), WithinRel(one_by_one, 0.05));
+  step.strategy.offload.pipeline_read = step.strategy.offload.pipeline_write = true;
+  const double pipelined = seconds_of(step);
+  CHECK(pipelined >= overlapped);
+  CHECK_THAT(pipelined, WithinRel(overlapped, 0.08));
+}

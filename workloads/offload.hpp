@@ -1,0 +1,24 @@
+// Where a rank keeps what it does not need at once.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stepsim {
+
+enum class Offload : std::uint8_t { none, cpu, nvme };
+inline constexpr std::array<std::string_view, 3> offload_names{"none", "cpu", "nvme"};
+
+// DeepSpeed's keys with DeepSpeed's defaults; sizes in elements.
+struct OffloadKeys {
+  double ratio = 1;            // of the optimizer's sub-groups; the others stay on the device
+  bool pipeline_read = false;  // nvme: the next sub-group is read during the update of this one
+  bool pipeline_write = false;
+  std::int64_t optimizer_buffers = 4;  // nvme: of the largest sub-group each
+  std::int64_t parameter_buffers = 5;  // nvme: of buffer_size each
+  double buffer_size = 1e8;
+  double max_in_cpu = 1e9;  // nvme: parameters of a rank that stay in host memory all the same
+};
+
+}  // namespace stepsim
