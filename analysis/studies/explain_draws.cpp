@@ -142,13 +142,17 @@ SideRanges side_ranges(const std::vector<Pair>& pairs, const ExplainedSide& side
           range_over(pairs, side.needed, [&](const Pair& pair) { return (pair.*which).needed; })};
 }
 
+struct DrawnGaps {
+  std::vector<double> gaps;
+  std::vector<Draw> draws;
+};
+
 // By what their causes' parts make of them, were costs in proportion; then by how they go with the
 // gap over the draws.
 std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, const NamedStep& b,
                                     const ByCause<std::vector<Carrier>>& of_a,
                                     const ByCause<std::vector<Carrier>>& of_b,
-                                    const std::vector<double>& gaps,
-                                    const std::vector<Draw>& draws) {
+                                    const DrawnGaps& drawn) {
   std::map<std::string, double> moves;
   std::vector<NamedConstant> all;
   add_uncertain(all, a.scenario.constants);
@@ -170,7 +174,7 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
                      return std::abs(moves[x.name]) > std::abs(moves[y.name]);
                    });
   carrying.resize(std::min(most_carrying, carrying.size()));
-  for (const NamedConstant& each : telling_constants(all, gaps, draws, most_telling))
+  for (const NamedConstant& each : telling_constants(all, drawn.gaps, drawn.draws, most_telling))
     if (!has_constant(carrying, each.name)) carrying.push_back(each);
   return carrying;
 }
@@ -213,7 +217,7 @@ void add_draws(Explanation& e, const NamedStep& a, const NamedStep& b,
     row.range = range_over(pairs, row.seconds.value,
                            [&](const Pair& pair) { return moved(row, stated, pair); });
   if (options.carriers)
-    e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, gaps, draws)),
+    e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, {gaps, draws})),
                                 e.gap().value, most_movers);
 }
 

@@ -287,6 +287,7 @@ std::string figure_text(double value, Dimension dimension) {
 
 std::string movers_text(const JudgedClaim& claim) {
   std::vector<std::string> words;
+  words.reserve(claim.movers.size());
   for (const auto& [constant, at_low, at_high] : claim.movers)
     words.push_back(fmt::format(
         "{} ({} at {}, {} at {}; {})", constant.name, figure_text(at_low, claim.dimension),

@@ -269,6 +269,11 @@ cli("errors that grew"
     sed -i '2s/,[0-9.]*,[0-9.]*,/,0.1,0.2,/' @WORK@/out/recorded.csv
     \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
   CODE 1 OUTPUT "worse\n.*if that is meant: stepsim validate --rows ... --record ")
+# What changes a prediction changes this table, too: it is written anew in the same commit, and the diff shows what got worse.
+cli("errors of all published rows are as recorded"
+  ARGS validate --rows @ROOT@/scenarios/measured/steps --rows @ROOT@/scenarios/measured/grpo
+    --rows @ROOT@/scenarios/measured/engines --recorded @ROOT@/scenarios/measured/recorded.csv
+  OUTPUT "nothing changed since .*recorded.csv")
 cli("errors recorded nowhere" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv CODE 2
   ERROR_MATCHES "nowhere.csv: cannot be read")
 cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv --json CODE 2
