@@ -50,8 +50,8 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
 
 std::int64_t whole_rows(const Strategy& strategy, std::int64_t tokens) {
   const SequenceParallel& s = strategy.sequence_parallel;
-  const std::int64_t pieces =
-      std::lcm(strategy.tensor_parallel.size * s.ulysses, s.ring > 1 ? 2 * s.ring : 1);
+  const std::int64_t pieces = std::max<std::int64_t>(
+      1, std::lcm(strategy.tensor_parallel.size * s.ulysses, s.ring > 1 ? 2 * s.ring : 1));
   return (tokens + pieces - 1) / pieces * pieces;
 }
 

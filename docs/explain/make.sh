@@ -33,15 +33,15 @@ page qwen3-dpo "Qwen3-30B DPO: run 165 (ZeRO-3) against run 096 (ZeRO-2 with Tut
 over fused expert tensors, so there are few tensors to hook, to launch and to walk over, while the ZeRO-2 side pays for its \
 all-to-all. The measured runs went the other way, 46 h against 24 h, and no draw of the constants does. What makes a ZeRO-3 run \
 slow is host time per expert, and with fused tensors there is none. With experts that stay apart (strategy.moe.kernel=loop) the \
-ZeRO-3 side is predicted to take 98 s a step and 24 h in all: far longer than the other side, as measured, and about half \
+ZeRO-3 side is predicted to take 99 s a step and 24 h in all: far longer than the other side, as measured, and about half \
 of what its author extrapolated. So the run kept something apart that this scenario says was fused; which part, a page cannot tell." \
   qwen3-30b-dpo-zero3 qwen3-30b-dpo-zero2moe
 
 page mpt7b-offload "MPT-7B on two H100: everything on the host against nothing" \
 "Sixteen micro-batches of one row of 512 tokens leave the GPU little to do: on both sides most of the critical path is the \
-host thread in ZeRO-3's hooks, which take as long with offload as without. That is why the factor is only 1.24 and not the two to \
+host thread in ZeRO-3's hooks, which take as long with offload as without. That is why the factor is only 1.22 and not the two to \
 three that the author of the run expected. What the offload adds stands at the edges: the update on host cores behind the last \
-micro-batch (with it free 66 % of the gap close) and copies over the host link where nothing else runs (34 %). The two large rows \
+micro-batch (with it free 67 % of the gap close) and copies over the host link where nothing else runs (33 %). The two large rows \
 belong together: on A copies and hooks hide each other, so that freeing either alone saves little, and each has a part of what \
 both save; on B the hooks are alone and have all of it. A larger micro-batch, or hooks that take less, would let the copies show." \
   mpt7b-zero3-offload --set strategy.offload.optimizer=none --set strategy.offload.parameters=none
