@@ -33,8 +33,8 @@ page qwen3-dpo "Qwen3-30B DPO: run 165 (ZeRO-3) against run 096 (ZeRO-2 with Tut
 over fused expert tensors, so there are few tensors to hook, to launch and to walk over, while the ZeRO-2 side pays for its \
 all-to-all. The measured runs went the other way, 46 h against 24 h, and no draw of the constants does. What makes a ZeRO-3 run \
 slow is host time per expert, and with fused tensors there is none. With experts that stay apart (strategy.moe.kernel=loop) the \
-ZeRO-3 side is predicted to take 99 s a step and 24 h in all: far longer than the other side, as measured, and about half \
-of what its author extrapolated. So the run kept something apart that this scenario says was fused; which part, a page cannot tell." \
+ZeRO-3 side is predicted to take 99 s a step and 24 h in all: four times as long as the other side (5.7 h predicted, 24 h measured), \
+and about half of what its author extrapolated. So the run kept something apart that this scenario says was fused; which part, a page cannot tell." \
   qwen3-30b-dpo-zero3 qwen3-30b-dpo-zero2moe
 
 page mpt7b-offload "MPT-7B on two H100: everything on the host against nothing" \
