@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace stepsim {
 namespace {
@@ -61,6 +62,17 @@ std::string render_csv(const TextTable& table) {
   add(table.header);
   for (const auto& row : table.rows) add(row);
   return text;
+}
+
+std::string percent(double share, int digits) {
+  const double least = 0.5 * std::pow(10.0, -digits);
+  return fmt::format("{:.{}f} %", std::abs(100 * share) < least ? 0.0 : 100 * share, digits);
+}
+
+std::string signed_percent(double share, int digits) {
+  const std::string text = percent(share, digits);
+  const bool sign = text.front() != '-' && text.find_first_of("123456789") != std::string::npos;
+  return sign ? "+" + text : text;
 }
 
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {

@@ -22,6 +22,10 @@ std::string render(const TextTable& table);
 // Cells for machines: commas, quotes where needed.
 std::string render_csv(const TextTable& table);
 
+// "12.3 %"; with a sign "+12.3 %". What rounds to nothing has no sign.
+std::string percent(double share, int digits = 1);
+std::string signed_percent(double share, int digits = 1);
+
 // Breaks at spaces so that no line ends behind column `width`. The caller has already moved to
 // column `indent`; further lines begin there, too.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);

@@ -24,10 +24,6 @@ constexpr Usage usage{
     "without it in the fit. The same input gives the same bytes.",
     option_specs, "  stepsim calibrate llm-foundry\n  stepsim calibrate internevo --write\n", 1};
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
 std::string text_of(const Calibration& result) {
   TextTable constants{{"constant", "before", "fitted", "low", "high"},
                       {Align::left, Align::right, Align::right, Align::right, Align::right},

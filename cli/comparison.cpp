@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t page = 100;  // columns of running text
 
-std::string percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
-
 JsonWriter& add(JsonWriter& json, const Errors& errors) {
   const auto share = [&json](std::string_view name, const Errors::Share& s) {
     json.key(name)
@@ -79,7 +75,7 @@ std::vector<std::string> cells(const ComparedRow& row) {
           sized ? size_text(row.measured.bytes) : "",
           sized ? to_text(Seconds{row.time}) : to_text(rate),
           sized ? to_text(Seconds{row.predicted}) : to_text(rate * (row.time / row.predicted)),
-          percent(row.error),
+          signed_percent(row.error),
           row.algorithm};
 }
 
@@ -137,7 +133,7 @@ std::string source_table(const Comparison& comparison) {
     table.rows.push_back({source.source, source.machine,
                           fmt::format("{}", source.errors.small.rows + source.errors.large.rows),
                           median(source.errors.small), median(source.errors.large),
-                          percent(source.errors.worst)});
+                          signed_percent(source.errors.worst)});
   return render(table);
 }
 

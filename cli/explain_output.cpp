@@ -16,10 +16,6 @@ std::string signed_text(Seconds value) {
   return value.value < 0 ? "-" + size : value.value > 0 ? "+" + size : size;
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
 // Rows beneath a thousandth of the gap and of both steps say nothing.
 bool matters(const Explanation& e, const ExplainRow& row) {
   const double size =
@@ -175,8 +171,12 @@ std::string notes(const Explanation& e) {
                           side->attribution.replays);
     }
   if (e.at_limit && !e.at_limit->flips) text += "\n" + at_limit_text(e) + "\n";
-  if (!e.fairness.empty()) text += "\nnot equal on both sides\n";
-  for (const std::string& note : e.fairness) text += "  " + note + "\n";
+  for (const std::string& note : e.fairness.too_large) text += "\n" + note + "\n";
+  for (const auto& [title, list] : {std::pair{"equal on both sides", &e.fairness.equal},
+                                    std::pair{"not equal", &e.fairness.unequal}}) {
+    if (!list->empty()) text += fmt::format("\n{}\n", title);
+    for (const std::string& note : *list) text += "  " + note + "\n";
+  }
   if (!e.a.attribution.exact || !e.b.attribution.exact)
     text += fmt::format(
         "\nnote: with so many causes not all combinations are replayed, but {} of A and {} of B, "
@@ -340,9 +340,13 @@ std::string explanation_json(const Explanation& e) {
     json.value(title_of(e.parting->first));
   else
     json.null();
-  json.key("fairness").begin_array();
-  for (const std::string& note : e.fairness) json.value(note);
-  json.end_array();
+  for (const auto& [name, list] :
+       {std::pair{"equal", &e.fairness.equal}, std::pair{"not_equal", &e.fairness.unequal},
+        std::pair{"does_not_fit", &e.fairness.too_large}}) {
+    json.key(name).begin_array();
+    for (const std::string& note : *list) json.value(note);
+    json.end_array();
+  }
   json.key("at_limit");
   if (e.at_limit)
     json.begin_object()

@@ -27,12 +27,6 @@ constexpr Usage usage{
     option_specs,
     "  stepsim kernels\n  stepsim kernels --fit h100-sxm\n  stepsim kernels my.csv --rows\n", 1};
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
 std::string tera(double rate) {
   return fmt::format("{:.1f}", rate / 1e12);
 }

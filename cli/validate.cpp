@@ -88,14 +88,6 @@ std::string range_text(Dimension dimension, const Range& range) {
                                  : fmt::format("{} - {}", low, figure_text(dimension, range.high));
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.1f} %", 100 * share);
-}
-
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f} %", 100 * share);
-}
-
 TextTable figure_table(const Validation& validation, std::string_view against) {
   TextTable table{{"family", "run", "metric", std::string(against), "predicted", "error"},
                   {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},

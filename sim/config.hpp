@@ -74,6 +74,8 @@ class Table {
   void problem(std::string_view key, std::string_view message, Fault fault = Fault::rule) const;
   // Nothing has been noted so far, in the whole document: a rule across keys may trust its values.
   bool sound() const;
+  // How many have been noted so far: whether what was read since then may be trusted.
+  std::size_t problems() const;
 
  private:
   friend class Document;

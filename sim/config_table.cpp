@@ -133,6 +133,10 @@ bool Table::sound() const {
   return notes_->problems.empty();
 }
 
+std::size_t Table::problems() const {
+  return notes_->problems.size();
+}
+
 std::string Table::text(std::string_view key) const {
   const Node* node = find_scalar(key, true, "a text");
   return node == nullptr ? "" : node->scalar;

@@ -39,7 +39,11 @@ bool alike(const Op& a, const Op& b) {
 class Contraction {
  public:
   Contraction(const OpGraph& graph, CauseSet causes) : graph_(graph), causes_(causes) {
+    // Address space, not memory: what stays empty is never touched, and nothing has to move.
     first_.reserve(graph.size() + 1);
+    kept_.reserve(graph.size());
+    waits_.reserve(graph.edges().size());
+    stand_ins_.reserve(most_handed_on * graph.size());
     first_.push_back(0);
   }
 
@@ -51,9 +55,9 @@ class Contraction {
   std::optional<Beginning> beginning() {
     pass_all();
     if (kept_.empty()) return std::nullopt;
-    const Op& first = kept_.front().op;
+    const Op& first = graph_[kept_.front().id];
     for (std::uint32_t i = 0; i < kept_.size(); ++i) {
-      const Op& op = kept_[i].op;
+      const Op& op = graph_[kept_[i].id];
       const bool begins = waits(i).empty();
       if (begins != (op.cause == first.cause)) return std::nullopt;
       if (begins && (!is_timer(op) || op.seconds != first.seconds)) return std::nullopt;
@@ -63,7 +67,8 @@ class Contraction {
 
  private:
   struct Kept {
-    Op op;
+    OpId id{};
+    bool free = false;
     std::uint32_t first = 0, last = 0;  // its waits
   };
 
@@ -73,6 +78,18 @@ class Contraction {
   }
   std::span<const std::uint32_t> waits(std::uint32_t kept) const {
     return std::span(waits_).subspan(kept_[kept].first, kept_[kept].last - kept_[kept].first);
+  }
+
+  // As it is replayed.
+  Op left_of(std::uint32_t kept) const {
+    Op op = graph_[kept_[kept].id];
+    if (kept_[kept].free) {
+      op.kind = OpKind::join;
+      op.pattern = no_pattern;
+      op.seconds = {};
+      op.bytes = {};
+    }
+    return op;
   }
 
   bool waits_for(std::uint32_t later, std::uint32_t earlier) const {
@@ -118,13 +135,7 @@ class Contraction {
     if (free && scratch_.size() <= most_handed_on) {
       stand_ins_.insert(stand_ins_.end(), scratch_.begin(), scratch_.end());
     } else {
-      Kept kept{op, static_cast<std::uint32_t>(waits_.size()), 0};
-      if (free) {
-        kept.op.kind = OpKind::join;
-        kept.op.pattern = no_pattern;
-        kept.op.seconds = {};
-        kept.op.bytes = {};
-      }
+      Kept kept{id, free, static_cast<std::uint32_t>(waits_.size()), 0};
       waits_.insert(waits_.end(), scratch_.begin(), scratch_.end());
       kept.last = static_cast<std::uint32_t>(waits_.size());
       stand_ins_.push_back(static_cast<std::uint32_t>(kept_.size()));
@@ -142,18 +153,19 @@ class Contraction {
     for (std::uint32_t i = 0; i < kept_.size(); ++i) {
       const auto list = waits(i);
       const bool goes_on = list.size() == 1 && followers[list.front()] == 1 &&
-                           alike(kept_[head[list.front()]].op, kept_[i].op);
+                           alike(left_of(head[list.front()]), left_of(i));
       head[i] = goes_on ? head[list.front()] : i;
-      seconds[head[i]] += kept_[i].op.seconds.value;
+      seconds[head[i]] += left_of(i).seconds.value;
     }
     OpGraph graph;
+    graph.reserve(kept_.size(), waits_.size());
     for (const Pattern& pattern : graph_.patterns()) graph.pattern(pattern);
     const NameId name = graph.name("");
     std::vector<OpId> made(kept_.size(), nothing);
     std::vector<OpId> after;
     for (std::uint32_t i = 0; i < kept_.size(); ++i) {
       if (head[i] != i) continue;
-      Op op = kept_[i].op;
+      Op op = left_of(i);
       op.name = name;
       if (!carries_traffic(op)) op.seconds = {seconds[i]};
       after.clear();

@@ -54,6 +54,12 @@ PatternId OpGraph::pattern(Pattern pattern) {
   return PatternId{static_cast<std::uint32_t>(patterns_.size() - 1)};
 }
 
+void OpGraph::reserve(std::size_t operations, std::size_t edges) {
+  ops_.reserve(operations);
+  offsets_.reserve(operations + 1);
+  edges_.reserve(edges);
+}
+
 OpId OpGraph::add(const Op& op, std::span<const OpId> after) {
   const OpId id{static_cast<std::uint32_t>(ops_.size())};
   for (const OpId earlier : after)
@@ -70,6 +76,15 @@ void OpGraph::make_free(OpId id) {
   op.pattern = no_pattern;
   op.seconds = {};
   op.bytes = {};
+}
+
+void OpGraph::stretch(double factor) {
+  for (Op& op : ops_) op.seconds = factor * op.seconds;
+  for (Pattern& pattern : patterns_)
+    for (Round& round : pattern.rounds) {
+      round.latency = factor * round.latency;
+      for (Flow& flow : round.flows) flow.rate_cap /= factor;
+    }
 }
 
 Successors::Successors(const OpGraph& graph)

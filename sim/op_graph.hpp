@@ -66,6 +66,7 @@ class OpGraph {
   NameId name(std::string_view text);
   PatternId pattern(Pattern pattern);
 
+  void reserve(std::size_t operations, std::size_t edges);
   OpId add(const Op& op, std::span<const OpId> after);
   OpId add(const Op& op, std::initializer_list<OpId> after) {
     return add(op, std::span(after.begin(), after.size()));
@@ -73,6 +74,8 @@ class OpGraph {
   void allocate(const MemoryEffect& effect) { memory_.push_back(effect); }
   // From now on the operation is an instant: it waits as before, and costs nothing.
   void make_free(OpId id);
+  // All work and latencies take `factor` times as long; flows that are capped are slower by it.
+  void stretch(double factor);
 
   std::size_t size() const { return ops_.size(); }
   const Op& operator[](OpId id) const { return ops_[index(id)]; }

@@ -24,6 +24,10 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
 
 ProgramBuilder::ProgramBuilder(const Traffic& traffic)
     : traffic_(traffic), last_(traffic.lanes() * stream_names.size(), nothing) {
+  // Address space for a usual step, not memory: what stays empty is never touched, and a program
+  // that grows does not move.
+  constexpr std::size_t usual = 1 << 17;
+  graph_.reserve(usual, 2 * usual);
   for (const Family& family : traffic.folded.families) {
     std::vector<PatternId>& ids = patterns_.emplace_back();
     for (const Pattern& pattern : family) ids.push_back(graph_.pattern(pattern));

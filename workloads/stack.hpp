@@ -96,8 +96,8 @@ struct Stack {
   // and when gathers of many sizes come between.
   Constant<Ratio> allocator_slack;
   Constant<Ratio> allocator_slack_gathering;
-  // Steps that single runs took over those that are simulated. The value is one: only intervals
-  // hold it.
+  // Steps that single runs took over those that are simulated: everything takes so many times as
+  // long. The value is one; what is known is its range.
   Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
 };
 

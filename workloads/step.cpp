@@ -1,5 +1,6 @@
 #include "workloads/step.hpp"
 
+#include "sim/stretch.hpp"
 #include "workloads/activations.hpp"
 #include "workloads/rank_share.hpp"
 #include "workloads/routing.hpp"
@@ -143,6 +144,7 @@ StepProgram build_step(const StepInput& input, Folding folding) {
       break;
   }
   program.graph = writer.take();
+  stretch(program.traffic.folded.platform, program.graph, input.stack.unexplained.value.value);
   program.flops = model_flops(input);
   program.tokens = static_cast<double>(writer.mesh().data()) * input.job.slots() *
                    static_cast<double>(input.job.accumulation) * input.job.fill;

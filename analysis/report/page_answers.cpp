@@ -59,7 +59,12 @@ void add_sureness(const Explanation& e, PageGap& gap) {
 PageGap page_gap(const Explanation& explanation) {
   PageGap gap;
   gap.headline = headline_of(explanation);
-  gap.notes = explanation.fairness;
+  const Fairness& fairness = explanation.fairness;
+  for (const std::string& note : fairness.too_large) gap.notes.push_back(note + ".");
+  if (!fairness.unequal.empty())
+    gap.notes.push_back(fmt::format("Not equal: {}.", fmt::join(fairness.unequal, "; ")));
+  if (!fairness.equal.empty())
+    gap.notes.push_back(fmt::format("Equal: {}.", fmt::join(fairness.equal, "; ")));
   gap.path_a = path_of(explanation.a);
   gap.path_b = path_of(explanation.b);
   gap.parting = parting_text(explanation);

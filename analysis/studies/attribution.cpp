@@ -31,6 +31,9 @@ CauseSet causes_of(Coalition coalition, const std::vector<Cause>& players) {
 // So many replays before the errors of drawn orders are looked at; then twice as many, and so on.
 constexpr std::size_t first_replays = 64;
 
+// So many pairs of orders are read out of all combinations.
+constexpr std::size_t pairs_of_exact = 24;
+
 using Times = std::map<Coalition, double>;
 
 // Those of the plan that are not known yet, and each cause alone; sorted, each once.
@@ -80,6 +83,26 @@ std::vector<double> saved_by(const ShapleyPlan& plan, const Times& times) {
   return saved;
 }
 
+ByCause<double> by_cause(const Players& players, std::span<const double> values) {
+  ByCause<double> result{};
+  for (std::size_t i = 0; i < values.size(); ++i) result[index(players.causes[i])] = values[i];
+  return result;
+}
+
+// What single pairs of the orders say.
+std::vector<ByCause<double>> read_pairs(const ShapleyPlan& plan, const Players& players,
+                                        const Times& times, std::uint64_t seed) {
+  std::vector<ByCause<double>> pairs;
+  const auto add = [&](const ShapleyPlan& some) {
+    for (const std::vector<double>& pair : pair_values(some, saved_by(some, times)))
+      pairs.push_back(by_cause(players, pair));
+  };
+  if (!plan.exact()) add(plan);
+  for (std::size_t i = 0; plan.exact() && i < pairs_of_exact; ++i)
+    add(plan_pair(players.causes.size(), seed, i));
+  return pairs;
+}
+
 bool precise_enough(const std::vector<ShapleyValue>& values, Seconds precise) {
   return precise.value > 0 &&
          std::all_of(values.begin(), values.end(), [&](const ShapleyValue& each) {
@@ -100,38 +123,33 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
   }
   const double apart = first ? first->seconds.value : 0;
   const std::size_t count = players.causes.size();
+  const bool alone = !options.only_pair;
   const bool all = std::size_t{1} << count <= options.most_replays;
   Times times;
   ShapleyPlan plan;
   std::vector<ShapleyValue> values;
   for (std::size_t most = all ? options.most_replays : first_replays;; most *= 2) {
-    plan = plan_shapley(count, std::min(most, options.most_replays), options.seed,
-                        options.fewest_pairs);
-    replay_all(replayed, players, wanted_coalitions(plan, times, options.alone), options, times);
+    plan = options.only_pair ? plan_pair(count, options.seed, *options.only_pair)
+                             : plan_shapley(count, std::min(most, options.most_replays), options.seed);
+    replay_all(replayed, players, wanted_coalitions(plan, times, alone), options, times);
     values = shapley_values(plan, saved_by(plan, times));
     result.exact = plan.exact();
-    if (result.exact || most >= options.most_replays || precise_enough(values, options.precise))
+    if (result.exact || options.only_pair || most >= options.most_replays || precise_enough(values, options.precise))
       break;
   }
   result.replays = times.size();
   result.step_time = {times.at(0) + apart};
   result.rest = {times.at((Coalition{1} << count) - 1)};
   result.without.fill(result.step_time);
-  const ShapleyPlan one_pair = plan_shapley(count, 1, options.seed, 1);
-  const auto by_one_pair = pair_values(one_pair, saved_by(one_pair, times));
-  const auto by_pair = pair_values(plan, saved_by(plan, times));
+  result.pairs = read_pairs(plan, players, times, options.seed);
   for (std::size_t i = 0; i < count; ++i) {
     result.parts[index(players.causes[i])] = values[i];
-    result.by_one_pair[index(players.causes[i])] =
-        by_one_pair.empty() ? values[i].value : by_one_pair.front()[i];
-    for (const std::vector<double>& pair : by_pair)
-      result.by_pair[index(players.causes[i])].push_back(pair[i]);
-    if (options.alone)
+    if (alone)
       result.without[index(players.causes[i])] = {times.at(Coalition{1} << i) + apart};
   }
   if (first) {
     result.parts[index(first->cause)] = {apart, 0};
-    result.by_one_pair[index(first->cause)] = apart;
+    for (ByCause<double>& pair : result.pairs) pair[index(first->cause)] = apart;
     result.without[index(first->cause)] = {times.at(0)};
   }
   note_anomalies(times, players.causes, result);

@@ -27,8 +27,8 @@ struct AttributionOptions {
   std::size_t most_replays = 256;
   // Drawn orders stop earlier, when no part's standard error is above this. 0: they do not.
   Seconds precise{};
-  std::size_t fewest_pairs = 2;  // of drawn orders
-  bool alone = true;             // each cause is also set free alone, for `without`
+  // This pair of orders alone, of those that the seed makes, and no cause alone.
+  std::optional<std::size_t> only_pair{};
   std::uint64_t seed = 1;
   std::size_t workers = usual_workers();
   Progress progress{};
@@ -47,9 +47,10 @@ struct Attribution {
   Seconds rest;     // with every cause free
   CauseSet active;  // causes that cost anything
   bool exact = true;
-  ByCause<ShapleyValue> parts{};           // seconds; they add up to step_time - rest
-  ByCause<std::vector<double>> by_pair{};  // seconds; what each pair says; empty: exact
-  ByCause<double> by_one_pair{};   // seconds; what the first pair of orders alone says of the parts
+  ByCause<ShapleyValue> parts{};  // seconds; they add up to step_time - rest
+  // Seconds: what single pairs of orders say of the parts. Those that were drawn; of exact parts
+  // the first few, to be compared with the same pairs of another step.
+  std::vector<ByCause<double>> pairs;
   ByCause<Seconds> without{};      // the step's time with this cause alone free
   std::optional<Anomaly> anomaly;  // the worst
   std::size_t anomalies = 0;       // among all replays

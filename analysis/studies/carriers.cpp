@@ -87,7 +87,9 @@ ByCause<double> costs_of(const Platform& platform, const OpGraph& graph) {
 ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::string& source,
                                           const std::vector<Setting>& settings) {
   std::vector<NamedConstant> constants = load_scenario(data, source, settings).constants;
-  std::erase_if(constants, [](const NamedConstant& c) { return !(c.low < c.high); });
+  std::erase_if(constants, [](const NamedConstant& c) {
+    return !(c.low < c.high) || c.name == carries_everything;
+  });
   std::vector<std::function<std::string()>> tasks;
   tasks.emplace_back([&] { return text_of(costs_with(data, source, settings)); });
   for (const NamedConstant& constant : constants)

@@ -9,6 +9,9 @@
 
 namespace stepsim {
 
+// Carries all causes alike, so that it says nothing about any one of them.
+inline constexpr std::string_view carries_everything = "stack.unexplained";
+
 struct Carrier {
   NamedConstant constant;
   double weight = 0;  // percent by which the cause's cost moves when the constant moves by one

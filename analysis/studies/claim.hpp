@@ -24,6 +24,8 @@ struct ClaimScenario {
 struct MetricOf {
   std::size_t scenario = 0;  // its place in the claim
   std::string metric;
+
+  friend bool operator==(const MetricOf&, const MetricOf&) = default;
 };
 
 // What is asserted of: a number that comes out of one or more replays.

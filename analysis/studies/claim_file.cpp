@@ -135,8 +135,34 @@ class ClaimReader {
       for (const char* key : {"about", "tolerance", "at_least", "at_most"}) table.has(key);
       return;
     }
+    const std::size_t before = table.problems();
     read_bounds(table, assertion);
+    if (table.problems() != before) return;
+    check_against_others(table, assertion);
     claim_.assertions.push_back(std::move(assertion));
+  }
+
+  // All assertions of a claim hold at once, or it does not.
+  void check_against_others(const Table& table, const Assertion& assertion) const {
+    for (const Assertion& other : claim_.assertions) {
+      if (!same(assertion.quantity, other.quantity)) continue;
+      const bool above = assertion.low && other.high && *assertion.low > *other.high;
+      const bool below = assertion.high && other.low && *assertion.high < *other.low;
+      if (!above && !below) continue;
+      const double here = above ? *assertion.low : *assertion.high;
+      const double there = above ? *other.high : *other.low;
+      table.problem(table.has("about") ? "about" : above ? "at_least" : "at_most",
+                    fmt::format("cannot hold beside another line on {}: {} {} here, {} {} there",
+                                assertion.quantity.text, above ? "at least" : "at most",
+                                to_text(here, assertion.dimension), above ? "at most" : "at least",
+                                to_text(there, assertion.dimension)));
+      return;
+    }
+  }
+
+  static bool same(const ClaimQuantity& a, const ClaimQuantity& b) {
+    return a.kind == b.kind && a.text == b.text && a.along == b.along &&
+           (!a.along.empty() || a.metrics == b.metrics);
   }
 
   void read_value(const Table& table, Assertion& assertion) {

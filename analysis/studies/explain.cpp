@@ -23,9 +23,12 @@ constexpr double precise_of_gap = 2e-3, precise_of_step = 1e-4;
 // Steps of up to so many operations are replayed quickly.
 constexpr std::size_t few_operations = 30000;
 
-void note_unequal(std::vector<std::string>& notes, std::string_view what, const std::string& a,
-                  const std::string& b) {
-  if (a != b) notes.push_back(fmt::format("{}: {} in A, {} in B", what, a, b));
+void compare(Fairness& fairness, std::string_view what, const std::string& a,
+             const std::string& b) {
+  if (a == b)
+    fairness.equal.push_back(fmt::format("{}: {}", what, a));
+  else
+    fairness.unequal.push_back(fmt::format("{}: {} in A, {} in B", what, a, b));
 }
 
 std::string share_of_memory(const ExplainedSide& side) {
@@ -33,19 +36,24 @@ std::string share_of_memory(const ExplainedSide& side) {
                      to_text(Bytes{side.capacity}), 100 * side.needed / side.capacity);
 }
 
-std::vector<std::string> fairness_of(const Explanation& e) {
-  std::vector<std::string> notes;
-  note_unequal(notes, "sequences of a step", fmt::format("{:.10g}", e.a.sequences),
-               fmt::format("{:.10g}", e.b.sequences));
-  note_unequal(notes, "tokens of a step", fmt::format("{:.4g}", e.a.tokens),
-               fmt::format("{:.4g}", e.b.tokens));
-  note_unequal(notes, "GPUs", fmt::format("{}", e.a.gpus), fmt::format("{}", e.b.gpus));
+// 1,234,567
+std::string whole(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+  return digits;
+}
+
+Fairness fairness_of(const Explanation& e) {
+  Fairness fairness;
+  compare(fairness, "sequences of a step", whole(e.a.sequences), whole(e.b.sequences));
+  compare(fairness, "tokens of a step", whole(e.a.tokens), whole(e.b.tokens));
+  compare(fairness, "GPUs", fmt::format("{}", e.a.gpus), fmt::format("{}", e.b.gpus));
   for (const ExplainedSide* side : {&e.a, &e.b})
     if (side->fit == Fit::oom)
-      notes.push_back(fmt::format("{} does not fit into memory: {}", side == &e.a ? "A" : "B",
-                                  share_of_memory(*side)));
-  note_unequal(notes, "memory", share_of_memory(e.a), share_of_memory(e.b));
-  return notes;
+      fairness.too_large.push_back(fmt::format("{} does not fit into memory: {}",
+                                               side == &e.a ? "A" : "B", share_of_memory(*side)));
+  compare(fairness, "memory", share_of_memory(e.a), share_of_memory(e.b));
+  return fairness;
 }
 
 bool weighs_on_a(const Explanation& e, const ExplainRow& row) {
@@ -100,12 +108,12 @@ AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) 
 // Both sides went through the same orders where their causes are the same: what differs between
 // them is known better than each alone.
 Seconds error_between(const Attribution& a, const Attribution& b, std::size_t cause) {
-  const std::vector<double>&of_a = a.by_pair[cause], &of_b = b.by_pair[cause];
-  if (!(a.active == b.active) || of_a.size() != of_b.size())
+  if (a.exact || b.exact || !(a.active == b.active) || a.pairs.size() != b.pairs.size())
     return {std::hypot(a.parts[cause].standard_error, b.parts[cause].standard_error)};
   std::vector<double> differences;
-  differences.reserve(of_a.size());
-  for (std::size_t i = 0; i < of_a.size(); ++i) differences.push_back(of_a[i] - of_b[i]);
+  differences.reserve(a.pairs.size());
+  for (std::size_t i = 0; i < a.pairs.size(); ++i)
+    differences.push_back(a.pairs[i][cause] - b.pairs[i][cause]);
   return {standard_error(differences)};
 }
 
@@ -177,9 +185,12 @@ std::string draws_text(const Explanation& e) {
     return count == draws.draws ? fmt::format("all of {}", draws.draws)
                                 : fmt::format("{} of {}", count, draws.draws);
   };
-  const bool a_slower = e.gap().value >= 0;
+  if (e.gap().value == 0)
+    return fmt::format("A is slower in {} and B in {} draws of the constants", draws.a_slower,
+                       draws.b_slower);
+  const bool a_slower = e.gap().value > 0;
   std::string text = fmt::format("{} is slower in {} draws of the constants", a_slower ? "A" : "B",
-                                 of_all(a_slower ? draws.a_slower : draws.draws - draws.a_slower));
+                                 of_all(a_slower ? draws.a_slower : draws.b_slower));
   if (!e.rows.empty())
     text += fmt::format(", and {} is the largest row in {}", to_text(e.rows.front().cause),
                         of_all(draws.same_top));
@@ -195,7 +206,8 @@ std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
     if (const std::string now = to_text(side->step_time), then = to_text(without); now != then)
       sides.push_back(fmt::format("{} would take {} instead of {}", name, then, now));
   if (sides.empty())
-    return fmt::format("with free {} both would take the same", to_text(row.cause));
+    return fmt::format("with free {} alone neither would be any faster: {}", to_text(row.cause),
+                       "it is hidden behind other causes");
   const std::string text =
       fmt::format("with free {} {}", to_text(row.cause), fmt::join(sides, " and "));
   const double percent = std::round(100 * row.closes);

@@ -62,6 +62,12 @@ struct AtLimit {
   bool flips = false;                                 // the other one wins there
 };
 
+// What the two have in common, and what makes comparing them unfair.
+struct Fairness {
+  std::vector<std::string> equal, unequal;
+  std::vector<std::string> too_large;  // "B does not fit into memory: ..."
+};
+
 struct SideRanges {
   Range step_time;   // s
   Range throughput;  // tokens per second and GPU
@@ -71,7 +77,7 @@ struct SideRanges {
 // How sure all this is: both sides written anew under the same draws of the constants.
 struct GapDraws {
   std::uint32_t draws = 0, most = 0;  // made; allowed
-  std::uint32_t a_slower = 0;         // draws in which A takes longer
+  std::uint32_t a_slower = 0, b_slower = 0;  // draws in which A takes longer, or B
   std::uint32_t same_top = 0;         // draws in which the largest row is the one it is here
   Range gap{};                        // s
   SideRanges a{}, b{};
@@ -83,7 +89,7 @@ struct Explanation {
   std::vector<ExplainRow> rows;                          // what makes A slower first
   Seconds residual;                                      // with every cause free
   std::optional<std::pair<PathPart, PathPart>> parting;  // where the two first differ
-  std::vector<std::string> fairness;                     // what is not equal between the two
+  Fairness fairness;
   std::optional<AtLimit> at_limit;
   std::optional<GapDraws> draws;
 

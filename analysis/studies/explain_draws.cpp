@@ -22,19 +22,17 @@ struct Drawn {
   ByCause<double> parts{};
 };
 
-std::string draw_side(const NamedStep& step, const Draw& draw, const ExplainOptions& options) {
+std::string draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
+                      const ExplainOptions& options) {
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
   const ExplainedSide side = observe(drawn).side;
-  const Attribution attribution = attribute(drawn.scenario, {.most_replays = 1,
-                                                             .fewest_pairs = 1,
-                                                             .alone = false,
-                                                             .seed = options.attribution.seed,
-                                                             .workers = 1});
-  const double longer = drawn.scenario.stack.unexplained.value.value;
-  std::string text = fmt::format("{} {} {}", longer * attribution.step_time.value,
-                                 side.tokens_per_second_per_gpu / longer, side.needed);
-  for (const double part : attribution.by_one_pair) text += fmt::format(" {}", longer * part);
+  const Attribution attribution =
+      attribute(drawn.scenario,
+                {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
+  std::string text = fmt::format("{} {} {}", attribution.step_time.value,
+                                 side.tokens_per_second_per_gpu, side.needed);
+  for (const double part : attribution.pairs.front()) text += fmt::format(" {}", part);
   return text;
 }
 
@@ -46,28 +44,44 @@ Drawn drawn_from(const std::string& text) {
   return drawn;
 }
 
+// Both sides under one draw, and what the same orders say of the stated constants.
 struct Pair {
   Drawn a, b;
+  ByCause<double> stated_a{}, stated_b{};
 
   double gap() const { return a.step_time - b.step_time; }
-  double row(std::size_t cause) const { return a.parts[cause] - b.parts[cause]; }
+  // What the draw moves a row by.
+  double moves(std::size_t cause) const {
+    return a.parts[cause] - stated_a[cause] - (b.parts[cause] - stated_b[cause]);
+  }
 };
 
 class Drawing {
  public:
-  Drawing(const NamedStep& a, const NamedStep& b, const ExplainOptions& options)
-      : a_(a), b_(b), options_(options) {}
+  Drawing(const NamedStep& a, const NamedStep& b, const Explanation& stated,
+          const ExplainOptions& options)
+      : a_(a),
+        b_(b),
+        stated_a_(stated.a.attribution.pairs),
+        stated_b_(stated.b.attribution.pairs),
+        options_(options) {}
 
-  std::vector<Pair> play(const std::vector<Draw>& draws) const {
+  // Draws with these numbers; each goes through orders of its own.
+  std::vector<Pair> play(std::uint32_t from, std::uint32_t to) const {
     std::vector<std::function<std::string()>> tasks;
-    for (const Draw& draw : draws)
-      for (const NamedStep* side : {&a_, &b_})
-        tasks.emplace_back([this, side, draw] { return draw_side(*side, draw, options_); });
+    for (std::uint32_t number = from; number < to; ++number)
+      for (const auto& [side, pairs] : {std::pair{&a_, &stated_a_}, std::pair{&b_, &stated_b_}})
+        tasks.emplace_back([this, side, number, pair = number % pairs->size()] {
+          return draw_side(*side, draw_number(number, options_.attribution.seed), pair, options_);
+        });
     const std::vector<std::string> answers =
         in_workers(tasks, options_.attribution.workers, options_.attribution.progress);
     std::vector<Pair> pairs;
-    for (std::size_t i = 0; i < answers.size(); i += 2)
-      pairs.push_back({drawn_from(answers[i]), drawn_from(answers[i + 1])});
+    for (std::uint32_t number = from; number < to; ++number) {
+      const std::size_t i = 2 * std::size_t{number - from};
+      pairs.push_back({drawn_from(answers[i]), drawn_from(answers[i + 1]),
+                       stated_a_[number % stated_a_.size()], stated_b_[number % stated_b_.size()]});
+    }
     return pairs;
   }
 
@@ -81,9 +95,8 @@ class Drawing {
             NamedStep moved = *side;
             if (has_constant(side->scenario.constants, constant.name))
               moved.settings.push_back(setting_of(constant, value));
-            moved.scenario = load_scenario(options_.data, moved.source, moved.settings);
-            return fmt::format("{}", moved.scenario.stack.unexplained.value.value *
-                                         observe(moved).side.step_time.value);
+            return fmt::format(
+                "{}", step_time_of(load_scenario(options_.data, moved.source, moved.settings)).value);
           });
     const std::vector<std::string> answers = in_workers(tasks, options_.attribution.workers);
     std::vector<double> times;
@@ -99,30 +112,32 @@ class Drawing {
  private:
   const NamedStep& a_;
   const NamedStep& b_;
+  const std::vector<ByCause<double>>&stated_a_, &stated_b_;
   const ExplainOptions& options_;
 };
 
-// What a draw makes of a row: the row as it stands, moved by what the same orders say.
-double moved(const ExplainRow& row, const Pair& stated, const Pair& drawn) {
-  return row.seconds.value + drawn.row(index(row.cause)) - stated.row(index(row.cause));
+// What a draw makes of a row.
+double moved(const ExplainRow& row, const Pair& drawn) {
+  return row.seconds.value + drawn.moves(index(row.cause));
 }
 
-bool same_top(const Explanation& e, const Pair& stated, const Pair& drawn) {
+bool same_top(const Explanation& e, const Pair& drawn) {
   if (e.rows.empty()) return true;
   const double sign = e.gap().value < 0 ? -1 : 1;
-  const double top = sign * moved(e.rows.front(), stated, drawn);
-  return std::none_of(e.rows.begin() + 1, e.rows.end(), [&](const ExplainRow& row) {
-    return sign * moved(row, stated, drawn) > top;
-  });
+  const double top = sign * moved(e.rows.front(), drawn);
+  return std::none_of(e.rows.begin() + 1, e.rows.end(),
+                      [&](const ExplainRow& row) { return sign * moved(row, drawn) > top; });
 }
 
-void count(Explanation& e, const Pair& stated, const std::vector<Pair>& pairs) {
+void count(Explanation& e, const std::vector<Pair>& pairs) {
   GapDraws& draws = *e.draws;
   draws.draws = static_cast<std::uint32_t>(pairs.size());
   draws.a_slower = static_cast<std::uint32_t>(
       std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.gap() > 0; }));
+  draws.b_slower = static_cast<std::uint32_t>(
+      std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.gap() < 0; }));
   draws.same_top = static_cast<std::uint32_t>(std::count_if(
-      pairs.begin(), pairs.end(), [&](const Pair& pair) { return same_top(e, stated, pair); }));
+      pairs.begin(), pairs.end(), [&](const Pair& pair) { return same_top(e, pair); }));
 }
 
 template <class Reading>
@@ -168,6 +183,9 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
   };
   add(e.a, of_a, 1);
   add(e.b, of_b, -1);
+  for (const NamedConstant& each : all)
+    if (each.name == carries_everything)
+      moves[each.name] = e.gap().value * (each.high - each.low) / each.value;
   std::vector<NamedConstant> carrying = all;
   std::stable_sort(carrying.begin(), carrying.end(),
                    [&](const NamedConstant& x, const NamedConstant& y) {
@@ -188,34 +206,29 @@ void add_draws(Explanation& e, const NamedStep& a, const NamedStep& b,
       options.most_draws ? *options.most_draws : usual_draws(e, a.scenario, b.scenario);
   if (most == 0) return;
   e.draws = GapDraws{.most = most};
-  const Drawing drawing(a, b, options);
-  Pair stated;
-  stated.a.parts = e.a.attribution.by_one_pair;
-  stated.b.parts = e.b.attribution.by_one_pair;
+  const Drawing drawing(a, b, e, options);
   std::vector<Pair> pairs;
-  std::vector<Draw> draws;
-  while (draws.size() < most) {
-    std::vector<Draw> next;
-    while (next.size() < draws_at_once && draws.size() < most) {
-      next.push_back(
-          draw_number(static_cast<std::uint32_t>(draws.size()), options.attribution.seed));
-      draws.push_back(next.back());
-    }
-    for (const Pair& pair : drawing.play(next)) pairs.push_back(pair);
-    count(e, stated, pairs);
+  while (e.draws->draws < most) {
+    const std::uint32_t next = std::min(e.draws->draws + draws_at_once, most);
+    for (const Pair& pair : drawing.play(e.draws->draws, next)) pairs.push_back(pair);
+    count(e, pairs);
     if (!may_change(e.draws->a_slower, e.draws->draws) &&
         !may_change(e.draws->same_top, e.draws->draws))
       break;
   }
   std::vector<double> gaps;
-  gaps.reserve(pairs.size());
-  for (const Pair& pair : pairs) gaps.push_back(pair.gap());
+  std::vector<Draw> draws;
+  for (const Pair& pair : pairs) {
+    draws.push_back(
+        draw_number(static_cast<std::uint32_t>(gaps.size()), options.attribution.seed));
+    gaps.push_back(pair.gap());
+  }
   e.draws->gap = range_of(gaps, e.gap().value);
   e.draws->a = side_ranges(pairs, e.a, &Pair::a);
   e.draws->b = side_ranges(pairs, e.b, &Pair::b);
   for (ExplainRow& row : e.rows)
     row.range = range_over(pairs, row.seconds.value,
-                           [&](const Pair& pair) { return moved(row, stated, pair); });
+                           [&](const Pair& pair) { return moved(row, pair); });
   if (options.carriers)
     e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, {gaps, draws})),
                                 e.gap().value, most_movers);

@@ -9,6 +9,7 @@
 #include "analysis/studies/grpo_prediction.hpp"
 #include "analysis/studies/prediction.hpp"
 #include "sim/error.hpp"
+#include "sim/replay.hpp"
 #include "workloads/step.hpp"
 
 namespace stepsim {
@@ -153,6 +154,12 @@ void count_work(const Scenario& scenario, ExplainedSide& side) {
   side.tokens = side.sequences * static_cast<double>(job.sequence) * job.fill;
 }
 
+StepProgram program_of(const Scenario& scenario) {
+  return build_step(
+      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
+      Folding::automatic);
+}
+
 }  // namespace
 
 ExplainedStep observe(const NamedStep& step) {
@@ -184,14 +191,18 @@ ExplainedStep observe(const NamedStep& step) {
   return result;
 }
 
+Seconds step_time_of(const Scenario& scenario) {
+  if (scenario.grpo) return predict_grpo(scenario).step_time;
+  const StepProgram program = program_of(scenario);
+  return replay(program.traffic.folded.platform, contracted(program.graph, {})).makespan;
+}
+
 Attribution attribute(const Scenario& scenario, const AttributionOptions& options) {
   if (scenario.grpo) {
     const auto replayed = [&](CauseSet free) { return predict_grpo(scenario, free).step_time; };
     return attribute(active_causes(scenario), std::nullopt, replayed, options);
   }
-  const StepProgram program = build_step(
-      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
-      Folding::automatic);
+  const StepProgram program = program_of(scenario);
   return attribute(program.traffic.folded.platform, program.graph, options);
 }
 

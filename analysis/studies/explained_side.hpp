@@ -13,6 +13,8 @@ struct ExplainedStep {
 
 // Replays once, in a worker.
 ExplainedStep observe(const NamedStep& step);
+// Replays once, here: only in a worker.
+Seconds step_time_of(const Scenario& scenario);
 // Replays it with causes free, alone and together.
 Attribution attribute(const Scenario& scenario, const AttributionOptions& options);
 

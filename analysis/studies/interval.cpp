@@ -40,9 +40,8 @@ std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Poi
           load_scenario(question.data, question.scenario, point.settings, point.draw);
       if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
       const Prediction p = predict(scenario, Folding::automatic, question.free);
-      const double unexplained = scenario.stack.unexplained.value.value;
-      return fmt::format("{} {} {}", unexplained * p.step_time.value,
-                         p.tokens_per_second_per_gpu / unexplained, p.memory.needed());
+      return fmt::format("{} {} {}", p.step_time.value, p.tokens_per_second_per_gpu,
+                         p.memory.needed());
     });
   std::vector<Figures> figures;
   figures.reserve(points.size());

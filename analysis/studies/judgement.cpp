@@ -117,10 +117,9 @@ JudgedCondition summary_of(const Trial& trial) {
   judged.holds = trial.holds();
   judged.draws = static_cast<std::uint32_t>(trial.drawn.size());
   judged.stated = trial.stated[trial.in_question()];
-  std::vector<double> values = drawn_values(trial, trial.in_question());
-  std::sort(values.begin(), values.end());
-  judged.low = quantile(values, 0.1);
-  judged.high = quantile(values, 0.9);
+  const Range range = range_of(drawn_values(trial, trial.in_question()), judged.stated);
+  judged.low = range.low;
+  judged.high = range.high;
   return judged;
 }
 
@@ -282,7 +281,8 @@ std::string_view to_text(Verdict verdict) {
 
 std::string figure_text(double value, Dimension dimension) {
   if (!std::isfinite(value)) return "no number";
-  return dimension == Dimension::ratio ? fmt::format("{:.3g}", value) : to_text(value, dimension);
+  if (dimension != Dimension::ratio) return to_text(value, dimension);
+  return std::abs(value) < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
 }
 
 std::string movers_text(const JudgedClaim& claim) {

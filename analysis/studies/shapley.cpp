@@ -22,6 +22,7 @@ struct Sequence {
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
     return x ^ (x >> 31);
   }
+  // How players join; a plan is made of such orders and their reverses.
   Order order(std::size_t players) {
     Order order(players);
     std::iota(order.begin(), order.end(), std::uint8_t{0});
@@ -53,10 +54,20 @@ std::vector<ShapleyValue> exact_values(std::size_t players, std::span<const doub
   return values;
 }
 
+// An order and its reverse.
+void add_pair(ShapleyPlan& plan, std::set<Coalition>& known, Order order) {
+  for (int i = 0; i < 2; ++i) {
+    Coalition joined = 0;
+    known.insert(joined);
+    for (const std::uint8_t player : order) known.insert(joined |= Coalition{1} << player);
+    plan.orders.push_back(order);
+    std::reverse(order.begin(), order.end());
+  }
+}
+
 }  // namespace
 
-ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed,
-                         std::size_t fewest) {
+ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed) {
   ShapleyPlan plan;
   plan.players = players;
   if (const std::size_t all = std::size_t{1} << players; all <= most || players < 2) {
@@ -66,18 +77,20 @@ ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t se
   }
   Sequence sequence{seed};
   std::set<Coalition> known;
-  const auto add = [&](const Order& order) {
-    Coalition joined = 0;
-    known.insert(joined);
-    for (const std::uint8_t player : order) known.insert(joined |= Coalition{1} << player);
-    plan.orders.push_back(order);
-  };
-  while (plan.orders.size() < 2 * fewest || known.size() + 2 * players <= most) {
-    Order order = sequence.order(players);
-    add(order);
-    std::reverse(order.begin(), order.end());
-    add(order);
-  }
+  constexpr std::size_t fewest_orders = 4;
+  while (plan.orders.size() < fewest_orders || known.size() + 2 * players <= most)
+    add_pair(plan, known, sequence.order(players));
+  plan.coalitions.assign(known.begin(), known.end());
+  return plan;
+}
+
+ShapleyPlan plan_pair(std::size_t players, std::uint64_t seed, std::size_t number) {
+  ShapleyPlan plan;
+  plan.players = players;
+  Sequence sequence{seed};
+  for (std::size_t i = 0; i < number; ++i) sequence.order(players);
+  std::set<Coalition> known;
+  add_pair(plan, known, sequence.order(players));
   plan.coalitions.assign(known.begin(), known.end());
   return plan;
 }

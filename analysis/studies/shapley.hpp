@@ -25,10 +25,12 @@ struct ShapleyPlan {
 };
 
 // Exact if there are no more coalitions than `most`; else as many pairs of orders as need no more,
-// at least `fewest` pairs. Of one pair nothing is known of its error. A plan of more has the orders
-// of a smaller one, and others behind them.
-ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed,
-                         std::size_t fewest = 2);
+// at least two: of one pair nothing is known of its error. A plan of more has the orders of a
+// smaller one, and others behind them.
+ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t seed);
+
+// The pair of orders with this number alone: the first, if 0, of those that the seed makes.
+ShapleyPlan plan_pair(std::size_t players, std::uint64_t seed, std::size_t number);
 
 // What each pair of a plan's orders says of each player.
 std::vector<std::vector<double>> pair_values(const ShapleyPlan& plan,

@@ -117,7 +117,7 @@ def check_gap(page, path):
         assert row["range"][0] <= row["seconds"] <= row["range"][1], row
     for path_of, step in zip(gap["paths"], steps):
         assert abs(sum(part["seconds"] for part in path_of) - step) < 1e-6 * step
-    left, top, width, height = page.box("#gap svg g:nth-of-type(2) rect")
+    left, top, width, height = page.box("#gap svg g.bar:nth-of-type(3) rect")
     page.move(left + width / 2, top + height / 2)
     assert "in 8 of 10 draws" in tip(page), f"a bar says nothing: {tip(page)}"
     text = page.value("document.body.innerText.replaceAll('\u00a0', ' ')")

@@ -103,7 +103,7 @@ cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 
 cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --samples 2 --json
   KEYS a/step_time_interval_s/1 a/tokens_per_second_per_gpu_interval/1 b/peak_memory_interval_bytes/1 rows/0/interval_s/1
        draws/made draws/most draws/a_slower draws/gap_interval_s/0 draws/moved_most_by/0/gap_at_low_s a/step_time_s b/step_time_s rows/0/cause rows/0/seconds rows/0/stderr_s rows/0/counterfactual_s rows/0/constants
-       a/critical_path/0/part fairness/0 gap_s residual_s)
+       a/critical_path/0/part not_equal/0 does_not_fit/0 gap_s residual_s)
 cli("explain as CSV" ARGS explain mpt7b-zero2 --set job.micro_batch=2 --replays 1 --samples 2 --csv
   OUTPUT "^cause,seconds,stderr_s,counterfactual_s,[a-z_,]*,low_s,high_s\n[a-z_]+,[^\n]*,[-0-9.e]+,[-0-9.e]+\n")
 cli("explain at each one's memory limit" ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --samples 0 --each-at-limit
@@ -164,14 +164,19 @@ claim_case("check of a mistaken claim" "    holds:
       - {ratio: [fast.step_time, slow.peak_memory], at_most: 1}
       - {value: fast.step_time, at_most: 1 GB}
       - {value: fast.step_time, at_least: 3 s, at_most: 2 s}
-      - {closes: {between: [slow, fast], free: [computer]}, at_least: 0.5}"
+      - {closes: {between: [slow, fast], free: [computer]}, at_least: 0.5}
+      - {ratio: [slow.step_time, fast.step_time], at_least: 2}
+      - {ratio: [slow.step_time, fast.step_time], at_most: 1.5}
+      - {ratio: [slow.step_time, fast.step_time], about: 1, tolerance: 0.2}"
   CODE 2
   ERROR "@WORK@/claims.yaml:6: claims[0].holds[0].value: no metric \"step_tim\" (did you mean \"step_time\"?)
 @WORK@/claims.yaml:7: claims[0].holds[1].value: no scenario \"fats\" in this claim (did you mean \"fast\"?)
 @WORK@/claims.yaml:8: claims[0].holds[2].ratio: fast.step_time is a time, slow.peak_memory is a size
 @WORK@/claims.yaml:9: claims[0].holds[3].at_most: expected a time such as \"25 us\", found a size (\"1 GB\")
 @WORK@/claims.yaml:10: claims[0].holds[4].at_most: is below at_least: 2.00 s and 3.00 s
-@WORK@/claims.yaml:11: claims[0].holds[5].closes.free: no cause \"computer\" (did you mean \"compute\"?)")
+@WORK@/claims.yaml:11: claims[0].holds[5].closes.free: no cause \"computer\" (did you mean \"compute\"?)
+@WORK@/claims.yaml:13: claims[0].holds[7].at_most: cannot hold beside another line on slow.step_time / fast.step_time: at most 1.50 here, at least 2.00 there
+@WORK@/claims.yaml:14: claims[0].holds[8].about: cannot hold beside another line on slow.step_time / fast.step_time: at most 1.20 here, at least 2.00 there")
 cli("check of a claim about no scenario" ARGS check @WORK@/out/claims.yaml CODE 2
   SHELL "printf 'claims:\n  - {id: a, text: b, scenarios: {x: llama32-3b-sft-zero4}, holds: [{value: x.fits, at_least: 1}]}\n' >@WORK@/out/claims.yaml
     \"$@\"; code=$?; rm @WORK@/out/claims.yaml; exit $code"

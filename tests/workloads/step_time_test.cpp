@@ -71,6 +71,16 @@ TEST_CASE("a step takes the same time folded and unfolded, however it is sharded
   }
 }
 
+TEST_CASE("what is not explained makes everything take so many times as long", "[workloads]") {
+  for (const Variant& variant : tiny_variants(2, 4)) {
+    CAPTURE(variant.name);
+    TinyStep longer = variant.step;
+    longer.stack.unexplained.value = {1.25};
+    CHECK_THAT(seconds_of(longer, Folding::automatic),
+               WithinRel(1.25 * seconds_of(variant.step, Folding::automatic), 1e-9));
+  }
+}
+
 TEST_CASE("leaf modules and ordinary sub-groups never make a step longer", "[workloads]") {
   const auto experts = GENERATE(8, 32);
   const auto reuse = GENERATE(0.0, 1e9);

@@ -17,6 +17,11 @@ function seconds(value) {
   return scaled(value, [[1, "s"], [1e-3, "ms"], [1e-6, "us"], [1e-9, "ns"]]);
 }
 
+// A part of a gap.
+function signedSeconds(value) {
+  return (value > 0 ? "+" : "") + seconds(value);
+}
+
 function bytes(value) {
   if (value === 0) return "0\u00a0B";
   return scaled(value, [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]]);

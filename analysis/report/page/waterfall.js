@@ -15,11 +15,14 @@ function drawWaterfall(box, bars) {
   const width = box.clientWidth;
   if (width === 0) return;
   const narrow = width < 560;
-  const left = narrow ? 0 : 150, right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
+  const left = narrow ? 8 : 150, right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
   const x = d3.scaleLinear([0, d3.max(bars, (bar) => Math.max(bar.from, bar.to))], [left, width - right]);
-  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 4}`).attr("role", "img")
+  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 24}`).attr("role", "img")
     .attr("aria-label", bars.map((bar) => bar.row ? `${bar.label} ${seconds(bar.row.seconds)}` : `${bar.label} ${seconds(bar.to)}`).join(", "));
-  const rows = svg.selectAll("g").data(bars).join("g").attr("transform", (bar, i) => `translate(0,${i * pitch + lead})`);
+  const marks = x.ticks(Math.max(2, Math.floor((width - left - right) / 90)));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bars.length * pitch})`)
+    .call(d3.axisBottom(x).tickValues(marks).tickSize(-bars.length * pitch).tickPadding(6).tickFormat((value) => mark(value, marks.length > 1 ? marks[1] - marks[0] : 1)));
+  const rows = svg.selectAll("g.bar").data(bars).join("g").attr("class", "bar").attr("transform", (bar, i) => `translate(0,${i * pitch + lead})`);
   rows.append("text").attr("x", 0).attr("y", narrow ? -4 : height / 2).attr("dy", narrow ? 0 : "0.35em").text((bar) => bar.row ? bar.label : bar.label === "A" || bar.label === "B" ? `step ${bar.label}` : bar.label)
     .attr("font-weight", (bar) => bar.row ? 400 : 650);
   rows.append("rect").attr("x", (bar) => Math.min(x(bar.from), x(bar.to))).attr("height", height).attr("rx", 2)
@@ -28,9 +31,9 @@ function drawWaterfall(box, bars) {
   rows.filter((bar, i) => i + 1 < bars.length).append("line").attr("x1", (bar) => x(bar.to)).attr("x2", (bar) => x(bar.to))
     .attr("y1", height).attr("y2", pitch).attr("stroke", colours.of("--faint")).attr("stroke-dasharray", "2 2");
   rows.append("text").attr("x", (bar) => Math.max(x(bar.from), x(bar.to)) + 6).attr("y", height / 2).attr("dy", "0.35em")
-    .text((bar) => bar.row ? (bar.row.seconds >= 0 ? "+" : "") + seconds(bar.row.seconds) : seconds(bar.to));
+    .text((bar) => bar.row ? signedSeconds(bar.row.seconds) : seconds(bar.to));
   rows.on("pointermove", (bar) => bar.row && tip.show(d3.event.clientX, d3.event.clientY,
-    [[`${words(bar.cause)}  ${seconds(bar.row.seconds)}`, "title"], ...(bar.row.range ? [[`${rangeOf(bar.row)} in 8 of 10 draws of the constants`]] : []), [bar.row.reading || meanings[bar.cause] || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
+    [[`${words(bar.cause)}  ${signedSeconds(bar.row.seconds)}`, "title"], ...(bar.row.range ? [[`${rangeOf(bar.row)} in 8 of 10 draws of the constants`]] : []), [bar.row.reading || meanings[bar.cause] || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
     .on("pointerleave", () => tip.hide());
   // How far the bar's end moves over the draws.
   rows.filter((bar) => bar.row && bar.row.range).append("line").attr("class", "whisker")
@@ -40,7 +43,7 @@ function drawWaterfall(box, bars) {
 }
 
 function rangeOf(row) {
-  return `${seconds(row.range[0])} to ${seconds(row.range[1])}`;
+  return `${signedSeconds(row.range[0])} to ${signedSeconds(row.range[1])}`;
 }
 
 // What each step waited for, one stretch after the other.
@@ -59,7 +62,7 @@ function gapTable(gap, steps) {
     element("th", {class: "number"}, "of the gap"), ...(ranged ? [element("th", {class: "range"}, "8 of 10 draws")] : []), element("th", {}, "what if"), element("th", {}, "carried by"))),
     element("tbody", {}, ...gap.rows.map((row) => element("tr", {},
       element("td", {class: "cause"}, swatch(row.cause), words(row.cause)),
-      element("td", {class: "number"}, `${seconds(row.seconds)}${row.error > 1e-4 * Math.abs(row.seconds) ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
+      element("td", {class: "number"}, `${signedSeconds(row.seconds)}${row.error > 1e-4 * Math.abs(row.seconds) ? ` \u00b1 ${seconds(row.error)}` : ""}, ${percent(total ? row.seconds / total : 0)}`),
       ...(ranged ? [element("td", {class: "range", "data-label": "8 of 10 draws "}, row.range ? rangeOf(row) : "")] : []),
       element("td", {}, row.reading), element("td", {class: "source"}, row.constants)))));
 }
