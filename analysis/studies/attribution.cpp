@@ -129,12 +129,14 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
   ShapleyPlan plan;
   std::vector<ShapleyValue> values;
   for (std::size_t most = all ? options.most_replays : first_replays;; most *= 2) {
-    plan = options.only_pair ? plan_pair(count, options.seed, *options.only_pair)
-                             : plan_shapley(count, std::min(most, options.most_replays), options.seed);
+    plan = options.only_pair
+               ? plan_pair(count, options.seed, *options.only_pair)
+               : plan_shapley(count, std::min(most, options.most_replays), options.seed);
     replay_all(replayed, players, wanted_coalitions(plan, times, alone), options, times);
     values = shapley_values(plan, saved_by(plan, times));
     result.exact = plan.exact();
-    if (result.exact || options.only_pair || most >= options.most_replays || precise_enough(values, options.precise))
+    if (result.exact || options.only_pair || most >= options.most_replays ||
+        precise_enough(values, options.precise))
       break;
   }
   result.replays = times.size();
@@ -144,8 +146,7 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
   result.pairs = read_pairs(plan, players, times, options.seed);
   for (std::size_t i = 0; i < count; ++i) {
     result.parts[index(players.causes[i])] = values[i];
-    if (alone)
-      result.without[index(players.causes[i])] = {times.at(Coalition{1} << i) + apart};
+    if (alone) result.without[index(players.causes[i])] = {times.at(Coalition{1} << i) + apart};
   }
   if (first) {
     result.parts[index(first->cause)] = {apart, 0};

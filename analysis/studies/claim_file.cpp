@@ -151,7 +151,9 @@ class ClaimReader {
       if (!above && !below) continue;
       const double here = above ? *assertion.low : *assertion.high;
       const double there = above ? *other.high : *other.low;
-      table.problem(table.has("about") ? "about" : above ? "at_least" : "at_most",
+      table.problem(table.has("about") ? "about"
+                    : above            ? "at_least"
+                                       : "at_most",
                     fmt::format("cannot hold beside another line on {}: {} {} here, {} {} there",
                                 assertion.quantity.text, above ? "at least" : "at most",
                                 to_text(here, assertion.dimension), above ? "at most" : "at least",

@@ -76,10 +76,10 @@ struct SideRanges {
 
 // How sure all this is: both sides written anew under the same draws of the constants.
 struct GapDraws {
-  std::uint32_t draws = 0, most = 0;  // made; allowed
+  std::uint32_t draws = 0, most = 0;         // made; allowed
   std::uint32_t a_slower = 0, b_slower = 0;  // draws in which A takes longer, or B
-  std::uint32_t same_top = 0;         // draws in which the largest row is the one it is here
-  Range gap{};                        // s
+  std::uint32_t same_top = 0;                // draws in which the largest row is the one it is here
+  Range gap{};                               // s
   SideRanges a{}, b{};
   std::vector<Mover> movers{};  // of the gap in seconds, the strongest first
 };

@@ -27,9 +27,8 @@ std::string draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
   const ExplainedSide side = observe(drawn).side;
-  const Attribution attribution =
-      attribute(drawn.scenario,
-                {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
+  const Attribution attribution = attribute(
+      drawn.scenario, {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
   std::string text = fmt::format("{} {} {}", attribution.step_time.value,
                                  side.tokens_per_second_per_gpu, side.needed);
   for (const double part : attribution.pairs.front()) text += fmt::format(" {}", part);
@@ -96,7 +95,8 @@ class Drawing {
             if (has_constant(side->scenario.constants, constant.name))
               moved.settings.push_back(setting_of(constant, value));
             return fmt::format(
-                "{}", step_time_of(load_scenario(options_.data, moved.source, moved.settings)).value);
+                "{}",
+                step_time_of(load_scenario(options_.data, moved.source, moved.settings)).value);
           });
     const std::vector<std::string> answers = in_workers(tasks, options_.attribution.workers);
     std::vector<double> times;
@@ -219,16 +219,15 @@ void add_draws(Explanation& e, const NamedStep& a, const NamedStep& b,
   std::vector<double> gaps;
   std::vector<Draw> draws;
   for (const Pair& pair : pairs) {
-    draws.push_back(
-        draw_number(static_cast<std::uint32_t>(gaps.size()), options.attribution.seed));
+    draws.push_back(draw_number(static_cast<std::uint32_t>(gaps.size()), options.attribution.seed));
     gaps.push_back(pair.gap());
   }
   e.draws->gap = range_of(gaps, e.gap().value);
   e.draws->a = side_ranges(pairs, e.a, &Pair::a);
   e.draws->b = side_ranges(pairs, e.b, &Pair::b);
   for (ExplainRow& row : e.rows)
-    row.range = range_over(pairs, row.seconds.value,
-                           [&](const Pair& pair) { return moved(row, pair); });
+    row.range =
+        range_over(pairs, row.seconds.value, [&](const Pair& pair) { return moved(row, pair); });
   if (options.carriers)
     e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, {gaps, draws})),
                                 e.gap().value, most_movers);

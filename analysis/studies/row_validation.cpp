@@ -29,11 +29,11 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const double allocated = p.memory.device.peak.bytes;
   const Stack::MemoryLog& log = scenario.stack.memory_log;
-  return fmt::format(
-      "{} {} {} {} {} {} {} {} {} {}", p.step_time.value,
-      p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
-      allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
-      static_cast<int>(p.memory.fit()), static_cast<int>(log.kind), static_cast<int>(log.binary));
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+                     p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
+                     allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
+                     static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
+                     static_cast<int>(log.binary));
 }
 
 Answer parse_answer(const std::string& text) {
