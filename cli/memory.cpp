@@ -33,7 +33,7 @@ std::string text_of(const Scenario& scenario, const Footprint& f,
   text +=
       fmt::format("{}; the peak is in {}{}\n", verdict_text(f), f.device.peak.phase,
                   f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name);
-  text += failure_text(f) + host_text(f);
+  text += shown_text(f) + failure_text(f) + host_text(f);
   if (f.fit() != Fit::oom) return text;
   if (changes.empty()) return text + "no single change that is known here makes it fit\n";
   TextTable ways{{"what would make it fit", "needed", "verdict"},

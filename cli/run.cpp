@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "analysis/json.hpp"
 #include "analysis/studies/footprint_text.hpp"
@@ -61,8 +62,18 @@ std::string share_of(Seconds part, Seconds whole) {
   return fmt::format("{:.2g} %", 100 * (part / whole));
 }
 
+std::string drives_text(double checkpoint, double room) {
+  const double count = std::floor(std::max(0.0, room) / checkpoint);
+  if (count < 1)
+    return fmt::format("             the drives of a node do not hold its {} of a checkpoint\n",
+                       to_text(Bytes{checkpoint}));
+  return fmt::format("             the drives of a node hold {:.0f} of its parts of {}\n", count,
+                     to_text(Bytes{checkpoint}));
+}
+
 // What is written and read between steps, and what of the run that takes.
-std::string saving_text(const Job& job, const Prediction& p) {
+std::string saving_text(const Scenario& scenario, const Prediction& p) {
+  const Job& job = scenario.job;
   std::string text;
   if (p.saving) {
     const Checkpoint& files = p.saving->files;
@@ -76,6 +87,8 @@ std::string saving_text(const Job& job, const Prediction& p) {
       text += fmt::format(", {:.0f} times, {} of the whole job", p.saving->count,
                           share_of(p.saving->time * p.saving->count, p.wall));
     text += '\n';
+    if (const double room = p.memory.disk_capacity - p.memory.disk; p.memory.disk_capacity > 0)
+      text += drives_text(files.on_a_node(scenario.cluster.gpus_per_node()), room);
   }
   if (p.resuming)
     text += fmt::format(
@@ -135,7 +148,7 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
       to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0)
     text += fmt::format("{:<13}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall));
-  text += batch_text(scenario.job, p) + saving_text(scenario.job, p);
+  text += batch_text(scenario.job, p) + saving_text(scenario, p);
   TextTable table{{"where the time goes", "exposed", "share", "hidden"},
                   {Align::left, Align::right, Align::right, Align::right},
                   {}};

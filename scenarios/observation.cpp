@@ -20,6 +20,13 @@ Observation read_observation(const Table& table) {
     if (low <= 0) table.problem(metric_specs[i].name, "must be above zero");
     observation.figures[i] = Range{low, high};
   }
+  if (table.has("memory_counts")) {
+    const std::vector<std::string> words(memory_kind_names.begin(), memory_kind_names.end());
+    const std::string word = table.choice("memory_counts", words);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (words[i] == word) observation.memory_counts = static_cast<MemoryKind>(i);
+    if (!observation.of(Metric::memory)) table.problem("memory_counts", "of which memory?");
+  }
   if (table.has("verdict")) {
     anything = true;
     observation.fits = table.choice("verdict", {"fits", "oom"}) == "fits";

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "sim/config.hpp"
+#include "workloads/stack.hpp"
 
 namespace stepsim {
 
@@ -52,6 +53,7 @@ double error_against(const Range& range, double value);
 
 struct Observation {
   std::array<std::optional<Range>, metric_specs.size()> figures;  // [Metric]
+  std::optional<MemoryKind> memory_counts;                        // what `memory` counts, if known
   std::optional<bool> fits;                                       // the verdict, where it is stated
   std::string source;
   std::string note;

@@ -74,6 +74,10 @@ Strategy read_strategy(const Table& table) {
   strategy.attention = choice(table, "attention", attention_names, AttentionKernel::stack);
   strategy.cross_entropy = choice(table, "cross_entropy", cross_entropy_names, CrossEntropy::stack);
   strategy.optimizer = choice(table, "optimizer", optimizer_names, OptimizerKind::adamw);
+  strategy.update_kernels =
+      choice(table, "optimizer_kernels", update_kernels_names, UpdateKernels::fused);
+  if (table.has("optimizer_kernels") && strategy.optimizer != OptimizerKind::adamw)
+    table.problem("optimizer_kernels", "is a choice of optimizer: adamw");
   strategy.master_weights = table.flag_or("master_weights", strategy.sharding != Sharding::zero0);
   strategy.gradients = choice(table, "gradient_dtype", gradient_type_names, GradientType::bf16);
   strategy.load = choice(table, "load", loading_names, Loading::sharded);

@@ -30,6 +30,7 @@ Gpu read_gpu(const Table& table) {
   const Table memory = table.table("memory");
   gpu.memory = {.capacity = memory.constant<Bytes>("capacity"),
                 .usable = memory.constant<Bytes>("usable"),
+                .context = memory.constant<Bytes>("context"),
                 .library = memory.constant<Bytes>("library"),
                 .bandwidth = memory.constant<BytesPerSecond>("bandwidth"),
                 .stream = memory.constant<BytesPerSecond>("stream")};

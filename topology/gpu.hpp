@@ -15,6 +15,7 @@ struct Gpu {
   struct Memory {
     Constant<Bytes> capacity;            // as sold
     Constant<Bytes> usable;              // beside a framework's context
+    Constant<Bytes> context;             // of a framework's process, outside of that
     Constant<Bytes> library;             // of it what libraries take past the framework's allocator
     Constant<BytesPerSecond> bandwidth;  // nominal
     Constant<BytesPerSecond> stream;     // reached by a triad

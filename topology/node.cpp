@@ -50,6 +50,7 @@ Host read_host(const Table& table) {
   Host host;
   host.cores = static_cast<int>(table.integer("cores", 1, 100000));
   host.dram_capacity = table.constant<Bytes>("dram_capacity");
+  if (table.has("drive_capacity")) host.drive_capacity = table.constant<Bytes>("drive_capacity");
   host.cpu_adam = table.constant<Seconds>("cpu_adam");
   host.cpu_adam_bytes = table.constant<Ratio>("cpu_adam_bytes");
   host.pageable = table.constant<Ratio>("pageable");

@@ -43,6 +43,7 @@ struct LinkSpec {
 struct Host {
   int cores = 0;
   Constant<Bytes> dram_capacity;
+  std::optional<Constant<Bytes>> drive_capacity;  // of all drives of the node, where it is known
   Constant<Seconds> cpu_adam;      // per 1e9 parameters, one socket with all its cores
   Constant<Ratio> cpu_adam_bytes;  // host memory traffic per parameter
   Constant<Ratio> pageable;        // share of the pinned copy rate

@@ -112,9 +112,13 @@ void Activations::ran(std::size_t visit, Mark compute) {
 }
 
 // The gradient of a unit's inputs lives until the unit before it has run. That of the residual
-// stream, one input wide, goes all the way, and takes up what comes out of a layer.
+// stream, one input wide, goes all the way, and takes up what comes out of a layer. So does that of
+// a matrix which head and embedding share, until the embedding adds its part.
 void Activations::pass_gradient(std::size_t visit, Mark compute) {
   const Visit& now = visits_[visit];
+  if (now.unit->trained)
+    for (const double elements : now.unit->borrowed) waits_ += half * elements;
+  if (!now.unit->borrowed.empty()) writer_.allocate(compute, "gradients", waits_);
   if (residual_ == 0) {
     residual_ =
         half * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
@@ -128,7 +132,8 @@ void Activations::pass_gradient(std::size_t visit, Mark compute) {
   passed_ = 0;
   if (now.layer >= 0) return;
   writer_.release(compute, "activation_gradients", residual_);
-  residual_ = 0;
+  writer_.release(compute, "gradients", waits_);
+  residual_ = waits_ = 0;
 }
 
 double activation_bytes(const StepInput& input, const std::vector<Visit>& visits) {

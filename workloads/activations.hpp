@@ -36,6 +36,7 @@ class Activations {
   std::map<std::int16_t, Waiting> waiting_;  // by layer
   double passed_ = 0;    // bytes of gradients that the unit that ran last backward left
   double residual_ = 0;  // of that of the residual stream
+  double waits_ = 0;     // of that of a matrix that the head shares with the embedding
 };
 
 // The most that activations take beside one another.

@@ -74,6 +74,7 @@ void LayerWriter::core(double q, double kv) {
   attend.core_bytes = half * t() * q + 4 * t() * static_cast<double>(a.heads);
   attend.saved_bytes = half * t() * (q + 2 * kv) + attend.core_bytes;
   attend.core_rows = 1;
+  if (kernel == AttentionKernel::flash) attend.syncs = stack.attention_reads;
   // The flash kernel sums the gradient of its queries in fp32.
   attend.gradient_bytes = half * t() * (q + 2 * kv);
   attend.backward_bytes = 4 * t() * q;

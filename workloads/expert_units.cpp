@@ -196,8 +196,10 @@ void LayerWriter::tutel_experts(const Experts& e) {
   made.forward_bytes = made.exchange;  // what arrives, beside what is sent
   Unit& decode =
       moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)}, half * slots * h());
-  decode.saved_bytes = decode.gradient_bytes = half * slots * h();
-  decode.forward_bytes = decode.backward_bytes = 4 * slots * h();
+  // What comes back is cast, and the cast kept; its gradient is cast the other way.
+  decode.saved_bytes = 4 * slots * h();
+  decode.gradient_bytes = decode.forward_bytes = half * slots * h();
+  decode.backward_bytes = 4 * slots * h();
 }
 
 // DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved by

@@ -123,9 +123,12 @@ void LayerWriter::grouped_experts(const Experts& e) {
                                   grouped_gemm("up", n, each, h(), w),
                                   grouped_gemm("down", n, each, w, h())};
   for (KernelRow& row : products) row.ragged = strategy.moe_kernel == MoeKernel::grouped;
+  // Models of single experts are rewritten for grouped kernels, unless the scenario says otherwise.
   const bool separate =
-      strategy.moe_kernel == MoeKernel::padded && !is_fused(e, strategy.expert_layout);
+      strategy.expert_layout == ExpertLayout::separate ||
+      (strategy.moe_kernel == MoeKernel::padded && !is_fused(e, strategy.expert_layout));
   const KernelRow stacked = separate ? moved("stack", 3 * n * w) : nothing;
+  const double stack_bytes = separate ? half * 3 * n * h() * w : 0;
   const KernelRow activation = activation_row(rows.multiplied, w, true);
 
   dispatch(rows.routed);
@@ -145,8 +148,10 @@ void LayerWriter::grouped_experts(const Experts& e) {
   made.plain_modules = 1;
   made.in_moe = true;
   send(made, rows);
-  made.saved_bytes = half * rows.multiplied * (h() + 4 * w);
+  // The products' backward pass needs what was stacked, and its gradient is a stack again.
+  made.saved_bytes = half * rows.multiplied * (h() + 4 * w) + stack_bytes;
   gradients_inside(made, rows.multiplied, w);
+  made.backward_bytes += stack_bytes;
   // What arrives, beside what is sent.
   made.forward_bytes = sends_tokens(strategy) ? half * rows.sent * h() : 0;
   if (rows.held > rows.sent) share_tokens(made, half * rows.held * h());

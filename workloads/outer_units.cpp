@@ -106,8 +106,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   Unit head;
   head.name = "lm_head";
   if (!model.tied_embeddings) head.tensors = {h * v};
-  head.owners = model.tied_embeddings ? 0 : 1;
-  head.plain_modules = 1 - head.owners;
+  head.owners = 1;  // a tied head has the embedding's tensor as a parameter, too
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
   head.saved_bytes = head.gradient_bytes = half * t * h;

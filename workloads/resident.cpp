@@ -147,6 +147,15 @@ bool keeps_whole_gradient(const Strategy& strategy) {
   return strategy.sharding == Sharding::zero1 && strategy.gradients == GradientType::fp32;
 }
 
+// FSDP's second version takes what it gathers on the stream of the kernels.
+std::size_t allocating_stream(const Strategy& strategy, std::string_view tensor_class) {
+  const bool apart =
+      is_fsdp(strategy.sharding) ? strategy.fsdp.version == 1 : strategy.zero.overlap_comm;
+  if (!apart) return 0;
+  if (tensor_class == "gathered") return 1;
+  return tensor_class == "reduce_input" || tensor_class == "gradient_copy" ? 2 : 0;
+}
+
 const Constant<Ratio>& slack_of(const StepInput& input) {
   return input.strategy.sharding == Sharding::zero3 ? input.stack.allocator_slack_gathering
                                                     : input.stack.allocator_slack;

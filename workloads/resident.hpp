@@ -58,6 +58,11 @@ double largest_sub_group(const StepInput& input);
 double parameter_buffer_bytes(const Strategy& strategy);
 double swap_buffer_bytes(const StepInput& input);
 
+// Streams of a framework that ask its allocator for memory, and on which of them a tensor of this
+// class is made: kernels, gathers, reductions.
+inline constexpr std::size_t allocating_streams = 3;
+std::size_t allocating_stream(const Strategy& strategy, std::string_view tensor_class);
+
 // What the allocator reserves beyond what is used, as a share.
 const Constant<Ratio>& slack_of(const StepInput& input);
 // Bytes per element that the optimizer keeps beside parameters and master copy.

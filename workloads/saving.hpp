@@ -1,6 +1,8 @@
 // What a job writes between two steps so that it can go on later, and reads when it does.
 #pragma once
 
+#include <algorithm>
+
 #include "workloads/resident.hpp"
 
 namespace stepsim {
@@ -19,6 +21,11 @@ struct Checkpoint {
 
   double bytes() const {
     return writers * (weights + model_states) + expert_writers * experts + owners * states;
+  }
+  // On the drives of the first node, which has most of it.
+  double on_a_node(Rank gpus) const {
+    return std::min(writers, gpus) * (weights + model_states) +
+           std::min(expert_writers, gpus) * experts + std::min(owners, gpus) * states;
   }
 };
 Checkpoint checkpoint_of(const StepInput& input);

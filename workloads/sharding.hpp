@@ -84,9 +84,10 @@ class Zero3 {
   bool reused_soon(std::size_t visit) const;
   void release_module(std::size_t last);
   void give_up(std::uint32_t instance, double bytes);
-  void reduce_bucket(bool last_micro_batch);
+  Mark on_reduce_stream(double bytes, double launches, std::string_view name, Mark ready);
+  Mark reduce_bucket(bool last_micro_batch);
   Mark exchange_quantized(Mark ready);
-  void to_host(double elements, Mark reduced, bool last_micro_batch);
+  Mark to_host(Mark reduced, bool last_micro_batch);
   Mark to_device(double elements, Mark ready);
   void update_on_device(double part);
   void update_on_host(double part, Mark ready);
@@ -139,9 +140,22 @@ Seconds gradient_hook(const StepInput& input, double tensors);
 // The host cores update a shard when `ready` is done; the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready);
 
-// Kernels of an update of so many tensors: `of_lists` where they are taken together, else some for
-// each. Behind each tensor bitsandbytes stops the host until the device is done.
-double update_launches(OptimizerKind kind, double tensors, double of_lists);
+// What one call of the optimizer updates: a flat shard is one tensor.
+struct UpdatedTensors {
+  double elements = 0;  // of all
+  double tensors = 1;
+  double largest = 0;  // elements of one
+};
+struct UpdateCost {
+  double launches = 0;
+  double dispatches = 0;  // operators of the host
+  double more_bytes = 0;  // of traffic, than one kernel has that does everything
+  double temporary = 0;   // bytes of device memory while it runs
+};
+UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of);
+// Its kernels, and `others` around them: norms, scales, casts.
+KernelRow update_row(const UpdateCost& cost, double bytes, double others);
+// Behind each tensor bitsandbytes stops the host until the device is done.
 void stop_behind_update(StepWriter& writer, double tensors);
 
 // Bytes of device memory per element that the optimizer keeps beside the parameters, and that one

@@ -72,6 +72,7 @@ Stack read_stack(const Table& table) {
     for (std::size_t i = 1; i < attention_names.size(); ++i)
       if (attention_names[i] == word) stack.attention = static_cast<AttentionKernel>(i);
   }
+  stack.attention_reads = static_cast<int>(table.integer_or("attention_reads", 0, 0, 16));
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
   if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");

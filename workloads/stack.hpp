@@ -17,7 +17,8 @@ namespace stepsim {
 enum class MemoryKind : std::uint8_t {
   allocated,  // tensors
   reserved,   // what the allocator holds for them
-  device,     // that and what libraries take, as nvidia-smi shows it
+  device,     // all that the device has lost, as nvidia-smi shows it
+  unsaid,     // what is needed: reserved, and libraries
 };
 inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
                                                                    "device"};
@@ -71,11 +72,13 @@ struct Stack {
   CrossEntropy cross_entropy = CrossEntropy::logits;
   bool holds_logits = false;  // the loop has a name for them until the next forward pass
   AttentionKernel attention = AttentionKernel::flash;
+  // Values that the host reads back before each call of a flash kernel: where documents end.
+  int attention_reads = 0;
   // Recomputation ends where all that the backward pass needs is there, as PyTorch does it from 2.1
   // on without the reentrant way: the last product of a layer does not run again.
   bool recompute_stops_early = false;
   struct MemoryLog {
-    MemoryKind kind = MemoryKind::device;
+    MemoryKind kind = MemoryKind::unsaid;
     bool binary = false;    // its "GB" are 2^30 bytes
   } memory_log;             // what its own log prints
   struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel

@@ -72,7 +72,8 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.syncs > 0 && !backward)
-      writer.drain(unit.syncs * sync, Cause::routing_sync, "routing");
+      writer.drain(unit.syncs * sync, unit.in_moe ? Cause::routing_sync : Cause::launch,
+                   unit.in_moe ? "routing" : "read_lengths");
     run_kernels(writer, unit, rows_of(visit), visit.phase, cause_of(visit.phase));
   }
   leave(writer, unit, visit.phase);

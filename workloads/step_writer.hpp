@@ -102,6 +102,10 @@ class StepWriter {
               std::initializer_list<Mark> after = {});
   // The next kernels wait for this.
   void compute_after(Mark mark) { compute_waits_.push_back(mark); }
+  // So does what comes next on another stream.
+  void stream_after(Stream stream, Mark mark, Cause cause) {
+    builder_.everywhere(labelled(OpKind::join, stream, cause, "wait"), {mark});
+  }
   // The host waits until the device has done all it was given, then spends `seconds`.
   void drain(Seconds seconds, Cause cause, std::string_view name);
   // A collective enqueued by the host; `ready` is what produced its input.

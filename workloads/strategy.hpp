@@ -46,6 +46,11 @@ enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
                                                                  "adamw_4bit"};
 
+// AdamW's: one kernel that does everything to many tensors, an operator at a time over many
+// tensors, or an operator at a time over one.
+enum class UpdateKernels : std::uint8_t { fused, foreach, single };
+inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
+
 enum class AttentionKernel : std::uint8_t {
   stack,           // what the stack uses
   flash,           // knows where documents end
@@ -146,6 +151,7 @@ struct Strategy {
   bool compiled = false;  // torch.compile: what is between matrix products is fused
   CrossEntropy cross_entropy = CrossEntropy::stack;
   OptimizerKind optimizer = OptimizerKind::adamw;
+  UpdateKernels update_kernels = UpdateKernels::fused;
   MoeKernel moe_kernel = MoeKernel::loop;
   ExpertLayout expert_layout = ExpertLayout::model;
   Dispatcher dispatcher = Dispatcher::all_to_all;

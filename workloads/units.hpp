@@ -13,8 +13,9 @@
 namespace stepsim {
 
 struct Unit {
-  std::string name;             // "self_attn.q_proj"
-  std::vector<double> tensors;  // elements of each, experts included
+  std::string name;              // "self_attn.q_proj"
+  std::vector<double> tensors;   // elements of each, experts included
+  std::vector<double> borrowed;  // those of a tied embedding, which its owner holds
   TensorClass kind = TensorClass::dense;
   bool trained = true;  // else frozen: no gradient of its tensors, no optimizer
   std::vector<KernelRow> forward;

@@ -15,6 +15,11 @@ struct VisitList {
   std::map<const Unit*, std::uint32_t> first_instance;
   std::uint32_t instances = 0;
 
+  // What one of them has gathered, the other has as well.
+  void share(const Unit& unit, const Unit& owner) {
+    first_instance.try_emplace(&unit, first_instance.at(&owner));
+  }
+
   void call(const Unit& unit, std::int16_t layer, Phase phase, bool reversed, bool frozen = false) {
     const auto [place, added] = first_instance.try_emplace(&unit, instances);
     const auto times = static_cast<std::uint32_t>(unit.times);
@@ -28,6 +33,8 @@ struct VisitList {
 void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
   const auto layers = static_cast<std::int16_t>(units.layers.size());
   list.call(units.embedding, -1, Phase::forward, false, frozen);
+  for (const Unit& unit : units.head)
+    if (!unit.borrowed.empty()) list.share(unit, units.embedding);
   for (std::int16_t layer = 0; layer < layers; ++layer)
     for (const Unit& unit : units.layers[static_cast<std::size_t>(layer)])
       list.call(unit, layer, Phase::forward, false, frozen);
@@ -54,6 +61,7 @@ ModelUnits units_of(const StepInput& input) {
     share_layer(units.layers.back(), model, strategy, load(layer));
     checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
+  if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
   for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
   units.embedding.kept_bytes = units.embedding.saved_bytes;
   return units;

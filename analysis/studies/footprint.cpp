@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "workloads/saving.hpp"
 
@@ -26,6 +27,21 @@ Timeline setup_timeline(const StepInput& input) {
     timeline.push_back(
         {0, change.pool, change.moment, change.moment, change.tensor_class, change.bytes});
   return timeline;
+}
+
+// Memory that was taken on one stream is never handed to another: beyond the peak the allocator
+// keeps what each stream needed at its most, at whatever moment of the step.
+double idle_bytes(std::span<const MemoryChange> timeline, std::size_t setup,
+                  const Strategy& strategy, double peak) {
+  std::array<double, allocating_streams> now{}, most{};
+  for (std::size_t i = 0; i < timeline.size(); ++i) {
+    const MemoryChange& change = timeline[i];
+    if (change.pool != Pool::device) continue;
+    const std::size_t stream = allocating_stream(strategy, change.tensor_class);
+    now[stream] += change.bytes;
+    if (i >= setup) most[stream] = std::max(most[stream], now[stream]);
+  }
+  return std::max(0.0, std::accumulate(most.begin(), most.end(), 0.0) - peak);
 }
 
 // What is left of the device when `used` bytes are.
@@ -95,7 +111,7 @@ std::string_view to_text(Fit fit) {
 }
 
 Fit Footprint::fit() const {
-  if (margin.value < 0 || !host_fits()) return Fit::oom;
+  if (margin.value < 0 || !host_fits() || !drives_fit()) return Fit::oom;
   return margin.low < 0 ? Fit::tight : Fit::fits;
 }
 
@@ -105,7 +121,9 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const Constant<Ratio>& slack = slack_of(input);
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
   Timeline timeline = setup_timeline(input);
+  const std::size_t setup = timeline.size();
   timeline.insert(timeline.end(), step.begin(), step.end());
+  const std::size_t stepped = timeline.size();
   MomentProgram save;  // its words are in the timeline
   if (scenario.job.save.every > 0) {
     save = build_save(input, Folding::automatic);
@@ -118,6 +136,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const double used = f.device.peak.bytes;
   f.slack = used * slack.value.value;
   f.library = library.value.value;
+  f.idle = idle_bytes(std::span(timeline).first(stepped), setup, scenario.strategy, used);
+  f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;
   f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
               margin_of(usable.low.value, library.high.value, slack.high.value, used),
@@ -130,6 +150,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   f.pinned = ranks * resident.in(Pool::pinned);
   f.pageable = ranks * resident.in(Pool::pageable);
   f.disk = ranks * resident.in(Pool::disk);
+  if (const auto& drives = scenario.cluster.node.host.drive_capacity)
+    f.disk_capacity = drives->value.value;
   return f;
 }
 

@@ -1,6 +1,7 @@
 // What a scenario needs in device and host memory, and the first request that would fail.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ struct Footprint {
   double states = 0;     // bytes: parameters, gradients, master copy, optimizer
   double slack = 0;      // bytes that the allocator holds beyond what is used
   double library = 0;    // bytes that libraries take past it
+  double idle = 0;       // bytes that it keeps for streams which need them at other moments
+  double context = 0;    // bytes of the framework's context, outside the capacity
   double capacity = 0;   // bytes a framework can allocate
   Spread margin;         // bytes left over, or missing
   MemoryReading host;    // of the node that has most: pinned and pageable together
@@ -33,9 +36,13 @@ struct Footprint {
   double pageable = 0;
   double disk = 0;  // bytes on a node's drives
   double host_capacity = 0;
+  double disk_capacity = 0;  // 0: the node's file does not say
 
   double needed() const { return device.peak.bytes + slack + library; }
+  // What the device's own tool shows after a step. Idle memory is given back when it is asked for.
+  double shown() const { return std::min(needed() + idle, capacity) + context; }
   bool host_fits() const { return host.peak.bytes <= host_capacity; }
+  bool drives_fit() const { return disk_capacity == 0 || disk <= disk_capacity; }
   // Tight: it fits, but not with the constants at their worse ends.
   Fit fit() const;
 };

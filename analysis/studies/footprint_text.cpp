@@ -54,6 +54,9 @@ std::string verdict_text(const Footprint& f) {
   if (!f.host_fits())
     return fmt::format("does not fit: {} of host memory too much in {}",
                        size(f.host.peak.bytes - f.host_capacity), f.host.peak.phase);
+  if (!f.drives_fit())
+    return fmt::format("does not fit: {} too much for the drives of a node",
+                       size(f.disk - f.disk_capacity));
   const std::string range =
       fmt::format("{} to {}", signed_size(f.margin.low), signed_size(f.margin.high));
   if (f.fit() == Fit::oom)
@@ -71,6 +74,12 @@ std::string classes_table(const Footprint& f, const std::string& device) {
   table.rows.push_back({"needed", size(f.needed())});
   table.rows.push_back({"usable", size(f.capacity)});
   return render(table);
+}
+
+std::string shown_text(const Footprint& f) {
+  return fmt::format(
+      "the device's own tool shows {}: with {} of context{}\n", size(f.shown()), size(f.context),
+      f.idle > 0 ? fmt::format(", and {} kept for other streams", size(f.idle)) : "");
 }
 
 std::string moments_table(const Footprint& f) {
@@ -96,7 +105,10 @@ std::string host_text(const Footprint& f) {
       "at most {} of {} in {}\n",
       size(f.pinned), size(f.pageable), size(f.host.peak.bytes), size(f.host_capacity),
       f.host.peak.phase);
-  if (f.disk > 0) text += fmt::format("drives of a node: {}\n", size(f.disk));
+  if (f.disk > 0)
+    text += fmt::format(
+        "drives of a node: {}{}\n", size(f.disk),
+        f.disk_capacity > 0 ? fmt::format(" of {}", size(f.disk_capacity)) : ", of no stated size");
   return text;
 }
 
@@ -114,6 +126,9 @@ void write_footprint(JsonWriter& json, const Footprint& f) {
   json.key("classes").begin_object();
   write_sums(json, f.device.peak.classes);
   json.member("allocator_slack", f.slack).member("library", f.library).end_object();
+  json.member("shown_by_device_bytes", f.shown())
+      .member("kept_for_other_streams_bytes", f.idle)
+      .member("context_bytes", f.context);
   json.key("moments").begin_object();
   write_sums(json, f.device.moments);
   json.end_object();
@@ -126,6 +141,11 @@ void write_footprint(JsonWriter& json, const Footprint& f) {
       .member("pinned_bytes", f.pinned)
       .member("pageable_bytes", f.pageable)
       .member("disk_bytes", f.disk);
+  json.key("disk_capacity_bytes");
+  if (f.disk_capacity > 0)
+    json.value(f.disk_capacity);
+  else
+    json.null();
   write_failure(json, f.host);
   json.end_object();
 }

@@ -12,6 +12,8 @@ namespace stepsim {
 std::string verdict_text(const Footprint& footprint);
 // One row per class at the peak, up to what is needed and usable.
 std::string classes_table(const Footprint& footprint, const std::string& device);
+// What a tool such as nvidia-smi says.
+std::string shown_text(const Footprint& footprint);
 // The most that is held in each moment, from model load to update.
 std::string moments_table(const Footprint& footprint);
 // The first request that fails, or that would with the constants at their worse ends; may be empty.

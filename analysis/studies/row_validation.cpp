@@ -18,7 +18,8 @@ namespace {
 
 // What a worker says of one scenario, as numbers in a line.
 struct Answer {
-  double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0;
+  double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
+         shown = 0;
   int fit = 0, logged = 0, binary = 0;
 };
 
@@ -29,10 +30,11 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const double allocated = p.memory.device.peak.bytes;
   const Stack::MemoryLog& log = scenario.stack.memory_log;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}",
+                     p.step_time.value,
                      p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
                      allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
-                     static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
+                     p.memory.shown(), static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
                      static_cast<int>(log.binary));
 }
 
@@ -40,7 +42,8 @@ Answer parse_answer(const std::string& text) {
   std::istringstream words(text);
   Answer answer;
   words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.reserved >>
-      answer.needed >> answer.capacity >> answer.fit >> answer.logged >> answer.binary;
+      answer.needed >> answer.capacity >> answer.shown >> answer.fit >> answer.logged >>
+      answer.binary;
   return answer;
 }
 
@@ -80,6 +83,8 @@ double predicted_memory(const Answer& answer, MemoryKind kind) {
       return answer.allocated;
     case MemoryKind::reserved:
       return answer.reserved;
+    case MemoryKind::device:
+      return answer.shown;
     default:
       return answer.needed;
   }

@@ -19,16 +19,18 @@ struct Answer {
   std::array<double, metric_specs.size()> figures{};  // [Metric]; 0: unknown
   int fit = 0;
   double needed = 0, capacity = 0;
+  std::array<double, memory_kind_names.size()> counted{};  // [MemoryKind]
 };
 
 std::string grpo_figures(const Scenario& scenario) {
   const GrpoPrediction p = predict_grpo(scenario);
   const double per_gpu = p.trained_per_second / scenario.cluster.ranks();
   const Fit fit = p.memory.failure ? Fit::oom : Fit::fits;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value, p.wall.value,
-                     p.wall.value, 0, per_gpu, p.memory.learner.most(), p.memory.learner.start,
-                     p.training, p.sync, static_cast<int>(fit), p.memory.learner.most(),
-                     p.memory.learner_capacity);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+                     p.wall.value, p.wall.value, 0, per_gpu, p.memory.learner.most(),
+                     p.memory.learner.start, p.training, p.sync, static_cast<int>(fit),
+                     p.memory.learner.most(), p.memory.learner_capacity, p.memory.learner.most(),
+                     p.memory.learner.most(), p.memory.learner.most());
 }
 
 std::string figures_of(const Scenario& scenario) {
@@ -46,8 +48,10 @@ std::string figures_of(const Scenario& scenario) {
                                                         0};
   std::string text;
   for (const double figure : figures) text += fmt::format("{} ", figure);
-  return text + fmt::format("{} {} {}", static_cast<int>(p.memory.fit()), p.memory.needed(),
-                            p.memory.capacity);
+  const double allocated = p.memory.device.peak.bytes;
+  return text + fmt::format("{} {} {} {} {} {}", static_cast<int>(p.memory.fit()),
+                            p.memory.needed(), p.memory.capacity, allocated,
+                            allocated + p.memory.slack, p.memory.shown());
 }
 
 Answer ask(const Scenario& scenario) {
@@ -55,6 +59,7 @@ Answer ask(const Scenario& scenario) {
   Answer answer;
   for (double& figure : answer.figures) words >> figure;
   words >> answer.fit >> answer.needed >> answer.capacity;
+  for (double& bytes : answer.counted) words >> bytes;
   return answer;
 }
 
@@ -71,9 +76,12 @@ void compare(const NamedScenario& named, const Observation& observation, const A
     if (!observation.of(metric)) continue;
     ran = ran || metric != Metric::state_memory;
     ValidatedFigure figure{named.id, scenario.family, metric, *observation.of(metric), {}, 0};
-    if (answer.figures[i] > 0) {
-      figure.predicted = answer.figures[i];
-      figure.error = error_against(figure.observed, answer.figures[i]);
+    double predicted = answer.figures[i];
+    if (metric == Metric::memory && observation.memory_counts)
+      predicted = answer.counted[static_cast<std::size_t>(*observation.memory_counts)];
+    if (predicted > 0) {
+      figure.predicted = predicted;
+      figure.error = error_against(figure.observed, predicted);
     }
     result.figures.push_back(std::move(figure));
   }

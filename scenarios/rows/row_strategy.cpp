@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "scenarios/rows/row_parts.hpp"
@@ -127,15 +128,30 @@ void write_checkpointing(const StepRow& row, const Words& words, RowText& text) 
   }
 }
 
+// "optimizer states 50 %": the number before the sign; without one everything.
+double share_in(std::string_view word) {
+  std::size_t end = word.find('%');
+  if (end == std::string_view::npos) return 1;
+  const auto is_number = [](char c) { return (c >= '0' && c <= '9') || c == '.'; };
+  while (end > 0 && word[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_number(word[begin - 1])) --begin;
+  double percent = 100;
+  std::from_chars(word.data() + begin, word.data() + end, percent);
+  return percent / 100;
+}
+
 void write_offload(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.offload;
   const bool activations =
       contains(word, "activation") || contains(words.checkpointing, "cpu offload");
   const bool optimizer = contains(word, "optimizer") || contains(word, "states");
   if (!activations && !offloads(row)) return;
-  if (contains(word, "50%") || contains(word, "50 %"))
-    text.lack("a part of the optimizer on the host");
+  const double share = share_in(word);
+  if (share < 1 && row.stage.value_or(0) != 3)
+    text.lack("a part of the optimizer on the host below stage 3");
   text.strategy += "  offload:\n";
+  if (share < 1) text.strategy += fmt::format("    ratio: {:g}\n", share);
   if (activations) text.strategy += "    activations: cpu\n";
   if (optimizer || !activations) text.strategy += "    optimizer: cpu\n";
   if (contains(word, "param")) text.strategy += "    parameters: cpu\n";

@@ -67,6 +67,35 @@ TEST_CASE("a node with little memory cannot take what is offloaded", "[analysis]
   CHECK(!narrow.device.failed);
 }
 
+TEST_CASE("drives that are too small do not hold what is offloaded", "[analysis]") {
+  Scenario scenario = seed("phi4-14b-sft-zero3", {{"strategy.optimizer", "adamw"},
+                                                  {"strategy.offload.optimizer", "nvme"}});
+  const Footprint roomy = footprint(scenario);
+  CHECK(roomy.disk > 100e9);
+  CHECK(roomy.fit() == Fit::fits);
+  scenario.cluster.node.host.drive_capacity->value = Bytes{roomy.disk - 1};
+  CHECK(footprint(scenario).fit() == Fit::oom);
+  scenario.cluster.node.host.drive_capacity.reset();  // not known: nothing to hold it against
+  CHECK(footprint(scenario).fit() == Fit::fits);
+}
+
+TEST_CASE("a device's own tool sees the context, and what is kept for other streams",
+          "[analysis]") {
+  Scenario scenario = seed("mpt7b-zero3-offload");
+  const Footprint apart = footprint(scenario);
+  CHECK(apart.context == 0.9 * 0x1p30);
+  CHECK(apart.idle > 0);
+  CHECK(apart.shown() == apart.needed() + apart.idle + apart.context);
+  // On one stream everything is handed on.
+  scenario.strategy.zero.overlap_comm = false;
+  CHECK(footprint(scenario).idle == 0);
+  // Idle memory is given back before a request fails, so it decides nothing.
+  CHECK(std::abs(apart.margin.value - (apart.capacity - apart.needed())) < 1);
+  // Nobody sees more than there is.
+  const Footprint full = footprint(seed("mpt7b-zero2-oom"));
+  CHECK(full.shown() <= full.capacity + full.context);
+}
+
 TEST_CASE("every remedy for a run that does not fit makes it fit, and changes one thing",
           "[analysis]") {
   const Scenario scenario = seed("mpt7b-zero2-oom");

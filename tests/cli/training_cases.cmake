@@ -67,6 +67,14 @@ set(phi ${seeds}/phi4-14b-sft-zero3.yaml)
 cli("run with everything on drives" ARGS run phi4-14b-sft-zero3 --samples 0 --set strategy.optimizer=adamw
     --set strategy.offload.optimizer=nvme --set strategy.offload.parameters=nvme --set strategy.offload.max_in_cpu=0
   OUTPUT "offload_transfer .*drives of a node: 264 GB")
+cli("memory says by how much the drives are too small" ARGS memory phi4-14b-sft-zero3 --set strategy.optimizer=adamw
+    --set strategy.offload.optimizer=nvme --set node.host.drive_capacity=100GB CODE 1
+  OUTPUT "does not fit: [0-9.]+ GB too much for the drives of a node.*drives of a node: [0-9]+ GB of 100 GB")
+cli("memory says what the device's own tool shows" ARGS memory mpt7b-zero3-offload
+  OUTPUT "the device's own tool shows [0-9.]+ GB: with 966 MB of context, and [0-9.]+ [GM]B kept for other streams")
+cli("run with kernels of an update that an 8-bit optimizer has not" ARGS run phi4-14b-sft-zero3
+    --set strategy.optimizer_kernels=foreach CODE 2
+  ERROR "${phi}: strategy.optimizer_kernels: is a choice of optimizer: adamw")
 cli("run with too few buffers for pipelining" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=adamw
     --set strategy.offload.optimizer=nvme --set strategy.offload.pipeline_read=true CODE 2
   ERROR "${phi}: strategy.offload.optimizer_buffers: expected at least 8: fp32 copy, two moments and gradient of each sub-group on its way, found 4")

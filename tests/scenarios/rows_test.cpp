@@ -189,3 +189,20 @@ TEST_CASE("experts and adapters of a row are those that its framework usually ha
   row.framework = "Megatron-Core";
   CHECK_FALSE(express(row, catalog()).expressed());  // over how many GPUs?
 }
+
+TEST_CASE("a part of the optimizer on the host is what a row says in per cent", "[scenarios]") {
+  const auto row = [](std::string_view stage, std::string_view offload) {
+    return express(row_of(std::string("r,H100-80GB,1,8,,DeepSpeed,Llama-3.1-8B,8.03,32,4096,32,8,"
+                                      "14336,128256,8192,ZeRO-") +
+                          std::string(stage) + "," + std::string(stage) + ",8,1,1,1," +
+                          std::string(offload) + ",full,bf16,no,2,1,16,5762,2.84,33,,70,GiB\n"),
+                   catalog());
+  };
+  const ExpressedRow half = row("3", "optimizer states 50% -> CPU");
+  REQUIRE(half.missing.empty());
+  CHECK(parse_scenario(data, half.scenario, "r").strategy.offload.ratio == 0.5);
+  const ExpressedRow all = row("3", "optimizer states -> CPU");
+  CHECK(parse_scenario(data, all.scenario, "r").strategy.offload.ratio == 1);
+  CHECK(row("2", "optimizer states 37.5 % -> CPU").missing ==
+        std::vector<std::string>{"a part of the optimizer on the host below stage 3"});
+}

@@ -1,8 +1,11 @@
 // Attention by each kernel: what it multiplies, what it keeps, and when the host runs no further.
 #include <algorithm>
+#include <array>
 
+#include "analysis/memory_timeline.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
+#include "tests/support/worker.hpp"
 #include "workloads/units.hpp"
 
 using namespace stepsim;
@@ -82,4 +85,40 @@ TEST_CASE("other kernels reach their share of a flash kernel's rate", "[workload
     CHECK_THAT(seconds(AttentionKernel::sdpa_efficient, backward),
                WithinRel(2 * flash / (backward ? 0.4 : 0.5), 0.01));
   }
+}
+
+TEST_CASE("a flash kernel that is told where documents end stops the host once a layer and pass",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  step.stack.attention_reads = 1;
+  const auto stops = [&] {
+    return sum_named(build_step(step.input(), Folding::automatic).graph, OpKind::host,
+                     "read_lengths")
+        .count;
+  };
+  CHECK(stops() == 2 * 3);  // forward and recomputation
+  step.strategy.checkpointing = Checkpointing::none;
+  CHECK(stops() == 3);
+  step.strategy.attention = AttentionKernel::eager;
+  CHECK(stops() == 0);
+}
+
+TEST_CASE("so the host asks for parameters no further ahead than the next layer", "[workloads]") {
+  const auto most = [](int reads) {  // gathered in the forward pass
+    TinyStep step = tiny_step(Sharding::zero3);
+    step.model.layers = 12;
+    step.model.vocabulary = 10;
+    step.stack.attention_reads = reads;
+    step.job.micro_batch = 4096;  // the device is far behind
+    step.strategy.zero.max_live = step.strategy.zero.max_reuse = 0;
+    return numbers_from_worker([&] {
+             const Replayed replayed = play(step);
+             Timeline timeline = timeline_of(replayed.program.graph, replayed.trace, 0);
+             std::erase_if(timeline, [](const MemoryChange& c) { return c.moment != "forward"; });
+             return std::vector<double>{
+                 read_timeline(timeline, std::array{Pool::device}, 1e30).highest_of("gathered")};
+           })
+        .front();
+  };
+  CHECK(most(1) < 0.7 * most(0));
 }

@@ -75,6 +75,51 @@ TEST_CASE("a loop over slices reads back five values and passes over the whole s
   CHECK_THAT(flops_of_experts(units), exactly(flops_of_experts(units_of(MoeKernel::loop))));
 }
 
+TEST_CASE("Tutel keeps what comes back from experts in 32 bits", "[workloads]") {
+  const Unit decode = named(units_of(MoeKernel::tutel), "mlp.decode");
+  CHECK_THAT(decode.saved_bytes, exactly(4 * k * t * h));
+  CHECK_THAT(decode.backward_bytes, exactly(4 * k * t * h));
+}
+
+TEST_CASE("experts that stay apart are stacked for a grouped kernel, and kept so for its gradients",
+          "[workloads]") {
+  for (const MoeKernel kernel : {MoeKernel::grouped, MoeKernel::megablocks, MoeKernel::padded}) {
+    const auto experts = [&](ExpertLayout layout) {
+      return named(units_of(kernel, [&](TinyStep& s) { s.strategy.expert_layout = layout; }),
+                   "mlp.experts");
+    };
+    const Unit apart = experts(ExpertLayout::separate), fused = experts(ExpertLayout::fused);
+    CHECK(apart.tensors == std::vector<double>(3 * 8, h * w));
+    CHECK(apart.owners == 3 * 8);  // a hook and a gather of stage 3 each
+    CHECK(fused.tensors.size() == 2);
+    CHECK(fused.owners == 1);
+    CHECK(apart.elements() == fused.elements());
+    const double weights = half * 3 * n * h * w;
+    CHECK_THAT(bytes_of(apart.forward, "stack"), exactly(2 * weights));
+    CHECK_THAT(bytes_of(apart.backward, "stack"), exactly(2 * weights));
+    CHECK_THAT(apart.saved_bytes - fused.saved_bytes, exactly(weights));
+    CHECK_THAT(apart.backward_bytes - fused.backward_bytes, exactly(weights));
+    CHECK_THAT(flops_of(apart.forward), exactly(flops_of(fused.forward)));
+  }
+}
+
+TEST_CASE("stage 3 gathers experts that stay apart one by one, whatever multiplies them",
+          "[workloads]") {
+  const auto gathers = [](ExpertLayout layout) {
+    TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
+    step.strategy.moe_kernel = MoeKernel::grouped;
+    step.strategy.expert_layout = layout;
+    step.strategy.zero.persistence_threshold = 0;
+    step.strategy.zero.max_live = step.strategy.zero.max_reuse = 0;
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return sum_of(graph, OpKind::collective, Cause::gather_bytes);
+  };
+  const Sum apart = gathers(ExpertLayout::separate), fused = gathers(ExpertLayout::fused);
+  CHECK_THAT(apart.bytes, exactly(fused.bytes));
+  // Forward, recomputation and backward of three layers: 24 gathers instead of one.
+  CHECK(apart.count - fused.count == 3 * 3 * (24 - 1));
+}
+
 TEST_CASE("the work of experts, kernel by kernel", "[workloads]") {
   const double needed = 6 * t * k * h * w;
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::loop)), exactly(needed));

@@ -116,3 +116,37 @@ TEST_CASE("with slow drives a step takes as long as they do, less where reads an
   CHECK(pipelined >= overlapped);
   CHECK_THAT(pipelined, WithinRel(overlapped, 0.08));
 }
+
+TEST_CASE("gradients go to the host in line with the reductions, one bucket after the other",
+          "[workloads]") {
+  const std::vector<double> late = numbers_from_worker([] {
+    const Replayed replayed = play(on_host(1, 1));
+    const OpGraph& graph = replayed.program.graph;
+    double copied = 0, earliest = 0, buckets = 0;
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      const Op& op = graph.ops()[i];
+      const std::string_view name = graph.names()[index(op.name)];
+      if (op.kind == OpKind::transfer && name == "gradient_partition")
+        copied = std::max(copied, replayed.trace.finish[i]);
+      if (op.kind != OpKind::collective || name != "reduce_bucket") continue;
+      buckets += 1;
+      earliest = std::min(earliest, replayed.trace.start[i] - copied);
+    }
+    return std::vector<double>{buckets, earliest};
+  });
+  CHECK(late[0] > 2);
+  CHECK(late[1] > -1e-9);
+}
+
+TEST_CASE(
+    "on its way to the host a gradient is on the device in 16 bits, at the boundary in 32 too",
+    "[workloads]") {
+  TinyStep step = on_host(1, 1);
+  const double part = static_cast<double>(step.model.vocabulary * step.model.hidden) / ranks;
+  const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+  double most = 0;
+  for (const MemoryEffect& effect : graph.memory())
+    if (graph.names()[index(effect.tensor_class)] == "gradient_copy")
+      most = std::max(most, effect.bytes);
+  CHECK_THAT(most, exactly((2 + 4) * part));
+}

@@ -25,10 +25,61 @@ TEST_CASE("bitsandbytes stops the host behind every tensor that it sees", "[work
 }
 
 TEST_CASE("kernels of an update: lists of tensors, or each by itself", "[workloads]") {
-  CHECK(update_launches(OptimizerKind::adamw, 500, 4) == 4);
-  CHECK(update_launches(OptimizerKind::adamw_8bit, 500, 4) == 500);
-  CHECK(update_launches(OptimizerKind::adamw_4bit, 500, 4) == 1000);
-  CHECK(update_launches(OptimizerKind::adamw_8bit, 1, 4) == 4);  // with those around it
+  Strategy s;
+  const UpdatedTensors small{.elements = 500, .tensors = 500, .largest = 1};
+  const UpdatedTensors flat{.elements = 1e9, .tensors = 1, .largest = 1e9};
+  const auto launches = [&](const UpdatedTensors& of) { return update_cost(s, of).launches; };
+  CHECK(launches(small) == 14);  // 36 tensors each
+  CHECK(launches(flat) == 48);   // 320 blocks of 65536 elements each
+  CHECK(update_cost(s, flat).dispatches == 1);
+  s.update_kernels = UpdateKernels::foreach;
+  CHECK(launches(small) == 4 * 5 + 3 * 8 + 11);  // of one, two and three lists
+  CHECK(launches(flat) == 8 * 48);
+  CHECK(update_cost(s, flat).dispatches == 8);
+  s.update_kernels = UpdateKernels::single;
+  CHECK(launches(small) == 8 * 500);
+  CHECK(launches(flat) == 8);
+  s.optimizer = OptimizerKind::adamw_8bit;
+  CHECK(launches(small) == 500);
+  s.optimizer = OptimizerKind::adamw_4bit;
+  CHECK(launches(small) == 1000);
+}
+
+TEST_CASE("operator by operator the update passes 20 times over what one kernel passes 7",
+          "[workloads]") {
+  const auto of = [](UpdateKernels kernels) {
+    Strategy s;
+    s.update_kernels = kernels;
+    return update_cost(s, {.elements = 1000, .tensors = 10, .largest = 300});
+  };
+  CHECK(of(UpdateKernels::fused).more_bytes == 0);
+  CHECK(of(UpdateKernels::fused).temporary == 0);
+  for (const UpdateKernels kernels : {UpdateKernels::foreach, UpdateKernels::single})
+    CHECK(of(kernels).more_bytes == 13 * 4 * 1000);
+  // The root of all moments; of one tensor's, and that divided.
+  CHECK(of(UpdateKernels::foreach).temporary == 4 * 1000);
+  CHECK(of(UpdateKernels::single).temporary == 2 * 4 * 300);
+}
+
+TEST_CASE("kernels of the update take longer and hold more, whatever is sharded", "[workloads]") {
+  for (const Sharding sharding :
+       {Sharding::zero0, Sharding::zero1, Sharding::zero2, Sharding::zero3, Sharding::fsdp}) {
+    TinyStep step = tiny_step(sharding);
+    const auto held = [&](UpdateKernels kernels) {
+      step.strategy.update_kernels = kernels;
+      const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+      double most = 0;
+      for (const MemoryEffect& effect : graph.memory())
+        if (graph.names()[index(effect.tensor_class)] == "update_temporary")
+          most = std::max(most, effect.bytes);
+      return most;
+    };
+    CHECK(held(UpdateKernels::fused) == 0);
+    CHECK(held(UpdateKernels::foreach) > 0);
+    const double operators = seconds_of(step);
+    step.strategy.update_kernels = UpdateKernels::fused;
+    CHECK(seconds_of(step) < operators);
+  }
 }
 
 TEST_CASE("under FSDP an 8-bit update takes a stop of the host for each tensor longer",

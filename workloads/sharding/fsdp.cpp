@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "workloads/tensors.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -222,8 +224,8 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
     reduced_ =
         writer_.collective(group.experts ? World::expert_scatter : World::reduce_scatter, {bytes},
                            Stream::reduce, Cause::gradient_reduce, "reduce_group", {copied});
-  writer_.allocate(copied, "bucket", bytes);
-  writer_.release(*reduced_, "bucket", bytes);
+  writer_.allocate(copied, "reduce_input", bytes);
+  writer_.release(*reduced_, "reduce_input", bytes);
   writer_.release(*reduced_, "gradients", group.unreduced);
   group.unreduced = 0;
   const double shard = group.trained / sharers(group);
@@ -261,9 +263,12 @@ void FullyShardedGroups::step() {
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
-  const double kernels = update_launches(input.strategy.optimizer, tensors_, 8);
-  const Mark update = writer_.run({{"update", KernelClass::memory, 0, traffic * shard_, kernels}},
-                                  false, Cause::optimizer, "update");
+  const double largest = tensors_of(input).largest / writer_.sharers();
+  const UpdateCost cost = update_cost(input.strategy, {shard_, tensors_, largest});
+  const Mark update =
+      writer_.run({update_row(cost, traffic * shard_, 7)}, false, Cause::optimizer, "update");
+  writer_.allocate(update, "update_temporary", cost.temporary);
+  writer_.release(update, "update_temporary", cost.temporary);
   stop_behind_update(writer_, tensors_);
   for (Group& group : groups_) {
     writer_.release(update, "gradients", group.kept);

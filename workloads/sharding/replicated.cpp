@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "workloads/sharding.hpp"
+#include "workloads/tensors.hpp"
 
 namespace stepsim {
 namespace {
@@ -9,40 +10,6 @@ namespace {
 constexpr double half = 2;  // bytes of a 16-bit number
 
 }  // namespace
-
-double optimizer_state_bytes(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::adamw:
-      return 8;  // two moments in fp32
-    case OptimizerKind::adamw_8bit:
-      return 2.03;  // a byte each, one fp32 scale per 256 and moment
-    case OptimizerKind::adamw_4bit:
-      return 1.0625;  // half a byte each, one fp32 scale per 128
-  }
-  return 0;
-}
-
-double optimizer_traffic_bytes(OptimizerKind kind) {
-  // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
-  return 2 * optimizer_state_bytes(kind) + 2 * 4 + 4 + half;
-}
-
-double update_launches(OptimizerKind kind, double tensors, double of_lists) {
-  switch (kind) {
-    case OptimizerKind::adamw:
-      return of_lists;
-    case OptimizerKind::adamw_8bit:
-      return std::max(of_lists, tensors);
-    case OptimizerKind::adamw_4bit:  // torchao: compiled for each shape, for both moments
-      return std::max(of_lists, 2 * tensors);
-  }
-  return of_lists;
-}
-
-void stop_behind_update(StepWriter& writer, double tensors) {
-  if (writer.input().strategy.optimizer != OptimizerKind::adamw_8bit) return;
-  writer.drain(tensors * writer.input().stack.host.sync.value, Cause::optimizer, "update_done");
-}
 
 Seconds gradient_hook(const StepInput& input, double tensors) {
   const auto& host = input.stack.host;
@@ -158,8 +125,8 @@ Mark Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
     reduction_ =
         writer_.collective(&bucket == &experts_ ? World::expert_reduce : World::all_reduce, bytes,
                            Stream::reduce, Cause::gradient_reduce, "reduce_bucket", {flat});
-    writer_.allocate(flat, "bucket", bytes.value);
-    writer_.release(reduction_, "bucket", bytes.value);
+    writer_.allocate(flat, "reduce_input", bytes.value);
+    writer_.release(reduction_, "reduce_input", bytes.value);
     done = reduction_;
     outstanding_ = true;
     if (!overlap) writer_.compute_after(reduction_);
@@ -246,8 +213,10 @@ void Replicated::update_group(double shard, double tensors) {
   const double traffic = optimizer_traffic_bytes(s.optimizer);
   // A flat shard is one tensor; stage 0 has all of them.
   const double updated = s.sharding == Sharding::zero0 ? tensors : 1;
-  const double kernels = update_launches(s.optimizer, updated, 4);
-  std::vector<KernelRow> rows{{"update", KernelClass::memory, 0, traffic * shard, kernels}};
+  const bool whole = s.sharding == Sharding::zero0;
+  const UpdateCost cost =
+      update_cost(s, {shard, updated, whole ? tensors_of(writer_.input()).largest : shard});
+  std::vector<KernelRow> rows{update_row(cost, traffic * shard, 3)};
   if (s.sharding != Sharding::zero0)
     rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + tensors});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
@@ -256,6 +225,8 @@ void Replicated::update_group(double shard, double tensors) {
   const double fp32 = cast && flat < 4 * shard ? 4 * shard : 0;
   writer_.allocate(update, "flat_gradient", flat);
   writer_.allocate(update, "fp32_gradient", fp32);
+  writer_.allocate(update, "update_temporary", cost.temporary);
+  writer_.release(update, "update_temporary", cost.temporary);
   writer_.release(update, "fp32_gradient", fp32);
   writer_.release(update, "flat_gradient", flat);
   stop_behind_update(writer_, updated);

@@ -67,16 +67,19 @@ void Zero3::find_modules() {
 }
 
 double Zero3::gathered_elements(const Unit& unit) const {
+  const double threshold = writer_.input().strategy.zero.persistence_threshold;
   double sum = 0;
-  for (const double elements : unit.tensors)
-    if (elements > writer_.input().strategy.zero.persistence_threshold) sum += elements;
+  for (const auto* tensors : {&unit.tensors, &unit.borrowed})
+    for (const double elements : *tensors)
+      if (elements > threshold) sum += elements;
   return sum;
 }
 
 std::size_t Zero3::gathered_tensors(const Unit& unit) const {
   const double threshold = writer_.input().strategy.zero.persistence_threshold;
-  return static_cast<std::size_t>(std::count_if(unit.tensors.begin(), unit.tensors.end(),
-                                                [&](double e) { return e > threshold; }));
+  const auto large = [&](double elements) { return elements > threshold; };
+  return static_cast<std::size_t>(std::count_if(unit.tensors.begin(), unit.tensors.end(), large) +
+                                  std::count_if(unit.borrowed.begin(), unit.borrowed.end(), large));
 }
 
 // The host runs ahead of the device, so tensors that were given up long ago may still be in use.
@@ -275,12 +278,11 @@ void Zero3::after(std::size_t visit, bool last_micro_batch) {
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
     bucket_ += elements;
     waiting_.push_back({elements, now.unit->kind == TensorClass::norm});
-    if (elements > keys.reduce_bucket)
-      reduce_bucket(last_micro_batch);  // too large for the bucket: it goes as it is
-    else
-      writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * half * elements, 1}}, true,
-                  Cause::gradient_reduce, "bucket_copy");
-    writer_.release(writer_.last_compute(), "gradients", half * elements);
+    // Too large for the bucket: it goes as it is.
+    const Mark used = elements > keys.reduce_bucket
+                          ? reduce_bucket(last_micro_batch)
+                          : on_reduce_stream(2 * half * elements, 1, "bucket_copy", made);
+    writer_.release(used, "gradients", half * elements);
   }
 }
 

@@ -12,26 +12,40 @@ constexpr std::size_t reductions_in_flight = 2;
 
 }  // namespace
 
-void Zero3::reduce_bucket(bool last_micro_batch) {
+// With overlap gradients are copied, reduced and sent to the host one after the other on a stream
+// of its own, beside the kernels of the backward pass; without, in line with these.
+Mark Zero3::on_reduce_stream(double bytes, double launches, std::string_view name, Mark ready) {
+  const StepInput& input = writer_.input();
+  if (!input.strategy.zero.overlap_comm)
+    return writer_.run({{name, KernelClass::memory, 0, bytes, launches}}, true,
+                       Cause::gradient_reduce, name);
+  const Mark issued = writer_.host(
+      writer_.scaled(launches * input.stack.host.backward_launch.value), Cause::launch, name);
+  return writer_.beside(Stream::reduce, bytes, Cause::gradient_reduce, name, {ready, issued});
+}
+
+// The rank's parts of all tensors are put behind one another first, unless there is one tensor that
+// divides evenly. At the end is the mark behind which the bucket's gradients are not needed.
+Mark Zero3::reduce_bucket(bool last_micro_batch) {
   for (; reductions_.size() > reductions_in_flight; reductions_.pop_front())
     writer_.host({0}, Cause::gradient_reduce, "reduce_limit", {reductions_.front()});
   const Bytes bytes{half * bucket_};
-  const Mark interleaved =
-      writer_.run({{"interleave", KernelClass::memory, 0, 3 * half * bucket_, 2}}, true,
-                  Cause::gradient_reduce, "interleave");
-  const Mark reduced =
-      quantizes_gradients(writer_.input().strategy, writer_.input().cluster)
-          ? exchange_quantized(interleaved)
-          : writer_.collective(World::reduce_scatter, bytes, Stream::reduce, Cause::gradient_reduce,
-                               "reduce_bucket", {interleaved});
-  waiting_.clear();
-  reductions_.push_back(reduced);
-  writer_.allocate(interleaved, "bucket", bytes.value);
-  writer_.release(reduced, "bucket", bytes.value);
+  const bool whole = waiting_.size() == 1 && std::fmod(bucket_, writer_.sharers()) == 0;
+  const Mark made = writer_.last_compute();
+  const Mark ready = whole ? on_reduce_stream(2 * bytes.value, 1, "divide", made)
+                           : on_reduce_stream(3 * bytes.value, 2, "interleave", made);
+  const Mark reduced = quantizes_gradients(writer_.input().strategy, writer_.input().cluster)
+                           ? exchange_quantized(ready)
+                           : writer_.collective(World::reduce_scatter, bytes, Stream::reduce,
+                                                Cause::gradient_reduce, "reduce_bucket", {ready});
+  writer_.allocate(ready, "reduce_input", whole ? 0 : bytes.value);
+  writer_.release(reduced, "reduce_input", whole ? 0 : bytes.value);
   if (!writer_.input().strategy.zero.overlap_comm) writer_.compute_after(reduced);
-  if (writer_.input().strategy.optimizer_place != Offload::none)
-    to_host(bucket_ / writer_.sharers(), reduced, last_micro_batch);
+  const bool offloaded = writer_.input().strategy.optimizer_place != Offload::none;
+  reductions_.push_back(offloaded ? to_host(reduced, last_micro_batch) : reduced);
+  waiting_.clear();
   bucket_ = 0;
+  return reduced;
 }
 
 // Tensor by tensor: 4 bits to the ranks of the node, which sum them up, and 4 bits of the sums to
@@ -64,18 +78,30 @@ Mark Zero3::exchange_quantized(Mark ready) {
 
 // A partition of gradients goes down in 16 bits and comes back up, or the other way round where the
 // last micro-batch's are added to; at the boundary it goes down in fp32: eight bytes an element
-// over the host link, behind the backward pass.
-void Zero3::to_host(double elements, Mark reduced, bool last_micro_batch) {
+// over the host link. What is on its way has device memory for a tensor at a time, in 16 bits and
+// in fp32; the next bucket waits.
+Mark Zero3::to_host(Mark reduced, bool last_micro_batch) {
+  const double elements = bucket_ / writer_.sharers();
+  double largest = 0;
+  for (const Waiting& each : waiting_) largest = std::max(largest, each.elements);
+  const double part = largest / writer_.sharers();
   const auto copy = [&](World way, double bytes, Mark ready) {
     return writer_.traffic(way, {bytes * elements}, Cause::offload_transfer, "gradient_partition",
                            {ready});
   };
   const Mark down = copy(World::to_host, half, reduced);
   const Mark up = copy(World::to_device, half, down);
-  if (!last_micro_batch) return;
-  // Sub-groups that are updated on the device keep theirs there.
-  const Mark whole = copy(World::to_host, 4 * (1 - here_), up);
-  if (writer_.input().strategy.optimizer_place == Offload::nvme) copy(World::to_drive, 4, whole);
+  Mark done = up;
+  if (last_micro_batch) {
+    // Sub-groups that are updated on the device keep theirs there.
+    done = copy(World::to_host, 4 * (1 - here_), up);
+    if (writer_.input().strategy.optimizer_place == Offload::nvme) copy(World::to_drive, 4, done);
+  }
+  const double held = (half + (last_micro_batch ? 4 : 0)) * part;
+  writer_.allocate(up, "gradient_copy", held);
+  writer_.release(done, "gradient_copy", held);
+  writer_.stream_after(Stream::reduce, done, Cause::offload_transfer);
+  return done;
 }
 
 void Zero3::finish_backward(bool last_micro_batch) {
@@ -138,11 +164,13 @@ void Zero3::step() {
 void Zero3::update_on_device(double part) {
   const Strategy& s = writer_.input().strategy;
   const bool split = s.optimizer_place != Offload::none;  // then fp32 gradients are there already
-  std::vector<KernelRow> rows{
-      {"update", KernelClass::memory, 0, optimizer_traffic_bytes(s.optimizer) * part, 4}};
+  const UpdateCost cost = update_cost(s, {part, 1, part});
+  std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s.optimizer) * part, 3)};
   if (!split)
     rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (2 * half + 4) * part, 2});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
+  writer_.allocate(update, "update_temporary", cost.temporary);
+  writer_.release(update, "update_temporary", cost.temporary);
   if (split) {
     if (s.parameter_place != Offload::none)
       writer_.traffic(World::to_host, {half * part}, Cause::offload_transfer, "parameters_to_host",

@@ -1,0 +1,95 @@
+// What the update of a list of tensors is made of, by the kind of optimizer and its kernels.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "workloads/sharding.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+// PyTorch's kernels over many tensors, and DeepSpeed's, take at most so many blocks of so many
+// elements in a launch, and so many tensors, fewer the more lists the operator has.
+constexpr double block = 65536;
+constexpr double blocks = 320;
+constexpr std::array<double, 4> tensors_of_lists{110, 64, 48, 36};
+
+// AdamW operator by operator: decay; moment; other moment, twice; root, divided, plus epsilon;
+// parameter. Lists of each, and how often it passes over one.
+struct Operator {
+  std::size_t lists;
+  double passes;
+};
+constexpr std::array<Operator, 8> operators{
+    {{1, 2}, {2, 3}, {1, 2}, {2, 3}, {2, 2}, {1, 2}, {1, 2}, {3, 4}}};
+constexpr double passes_of_one_kernel = 7;  // parameter and moments both ways, the gradient read
+
+double launches_over(const UpdatedTensors& of, std::size_t lists) {
+  return std::max(std::ceil(of.elements / (blocks * block)),
+                  std::ceil(of.tensors / tensors_of_lists[lists - 1]));
+}
+
+double passes_of_operators() {
+  double sum = 0;
+  for (const Operator& each : operators) sum += each.passes;
+  return sum;
+}
+
+}  // namespace
+
+double optimizer_state_bytes(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::adamw:
+      return 8;  // two moments in fp32
+    case OptimizerKind::adamw_8bit:
+      return 2.03;  // a byte each, one fp32 scale per 256 and moment
+    case OptimizerKind::adamw_4bit:
+      return 1.0625;  // half a byte each, one fp32 scale per 128
+  }
+  return 0;
+}
+
+double optimizer_traffic_bytes(OptimizerKind kind) {
+  // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
+  return 2 * optimizer_state_bytes(kind) + 2 * 4 + 4 + half;
+}
+
+UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
+  UpdateCost cost;
+  const double width = strategy.master_weights ? 4 : half;  // bytes of a moment
+  const double more = width * (passes_of_operators() - passes_of_one_kernel) * of.elements;
+  const auto count = static_cast<double>(operators.size());
+  if (strategy.optimizer == OptimizerKind::adamw_8bit) {
+    cost.launches = cost.dispatches = of.tensors;
+  } else if (strategy.optimizer == OptimizerKind::adamw_4bit) {
+    cost.launches = cost.dispatches = 2 * of.tensors;  // torchao: compiled for each shape
+  } else if (strategy.update_kernels == UpdateKernels::fused) {
+    cost.launches = launches_over(of, 4);
+    cost.dispatches = 1;
+  } else if (strategy.update_kernels == UpdateKernels::foreach) {
+    for (const Operator& each : operators) cost.launches += launches_over(of, each.lists);
+    cost.dispatches = count;
+    cost.more_bytes = more;
+    cost.temporary = width * of.elements;  // the root of all second moments
+  } else {
+    cost.launches = cost.dispatches = count * of.tensors;
+    cost.more_bytes = more;
+    cost.temporary = 2 * width * of.largest;  // that of one tensor, and divided
+  }
+  return cost;
+}
+
+KernelRow update_row(const UpdateCost& cost, double bytes, double others) {
+  KernelRow row{"update", KernelClass::memory, 0, bytes + cost.more_bytes, cost.launches + others};
+  row.operators = cost.dispatches + others;
+  return row;
+}
+
+void stop_behind_update(StepWriter& writer, double tensors) {
+  if (writer.input().strategy.optimizer != OptimizerKind::adamw_8bit) return;
+  writer.drain(tensors * writer.input().stack.host.sync.value, Cause::optimizer, "update_done");
+}
+
+}  // namespace stepsim
