@@ -164,7 +164,7 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   text += fmt::format("\n{}\nthe peak is in {}, at {}\n",
                       classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
                       memory.device.peak.name);
-  text += failure_text(memory) + host_text(memory);
+  text += shown_text(memory) + failure_text(memory) + host_text(memory);
   if (interval) {
     text +=
         fmt::format("over the draws {} to {} are needed\n", to_text(Bytes{interval->memory.low}),
