@@ -22,6 +22,7 @@ namespace {
 constexpr std::array option_specs{
     OptionSpec{"output", "FILE", "where the page goes", 'o'},
     OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
+    OptionSpec{"replays", "N", "most replays behind the gap, as for `stepsim explain`"},
     OptionSpec{"samples", "N",
                "most draws of the constants behind the gap, as for `stepsim explain`"},
     OptionSpec{"set", "KEY=VALUE",
@@ -50,14 +51,16 @@ Page empty_page(const Options& options) {
           .sweep = {}};
 }
 
-void add_sweep(const std::string& path, Page& page) {
+void add_sweep(const CommandLine& line, const std::string& path, Page& page) {
   if (page.sweep)
     throw UserError(
         fmt::format("{}: one sweep is enough for a page; `stepsim merge` puts shards "
                     "together",
                     path));
   const SweepTable table = read_sweep(path);
-  page.sweep = page_sweep(table, report_of(table));
+  const SweepReport report = report_of(table);
+  const auto changes = what_ifs_of(line.data, table, report);
+  page.sweep = page_sweep(table, report, changes.value_or(std::vector<WhatIf>{}));
 }
 
 bool holds_claims(const std::string& path) {
@@ -89,7 +92,10 @@ PageGap gap_between(const CommandLine& line, const Options& options, const std::
   ExplainOptions study;
   study.data = line.data;
   study.most_draws = count_of(options, "samples", 0, 4096);
-  study.attribution.progress = progress_bar("replays");
+  AttributionOptions& attribution = study.attribution;
+  attribution.progress = progress_bar("replays");
+  attribution.most_replays =
+      count_of(options, "replays", 1, 1u << 16).value_or(attribution.most_replays);
   return page_gap(explain(step(a), step(b), study));
 }
 
@@ -106,7 +112,7 @@ int report_command(const CommandLine& line) {
   std::deque<Run> runs;  // the page points at them
   for (const std::string& word : options->words)
     if (holds_sweep(word)) {
-      add_sweep(word, page);
+      add_sweep(line, word, page);
     } else if (holds_claims(word)) {
       add_claims(line, word, page);
     } else {

@@ -169,25 +169,6 @@ int run_shard(SweepQuestion& question, const std::string& stem) {
   return exit_code::yes;
 }
 
-// A merged table names its scenario. Where that is not at hand any more, or is another one now,
-// nothing can be tried.
-std::vector<WhatIf> what_ifs_of(const std::string& data, const SweepTable& table,
-                                const SweepReport& report) {
-  if (!report.fastest) return {};
-  SweepPlan plan;
-  plan.scenario = table.source;
-  plan.fixed = table.fixed;
-  for (const std::string& key : table.keys) plan.axes.push_back({{key}, {}});
-  try {
-    if (read_document(find_scenario(data, table.source)).canonical() == table.scenario)
-      return what_ifs(data, plan, table.rows[*report.fastest]);
-  } catch (const UserError&) {
-  }
-  fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
-             table.source);
-  return {};
-}
-
 constexpr std::string_view usual_bounds = "1:1024";
 
 int find(const CommandLine& line, const Options& options, const std::string& question) {
@@ -248,9 +229,13 @@ int merge_command(const CommandLine& line) {
   const SweepTable table = merge_shards(options->words);
   if (const std::string stem = stem_of(*options); !stem.empty()) write_results(stem, table);
   const SweepReport report = report_of(table);
-  const std::vector<WhatIf> changes = what_ifs_of(line.data, table, report);
-  fmt::print("{}", options->has("json") ? sweep_json(table, report, changes)
-                                        : sweep_text(table, report, changes));
+  const auto changes = what_ifs_of(line.data, table, report);
+  if (!changes)
+    fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
+               table.source);
+  const std::vector<WhatIf> tried = changes.value_or(std::vector<WhatIf>{});
+  fmt::print("{}", options->has("json") ? sweep_json(table, report, tried)
+                                        : sweep_text(table, report, tried));
   return exit_code::yes;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/json.hpp"
+#include "analysis/studies/sweep_reading.hpp"
 #include "analysis/table.hpp"
 
 namespace stepsim {
@@ -53,11 +54,6 @@ std::string efficiency_of(const SweepReport& report, std::size_t row) {
     for (const ScalingPoint& point : scaling.points)
       if (point.row == row) return percent(point.efficiency);
   return "";
-}
-
-std::string rate_text(double per_second) {
-  return per_second >= 1e5 ? fmt::format("{:.0f} k", per_second / 1e3)
-                           : fmt::format("{:.0f}", per_second);
 }
 
 // A column of the table of points.
@@ -166,52 +162,6 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
   return text;
 }
 
-std::string settings_text(const SweepTable& table, const SweepRow& row) {
-  std::string text;
-  for (std::size_t k = 0; k < table.keys.size(); ++k)
-    if (!row.values[k].empty())
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", table.keys[k], row.values[k]);
-  return text;
-}
-
-std::string scaling_text(const Scaling& scaling) {
-  const ScalingPoint &first = scaling.points.front(), &last = scaling.points.back();
-  std::string text = scaling.name.empty() ? "" : scaling.name + ": ";
-  text +=
-      fmt::format("from {} to {} GPUs {:.2f} times as fast, efficiency {}", first.gpus, last.gpus,
-                  last.efficiency * last.gpus / first.gpus, percent(last.efficiency));
-  if (scaling.knee) {
-    const ScalingPoint& knee = scaling.points[*scaling.knee];
-    text += fmt::format("; the knee is at {} GPUs: no larger machine brings half of what it could",
-                        knee.gpus);
-  } else {
-    text += "; no knee";
-  }
-  text += scaling.fixed_batch ? "; the batch stays the same (strong scaling)"
-                              : "; the batch grows with the machine (weak scaling)";
-  return text + "\n";
-}
-
-void write_reading(const SweepTable& table, const SweepReport& report, std::string& text) {
-  const auto line = [&](std::string_view what, std::size_t row) {
-    const Outcome& outcome = table.rows[row].outcome;
-    text += fmt::format("{:<9} {}: {} tok/s, {:.3g} GPU-h per million tokens\n", what,
-                        settings_text(table, table.rows[row]),
-                        rate_text(outcome.of("tokens_per_second").value_or(0)),
-                        outcome.of("gpu_time_per_million_tokens").value_or(0) / 3600);
-  };
-  line("fastest", *report.fastest);
-  line("cheapest", *report.cheapest);
-  if (*report.smallest != *report.fastest && *report.smallest != *report.cheapest &&
-      !report.scalings.empty())
-    line("smallest", *report.smallest);
-  if (report.front.size() > 2)
-    text += fmt::format("{} points are on the front: none is both faster and cheaper\n",
-                        report.front.size());
-  if (!report.scalings.empty()) text += '\n';
-  for (const Scaling& scaling : report.scalings) text += scaling_text(scaling);
-}
-
 void write_point(JsonWriter& json, const SweepTable& table, const SweepReport& report,
                  std::size_t i) {
   const SweepRow& row = table.rows[i];
@@ -264,7 +214,9 @@ std::string sweep_text(const SweepTable& table, const SweepReport& report,
                   report.feasible, render(point_table(table, report)));
   if (report.feasible == 0) return text + "\nno point can run\n";
   text += '\n';
-  write_reading(table, report, text);
+  for (const std::string& line : points_worth_having(table, report)) text += line + '\n';
+  if (!report.scalings.empty()) text += '\n';
+  for (const std::string& line : scaling_lines(report)) text += line + '\n';
   if (changes.empty()) return text;
   text += "\nwhat would make the fastest faster\n";
   for (const WhatIf& each : changes)

@@ -82,6 +82,11 @@ void write_sweep(JsonWriter& json, const PageSweep& sweep) {
   for (const std::string& key : sweep.keys) json.value(key);
   json.end_array().key("points").begin_array();
   for (const PagePoint& point : sweep.points) write_point(json, point);
+  json.end_array().key("reading").begin_array();
+  for (const std::string& line : sweep.reading) json.value(line);
+  json.end_array().key("changes").begin_array();
+  for (const auto& [change, gain] : sweep.changes)
+    json.begin_array().value(change).value(gain).end_array();
   json.end_array().end_object();
 }
 

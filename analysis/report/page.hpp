@@ -62,13 +62,15 @@ struct PagePoint {
   double rate = 0;                                    // tokens per second and GPU
   double memory = 0;                                  // bytes
   double capacity = 0;                                // bytes
-  std::vector<std::pair<std::string, double>> parts;  // exposed seconds by cause
+  std::vector<std::pair<std::string, double>> parts;  // seconds by cause, or by phase
 };
 
 struct PageSweep {
   std::string title;
   std::vector<std::string> keys;
   std::vector<PagePoint> points;
+  std::vector<std::string> reading;                     // what they say, in sentences
+  std::vector<std::pair<std::string, double>> changes;  // of the fastest point: what each gains
 };
 
 struct Page {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/studies/grpo_prediction.hpp"
+#include "analysis/studies/sweep_reading.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -25,6 +28,11 @@ std::vector<std::pair<std::string, double>> parts_of(const Outcome& outcome) {
     const auto seconds = outcome.of(fmt::format("time.{}", cause));
     if (seconds && *seconds > 0) parts.emplace_back(cause, *seconds);
   };
+  // The phases of a GRPO step follow each other; causes are of its training alone.
+  if (outcome.of("learners")) {
+    for (const PhaseSpec& phase : phase_specs()) add(phase.key);
+    return parts;
+  }
   for (const std::string_view cause : cause_names) add(cause);
   add("idle");
   return parts;
@@ -32,8 +40,11 @@ std::vector<std::pair<std::string, double>> parts_of(const Outcome& outcome) {
 
 }  // namespace
 
-PageSweep page_sweep(const SweepTable& table, const SweepReport& report) {
-  PageSweep sweep{table.title, table.keys, {}};
+PageSweep page_sweep(const SweepTable& table, const SweepReport& report,
+                     std::span<const WhatIf> changes) {
+  PageSweep sweep{table.title, table.keys, {}, points_worth_having(table, report), {}};
+  for (std::string& line : scaling_lines(report)) sweep.reading.push_back(std::move(line));
+  for (const WhatIf& each : changes) sweep.changes.emplace_back(each.change, each.gain);
   sweep.points.reserve(table.rows.size());
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const SweepRow& row = table.rows[i];

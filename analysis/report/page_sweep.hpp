@@ -1,11 +1,14 @@
 // A sweep as a part of a page.
 #pragma once
 
+#include <span>
+
 #include "analysis/report/page.hpp"
 #include "analysis/studies/sweep_report.hpp"
 
 namespace stepsim {
 
-PageSweep page_sweep(const SweepTable& table, const SweepReport& report);
+PageSweep page_sweep(const SweepTable& table, const SweepReport& report,
+                     std::span<const WhatIf> changes);
 
 }  // namespace stepsim

@@ -211,6 +211,8 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   result.cost.send = {all - one.gathered};
   result.gathers = one.gathers + further * (two.gathers - one.gathers);
   result.broadcasts = result.cost.send.value - result.overhead - result.gathers;
+  // Where nothing is sent, the rounding of the sums is left.
+  if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;
   const double tensors = static_cast<double>(tensors_of(scenario.model));
   result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
   result.cost.busy = scenario.engine->sync.busy.value;

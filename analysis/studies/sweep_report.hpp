@@ -46,5 +46,9 @@ struct WhatIf {
 
 // The three that gain most, of every change known here that can be made to this point.
 std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, const SweepRow& row);
+// Of the fastest point of a table that was read from a file: it names its scenario. Nothing: that
+// is not at hand any more, or is another one now.
+std::optional<std::vector<WhatIf>> what_ifs_of(const std::string& data, const SweepTable& table,
+                                               const SweepReport& report);
 
 }  // namespace stepsim

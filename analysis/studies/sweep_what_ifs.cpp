@@ -7,6 +7,8 @@
 
 #include "analysis/studies/sweep_report.hpp"
 #include "analysis/studies/worker.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/config.hpp"
 #include "sim/error.hpp"
 
 namespace stepsim {
@@ -116,6 +118,21 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
     if (!said && best.size() < most_shown) best.push_back(std::move(each));
   }
   return best;
+}
+
+std::optional<std::vector<WhatIf>> what_ifs_of(const std::string& data, const SweepTable& table,
+                                               const SweepReport& report) {
+  if (!report.fastest) return std::vector<WhatIf>{};
+  SweepPlan plan;
+  plan.scenario = table.source;
+  plan.fixed = table.fixed;
+  for (const std::string& key : table.keys) plan.axes.push_back({{key}, {}});
+  try {
+    if (read_document(find_scenario(data, table.source)).canonical() == table.scenario)
+      return what_ifs(data, plan, table.rows[*report.fastest]);
+  } catch (const UserError&) {
+  }
+  return std::nullopt;
 }
 
 }  // namespace stepsim

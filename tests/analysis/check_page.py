@@ -92,7 +92,7 @@ def check_step(page, path, answer):
     assert page.value("focus.cause") is None
 
 
-def check_sweep(page, path):
+def check_sweep(page, path, varied):
     page.open(path)
     points = page.value("data.sweep.points")
     able = [point for point in points if not point["reason"]]
@@ -102,9 +102,14 @@ def check_sweep(page, path):
     assert page.value("document.querySelectorAll('#sweep .trio svg').length") == 3
     left, top, width, height = page.box("#sweep .trio circle")
     page.move(left + width / 2, top + height / 2)
-    assert "micro_batch" in tip(page), f"a point of a plot says nothing: {tip(page)}"
+    assert varied in tip(page), f"a point of a plot says nothing: {tip(page)}"
+    said = [next(p["reason"] for p in points if p["reason"]), *page.value("data.sweep.reading")]
+    said += [change for change, _ in page.value("data.sweep.changes")]
     text = page.value("document.body.innerText")
-    assert "fastest" in text and next(p["reason"] for p in points if p["reason"]) in text
+    for line in said:
+        assert " ".join(line.split()) in text, line
+    drawn = page.value("[...document.querySelectorAll('.points .mix i')].map((e) => getComputedStyle(e).backgroundColor)")
+    assert drawn and "rgba(0, 0, 0, 0)" not in drawn, "a part of a step has no colour"
 
 
 def check_gap(page, path):
@@ -167,7 +172,12 @@ for left in (sweep + end for end in (".csv", ".h5", ".journal")):
 subprocess.run([stepsim, "sweep", "llama32-3b-sft-zero3", "--vary", "job.micro_batch=8,32,128", "--vary", "strategy.zero=2,3",
                 "-o", sweep], check=True, stdout=subprocess.DEVNULL)
 table = report("sweep.html", sweep + ".h5")
-gap = report("gap.html", "mpt7b-zero2", "llama32-3b-sft-zero3", "--samples", "2")
+for left in (sweep + end for end in (".csv", ".h5")):
+    os.remove(left)
+subprocess.run([stepsim, "sweep", f"{source}/tests/cli/grpo-small.yaml", "--vary", "cluster.nodes=1,2,4", "--vary",
+                "job.vllm_tensor_parallel_size=1,2,16", "-o", sweep], check=True, stdout=subprocess.DEVNULL)
+nodes = report("nodes.html", sweep + ".h5")
+gap = report("gap.html", "mpt7b-zero2", "llama32-3b-sft-zero3", "--replays", "1", "--samples", "1")
 with open(os.path.join(out, "claims.yaml"), "w") as file:
     file.write("claims:\n  - id: order\n    text: Gathering takes time.\n"
                "    scenarios: {zero3: llama32-3b-sft-zero3, zero2: {from: llama32-3b-sft-zero3, set: {strategy.zero: 2}}}\n"
@@ -185,7 +195,9 @@ with browser.Browser() as page:
     check_fit(page, one)
     check_fit(page, two)
     check_reach(page)
-    check_sweep(page, table)
+    check_sweep(page, table, "micro_batch")
+    check_sweep(page, nodes, "cluster.nodes")
+    check_fit(page, nodes)
     check_fit(page, table)
     check_reach(page)
     check_gap(page, gap)

@@ -54,18 +54,26 @@ cli("grpo rows" ARGS validate --rows @ROOT@/scenarios/measured/grpo
   OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*not predicted.*nemorl-v0.4-5 +pipeline parallelism \\(8\\).*of 19 rows are predicted")
 cli("engine rows" ARGS validate --rows @ROOT@/scenarios/measured/engines
   OUTPUT "engine h200 fp8 +trtllm-llama-3.3-70b-h200-128-128 +output_tok_s +3803.*86 of 86 rows are predicted")
-cli("rows of every kind at once" ARGS validate --rows @ROOT@/scenarios/measured/grpo --rows @ROOT@/scenarios/measured/engines --samples 2 --json
+cli("rows of every kind at once" ARGS validate --rows @ROOT@/scenarios/measured/grpo --rows @WORK@/engines.csv --samples 2 --json
+  SHELL "head -n 4 @ROOT@/scenarios/measured/engines/inference.csv >@WORK@/engines.csv; \"$@\""
   KEYS rows/0/interval/0 families/0/name not_predicted/0/missing/0 assumed/0/assumed/0)
 
 # Draws, claims, and what a sweep keeps.
+cli("grpo sweep after the learners' ds_config.json has changed" ARGS sweep own.yaml --vary cluster.nodes=2,3 -o s CODE 2
+  SHELL "mkdir -p @WORK@/out/ds; cd @WORK@/out/ds
+    config() { echo '{\"zero_optimization\": {\"stage\": 3, \"reduce_bucket_size\": '$1'}}' >ds_config.json; }
+    sed 's/^strategy:.*/strategy: {deepspeed: ds_config.json}/' @ROOT@/tests/cli/grpo-small.yaml >own.yaml
+    config 5e8; \"$@\" --shard 1/2 >/dev/null; config 1e8; \"$@\" --shard 2/2 >/dev/null
+    ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/ds; exit $code"
+  ERROR "s.shard-2-of-2.h5: belongs to another sweep than s.shard-1-of-2.h5")
 cli("grpo interval" ARGS ${production} --samples 4 OUTPUT "step time +[0-9.]+ s in steady state .* s to .* in 8 of 10 of 4 draws of the constants")
 cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_s/1 max_staleness)
 cli("grpo staleness and its bound" ARGS ${production} --set job.drop_stale_results=true
   OUTPUT "off-policy +[0-9.]+ steps on average, [0-4] at most \\(async_steps bounds it to 4\\)")
 cli("grpo constants of an engine" ARGS ${production} --set engine.sync.call=20ms OUTPUT "step time")
 cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")
-cli("grpo sweep with intervals and the three moments" ARGS sweep grpo-32b-production --vary cluster.nodes=8,20 --samples 2 --json
+cli("grpo sweep with intervals and the three moments" ARGS sweep @ROOT@/tests/cli/grpo-small.yaml --vary cluster.nodes=2,4 --samples 2 --json
   KEYS points/0/step_time_low_s points/1/step_time_high_s points/0/learner_memory_sync_bytes points/0/engine_memory_start_bytes
        points/0/host_memory_training_bytes points/1/start_up_s)
-cli("grpo claim" ARGS check @ROOT@/tests/cli/grpo-claim.yaml CODE 1
+cli("grpo claim" ARGS check grpo-claim.yaml CODE 1 SHELL "cd @ROOT@/tests/cli && \"$@\""
   OUTPUT "supported +100 % .*engines-of-four-gpus-cannot-stand-there.*refuted +0 % .*steps-per-second.*bound by")

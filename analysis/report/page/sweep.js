@@ -85,6 +85,14 @@ class SweepPlots {
   }
 }
 
+// What the points say, and what would help the fastest of them.
+function sweepReading(sweep) {
+  const list = (lines) => element("ul", {class: "reading"}, ...lines.map((line) => element("li", {}, line)));
+  const gains = sweep.changes.map(([change, gain]) => `${change}: ${percent(gain)} more tokens per second`);
+  return [...(sweep.reading.length ? [element("h3", {}, "What they say"), list(sweep.reading)] : []),
+    ...(gains.length ? [element("h3", {}, "What would make the fastest faster"), list(gains)] : [])];
+}
+
 function sweepTable(sweep) {
   const most = 1000;
   const figures = (point) => point.reason ? [element("td", {colspan: "4", class: "source"}, point.reason)] : [
