@@ -90,6 +90,9 @@ void read_batch(const Table& job, Grpo& grpo) {
   grpo.response_limit = job.integer_or("response_length", 256, 1, many);
   grpo.pack_length =
       job.integer_or("pack_length", grpo.prompt_limit + grpo.response_limit, 1, many);
+  const bool colocated = grpo.layout == GrpoLayout::colocated;
+  grpo.batching =
+      word(job, "batching", batching_names, colocated ? Batching::shares : Batching::packs);
   grpo.lengths = read_lengths(job, grpo.response_limit);
   if (job.has("reward_latency")) grpo.reward_latency = job.quantity<Seconds>("reward_latency");
   grpo.zero_std_fraction = job.number_or("zero_std_fraction", 0, 0, 0.95);

@@ -72,6 +72,7 @@ StepRow learners_of_row(const GrpoRow& row, RowText& text) {
   step.tensor_parallel = row.train_tensor;
   step.pipeline = row.train_pipeline;
   step.context_parallel = row.train_context;
+  if (row.train_expert.value_or(1) > 1) step.experts = step.expert_parallel = row.train_expert;
   const std::string how = lower_case(row.train_strategy + " " + row.framework);
   if (contains(how, "fsdp")) {
     step.strategy = "fsdp2";
@@ -145,6 +146,7 @@ Lengths lengths_of(const GrpoRow& row, RowText& text) {
 // Learners on the first nodes, engines on the others.
 void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
                   RowText& text) {
+  text.job += "  batching: shares\n";
   if (in_turn(row)) {
     text.job += "  layout: colocated\n";
     return;
@@ -192,13 +194,9 @@ void write_batch(const GrpoRow& row, const Lengths& lengths, RowText& text) {
   if (contains(lower_case(row.precision + row.notes), "fp8 gen")) key("vllm_quantization", "fp8");
 }
 
-// Experts of the catalogue's sparse models; Megatron's ranks send each other tokens.
-void write_experts(const GrpoRow& row, RowText& text) {
-  const double parallel = row.train_expert.value_or(1);
-  if (parallel > 1)
-    text.strategy += fmt::format("  moe: {{kernel: tutel, expert_parallel: {:.0f}}}\n", parallel);
-  else
-    text.strategy += "  moe: {kernel: grouped}\n";
+// Experts of the catalogue's sparse models that every learner has all of.
+void write_whole_experts(const GrpoRow& row, RowText& text) {
+  if (row.train_expert.value_or(1) <= 1) text.strategy += "  moe: {kernel: grouped}\n";
 }
 
 }  // namespace
@@ -231,7 +229,7 @@ ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {
   write_layout(row, catalog, node, text);
   write_batch(row, lengths, text);
   write_strategy(learners, catalog, text);
-  write_experts(row, text);
+  write_whole_experts(row, text);
   const std::string mode = in_turn(row) ? "in turn" : "ahead";
   ExpressedRow made{row.id,
                     fmt::format("grpo {} {}", mode, text.gpu.empty() ? row.hardware : text.gpu),

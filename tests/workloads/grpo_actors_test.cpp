@@ -181,6 +181,27 @@ TEST_CASE("one engine less is never faster, one learner second more neither", "[
   CHECK(mean_step(bench.run(), warm, 40) >= before * 0.999);
 }
 
+// Engines that a batch leaves almost empty read all weights for a few tokens, and the longest
+// response takes as long on the emptiest of them.
+TEST_CASE("each doubling of the engines of one batch brings less", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.grpo.async_steps = 0;
+  bench.grpo.prompts = 64;
+  bench.training_seconds = 0;
+  bench.sync = {};
+  double before = 0, gain_before = 2.05;
+  for (const std::size_t engines : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
+    bench.engines = engines;
+    const double step = mean_step(bench.run(), warm, 40);
+    if (before > 0) {
+      CHECK(before / step < gain_before * 1.02);
+      gain_before = before / step;
+    }
+    before = step;
+  }
+  CHECK(gain_before < 1.15);
+}
+
 TEST_CASE("thirty-two nodes and a hundred steps stay under a million events", "[grpo]") {
   GrpoBench bench = long_tailed();
   bench.engines = 96;

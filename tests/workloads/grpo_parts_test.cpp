@@ -69,6 +69,36 @@ TEST_CASE("packing keeps every token or counts it as left over", "[grpo]") {
   CHECK(pack(lengths, 1200, 1).packs == std::vector<double>{1200, 1200, 1200, 650});
 }
 
+TEST_CASE("shares drop nothing, and wait for the learner with the longest", "[grpo]") {
+  Grpo grpo;
+  grpo.batching = Batching::shares;
+  grpo.pack_length = 1000;
+  grpo.mini_batches = 2;
+  // Two updates of four; the second learner of the first has 1500 tokens, two micro-batches of all.
+  const std::vector<std::int64_t> lengths{100, 200, 700, 800, 50, 50, 60, 60};
+  const Updates updates = updates_of(grpo, lengths, 2);
+  CHECK(updates.rounds == std::vector<std::vector<double>>{{750, 750}, {120}});
+  CHECK(updates.micro_batches == 6);
+  CHECK(updates.tokens == 2020);
+  CHECK(updates.dropped == 0);
+  // One that is longer than the limit is not cut.
+  grpo.mini_batches = 1;
+  CHECK(updates_of(grpo, std::vector<std::int64_t>{1600, 10}, 2).rounds ==
+        std::vector<std::vector<double>>{{1600}});
+}
+
+TEST_CASE("equal responses make equal updates, in packs and in shares", "[grpo]") {
+  Grpo grpo;
+  grpo.pack_length = 1000;
+  grpo.mini_batches = 4;
+  const std::vector<std::int64_t> lengths(64, 500);
+  const Updates packs = updates_of(grpo, lengths, 8);
+  grpo.batching = Batching::shares;
+  const Updates shares = updates_of(grpo, lengths, 8);
+  CHECK(packs.rounds == shares.rounds);
+  CHECK(packs.rounds == std::vector<std::vector<double>>(4, {1000}));
+}
+
 TEST_CASE("every GPU learns, generates or is counted as stranded", "[grpo]") {
   for (const std::uint32_t tp : {1u, 2u, 4u})
     for (const std::vector<std::int64_t>& list :

@@ -36,6 +36,16 @@ struct Batch {
   std::int64_t step = 0;
 };
 
+// Who came last is not who is last, or one learner would have all that took long.
+void in_order_of_prompts(Batch& batch) {
+  std::sort(batch.groups.begin(), batch.groups.end(), [](const auto& a, const auto& b) {
+    return a.samples.front().group < b.samples.front().group;
+  });
+  for (GroupResult& group : batch.groups)
+    std::sort(group.samples.begin(), group.samples.end(),
+              [](const Sequence& a, const Sequence& b) { return a.sample < b.sample; });
+}
+
 class Actors {
  public:
   explicit Actors(const GrpoInput& input) : in_(input), grpo_(input.grpo) {
@@ -224,7 +234,7 @@ class Actors {
 
   // ---- learners
 
-  std::vector<double> micro_batches(const Batch& batch, StepRecord& record) {
+  Updates updates(const Batch& batch, StepRecord& record) {
     std::vector<std::int64_t> lengths;
     for (const GroupResult& group : batch.groups) {
       for (const Sequence& s : group.samples) {
@@ -241,38 +251,30 @@ class Actors {
     record.mixed /= count;
     record.truncated /= count;
     record.responses = static_cast<double>(lengths.size());
-    const Packed packed = pack(lengths, grpo_.pack_length, in_.learners);
-    record.tokens = packed.tokens;
-    record.dropped_tokens = packed.dropped;
-    record.packs = static_cast<double>(packed.packs.size());
-    // Learners meet in every collective, so the longest pack of a round sets its time.
-    std::vector<double> rounds;
-    for (std::size_t i = 0; i < packed.packs.size(); i += in_.learners)
-      rounds.push_back(
-          *std::max_element(packed.packs.begin() + static_cast<std::ptrdiff_t>(i),
-                            packed.packs.begin() + static_cast<std::ptrdiff_t>(i + in_.learners)));
-    for (const double tokens : rounds) record.longest_pack = std::max(record.longest_pack, tokens);
-    return rounds;
+    Updates updates = updates_of(grpo_, lengths, in_.learners);
+    record.tokens = updates.tokens;
+    record.dropped_tokens = updates.dropped;
+    record.packs = updates.micro_batches;
+    for (const std::vector<double>& rounds : updates.rounds)
+      for (const double tokens : rounds)
+        record.longest_pack = std::max(record.longest_pack, tokens);
+    return updates;
   }
 
   void learn() {
     if (busy_ || batches_.empty()) return;
     busy_ = true;
-    const Batch batch = std::move(batches_.front());
+    Batch batch = std::move(batches_.front());
     batches_.pop_front();
+    if (grpo_.batching == Batching::shares) in_order_of_prompts(batch);
     consumed_ = batch.step;
     StepRecord record;
     record.start = now_;
     record.wait = now_ - synced_at_;
-    const std::vector<double> rounds = micro_batches(batch, record);
+    const Updates work = updates(batch, record);
     account(batch, record);
-    const auto parts = std::min<std::size_t>(static_cast<std::size_t>(grpo_.mini_batches),
-                                             std::max<std::size_t>(1, rounds.size()));
-    for (std::size_t part = 0; part < parts && !rounds.empty(); ++part) {
-      const std::size_t from = part * rounds.size() / parts;
-      const std::size_t to = (part + 1) * rounds.size() / parts;
-      record.train += in_.training(std::span(rounds).subspan(from, to - from)).value;
-    }
+    for (const std::vector<double>& rounds : work.rounds)
+      record.train += in_.training(rounds).value;
     record.train *= static_cast<double>(grpo_.epochs);
     out_.steps.push_back(record);
     at(now_ + record.train, What::trained, 0);

@@ -30,6 +30,12 @@ inline constexpr std::array<std::string_view, 2> broadcast_shape_names{"pipeline
 enum class GrpoLayout : std::uint8_t { separate, colocated };
 inline constexpr std::array<std::string_view, 2> grpo_layout_names{"separate", "colocated"};
 
+// packs: responses fill packs in the order of their arrival, and packs are dealt to the learners,
+// as many to each; the others are dropped. shares: each learner takes as many responses of every
+// update, whatever their length, and nothing is dropped.
+enum class Batching : std::uint8_t { packs, shares };
+inline constexpr std::array<std::string_view, 2> batching_names{"packs", "shares"};
+
 enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
 inline constexpr std::array<std::string_view, 3> length_kind_names{"fixed", "lognormal",
                                                                    "empirical"};
@@ -53,6 +59,7 @@ struct Grpo {
   SyncProtocol protocol = SyncProtocol::v3;
   SyncBackend backend = SyncBackend::nccl;
   BroadcastShape broadcast = BroadcastShape::pipelined;
+  Batching batching = Batching::packs;
   bool inflight_updates = true;    // weights change in the middle of a response
   bool gather_whole_model = true;  // on every learner before the first tensor is sent
   bool drop_stale = true;          // results older than async_steps are not trained on
@@ -79,7 +86,7 @@ struct Grpo {
   std::int64_t prompt_limit = 256;
   std::int64_t prompt_tokens = 256;  // of every prompt
   std::int64_t response_limit = 256;
-  std::int64_t pack_length = 512;
+  std::int64_t pack_length = 512;  // most tokens of a micro-batch
   ResponseLengths lengths;
   Seconds reward_latency{};
   double zero_std_fraction = 0;  // groups without a signal: all rewards equal

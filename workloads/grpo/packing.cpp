@@ -1,9 +1,76 @@
 #include "workloads/grpo/packing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace stepsim {
+namespace {
+
+// The k-th of n parts as equal as whole numbers allow.
+std::size_t part_begin(std::size_t count, std::size_t k, std::size_t n) {
+  return k * count / n;
+}
+
+// Packs in the order in which they were filled, a round of them at a time.
+Updates in_packs(const Grpo& grpo, std::span<const std::int64_t> sequences, std::size_t learners) {
+  const Packed packed = pack(sequences, grpo.pack_length, learners);
+  std::vector<double> longest;
+  for (auto pack = packed.packs.begin(); pack != packed.packs.end();
+       pack += static_cast<std::ptrdiff_t>(learners))
+    longest.push_back(*std::max_element(pack, pack + static_cast<std::ptrdiff_t>(learners)));
+  Updates result{.rounds = {},
+                 .micro_batches = static_cast<double>(packed.packs.size()),
+                 .tokens = packed.tokens,
+                 .dropped = packed.dropped};
+  if (longest.empty()) return result;
+  const auto count = std::min(static_cast<std::size_t>(grpo.mini_batches), longest.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto at = [&](std::size_t part) {
+      return longest.begin() + static_cast<std::ptrdiff_t>(part_begin(longest.size(), part, count));
+    };
+    result.rounds.emplace_back(at(k), at(k + 1));
+  }
+  return result;
+}
+
+// One update: each learner cuts its share into as many equal micro-batches as the learner that
+// needs most.
+std::vector<double> shared_round(std::span<const std::int64_t> sequences, std::int64_t limit,
+                                 std::size_t learners) {
+  double most = 0;
+  std::int64_t longest = 1;
+  for (std::size_t learner = 0; learner < learners; ++learner) {
+    double share = 0;
+    for (std::size_t i = part_begin(sequences.size(), learner, learners);
+         i < part_begin(sequences.size(), learner + 1, learners); ++i) {
+      share += static_cast<double>(sequences[i]);
+      longest = std::max(longest, sequences[i]);
+    }
+    most = std::max(most, share);
+  }
+  const double fits = static_cast<double>(std::max(limit, longest));
+  const double count = std::max(1.0, std::ceil(most / fits));
+  return std::vector<double>(static_cast<std::size_t>(count), most / count);
+}
+
+Updates in_shares(const Grpo& grpo, std::span<const std::int64_t> sequences, std::size_t learners) {
+  Updates result;
+  const auto count = std::min(static_cast<std::size_t>(grpo.mini_batches),
+                              std::max<std::size_t>(1, sequences.size() / learners));
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t from = part_begin(sequences.size(), k, count);
+    const std::size_t to = part_begin(sequences.size(), k + 1, count);
+    if (from == to) continue;
+    result.rounds.push_back(
+        shared_round(sequences.subspan(from, to - from), grpo.pack_length, learners));
+    result.micro_batches += static_cast<double>(result.rounds.back().size() * learners);
+  }
+  for (const std::int64_t tokens : sequences) result.tokens += static_cast<double>(tokens);
+  return result;
+}
+
+}  // namespace
 
 Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
             std::size_t learners) {
@@ -23,6 +90,12 @@ Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
     (i < kept ? result.tokens : result.dropped) += result.packs[i];
   result.packs.resize(kept);
   return result;
+}
+
+Updates updates_of(const Grpo& grpo, std::span<const std::int64_t> sequences,
+                   std::size_t learners) {
+  return grpo.batching == Batching::packs ? in_packs(grpo, sequences, learners)
+                                          : in_shares(grpo, sequences, learners);
 }
 
 }  // namespace stepsim

@@ -1,9 +1,11 @@
-// Responses of a batch become rows of slots: greedy, in the order of their arrival.
+// Responses of a batch become what learners work on.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
+
+#include "workloads/grpo/grpo.hpp"
 
 namespace stepsim {
 
@@ -13,9 +15,20 @@ struct Packed {
   double dropped = 0;         // in packs beyond the multiple
 };
 
-// Packs hold at most `pack_length` tokens, and fewer when that gives every learner one. What is
-// left over behind the last multiple of `learners` is not trained on.
+// Greedy, in the order of arrival. Packs hold at most `pack_length` tokens, and fewer when that
+// gives every learner one. What is left over behind the last multiple of `learners` is not trained
+// on.
 Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
             std::size_t learners);
+
+// All learners' micro-batches of one optimizer step after the other. Learners meet in every
+// collective, so the longest micro-batch of a round sets its time.
+struct Updates {
+  std::vector<std::vector<double>> rounds;  // [update][round]: tokens of the longest
+  double micro_batches = 0;                 // of all learners
+  double tokens = 0;                        // in those
+  double dropped = 0;
+};
+Updates updates_of(const Grpo& grpo, std::span<const std::int64_t> sequences, std::size_t learners);
 
 }  // namespace stepsim
