@@ -88,16 +88,28 @@ std::string range_text(Dimension dimension, const Range& range) {
                                  : fmt::format("{} - {}", low, figure_text(dimension, range.high));
 }
 
+std::string band_text(const ValidatedFigure& row) {
+  if (!row.band) return "";
+  return fmt::format("{:.3g} %: {}", 100 * *row.band, row.inside() ? "met" : "missed");
+}
+
 TextTable figure_table(const Validation& validation, std::string_view against) {
   TextTable table{{"family", "run", "metric", std::string(against), "predicted", "error"},
                   {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
                   {}};
+  const bool bands = std::any_of(validation.figures.begin(), validation.figures.end(),
+                                 [](const ValidatedFigure& row) { return row.band.has_value(); });
+  if (bands) {
+    table.header.emplace_back("asked for");
+    table.align.push_back(Align::left);
+  }
   for (const ValidatedFigure& row : validation.figures) {
     const MetricSpec& spec = spec_of(row.metric);
     table.rows.push_back({row.family, row.id, std::string(spec.name),
                           range_text(spec.dimension, row.observed),
                           row.predicted ? figure_text(spec.dimension, *row.predicted) : "-",
                           row.predicted ? signed_percent(row.error) : "-"});
+    if (bands) table.rows.back().push_back(band_text(row));
   }
   return table;
 }
@@ -126,8 +138,15 @@ std::string text_of(const Validation& validation, std::string_view against) {
                             signed_percent(family.signed_mean)});
   const auto right = std::count_if(validation.verdicts.begin(), validation.verdicts.end(),
                                    [](const ValidatedVerdict& row) { return row.right(); });
-  return text + "\n" + render(summary) +
-         fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
+  text += "\n" + render(summary) +
+          fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
+  const auto asked = std::count_if(validation.figures.begin(), validation.figures.end(),
+                                   [](const ValidatedFigure& row) { return row.band.has_value(); });
+  const auto met = std::count_if(validation.figures.begin(), validation.figures.end(),
+                                 [](const ValidatedFigure& row) { return row.inside(); });
+  if (asked > 0)
+    text += fmt::format("{} of {} figures are as near as their files ask for\n", met, asked);
+  return text;
 }
 
 void write_row(JsonWriter& json, const ValidatedFigure& row) {
@@ -144,6 +163,7 @@ void write_row(JsonWriter& json, const ValidatedFigure& row) {
     json.begin_array().value(row.observed.low).value(row.observed.high).end_array();
   json.key("error");
   row.predicted ? json.value(row.error) : json.null();
+  if (row.band) json.member("band", *row.band).member("inside_band", row.inside());
   json.end_object();
 }
 

@@ -31,6 +31,13 @@ Observation read_observation(const Table& table) {
     anything = true;
     observation.fits = table.choice("verdict", {"fits", "oom"}) == "fits";
   }
+  if (const auto bands = table.table_if("bands"))
+    for (std::size_t i = 0; i < metric_specs.size(); ++i) {
+      const std::string_view name = metric_specs[i].name;
+      if (!bands->has(name)) continue;
+      if (!observation.figures[i]) bands->problem(name, "belongs to no figure of this block");
+      observation.bands[i] = bands->range(name, Dimension::ratio).first;
+    }
   observation.source = table.text("source");
   observation.note = table.text_or("note", "");
   if (!anything) table.problem("source", "belongs to no figure: what was observed?");

@@ -54,6 +54,7 @@ double error_against(const Range& range, double value);
 struct Observation {
   std::array<std::optional<Range>, metric_specs.size()> figures;  // [Metric]
   std::optional<MemoryKind> memory_counts;                        // what `memory` counts, if known
+  std::array<std::optional<double>, metric_specs.size()> bands;   // [Metric]: error that is allowed
   std::optional<bool> fits;                                       // the verdict, where it is stated
   std::string source;
   std::string note;

@@ -75,7 +75,8 @@ void compare(const NamedScenario& named, const Observation& observation, const A
     const auto metric = static_cast<Metric>(i);
     if (!observation.of(metric)) continue;
     ran = ran || metric != Metric::state_memory;
-    ValidatedFigure figure{named.id, scenario.family, metric, *observation.of(metric), {}, 0};
+    ValidatedFigure figure{named.id, scenario.family,     metric, *observation.of(metric), {},
+                           0,        observation.bands[i]};
     double predicted = answer.figures[i];
     if (metric == Metric::memory && observation.memory_counts)
       predicted = answer.counted[static_cast<std::size_t>(*observation.memory_counts)];

@@ -1,6 +1,7 @@
 // Every run that somebody measured, predicted: how far off are we, by kind of run?
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ struct ValidatedFigure {
   Range observed;
   std::optional<double> predicted;  // nothing: the scenario does not say what it would take
   double error = 0;                 // signed; 0 inside a range
+  std::optional<double> band;       // error that the file allows
+
+  bool inside() const { return predicted && band && std::abs(error) <= *band; }
 };
 
 // A run that was measured did fit, whether its file says so or not.

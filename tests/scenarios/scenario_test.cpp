@@ -183,6 +183,8 @@ TEST_CASE("observations are quantities or ranges of them", "[scenarios]") {
         Said{"7: measured.verdict: expected fits or oom, found \"omo\" (did you mean \"oom\"?)"});
   CHECK(problems(any_job, any_strategy, "measured: {source: a log}") ==
         Said{"7: measured.source: belongs to no figure: what was observed?"});
+  CHECK(measured("wall: 1 h, bands: {memory: 0.1}") ==
+        Said{"7: measured.bands.memory: belongs to no figure of this block"});
   CHECK(problems(any_job, any_strategy, "measured: {wall: 1 h}") ==
         Said{"7: measured.source: is missing"});
 }
@@ -191,7 +193,7 @@ TEST_CASE("figures and verdicts of an observation are read", "[scenarios]") {
   const Scenario scenario =
       load(std::string(head) +
            "job: {sequence: 4096}\nstrategy: {zero: 3}\nmeasured: {wall: 2 h, "
-           "memory: [1 GB, 2 GiB], verdict: oom, source: a log}\n");
+           "memory: [1 GB, 2 GiB], verdict: oom, bands: {wall: 0.2}, source: a log}\n");
   REQUIRE(scenario.measured);
   CHECK_FALSE(scenario.estimated);
   const Observation& seen = *scenario.measured;
@@ -202,6 +204,8 @@ TEST_CASE("figures and verdicts of an observation are read", "[scenarios]") {
   CHECK_THAT(seen.of(Metric::memory)->high, exactly(2.0 * (1 << 30)));
   CHECK_FALSE(seen.of(Metric::step_time));
   CHECK(seen.fits == false);
+  CHECK_THAT(seen.bands[static_cast<std::size_t>(Metric::wall)].value(), exactly(0.2));
+  CHECK_FALSE(seen.bands[static_cast<std::size_t>(Metric::memory)]);
 }
 
 TEST_CASE("an error counts from the nearer end of a range", "[scenarios]") {
