@@ -75,6 +75,7 @@ void read_sync(const Table& job, Grpo& grpo) {
   if (job.has("per_tensor_overhead"))
     grpo.per_tensor_overhead = job.quantity<Seconds>("per_tensor_overhead");
   const bool colocated = grpo.layout == GrpoLayout::colocated;
+  grpo.park_learners = job.flag_or("park_learners", false);
   grpo.async_steps = job.integer_or("async_steps", colocated ? 0 : 8, 0, 1000);
   grpo.inflight_updates = job.flag_or("inflight_updates", grpo.async_steps > 0);
   // Later code compares a result's age with async_steps.
@@ -245,6 +246,8 @@ void check_grpo(const Table& job, const Scenario& scenario) {
                                              grpo.hpz, learners));
   if (grpo.active_sampling && grpo.async_steps < 2)
     job.problem("active_sampling", "needs async_steps of 2 or more");
+  if (grpo.layout == GrpoLayout::separate && grpo.park_learners)
+    job.problem("park_learners", "layout: separate keeps learners at work: false");
   if (grpo.layout == GrpoLayout::colocated && grpo.async_steps > 0)
     job.problem("async_steps", "layout: colocated generates and learns in turn: 0");
 }

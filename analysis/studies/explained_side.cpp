@@ -59,7 +59,8 @@ Observed observed(const Scenario& scenario, const GrpoPrediction& p) {
   const double scale = p.training_parts.seconds > 0 ? p.training / p.training_parts.seconds : 0;
   for (std::size_t i = 0; i < cause_count; ++i)
     training.emplace_back(static_cast<Cause>(i), Seconds{scale * p.training_parts.exposed[i]});
-  const double sending = phases.gather + phases.broadcast + phases.per_tensor + phases.pause;
+  const double sending =
+      phases.gather + phases.broadcast + phases.per_tensor + phases.parking + phases.pause;
   Observed seen{.step_time = p.step_time.value,
                 .rate = p.trained_per_second / scenario.cluster.ranks(),
                 .needed = p.memory.learner.most(),

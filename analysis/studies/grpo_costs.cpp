@@ -121,7 +121,7 @@ TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
     : learner_(learners_of(scenario)), free_(free) {
   const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
                         learner_.job};
-  resident_ = resident_of(input).in(Pool::device);
+  states_ = states_between_steps(resident_of(input));
   const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
   grid_ = whole_rows(scenario.strategy, std::max<std::int64_t>(64, level));
 }
@@ -171,37 +171,47 @@ std::string replayed_sync(const SyncInput& input, std::int64_t layers) {
   const SyncProgram program = build_sync(input, layers);
   const Trace trace = replay(program.traffic.folded.platform, program.graph);
   const double gathered = trace.finish[index(program.gathered)];
-  double hosts = 0, gathers = 0;  // behind that: one after the other
+  double hosts = 0, gathers = 0, parking = 0;  // of the root, one after the other
   for (std::size_t i = 0; i < program.graph.size(); ++i) {
     const Op& op = program.graph.ops()[i];
     if (op.kind == OpKind::host) hosts += op.seconds.value;
+    if (op.kind == OpKind::transfer && op.rank == program.root)
+      parking += trace.finish[i] - trace.start[i];
     if (op.stream == Stream::gather && op.kind == OpKind::collective && trace.start[i] >= gathered)
       gathers += trace.finish[i] - trace.start[i];
   }
-  return fmt::format("{} {} {} {}", gathered, trace.makespan.value, hosts, gathers);
+  return fmt::format("{} {} {} {} {}", gathered, trace.makespan.value, hosts, gathers, parking);
 }
 
 struct SyncTimes {
-  double gathered = 0, all = 0, hosts = 0, gathers = 0;
+  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0;
 };
 
 SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
   std::istringstream words(in_worker([&] { return replayed_sync(input, layers); }));
   SyncTimes times;
-  words >> times.gathered >> times.all >> times.hosts >> times.gathers;
+  words >> times.gathered >> times.all >> times.hosts >> times.gathers >> times.parking;
   return times;
 }
 
 }  // namespace
 
-SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
+LearnerStates states_between_steps(const Resident& resident) {
+  LearnerStates states{.all = resident.in(Pool::device), .parameters = 0};
+  for (const Holding& holding : resident.holdings)
+    if (holding.pool == Pool::device && holding.tensor_class == "parameters")
+      states.parameters += holding.bytes;
+  return states;
+}
+
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked) {
   const Grpo& grpo = *scenario.grpo;
   const bool sharded =
       scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
   const auto shards = sharded ? placement.learners.size()
                               : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
-  const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo,
-                        placement,        shards};
+  const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo, placement,
+                        shards,           parked};
   const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);
   const double further = static_cast<double>(scenario.model.layers - 1);
   const double all = one.all + further * (two.all - one.all);
@@ -210,7 +220,8 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement) {
   result.cost.gather = {one.gathered};
   result.cost.send = {all - one.gathered};
   result.gathers = one.gathers + further * (two.gathers - one.gathers);
-  result.broadcasts = result.cost.send.value - result.overhead - result.gathers;
+  result.parking = one.parking;  // whatever the number of layers
+  result.broadcasts = result.cost.send.value - result.overhead - result.gathers - result.parking;
   // Where nothing is sent, the rounding of the sums is left.
   if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;
   const double tensors = static_cast<double>(tensors_of(scenario.model));

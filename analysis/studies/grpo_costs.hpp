@@ -13,6 +13,7 @@
 #include "sim/ideal.hpp"
 #include "workloads/grpo/actors.hpp"
 #include "workloads/grpo/placement.hpp"
+#include "workloads/resident.hpp"
 
 namespace stepsim {
 
@@ -26,6 +27,14 @@ struct TrainingParts {
 };
 TrainingParts operator*(double factor, TrainingParts parts);
 
+// What a learner holds on its GPU between steps.
+struct LearnerStates {
+  double all = 0;         // bytes
+  double parameters = 0;  // of them; what is sent to engines
+
+  double parked(const Grpo& grpo) const { return grpo.park_learners ? all - parameters : 0; }
+};
+
 // The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
 // micro-batches are replayed; the difference is what each further one takes. Lengths between two
 // replayed ones are interpolated.
@@ -36,7 +45,7 @@ class TrainingReplays {
   TrainingParts parts(std::span<const double> tokens);
   // On top of what is resident, in the step with the longest micro-batches asked for.
   const MemoryPeak& peak() const { return peak_; }
-  double resident() const { return resident_; }
+  const LearnerStates& states() const { return states_; }
   std::size_t replays() const { return replays_; }
 
  private:
@@ -49,7 +58,7 @@ class TrainingReplays {
 
   Scenario learner_;
   CauseSet free_;  // causes that cost nothing
-  double resident_ = 0;
+  LearnerStates states_;
   std::int64_t grid_ = 1;
   std::map<std::int64_t, Point> points_;
   MemoryPeak peak_;
@@ -60,9 +69,12 @@ struct SyncReplay {
   SyncCost cost;
   double broadcasts = 0;  // s: of the sending part
   double gathers = 0;     // between the broadcasts
+  double parking = 0;     // states of colocated learners, to host memory and back
   double overhead = 0;    // calls, copies, bookkeeping
 };
-SyncReplay replay_sync(const Scenario& scenario, const Placement& placement);
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked = 0);
+
+LearnerStates states_between_steps(const Resident& resident);
 
 // What a step's time can be made of: causes of training, of generation and of the weight sync.
 CauseSet active_causes(const Scenario& grpo_scenario);

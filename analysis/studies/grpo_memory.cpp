@@ -28,8 +28,8 @@ double largest_tensor(const Model& model) {
   return largest;
 }
 
-MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement, double resident,
-                          const MemoryPeak& peak) {
+MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
+                          const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const double learners = static_cast<double>(placement.learners.size());
   const bool sharded =
@@ -38,7 +38,8 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement, 
                           : grpo.gather_whole_model ? half * parameters_of(scenario)
                                                     : largest_tensor(scenario.model);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
-  return {resident, (resident + peak.bytes) * slack, (resident + gathered) * slack};
+  const double kept = states.all - states.parked(grpo);
+  return {states.all, (states.all + peak.bytes) * slack, (kept + gathered) * slack};
 }
 
 // Optimizer states that were moved to the host, in pinned buffers.
@@ -88,12 +89,12 @@ double MomentBytes::most() const {
   return std::max({start, training, sync});
 }
 
-GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement, double resident,
-                       const MemoryPeak& peak) {
+GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
+                       const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   GrpoMemory m;
-  m.learner = learner_bytes(scenario, placement, resident, peak);
+  m.learner = learner_bytes(scenario, placement, states, peak);
   m.learner_capacity = scenario.cluster.gpu.memory.usable.value.value;
   m.engine_capacity = scenario.cluster.gpu.memory.capacity.value.value;
   const double engine = grpo.memory_utilization * m.engine_capacity;
@@ -106,6 +107,7 @@ GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement, dou
   const double host = host_bytes(scenario, placement);
   m.host = {0, host,
             host + (grpo.backend == SyncBackend::gloo ? largest_tensor(scenario.model) : 0)};
+  m.host.sync += states.parked(grpo) * scenario.cluster.gpus_per_node();
   m.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
   m.cache_tokens = decode.capacity();
   m.cached_sequences = std::floor(m.cache_tokens / static_cast<double>(grpo.model_length()));
@@ -119,7 +121,8 @@ GrpoMemory grpo_memory(const Scenario& scenario) {
                         learner.job};
   const StepProgram program = build_step(input, Folding::automatic);
   return grpo_memory(scenario, place(scenario.cluster, *scenario.grpo),
-                     program.resident.in(Pool::device), peak_memory_in_order(program.graph, 0));
+                     states_between_steps(program.resident),
+                     peak_memory_in_order(program.graph, 0));
 }
 
 }  // namespace stepsim

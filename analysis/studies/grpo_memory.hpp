@@ -26,8 +26,8 @@ struct GrpoMemory {
   std::optional<std::string> failure;
 };
 
-GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement, double resident,
-                       const MemoryPeak& peak);
+GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
+                       const LearnerStates& states, const MemoryPeak& peak);
 
 // The same without any replay: the peak of training in program order.
 GrpoMemory grpo_memory(const Scenario& scenario);

@@ -21,6 +21,7 @@ constexpr std::array all_phases{
     PhaseSpec{"broadcast", "sync: broadcast to engines", &GrpoPhases::broadcast},
     PhaseSpec{"per_tensor", "sync: calls and copies of each tensor", &GrpoPhases::per_tensor},
     PhaseSpec{"iterations", "sync: engines at work when a call comes", &GrpoPhases::iterations},
+    PhaseSpec{"parking", "sync: learners' states to the host and back", &GrpoPhases::parking},
     PhaseSpec{"pause", "sync: engines put to sleep and woken", &GrpoPhases::pause},
 };
 
@@ -86,6 +87,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
     p.phases.gather += (s.gather + p.sync_replay.gathers) / n;
     p.phases.broadcast += p.sync_replay.broadcasts / n;
     p.phases.per_tensor += p.sync_replay.overhead / n;
+    p.phases.parking += p.sync_replay.parking / n;
     p.phases.iterations += s.calls / n;
     p.phases.pause += s.pause / n;
     p.sync += s.sync() / n;
@@ -196,14 +198,15 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
   TrainingReplays training(scenario, free);
-  p.memory = grpo_memory(scenario, p.placement, training.resident(), {});
+  p.memory = grpo_memory(scenario, p.placement, training.states(), {});
   if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   if (free.has(Cause::generation)) decode.set_free();
-  if (!free.has(Cause::weight_sync)) p.sync_replay = replay_sync(scenario, p.placement);
+  if (!free.has(Cause::weight_sync))
+    p.sync_replay = replay_sync(scenario, p.placement, training.states().parked(grpo));
   p.run = run_actors(scenario, decode, training, p);
   p.ran = true;
-  p.memory = grpo_memory(scenario, p.placement, training.resident(), training.peak());
+  p.memory = grpo_memory(scenario, p.placement, training.states(), training.peak());
   measure_steps(scenario, p);
   split_training(p.training_parts, p.training, p.phases);
   p.bottleneck = bottleneck_of(p);

@@ -24,6 +24,7 @@ struct GrpoPhases {
   double broadcast = 0;
   double per_tensor = 0;  // calls, copies, bookkeeping
   double iterations = 0;  // of engines, that a sync waits for
+  double parking = 0;     // of colocated learners' states
   double pause = 0;
 };
 // Name in words and for machines.

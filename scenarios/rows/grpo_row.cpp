@@ -148,7 +148,8 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
                   RowText& text) {
   text.job += "  batching: shares\n";
   if (in_turn(row)) {
-    text.job += "  layout: colocated\n";
+    text.job += "  layout: colocated\n  park_learners: true\n";
+    text.assume("learners' states wait in host memory while engines generate");
     return;
   }
   const RowCatalog::NodeSize* size = catalog.node(node);

@@ -122,3 +122,24 @@ TEST_CASE("nodes may hold unequal numbers of learners", "[grpo]") {
   // One learner alone on its node has one card for all that passes it.
   CHECK(uneven.phases.communication > even.phases.communication);
 }
+
+TEST_CASE("parked learners make room for the engine, and pay for two copies", "[grpo]") {
+  const auto run = [](const char* parked) {
+    const std::vector<Setting> settings{{"job.park_learners", parked}};
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings));
+  };
+  const GrpoPrediction here = run("false"), parked = run("true");
+  const double bytes = (here.memory.host.sync - parked.memory.host.sync) / -8;  // of one GPU
+  CHECK(bytes > 1e9);
+  CHECK(here.memory.learner.sync - parked.memory.learner.sync >= bytes);
+  CHECK(parked.memory.learner.training == here.memory.learner.training);
+  CHECK(here.phases.parking == 0);
+  // PCIe 5 carries 64 GB/s at most, each way.
+  CHECK(parked.phases.parking > 2 * bytes / 64e9);
+  CHECK(parked.phases.parking < 2 * bytes / 10e9);
+  CHECK(parked.step_time.value ==
+        Approx(here.step_time.value + parked.phases.parking).epsilon(1e-6));
+  double sum = 0;
+  for (const PhaseSpec& phase : phase_specs()) sum += parked.phases.*phase.seconds;
+  CHECK(sum == Approx(parked.step_time.value).epsilon(1e-9));
+}

@@ -38,6 +38,7 @@ refused("response longer than the model" "--set;job.response_length=70000;--set;
   "prompt and response of 72048 are longer than olmo-3-32b allows \\(65536\\)")
 refused("active sampling in turn" "--set;job.active_sampling=true;--set;job.async_steps=1" "needs async_steps of 2 or more")
 refused("colocated and ahead" "--set;job.layout=colocated" "layout: colocated has learners everywhere")
+refused("parked beside engines" "--set;job.park_learners=true" "layout: separate keeps learners at work: false")
 refused("misspelt key" "--set;job.vllm_tensor_paralel_size=2"
   "unknown key \\(did you mean \"vllm_tensor_parallel_size\"\\?\\)")
 refused("misspelt protocol" "--set;job.sync_protocol=v4" "expected v1, v2 or v3, found \"?v4")

@@ -65,6 +65,7 @@ struct Grpo {
   bool drop_stale = true;          // results older than async_steps are not trained on
   bool enforce_eager = false;
   bool prefix_caching = false;
+  bool park_learners = false;  // colocated: states wait in host memory while engines generate
   bool filter_zero_std = true;
   bool active_sampling = false;  // fill up until `prompts` groups have a signal
   bool reference_model = true;

@@ -70,7 +70,8 @@ std::vector<double> sizes_of(const std::vector<Module>& modules) {
   return bytes;
 }
 
-constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1;
+constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1, park_traffic = 2,
+                      return_traffic = 3;
 
 class SyncWriter {
  public:
@@ -107,11 +108,15 @@ class SyncWriter {
     if (!local) broadcast(bytes);
   }
 
+  void park(double bytes) { collective(park_traffic, bytes, Stream::d2h, "park"); }
+  void bring_back(double bytes) { collective(return_traffic, bytes, Stream::h2d, "bring back"); }
+
   OpGraph take() { return builder_.take(); }
 
  private:
   void collective(std::size_t plan, double bytes, Stream stream, std::string_view name) {
-    Op op{.kind = OpKind::collective,
+    const bool copy = plan == park_traffic || plan == return_traffic;
+    Op op{.kind = copy ? OpKind::transfer : OpKind::collective,
           .stream = stream,
           .phase = Phase::sync,
           .cause = Cause::weight_sync,
@@ -145,19 +150,25 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   const Group& learners = input.placement.learners;
   const Group holders(learners.begin(),
                       learners.begin() + static_cast<std::ptrdiff_t>(input.shards));
-  program.traffic = make_traffic(
-      machinery_of(input.cluster),
-      {plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)},
-      Folding::automatic);
+  std::vector<CollectivePlan> plans{
+      plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)};
+  if (input.parked > 0) {
+    plans.push_back(plan_copy(input.cluster, Copy::d2h, learners));
+    plans.push_back(plan_copy(input.cluster, Copy::h2d, learners));
+  }
+  program.traffic = make_traffic(machinery_of(input.cluster), std::move(plans), Folding::automatic);
+  program.root = program.traffic.folded.lane_of[learners.front()];
   SyncWriter writer(input, program);
   const bool colocated = input.grpo.layout == GrpoLayout::colocated;
   if (input.sharded() && input.grpo.gather_whole_model && !colocated)
     writer.gather(half * static_cast<double>(count_parameters(input.model).total()));
   program.gathered = writer.host({0}, "gathered");
+  if (input.parked > 0) writer.park(input.parked);
   if (input.grpo.protocol != SyncProtocol::v1) writer.host(input.stack.sync.call.value, "call");
   for (const double bytes : sizes_of(outer_modules(input.model))) writer.tensor(bytes);
   for (std::int64_t layer = 0; layer < layers; ++layer)
     for (const double bytes : sizes_of(layer_modules(input.model, layer))) writer.tensor(bytes);
+  if (input.parked > 0) writer.bring_back(input.parked);
   program.graph = writer.take();
   return program;
 }

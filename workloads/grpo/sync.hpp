@@ -16,6 +16,7 @@ struct SyncInput {
   const Grpo& grpo;
   const Placement& placement;
   std::size_t shards = 1;  // the first so many learners hold a part of every tensor each
+  double parked = 0;       // bytes of each learner that wait in host memory between its turns
 
   bool sharded() const { return shards > 1; }
 };
@@ -25,6 +26,7 @@ struct SyncInput {
 struct SyncProgram {
   Traffic traffic;
   OpGraph graph;
+  Rank root{};      // its lane
   OpId gathered{};  // all parameters are on every learner; later operations send
 };
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers);

@@ -25,6 +25,7 @@ const meanings = {
   broadcast: "weights on their way to the engines",
   per_tensor: "calls, copies and bookkeeping of each tensor of a weight sync",
   iterations: "calls of a weight sync that wait for engines at work",
+  parking: "learners' states on their way to host memory and back",
   pause: "engines are put to sleep and woken",
   other: "what belongs to no other cause",
   idle: "nothing ran",
