@@ -228,6 +228,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
   Tables tables;
   for (const std::string& file : question.files) read_table(file, tables);
+  complete_references(tables.steps);
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
                                                       .rows = tables.steps,
                                                       .samples = question.samples,

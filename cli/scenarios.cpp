@@ -52,19 +52,20 @@ Rows fsdp_rows(const FsdpKeys& keys) {
 Rows strategy_rows(const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
   const ZeroKeys& keys = s.zero;
-  Rows rows{{"sharding", fmt::format("{}{}", is_fsdp(s.sharding) ? "" : "zero ",
-                                     word(sharding_names, s.sharding))},
-            {"checkpointing", fmt::format("{}{}", word(checkpointing_names, s.checkpointing),
-                                          s.checkpoint_every > 1
-                                              ? fmt::format(", one layer of {}", s.checkpoint_every)
-                                              : "")},
-            {"compile", s.compiled ? "true" : "false"},
-            {"optimizer", fmt::format("{}{}", word(optimizer_names, s.optimizer),
-                                      s.master_weights ? " with fp32 master weights" : "")},
-            {"offload", fmt::format("optimizer {}, parameters {}, activations {}",
-                                    word(offload_names, s.optimizer_place),
-                                    word(offload_names, s.parameter_place),
-                                    word(offload_names, s.activation_place))}};
+  Rows rows{
+      {"sharding",
+       fmt::format("{}{}", is_fsdp(s.sharding) ? "" : "zero ", word(sharding_names, s.sharding))},
+      {"checkpointing",
+       fmt::format(
+           "{}{}", word(checkpointing_names, s.checkpointing),
+           s.checkpoint_every > 1 ? fmt::format(", one layer of {:.3g}", s.checkpoint_every) : "")},
+      {"compile", s.compiled ? "true" : "false"},
+      {"optimizer", fmt::format("{}{}", word(optimizer_names, s.optimizer),
+                                s.master_weights ? " with fp32 master weights" : "")},
+      {"offload",
+       fmt::format("optimizer {}, parameters {}, activations {}",
+                   word(offload_names, s.optimizer_place), word(offload_names, s.parameter_place),
+                   word(offload_names, s.activation_place))}};
   if (s.optimizer_place == Offload::cpu && s.offload.ratio < 1)
     rows.emplace_back("offload ratio", fmt::format("{:.4g}", s.offload.ratio));
   if (scenario.model.experts) rows.emplace_back("experts", experts_text(s));

@@ -69,7 +69,7 @@ Strategy read_strategy(const Table& table) {
   Strategy strategy;
   strategy.sharding = choice(table, "zero", sharding_names, Sharding::zero3);
   strategy.checkpointing = choice(table, "checkpointing", checkpointing_names, Checkpointing::full);
-  strategy.checkpoint_every = table.integer_or("checkpoint_every", 1, 1, 1 << 16);
+  strategy.checkpoint_every = table.number_or("checkpoint_every", 1, 1, 1 << 16);
   strategy.compiled = table.flag_or("compile", false);
   strategy.attention = choice(table, "attention", attention_names, AttentionKernel::stack);
   strategy.cross_entropy = choice(table, "cross_entropy", cross_entropy_names, CrossEntropy::stack);
@@ -80,6 +80,7 @@ Strategy read_strategy(const Table& table) {
     table.problem("optimizer_kernels", "is a choice of optimizer: adamw");
   strategy.master_weights = table.flag_or("master_weights", strategy.sharding != Sharding::zero0);
   strategy.gradients = choice(table, "gradient_dtype", gradient_type_names, GradientType::bf16);
+  strategy.update_in_backward = table.flag_or("update_in_backward", false);
   strategy.load = choice(table, "load", loading_names, Loading::sharded);
   if (const auto lora = table.table_if("lora")) {
     strategy.lora.rank = lora->integer("rank", 1, 1 << 16);
@@ -100,6 +101,7 @@ Strategy read_strategy(const Table& table) {
     strategy.tensor_parallel.size = tensor->integer_or("size", 1, 1, 1 << 16);
     strategy.tensor_parallel.sequence = tensor->flag_or("sequence", true);
     strategy.tensor_parallel.gathers_logits = tensor->flag_or("gather_logits", false);
+    strategy.tensor_parallel.gathers_each = tensor->flag_or("gather_each", false);
   }
   if (const auto sequence = table.table_if("sequence_parallel")) {
     strategy.sequence_parallel.ulysses = sequence->integer_or("ulysses", 1, 1, 1 << 16);
@@ -118,6 +120,11 @@ bool outgrows_positions(const Scenario& scenario) {
 }
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
+  const Strategy& s = scenario.strategy;
+  if (s.update_in_backward && (s.sharding != Sharding::zero0 || scenario.job.accumulation > 1 ||
+                               s.optimizer_place != Offload::none))
+    strategy.problem("update_in_backward",
+                     "is modelled with zero: 0, one micro-batch and no offload of the optimizer");
   if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},

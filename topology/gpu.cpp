@@ -20,6 +20,13 @@ Gpu::Peak read_peak(const Table& table) {
   return peak;
 }
 
+std::optional<Gpu::Attention::Rates> read_later(const Table& attention) {
+  const auto table = attention.table_if("later");
+  if (!table) return std::nullopt;
+  return Gpu::Attention::Rates{.forward = table->constant<FlopsPerSecond>("forward"),
+                               .backward = table->constant<FlopsPerSecond>("backward")};
+}
+
 }  // namespace
 
 Gpu read_gpu(const Table& table) {
@@ -45,6 +52,7 @@ Gpu read_gpu(const Table& table) {
   const Table attention = table.table("attention");
   gpu.attention = {.forward = attention.constant<FlopsPerSecond>("forward"),
                    .backward = attention.constant<FlopsPerSecond>("backward"),
+                   .later = read_later(attention),
                    .length_overhead = attention.constant<Ratio>("length_overhead"),
                    .head_overhead = attention.constant<Ratio>("head_overhead")};
   const Table elementwise = table.table("elementwise");

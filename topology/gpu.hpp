@@ -38,6 +38,11 @@ struct Gpu {
   struct Attention {  // the flash kernel that stacks use, causal, head dimension 128
     Constant<FlopsPerSecond> forward;
     Constant<FlopsPerSecond> backward;
+    struct Rates {
+      Constant<FlopsPerSecond> forward;
+      Constant<FlopsPerSecond> backward;
+    };
+    std::optional<Rates> later;       // of kernels written for this generation, where there are any
     Constant<Ratio> length_overhead;  // tokens of a causal row that a row more costs
     Constant<Ratio> head_overhead;    // width of a head that the scores of a key cost beside it
   } attention;

@@ -66,7 +66,8 @@ void LayerWriter::core(double q, double kv) {
                   .launches = 1,
                   .width = static_cast<double>(a.head_dim),
                   .depth = keys / t(),
-                  .share = forward});
+                  .share = forward,
+                  .later = kernel == AttentionKernel::flash3});
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
   attend.backward.back().share = backward;
@@ -82,12 +83,13 @@ void LayerWriter::core(double q, double kv) {
 
 // Scores of all pairs of a row as a tensor in memory: a product, what makes probabilities of them,
 // and another product. Eager code repeats keys and values for each head, scales, adds a mask, takes
-// the softmax in 32 bits and casts back; a compiler makes one kernel of that. PyTorch's fallback
+// the softmax in 32 bits and casts back; with fused kernels that is one. PyTorch's fallback
 // stays in 32 bits throughout.
 void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> rows) {
   const Attention& a = model.attention;
   const std::size_t rotation = rows.size();
   const bool eager = attention_of(stack, strategy) == AttentionKernel::eager;
+  const bool one = fused.activation;  // by a compiler, or as in Megatron, whose kernels are its own
   const double scores = load.in_squares * static_cast<double>(a.heads);
   const double width = eager ? half : 4;  // bytes of a score where it is multiplied
   const double flops = 2 * q * load.in_squares;
@@ -97,7 +99,7 @@ void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> row
   rows.push_back(product);
   if (!eager)
     rows.push_back(memory("softmax", (8 + 8) * scores, 2));
-  else if (strategy.compiled)
+  else if (one)
     rows.push_back(memory("softmax", (2 + 2) * scores, 1));
   else
     rows.push_back(memory("softmax", (4 + 4 + 6 + 6) * scores, 4));
@@ -106,7 +108,7 @@ void LayerWriter::core_in_memory(double q, double kv, std::vector<KernelRow> row
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
   // Probabilities in 32 bits for the softmax and in 16 for the product, or once for both.
-  const double kept = eager ? (strategy.compiled ? half : 4 + half) : 4;
+  const double kept = eager ? (one ? half : 4 + half) : 4;
   attend.core_bytes = kept * scores + (eager && a.kv_heads < a.heads ? 2 * half * t() * q : 0);
   attend.saved_bytes = half * t() * (q + 2 * kv) + attend.core_bytes;
   attend.core_rows = core_rows;

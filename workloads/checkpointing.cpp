@@ -1,6 +1,7 @@
 #include "workloads/checkpointing.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stepsim {
 namespace {
@@ -52,7 +53,10 @@ void stop_early(std::vector<Unit>& units) {
 
 void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
                       double input_bytes, std::int64_t layer) {
-  const bool chosen = (layer + 1) % strategy.checkpoint_every == 0;
+  const auto chosen_before = [&](std::int64_t layers) {
+    return std::floor(static_cast<double>(layers) / strategy.checkpoint_every + 1e-9);
+  };
+  const bool chosen = chosen_before(layer + 1) > chosen_before(layer);
   const Checkpointing way = chosen ? strategy.checkpointing : Checkpointing::none;
   int products = 0;
   for (Unit& unit : units) {

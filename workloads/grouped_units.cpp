@@ -164,20 +164,24 @@ void LayerWriter::grouped_experts(const Experts& e) {
 void LayerWriter::expert_adapter(double experts, double rows, double width, std::int64_t times) {
   if (!frozen() || strategy.lora.targets != LoraTargets::all) return;
   const double rank = static_cast<double>(strategy.lora.rank);
-  std::vector<KernelRow> kernels;
+  std::vector<KernelRow> products, sums;
   std::vector<double> tensors;
   const auto beside = [&](double in, double out) {
     tensors.insert(tensors.end(), {experts * in * rank, experts * rank * out});
     for (const auto& [from, to] : {std::pair{in, rank}, std::pair{rank, out}})
-      kernels.push_back(times > 1 ? gemm("lora", rows, from, to)
-                                  : grouped_gemm("lora", experts, rows, from, to));
-    kernels.push_back(memory("lora_add", 5 * half * experts * rows * out, 2));
+      products.push_back(times > 1 ? gemm("lora", rows, from, to)
+                                   : grouped_gemm("lora", experts, rows, from, to));
+    sums.push_back(memory("lora_add", 5 * half * experts * rows * out, 2));
   };
   beside(h(), width);
   beside(h(), width);
   beside(width, h());
-  Unit& made = unit("mlp.experts.lora", std::move(tensors), kernels);
-  made.backward = backward_of(kernels);
+  const double numbers = experts * rows * (2 * width + h());  // of the results
+  const std::vector<KernelRow> backward =
+      adapter_backward(products, numbers, experts * rows * (2 * h() + width));
+  products.insert(products.end(), sums.begin(), sums.end());
+  Unit& made = unit("mlp.experts.lora", std::move(tensors), std::move(products));
+  made.backward = backward;
   made.trained = true;
   made.kind = TensorClass::expert;
   made.times = times;

@@ -30,6 +30,7 @@ struct KernelRow {
   double share = 1;     // of the rate that the tuned kernel of this class reaches
   double groups = 1;    // as many such products, or attention, in one kernel
   bool ragged = false;  // of unequal rows: `rows` are those of the mean
+  bool later = false;   // attention: the kernel of this generation of GPUs
 };
 
 inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits, in each pass

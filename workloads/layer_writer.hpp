@@ -19,6 +19,11 @@ struct GroupedRows {
   double experts = 0;     // of the rank
 };
 
+// Of an adapter's products, and around them: the gradient of what it adds is scaled, and that of
+// its input is added to the frozen matrix's. Both in numbers.
+std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, double results,
+                                        double inputs);
+
 struct LayerWriter {
   const Model& model;
   const Stack& stack;

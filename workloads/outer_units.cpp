@@ -71,6 +71,50 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.backward_bytes = cost.backward * logits;
 }
 
+// The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
+// bits and operator by operator, as trainers of RL do it that need an entropy as well (counted in
+// prime-rl's models/layers/lm_head.py). Nothing of it is kept: the backward pass multiplies again,
+// and finds both gradients whether they are wanted or not.
+void loss_over_words(Unit& head, double tokens, double hidden, double vocabulary) {
+  constexpr double words = 2048;
+  const double chunks = std::ceil(vocabulary / words), logits = tokens * vocabulary;
+  KernelRow product = head.forward.front();
+  product.launches = chunks;
+  const std::vector<KernelRow> gradients = backward_of({product});
+  product.share = tf32_share;
+  // Each chunk casts its inputs up. Scaled; the largest; less that; exponential; its sum; times the
+  // logits; that sum.
+  const double casts = (half + 4) * (chunks * tokens * hidden + vocabulary * hidden);
+  head.forward = {product, memory("cross_entropy", 48 * logits + casts, 30 * chunks)};
+  // Scaled; less the logarithm of the sum; exponential; times the gradient; scaled; cast down for
+  // either product; what the chunk gives is added to the gradients of the inputs.
+  const double sums = 3 * half * (chunks * tokens * hidden + vocabulary * hidden);
+  head.backward = {product, memory("cross_entropy", 52 * logits + casts + sums, 30 * chunks)};
+  head.backward.insert(head.backward.end(), gradients.begin(), gradients.end());
+  const double chunk = tokens * std::min(words, vocabulary);
+  head.forward_bytes = (4 + 4 + 4) * chunk + 4 * tokens * hidden;
+  head.backward_bytes =
+      (4 + 4 + 4 + 4 + half) * chunk + 4 * tokens * hidden + half * vocabulary * hidden;
+}
+
+// The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
+// of all chunks wait in 16 bits, and in 32 for the backward pass unless a compiler casts them on
+// the way; everything else is there for one chunk at a time.
+void loss_in_chunks(Unit& head, bool compiled, double logits) {
+  constexpr double chunks = 8;
+  const LossCost cost = loss_cost(compiled ? CrossEntropy::kernel : CrossEntropy::logits);
+  for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
+    for (KernelRow& row : *rows) row.launches = chunks;
+  head.forward.push_back(
+      memory("cross_entropy", cost.forward_traffic * logits, chunks * cost.forward_kernels));
+  head.backward.insert(
+      head.backward.begin(),
+      memory("cross_entropy", cost.backward_traffic * logits, chunks * cost.backward_kernels));
+  head.saved_bytes += (cost.kept + (compiled ? 0 : half)) * logits;
+  head.forward_bytes = cost.forward * logits / chunks;
+  head.backward_bytes = cost.backward * logits / chunks;
+}
+
 }  // namespace
 
 Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load) {
@@ -131,6 +175,12 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     head.saved_bytes += std::min(chunk, t) * v * (half + 4) + half * v * h;
     head.gradient_bytes = 0;
     head.backward = backward_of(head.forward);
+  } else if (kind == CrossEntropy::words_32) {
+    loss_over_words(head, t, h, v);
+    return {norm, head};
+  } else if (kind == CrossEntropy::chunks) {
+    head.backward = backward_of(head.forward);
+    loss_in_chunks(head, strategy.compiled, logits);
   } else {
     loss_over_logits(head, stack, strategy, logits);
   }

@@ -22,6 +22,13 @@ Unit* find(std::vector<Unit>& units, std::string_view name) {
   return found == units.end() ? nullptr : &*found;
 }
 
+std::vector<Unit*> found(std::vector<Unit>& units, std::initializer_list<std::string_view> names) {
+  std::vector<Unit*> result;
+  for (const std::string_view name : names)
+    if (Unit* unit = find(units, name); unit != nullptr) result.push_back(unit);
+  return result;
+}
+
 void scale(std::vector<KernelRow>& rows, double factor) {
   for (KernelRow& row : rows) {
     row.flops *= factor;
@@ -37,9 +44,19 @@ void shrink(Unit& unit, double ranks) {
 }
 
 // Between the first and the last product of a block everything is divided: its input comes in
-// whole, its output leaves as a sum of parts.
-void share_block(Unit& first, Unit& last, const Strategy& strategy, double bytes) {
-  if (divides_tokens(strategy)) {
+// whole, its output leaves as a sum of parts. Where each product that reads the input collects it
+// for itself, it keeps what it collected and sums its gradient for itself.
+void share_block(Unit& first, Unit& last, const Strategy& strategy, double bytes,
+                 const std::vector<Unit*>& readers) {
+  if (divides_tokens(strategy) && strategy.tensor_parallel.gathers_each) {
+    for (Unit* reader : readers) {
+      reader->hand.arrive.push_back({Handover::collect, bytes});
+      reader->hand.leave_back.push_back({Handover::scatter, bytes});
+      if (reader->trained) reader->saved_bytes += bytes;
+    }
+    last.hand.leave.push_back({Handover::scatter, bytes});
+    last.hand.arrive_back.push_back({Handover::collect, bytes});
+  } else if (divides_tokens(strategy)) {
     first.hand.arrive.push_back({Handover::collect, bytes});
     first.hand.arrive_back.push_back({Handover::collect, bytes});  // its input, for the weights
     first.hand.leave_back.push_back({Handover::scatter, bytes});
@@ -127,14 +144,18 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   Unit* const second = find(units, "post_attention_layernorm");
   if (norm == nullptr || out == nullptr || second == nullptr) return;
   Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();
-  share_block(norm[1], *out, strategy, bytes);
+  share_block(norm[1], *out, strategy, bytes,
+              found(units, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                            "self_attn.qkv_proj"}));
   // Routed tokens stay with their rank until they are sent to an expert; a shared expert takes all.
   const bool sent = sends_tokens(strategy) && second[1].in_moe;
   Unit* const shared = find(units, "mlp.shared_expert.gate_proj");
   if (!sent)
-    share_block(second[1], last, strategy, bytes);
+    share_block(second[1], last, strategy, bytes,
+                found(units, {"mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj"}));
   else if (shared != nullptr)
-    share_block(*shared, last, strategy, bytes);
+    share_block(*shared, last, strategy, bytes,
+                found(units, {"mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj"}));
   if (!divides_tokens(strategy)) return;
   const double ranks = share(strategy);
   for (const std::string_view name :

@@ -34,6 +34,7 @@ class Replicated {
   Bucket& bucket_of(const Unit& unit);
   bool reduces(bool last_micro_batch) const;
   bool keeps_all_gradients() const;
+  void update_now(double elements);
   Mark copy_to_bucket(double elements);
   Mark reduce(Bucket& bucket, bool last_micro_batch);
   void keep_own_gradients(Mark since);

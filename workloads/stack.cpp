@@ -36,6 +36,8 @@ Stack read_stack(const Table& table) {
                 .backward_launch = host.constant<Seconds>("backward_launch"),
                 .collective_launch = host.constant<Seconds>("collective_launch"),
                 .sync = host.constant<Seconds>("sync"),
+                .module_call = host.has("module_call") ? host.constant<Seconds>("module_call")
+                                                       : Constant<Seconds>{},
                 .module_hook = host.constant<Seconds>("module_hook"),
                 .plain_hook = host.constant<Seconds>("plain_hook"),
                 .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
@@ -89,6 +91,7 @@ StackHabits read_habits(const Table& stack) {
   };
   one_of("experts", habits.experts, moe_kernel_names);
   one_of("lora_targets", habits.lora_targets, lora_targets_names);
+  one_of("checkpointing", habits.checkpointing, checkpointing_names);
   habits.lora_rank = table->integer_or("lora_rank", habits.lora_rank, 1, 1 << 16);
   return habits;
 }

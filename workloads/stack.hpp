@@ -29,6 +29,7 @@ struct StackHabits {
   std::string experts = "grouped";  // kernel
   std::int64_t lora_rank = 16;
   std::string lora_targets = "linear";
+  std::string checkpointing = "";  // nothing: full where parameters are sharded, else none
 };
 
 struct Stack {
@@ -40,6 +41,7 @@ struct Stack {
     Constant<Seconds> backward_launch;    // the same, run by autograd
     Constant<Seconds> collective_launch;  // enqueue one collective
     Constant<Seconds> sync;               // read a value back: .item(), nonzero()
+    Constant<Seconds> module_call{};      // a module with parameters, beside its operators
     Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
     Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
     Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module

@@ -54,6 +54,12 @@ void exchange(StepWriter& writer, const Unit& unit) {
   writer.compute_after(done);
 }
 
+// What the modules themselves do on the host, in each pass.
+Seconds input_call(const StepWriter& writer, const Unit& unit) {
+  const double core = writer.input().cluster.node.host.core_speed.value.value;
+  return static_cast<double>(unit.owners) * writer.input().stack.host.module_call.value / core;
+}
+
 // Round by round; before each the host may have to know what the router decided.
 Mark run_unit(StepWriter& writer, const Visit& visit) {
   const Unit& unit = *visit.unit;
@@ -69,6 +75,7 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
                                         Cause::routing_sync, "counts", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
+  if (const Seconds call = input_call(writer, unit); call.value > 0) writer.spend(call);
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.syncs > 0 && !backward)

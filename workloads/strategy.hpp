@@ -38,9 +38,12 @@ enum class CrossEntropy : std::uint8_t {
   kernel,     // one kernel over 16-bit logits, and one for their gradient
   in_place,   // the same, the gradient takes the place of the logits
   fused,      // chunk by chunk with the head
+  words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
+  chunks,     // an eighth of the tokens after the other, over logits in 16 bits
 };
-inline constexpr std::array<std::string_view, 7> cross_entropy_names{
-    "stack", "logits", "logits_16", "logits_32", "kernel", "in_place", "fused"};
+inline constexpr std::array<std::string_view, 9> cross_entropy_names{
+    "stack",    "logits", "logits_16", "logits_32", "kernel",
+    "in_place", "fused",  "words_32",  "chunks"};
 
 enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
@@ -54,14 +57,15 @@ inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "
 enum class AttentionKernel : std::uint8_t {
   stack,           // what the stack uses
   flash,           // knows where documents end
+  flash3,          // the same, written for this generation of GPUs where there is such a kernel
   sdpa,            // PyTorch's choice without a mask: a flash kernel over whole rows
   sdpa_efficient,  // PyTorch's choice with a mask: all pairs of a row, none of them in memory
   sdpa_math,       // PyTorch's fallback: all pairs in memory, in 32 bits
   flex,            // a compiled kernel that knows documents
   eager,           // all pairs in memory, operator by operator
 };
-inline constexpr std::array<std::string_view, 7> attention_names{
-    "stack", "flash", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
+inline constexpr std::array<std::string_view, 8> attention_names{
+    "stack", "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
 
 // The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };
@@ -120,6 +124,7 @@ struct TensorParallel {
   std::int64_t size = 1;
   bool sequence = true;         // they also share the tokens between blocks
   bool gathers_logits = false;  // each computes the loss over the whole vocabulary
+  bool gathers_each = false;    // each product of a block collects the block's input for itself
 };
 
 // Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
@@ -160,14 +165,15 @@ struct Strategy {
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass
   OffloadKeys offload;
-  bool master_weights = true;  // fp32 copy beside 16-bit parameters
+  bool master_weights = true;       // fp32 copy beside 16-bit parameters
+  bool update_in_backward = false;  // of each tensor, as soon as its gradient is there
   GradientType gradients = GradientType::bf16;
   Loading load = Loading::sharded;
-  std::int64_t checkpoint_every = 1;  // of so many layers one is computed again
-  std::int64_t expert_parallel = 1;   // ranks that share one set of experts
-  std::int64_t expert_tensor = 0;     // ranks that share each expert; 0: as many as share a layer
-  double capacity_factor = 1;         // expert slots per token that is routed; 0: none is dropped
-  double moe_skew = 0;  // of the tokens that experts get: standard deviation over mean
+  double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
+  std::int64_t expert_parallel = 1;  // ranks that share one set of experts
+  std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer
+  double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
+  double moe_skew = 0;               // of the tokens that experts get: standard deviation over mean
   ZeroKeys zero;
   FsdpKeys fsdp;
   TensorParallel tensor_parallel;

@@ -103,13 +103,21 @@ void LayerWriter::keeps_input(double bytes) {
   if (units.back().trained) units.back().saved_bytes += bytes;
 }
 
+std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, double results,
+                                        double inputs) {
+  std::vector<KernelRow> backward = backward_of(products);
+  backward.push_back(memory("lora_add", half * (2 * results + 3 * inputs), 2));
+  return backward;
+}
+
 // Down to the rank and up again, scaled and added to what the frozen matrix gives.
 void LayerWriter::adapter(const std::string& name, double in, double out) {
   const double rank = static_cast<double>(strategy.lora.rank);
-  Unit& made = unit(name + ".lora", {in * rank, rank * out},
-                    {gemm("lora_down", t(), in, rank), gemm("lora_up", t(), rank, out),
-                     memory("lora_add", 5 * half * t() * out, 2)});
-  made.backward = backward_of(made.forward);
+  std::vector<KernelRow> rows{gemm("lora_down", t(), in, rank), gemm("lora_up", t(), rank, out)};
+  const std::vector<KernelRow> backward = adapter_backward(rows, t() * out, t() * in);
+  rows.push_back(memory("lora_add", 5 * half * t() * out, 2));
+  Unit& made = unit(name + ".lora", {in * rank, rank * out}, std::move(rows));
+  made.backward = backward;
   made.trained = true;
   made.owners = 2;
   made.plain_modules = 2;  // the wrapper and its dropout

@@ -71,17 +71,21 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   Trial problem{data, plan, {}, {}, {}};
   const RowCatalog catalog = row_catalog(data);
   std::map<std::string, std::vector<std::size_t>> same;
+  std::vector<StepRow> rows;
   for (const std::string& table : plan.tables)
-    for (StepRow& row : step_rows(read_csv(fmt::format("{}/{}", data, table)))) {
-      const ExpressedRow made = express(row, catalog);
-      if (!made.expressed() || made.stack != plan.stack) continue;
-      same[made.scenario.substr(made.scenario.find("\nfamily:"))].push_back(problem.rows.size());
-      problem.rows.push_back(std::move(row));
-    }
+    for (StepRow& row : step_rows(read_csv(fmt::format("{}/{}", data, table))))
+      rows.push_back(std::move(row));
+  complete_references(rows);
+  for (StepRow& row : rows) {
+    const ExpressedRow made = express(row, catalog);
+    if (!made.expressed() || made.stack != plan.stack) continue;
+    same[made.scenario.substr(made.scenario.find("\nfamily:"))].push_back(problem.rows.size());
+    problem.rows.push_back(std::move(row));
+  }
   problem.weights.assign(problem.rows.size(), 0);
-  for (const auto& [scenario, rows] : same)
-    for (const std::size_t row : rows)
-      problem.weights[row] = 1.0 / static_cast<double>(rows.size());
+  for (const auto& [scenario, members] : same)
+    for (const std::size_t row : members)
+      problem.weights[row] = 1.0 / static_cast<double>(members.size());
   const Document stack = open_entry(data, stack_shelf, plan.stack);
   read_stack(stack.root());
   for (const FreeConstant& free : plan.free) {

@@ -21,6 +21,14 @@ double megatron_per_token(const StepRow& row) {
   return 96 * l * h * h * (1 + value(row.sequence) / (6 * h) + vocabulary / (16 * l * h));
 }
 
+// arXiv 2205.05198: the same without recomputation.
+double megatron_model_per_token(const StepRow& row) {
+  const double h = value(row.hidden), l = value(row.layers);
+  const double vocabulary = row.vocabulary.value_or(51200);
+  if (h <= 0) return 0;
+  return 72 * l * h * h * (1 + value(row.sequence) / (6 * h) + vocabulary / (12 * l * h));
+}
+
 }  // namespace
 
 double counted_flops_per_token(const StepRow& row) {
@@ -29,6 +37,7 @@ double counted_flops_per_token(const StepRow& row) {
   const double embedding = value(row.vocabulary) * value(row.hidden);
   if (value(row.layers) <= 0 || value(row.sequence) <= 0) return 0;
   if (code == "MPT" && parameters > 0) return 6 * parameters + attention_per_token(row);
+  if (contains(code, "2205.05198")) return megatron_model_per_token(row);
   if (contains(code, "includes full recompute")) return megatron_per_token(row);
   if (contains(code, "includes recompute"))
     return megatron_per_token(row) * (row.checkpointing == "full" ? 1 : 0.75);

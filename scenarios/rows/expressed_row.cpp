@@ -9,11 +9,16 @@
 namespace stepsim {
 namespace {
 
-// Tokens of a step, where the row gives a rate and a time.
+// Tokens of a step, where the row gives a rate and a time, or a utilisation whose count is known.
 double tokens_per_step(const StepRow& row) {
   if (!row.step) return 0;
+  const double seconds = *row.step * row.gpus.value_or(1);  // of all GPUs
   if (row.tokens) return *row.tokens * *row.step;
-  return row.tokens_per_gpu ? *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step : 0;
+  if (row.tokens_per_gpu) return *row.tokens_per_gpu * seconds;
+  const double flops = counted_flops_per_token(row);
+  if (flops <= 0) return 0;
+  return (row.tflops ? *row.tflops * 1e12 : row.mfu.value_or(0) / 100 * counted_peak(row)) *
+         seconds / flops;
 }
 
 bool whole(double value) {

@@ -91,17 +91,26 @@ void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
       row.source.starts_with("2205.05198") || contains(words.strategy, "interleaving");
   const bool tokens = !first || contains(words.checkpointing + words.strategy, "sequence");
   if (row.tensor_parallel.value_or(1) > 1)
-    text.strategy +=
-        fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}{}}}\n", *row.tensor_parallel,
-                    tokens, contains(words.framework, "kempner") ? ", gather_logits: true" : "");
+    text.strategy += fmt::format(
+        "  tensor_parallel: {{size: {:.0f}, sequence: {}{}}}\n", *row.tensor_parallel, tokens,
+        contains(words.framework, "kempner") ? ", gather_logits: true, gather_each: true" : "");
+}
+
+// What a row counts of its products with recomputation, over what it counts without, says how many
+// of its layers ran forward twice: all of them would make four thirds of it.
+void write_layers_recomputed(const StepRow& row, RowText& text) {
+  const double extra = row.hfu && row.mfu && *row.mfu > 0 ? 3 * (*row.hfu / *row.mfu - 1) : 0;
+  const double share = extra > 0.1 ? std::min(1.0, extra) : 0.5;
+  if (extra <= 0.1) text.assume("every second layer recomputed");
+  if (share < 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", 1 / share);
 }
 
 // Megatron means the core of attention by "selective", torchtitan single operators, others layers.
 void write_selective(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.checkpointing;
   if (contains(word, "layer") || contains(words.framework, "fms")) {
-    text.strategy += "  checkpointing: full\n  checkpoint_every: 2\n";
-    text.assume("every second layer recomputed");
+    text.strategy += "  checkpointing: full\n";
+    write_layers_recomputed(row, text);
   } else if (contains(word, "op") || contains(words.framework, "titan")) {
     text.strategy += "  checkpointing: operators\n";
   } else {
@@ -111,7 +120,8 @@ void write_selective(const StepRow& row, const Words& words, RowText& text) {
   }
 }
 
-void write_checkpointing(const StepRow& row, const Words& words, RowText& text) {
+void write_checkpointing(const StepRow& row, const Words& words, const std::string& usual,
+                         RowText& text) {
   const std::string& word = words.checkpointing;
   if (word.starts_with("full")) {
     text.strategy += "  checkpointing: full\n";
@@ -121,8 +131,9 @@ void write_checkpointing(const StepRow& row, const Words& words, RowText& text) 
     write_selective(row, words, text);
   } else if (word.empty()) {
     const bool full = row.stage.value_or(0) == 3 && !has_adapter(row);  // adapters leave room
-    text.strategy += fmt::format("  checkpointing: {}\n", full ? "full" : "none");
-    text.assume(full ? "full checkpointing" : "no checkpointing");
+    const std::string way = !usual.empty() ? usual : full ? "full" : "none";
+    text.strategy += fmt::format("  checkpointing: {}\n", way);
+    text.assume(way == "none" ? "no checkpointing" : way + " checkpointing");
   } else {
     text.lack(fmt::format("checkpointing \"{}\"", row.checkpointing));
   }
@@ -157,6 +168,18 @@ void write_offload(const StepRow& row, const Words& words, RowText& text) {
   if (contains(word, "param")) text.strategy += "    parameters: cpu\n";
 }
 
+// Which kernel, where a row names it or is older than kernels that keep no scores: the first of
+// them was published in June 2022.
+void write_attention(const StepRow& row, RowText& text) {
+  const std::string named = lower_case(row.id + row.source + row.framework);
+  if (contains(named, "fa3") || contains(named, "flash_attention_3")) {
+    text.strategy += "  attention: flash3\n";
+  } else if (contains(row.source, "/2022-") || contains(row.flops_definition, "2205.05198")) {
+    text.strategy += "  attention: eager\n";
+    text.assume("scores of attention in memory");
+  }
+}
+
 void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.optimizer;
   if (contains(words.precision, "fp8")) text.lack("fp8");
@@ -168,9 +191,18 @@ void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   // Megatron has a buffer in 32 bits for all gradients.
   if (text.stack == "megatron" && !contains(words.strategy, "fsdp"))
     text.strategy += "  gradient_dtype: fp32\n";
-  // Runs of RL on prime-rl find the probabilities of their tokens chunk by chunk.
-  const bool rl = contains(words.framework, "prime-rl") && words.task.starts_with("rl");
-  if (rl || contains(lower_case(row.notes), "liger")) text.strategy += "  cross_entropy: fused\n";
+  // Runs of RL on prime-rl find the probabilities of their tokens some words at a time.
+  if (contains(words.framework, "prime-rl") && words.task.starts_with("rl"))
+    text.strategy += "  cross_entropy: words_32\n";
+  else if (contains(lower_case(row.notes), "liger"))
+    text.strategy += "  cross_entropy: fused\n";
+  write_attention(row, text);
+  const std::string notes = lower_case(row.notes);
+  if (contains(words.framework, "torchtune"))
+    text.strategy += contains(notes, "chunked") || words.checkpointing.starts_with("full")
+                         ? "  cross_entropy: chunks\n"
+                         : "  cross_entropy: logits\n";
+  if (contains(notes, "optimizer in backward")) text.strategy += "  update_in_backward: true\n";
   if (contains(word, "muon")) text.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
   if (contains(word, "8bit") || contains(word, "8-bit"))
     text.strategy += "  optimizer: adamw_8bit\n";
@@ -204,7 +236,7 @@ void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text
   text.strategy = "strategy:\n";
   write_sharding(row, words, text);
   write_parallelism(row, words, text);
-  write_checkpointing(row, words, text);
+  write_checkpointing(row, words, catalog.habits_of(text.stack).checkpointing, text);
   write_offload(row, words, text);
   write_optimizer(row, words, text);
   if (compiled(words)) text.strategy += "  compile: true\n";

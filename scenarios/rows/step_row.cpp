@@ -1,12 +1,15 @@
 #include "scenarios/rows/step_row.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <utility>
 
 namespace stepsim {
 namespace {
 
 constexpr std::array texts{
+    std::pair{"ref_id", &StepRow::refers},
     std::pair{"source", &StepRow::source},
     std::pair{"hardware", &StepRow::hardware},
     std::pair{"interconnect", &StepRow::interconnect},
@@ -69,6 +72,28 @@ std::vector<StepRow> step_rows(const CsvTable& table) {
   for (const CsvTable::Row& line : table.rows)
     rows.push_back(row_from<StepRow>(table, line, texts, numbers));
   return rows;
+}
+
+void complete_references(std::vector<StepRow>& rows) {
+  constexpr std::array measured{&StepRow::tokens_per_gpu, &StepRow::tokens, &StepRow::step,
+                                &StepRow::tflops,         &StepRow::mfu,    &StepRow::hfu,
+                                &StepRow::memory};
+  constexpr std::array of_measurement{&StepRow::refers, &StepRow::memory_unit, &StepRow::oom};
+  std::map<std::string, const StepRow*> by_id;
+  for (const StepRow& row : rows)
+    if (row.refers.empty()) by_id.emplace(row.id, &row);
+  for (StepRow& row : rows) {
+    const auto found = by_id.find(row.refers);
+    if (row.refers.empty() || found == by_id.end()) continue;
+    const StepRow& other = *found->second;
+    for (const auto& [column, member] : texts)
+      if ((row.*member).empty() &&
+          std::find(of_measurement.begin(), of_measurement.end(), member) == of_measurement.end())
+        row.*member = other.*member;
+    for (const auto& [column, member] : numbers)
+      if (!(row.*member) && std::find(measured.begin(), measured.end(), member) == measured.end())
+        row.*member = other.*member;
+  }
 }
 
 std::string lower_case(std::string_view text) {

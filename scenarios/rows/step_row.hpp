@@ -10,6 +10,7 @@ namespace stepsim {
 
 struct StepRow {
   std::string id;
+  std::string refers;  // id of the row, of any table, whose run this is
   int line = 0;
   std::string source, hardware, interconnect, framework, model, task, strategy, offload,
       checkpointing, precision, optimizer, compile, flops_definition, memory_unit, oom, derived,
@@ -27,6 +28,10 @@ struct StepRow {
 // Every row becomes one, whatever its cells hold. Columns may be missing; only `id` has to be
 // there.
 std::vector<StepRow> step_rows(const CsvTable& table);
+
+// A row that refers to another one is of the same run: what it does not say of that run is taken
+// from there. What was measured is not.
+void complete_references(std::vector<StepRow>& rows);
 
 // The text in small letters.
 std::string lower_case(std::string_view text);

@@ -93,6 +93,48 @@ TEST_CASE("what is computed again is said as each framework means it", "[scenari
   CHECK_THAT(text("full + CPU offload of checkpoints", "prime-rl"), Contains("activations: cpu"));
 }
 
+TEST_CASE("utilisation with and without recomputation says how many layers were recomputed",
+          "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.checkpointing = "selective";
+  row.framework = "fms-fsdp (PyTorch FSDP1)";
+  const auto every = [&](double mfu, double hfu) {
+    row.mfu = mfu;
+    row.hfu = hfu;
+    return parse_scenario(data, express(row, catalog()).scenario, "r").strategy.checkpoint_every;
+  };
+  CHECK(every(45, 60) == Approx(1));  // four thirds: all of them
+  CHECK(every(54, 60) == Approx(3).epsilon(0.01));
+  CHECK(every(51, 51) == Approx(2));  // says nothing
+}
+
+TEST_CASE("a row of the same run tells what it leaves out, but nothing that was measured",
+          "[scenarios]") {
+  StepRow whole = row_of(usual), part;
+  part.id = "ref-r";
+  part.refers = "r";
+  part.layers = 16;
+  std::vector<StepRow> rows{part, whole};
+  complete_references(rows);
+  CHECK(rows.front().framework == whole.framework);
+  CHECK(rows.front().hidden == whole.hidden);
+  CHECK(rows.front().layers == Cell{16});
+  CHECK_FALSE(rows.front().step);
+  CHECK_FALSE(rows.front().memory);
+  CHECK(rows.front().memory_unit.empty());
+}
+
+TEST_CASE("a batch that is left out follows from a utilisation that is counted", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.micro_batch = row.accumulation = row.global_batch = row.tokens_per_gpu = std::nullopt;
+  row.flops_definition = "TT";
+  const double tokens = 2 * 16 * 8192;  // of a step
+  row.step = 3;
+  row.mfu = 100 * tokens * counted_flops_per_token(row) / (3 * 8 * counted_peak(row));
+  const Scenario made = parse_scenario(data, express(row, catalog()).scenario, "r");
+  CHECK(made.job.micro_batch * made.job.accumulation * 8 == 32);
+}
+
 TEST_CASE("compiled runs say so", "[scenarios]") {
   const auto compiled = [&](const ExpressedRow& row) {
     return parse_scenario(data, row.scenario, "r").strategy.compiled;

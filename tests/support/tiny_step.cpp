@@ -31,6 +31,7 @@ Gpu tiny_gpu() {
               .small_tile = made_up<Ratio>(1)};
   gpu.attention = {.forward = made_up<FlopsPerSecond>(400e12),
                    .backward = made_up<FlopsPerSecond>(300e12),
+                   .later = {},
                    .length_overhead = made_up<Ratio>(0),
                    .head_overhead = made_up<Ratio>(0)};
   gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
@@ -44,6 +45,7 @@ Stack tiny_stack() {
                 .backward_launch = made_up<Seconds>(10e-6),
                 .collective_launch = made_up<Seconds>(40e-6),
                 .sync = made_up<Seconds>(30e-6),
+                .module_call = made_up<Seconds>(0),
                 .module_hook = made_up<Seconds>(500e-6),
                 .plain_hook = made_up<Seconds>(120e-6),
                 .leaf_tensor = made_up<Seconds>(100e-6),

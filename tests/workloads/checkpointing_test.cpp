@@ -18,7 +18,7 @@ constexpr double value = 2 * 128, h = 64, q = 64, kv = 32, w = 192, t = 128, hea
 struct Sums {
   double kept = 0, inputs = 0, flops = 0, launches = 0, operators = 0, forward_flops = 0;
 };
-Sums of_layers(TinyStep step, Checkpointing way, std::int64_t every = 1) {
+Sums of_layers(TinyStep step, Checkpointing way, double every = 1) {
   step.strategy.checkpointing = way;
   step.strategy.checkpoint_every = every;
   Sums sums;

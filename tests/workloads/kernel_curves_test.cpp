@@ -69,6 +69,18 @@ TEST_CASE("longer rows and wider heads make better use of an attention kernel", 
   CHECK(rate(1 << 20, 256) < bench.gpu.peak.bf16.value.value);
 }
 
+TEST_CASE("an attention kernel of this generation is faster where there is one", "[workloads]") {
+  const auto times = [](const char* node) {
+    const Bench bench(node);
+    KernelRow row = attention_row(4096, 128);
+    const double flash = bench.time(row);
+    row.later = true;
+    return flash / bench.time(row);
+  };
+  CHECK(times("h100-8") > 1.5);
+  CHECK(times("a100-8") == 1);
+}
+
 TEST_CASE("the backward pass of a product is two products of its shape", "[workloads]") {
   const std::vector<KernelRow> backward = backward_of({gemm("product", 512, 1024, 2048)});
   REQUIRE(backward.size() == 2);

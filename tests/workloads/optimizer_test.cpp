@@ -1,4 +1,6 @@
 // What an update is made of, by the kind of optimizer.
+#include <algorithm>
+
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/sharding.hpp"
@@ -15,6 +17,29 @@ Sum stops(Sharding sharding, OptimizerKind kind, double groups) {
 }
 
 }  // namespace
+
+TEST_CASE("a tensor that is updated in the backward pass leaves no gradient behind",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero0, tiny_model(), 1, 1);
+  const auto gradients = [&] {
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    double now = 0, most = 0;
+    for (const MemoryEffect& effect : graph.memory())
+      if (graph.names()[index(effect.tensor_class)] == "gradients")
+        most = std::max(most, now += effect.bytes);
+    return most;
+  };
+  const auto updated = [&] {
+    return sum_named(build_step(step.input(), Folding::automatic).graph, OpKind::compute, "update");
+  };
+  const double all = gradients();
+  CHECK_THAT(all, exactly(2 * elements_of(step).total));
+  const double bytes = updated().bytes;
+  step.strategy.update_in_backward = true;
+  CHECK(gradients() < all / 2);
+  CHECK_THAT(updated().bytes, exactly(bytes));
+  CHECK(updated().count == 3 * 9 + 3);  // once for each tensor
+}
 
 TEST_CASE("bitsandbytes stops the host behind every tensor that it sees", "[workloads]") {
   CHECK(stops(Sharding::zero3, OptimizerKind::adamw_8bit, 5).count == 5);

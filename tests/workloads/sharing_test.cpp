@@ -80,6 +80,19 @@ TEST_CASE("dividing the tokens between blocks turns a sum into a collection and 
   CHECK_THAT(named(graph, "sum_norm_gradients"), exactly(half * norms));
 }
 
+TEST_CASE("products that collect a block's input each for themselves collect it five times a layer",
+          "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.strategy.checkpointing = Checkpointing::none;
+  step.strategy.tensor_parallel.gathers_each = true;
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  const OpGraph graph = graph_of(step);
+  // Queries, keys and values, gate and up; what they collected is still there in the backward pass,
+  // which collects the gradients of both results and scatters those of five inputs.
+  CHECK_THAT(named(graph, "collect_sequence"), exactly((7 * layers + 3) * bytes));
+  CHECK_THAT(named(graph, "scatter_parts"), exactly((7 * layers + 2) * bytes));
+}
+
 TEST_CASE("a rank holds its part of the shared tensors, sharded over the others", "[workloads]") {
   const TinyStep alone = tiny_step(Sharding::fsdp);
   TinyStep step = alone;

@@ -219,6 +219,37 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
   CHECK_THAT(most(CrossEntropy::in_place, true), exactly(2.0));
 }
 
+TEST_CASE("a loss over some words at a time keeps nothing and multiplies again", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  tiny.strategy.cross_entropy = CrossEntropy::words_32;
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, h = 64, v = 2000;
+  const Unit head = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
+  CHECK_THAT(head.saved_bytes, exactly(2 * t * h));
+  CHECK_THAT(flops_of(head.forward), exactly(2 * t * h * v));
+  CHECK_THAT(flops_of(head.backward), exactly(3 * 2 * t * h * v));
+  CHECK(head.forward.front().share == 0.5);  // in 32 bits
+  CHECK(head.backward.back().share == 1);    // gradients in 16
+  // Frozen or not: both gradients are found.
+  tiny.strategy.lora = {4, LoraTargets::linear, Quantised::none};
+  const Unit frozen = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
+  CHECK_THAT(flops_of(frozen.backward), exactly(flops_of(head.backward)));
+}
+
+TEST_CASE("a loss in chunks of tokens has gradients of one chunk at a time", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, h = 64, v = 2000;
+  const auto head = [&](CrossEntropy kind, bool compiled) {
+    tiny.strategy.cross_entropy = kind;
+    tiny.strategy.compiled = compiled;
+    return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
+  };
+  const Unit whole = head(CrossEntropy::logits, false), chunks = head(CrossEntropy::chunks, false);
+  CHECK_THAT(chunks.backward_bytes, exactly(whole.backward_bytes / 8));
+  CHECK_THAT(flops_of(chunks.forward), exactly(flops_of(whole.forward)));
+  CHECK_THAT(chunks.saved_bytes - 2 * t * h, exactly((2 + 4) * t * v));
+  CHECK_THAT(head(CrossEntropy::chunks, true).saved_bytes - 2 * t * h, exactly(2 * t * v));
+}
+
 TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workloads]") {
   TinyStep tiny = tiny_step(Sharding::zero1);
   tiny.strategy.tensor_parallel.size = 2;

@@ -67,6 +67,11 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
                  "gradient_hook");
     const double bytes = half * elements;
     writer_.allocate(made, "gradients", bytes);
+    if (writer_.input().strategy.update_in_backward) {
+      update_now(elements);
+      writer_.release(writer_.last_compute(), "gradients", bytes);
+      continue;
+    }
     if (added) writer_.release(made, "gradients", bytes);
     if (keeps && !added) kept_ += bytes;
     Mark used = made;
@@ -82,6 +87,14 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
     writer_.release(used, "gradients", bytes);
     if (keeps) kept_ -= bytes;
   }
+}
+
+// A tensor's own optimizer runs behind its gradient, which nobody needs any more.
+void Replicated::update_now(double elements) {
+  const OptimizerKind kind = writer_.input().strategy.optimizer;
+  writer_.run({{"update", KernelClass::memory, 0, optimizer_traffic_bytes(kind) * elements,
+                update_launches(kind, 1, 4)}},
+              true, Cause::optimizer, "update");
 }
 
 // The buckets exist from the first gradient of a backward pass to its end.
@@ -179,7 +192,7 @@ void Replicated::step() {
   }
   if (writer_.input().strategy.optimizer_place != Offload::none)
     update_on_host(shard);
-  else
+  else if (!writer_.input().strategy.update_in_backward)
     update_on_device(shard, owned);
   give_up_gradients(writer_.last_compute());
   if (sharded) gather_updated();
