@@ -23,6 +23,10 @@ cli("run of a file with several mistakes" ARGS run @WORK@/out/run.yaml CODE 2
 cli("run with a setting that DeepSpeed refuses" ARGS run qwen3-30b-sft-zero2moe --set strategy.zero=3 CODE 2
   ERROR_MATCHES "qwen3-30b-sft-zero2moe.yaml:[0-9]+: strategy.moe.expert_parallel: DeepSpeed's own expert parallelism works with zero: 1 or 2 only\n$")
 
+cli("run that updates in the backward pass where gradients are shared" ARGS run phi4-14b-sft-zero3
+  --set strategy.update_in_backward=true CODE 2
+  ERROR_MATCHES "phi4-14b-sft-zero3.yaml: strategy.update_in_backward: is modelled with zero: 0, one micro-batch and no offload of the optimizer\n$")
+
 foreach(sharding 0 1 2 3 fsdp)
   cli("run on a single GPU, zero ${sharding}" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.node=gh200-1
     --set strategy.zero=${sharding} --set strategy.optimizer=adamw_8bit OUTPUT "step time +[0-9].*memory")
