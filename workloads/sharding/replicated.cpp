@@ -91,10 +91,13 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
 
 // A tensor's own optimizer runs behind its gradient, which nobody needs any more.
 void Replicated::update_now(double elements) {
-  const OptimizerKind kind = writer_.input().strategy.optimizer;
-  writer_.run({{"update", KernelClass::memory, 0, optimizer_traffic_bytes(kind) * elements,
-                update_launches(kind, 1, 4)}},
-              true, Cause::optimizer, "update");
+  const Strategy& s = writer_.input().strategy;
+  const UpdateCost cost = update_cost(s, {elements, 1, elements});
+  const double bytes = optimizer_traffic_bytes(s.optimizer) * elements;
+  const Mark updated =
+      writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
+  writer_.allocate(updated, "update_temporary", cost.temporary);
+  writer_.release(updated, "update_temporary", cost.temporary);
 }
 
 // The buckets exist from the first gradient of a backward pass to its end.
