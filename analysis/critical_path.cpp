@@ -10,6 +10,9 @@ namespace stepsim {
 namespace {
 
 constexpr std::int16_t outside = -1;  // of the layers
+// So many parts one behind the other, none of more layers than that, are layers that take turns.
+constexpr std::size_t fewest_turns = 6;
+constexpr int most_layers_of_a_turn = 2;
 
 using Sums = std::array<double, cause_names.size()>;
 
@@ -52,6 +55,35 @@ std::vector<PathPart> fold_layers(const std::vector<PathPart>& parts) {
     append(result.back(), part);
     if (result.back().first_layer < 0) result.back().first_layer = part.first_layer;
     if (part.last_layer >= 0) result.back().last_layer = part.last_layer;
+  }
+  return result;
+}
+
+bool is_turn(const PathPart& part) {
+  return part.first_layer >= 0 &&
+         std::abs(part.first_layer - part.last_layer) < most_layers_of_a_turn;
+}
+
+// Where a stretch of turns that begins here ends.
+std::size_t end_of_turns(const std::vector<PathPart>& parts, std::size_t first) {
+  std::size_t end = first;
+  while (end < parts.size() && is_turn(parts[end]) && parts[end].pass == parts[first].pass &&
+         parts[end].first_micro_batch == parts[first].first_micro_batch)
+    ++end;
+  return end;
+}
+
+// Every second layer may wait for something else: buckets fill at other places than layers end.
+std::vector<PathPart> fold_turns(const std::vector<PathPart>& parts) {
+  std::vector<PathPart> result;
+  for (std::size_t first = 0; first < parts.size();) {
+    const std::size_t end = end_of_turns(parts, first);
+    const bool turns = end - first >= fewest_turns;
+    result.push_back(parts[first++]);
+    for (; turns && first < end; ++first) {
+      append(result.back(), parts[first]);
+      result.back().last_layer = parts[first].last_layer;
+    }
   }
   return result;
 }
@@ -139,7 +171,7 @@ std::vector<PathPart> path_parts(const OpGraph& graph, const Trace& trace, std::
 }
 
 std::vector<PathPart> folded(const std::vector<PathPart>& parts) {
-  return fold_micro_batches(fold_layers(parts));
+  return fold_micro_batches(fold_turns(fold_layers(parts)));
 }
 
 std::string title_of(const PathPart& part) {

@@ -27,8 +27,8 @@ struct PathPart {
 
 // Layer by layer, as the path goes. What comes before and behind the `layers` is outside of them.
 std::vector<PathPart> path_parts(const OpGraph& graph, const Trace& trace, std::int64_t layers);
-// Neighbouring layers that wait mostly for the same are one part, and so are micro-batches that go
-// alike.
+// Neighbouring layers that wait mostly for the same are one part, and so are layers that take turns
+// and micro-batches that go alike.
 std::vector<PathPart> folded(const std::vector<PathPart>& parts);
 
 // "backward, layers 47 to 0" or "optimizer"; with its micro-batches where there are several.

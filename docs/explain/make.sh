@@ -38,10 +38,11 @@ and about half of what its author extrapolated. So the run kept something apart 
   qwen3-30b-dpo-zero3 qwen3-30b-dpo-zero2moe
 
 page mpt7b-offload "MPT-7B on two H100: everything on the host against nothing" \
-"Sixteen micro-batches of one row of 512 tokens leave the GPU little to do: on both sides most of the critical path is the \
-host thread in ZeRO-3's hooks, which take as long with offload as without. That is why the factor is only 1.22 and not the two to \
-three that the author of the run expected. What the offload adds stands at the edges: the update on host cores behind the last \
-micro-batch (with it free 67 % of the gap close) and copies over the host link where nothing else runs (33 %). The two large rows \
-belong together: on A copies and hooks hide each other, so that freeing either alone saves little, and each has a part of what \
-both save; on B the hooks are alone and have all of it. A larger micro-batch, or hooks that take less, would let the copies show." \
+"Sixteen micro-batches of one row of 512 tokens leave the GPU little to do. Without offload the step waits for the host thread in \
+ZeRO-3's hooks. With it gradients of a bucket have to be on the host before the next bucket is reduced, and in the lower layers of \
+the backward pass these copies take over from the hooks: each hides much of the other, which is why the factor is only 1.27 and \
+not the two to three that the author of the run expected. With free copies 45 % of the gap close, with a free update on the host \
+cores behind the last micro-batch 55 %. The two large rows belong together: on A copies and hooks hide each other, so that \
+freeing either alone saves less than its row, and each has a part of what both save; on B the hooks are alone and have all of it. \
+Fewer micro-batches of more rows would bring both down." \
   mpt7b-zero3-offload --set strategy.offload.optimizer=none --set strategy.offload.parameters=none

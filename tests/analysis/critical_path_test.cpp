@@ -90,6 +90,25 @@ TEST_CASE("layers that wait for the same are one part, and micro-batches that go
         std::vector<std::pair<Cause, Seconds>>{{Cause::compute, {18}}, {Cause::recompute, {6}}});
 }
 
+TEST_CASE("layers that take turns are one part, a few different ones are not", "[analysis]") {
+  const std::int16_t layers = GENERATE(as<std::int16_t>{}, 5, 12);
+  Played played;
+  const auto cause = [](std::int16_t layer) {
+    return layer % 2 == 0 ? Cause::launch : Cause::compute;
+  };
+  std::int16_t layer = layers;
+  --layer;
+  OpId last = played.add(placed(Phase::backward, layer, 0, cause(layer)), 1);
+  while (layer-- > 0) last = played.add(placed(Phase::backward, layer, 0, cause(layer)), 1, {last});
+  const std::vector<PathPart> parts = folded(path_parts(played.graph, played.trace, layers));
+  CHECK_THAT(sum(parts), exactly(layers));
+  if (layers == 5) CHECK(parts.size() == 5);
+  if (layers == 12) {
+    REQUIRE(parts.size() == 1);
+    CHECK(title_of(parts.front()) == "backward, layers 11 to 0");
+  }
+}
+
 TEST_CASE("what lies behind the last layer is outside of them", "[analysis]") {
   Played played;
   const OpId layer = played.add(placed(Phase::forward, 1, 0, Cause::compute), 1);
