@@ -89,6 +89,16 @@ std::string json_of(const std::vector<JudgedClaim>& claims) {
           .member("low", each.low)
           .member("high", each.high)
           .end_object();
+    json.end_array().key("parts").begin_array();
+    for (const JudgedPart& each : claim.parts)
+      json.begin_object()
+          .member("text", each.text)
+          .member("holds", static_cast<double>(each.holds))
+          .member("draws", static_cast<double>(each.draws))
+          .member("value", each.stated)
+          .member("low", each.low)
+          .member("high", each.high)
+          .end_object();
     json.end_array().key("to_measure").begin_array();
     for (const std::string& name : claim.to_measure) json.value(name);
     json.end_array().key("moved_most_by").begin_array();

@@ -124,9 +124,19 @@ std::string draws_part(const Explanation& e) {
   return text + "\n" + render(movers);
 }
 
+// Parts are shares of what all causes save together; one of them alone may save more or less.
+std::string closes_most(const Explanation& e) {
+  const auto most = std::max_element(
+      e.rows.begin(), e.rows.end(),
+      [](const ExplainRow& x, const ExplainRow& y) { return x.closes < y.closes; });
+  if (most == e.rows.end() || most->closes < 0.005) return "";
+  return fmt::format("\nof all causes {}, freed alone, closes the most of the gap: {}\n",
+                     to_text(most->cause), percent(most->closes, 0));
+}
+
 std::string what_if(const Explanation& e) {
   constexpr std::size_t most_carriers = 3;
-  std::string text;
+  std::string text = closes_most(e);
   for (const ExplainRow& row : e.rows) {
     if (!matters(e, row)) continue;
     text += fmt::format("\n{}: {}\n", to_text(row.cause), counterfactual_text(e, row));

@@ -124,6 +124,12 @@ bool has_constant(std::span<const NamedConstant> constants, const std::string& n
                      [&](const NamedConstant& each) { return each.name == name; });
 }
 
+bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name) {
+  return std::any_of(constants.begin(), constants.end(), [&](const NamedConstant& each) {
+    return each.name == name && each.low < each.high;
+  });
+}
+
 void add_uncertain(std::vector<NamedConstant>& to, std::span<const NamedConstant> from) {
   for (const NamedConstant& constant : from)
     if (constant.low < constant.high && !has_constant(to, constant.name)) to.push_back(constant);

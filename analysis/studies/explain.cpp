@@ -202,16 +202,20 @@ std::string draws_text(const Explanation& e) {
 std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
   std::vector<std::string> sides;
   for (const auto& [name, side, without] :
-       {std::tuple{"A", &e.a, row.a_without}, std::tuple{"B", &e.b, row.b_without}})
-    if (const std::string now = to_text(side->step_time), then = to_text(without); now != then)
-      sides.push_back(fmt::format("{} would take {} instead of {}", name, then, now));
+       {std::tuple{"A", &e.a, row.a_without}, std::tuple{"B", &e.b, row.b_without}}) {
+    const Seconds saved = side->step_time - without;
+    if (std::abs(saved.value) < alike * side->step_time.value) continue;
+    const std::string now = to_text(side->step_time), then = to_text(without);
+    sides.push_back(now == then ? fmt::format("{} would take {} less", name, to_text(saved))
+                                : fmt::format("{} would take {} instead of {}", name, then, now));
+  }
   if (sides.empty())
-    return fmt::format("with free {} alone neither would be any faster: {}", to_text(row.cause),
-                       "it is hidden behind other causes");
+    return fmt::format("with free {} alone neither step changes by a thousandth",
+                       to_text(row.cause));
   const std::string text =
       fmt::format("with free {} {}", to_text(row.cause), fmt::join(sides, " and "));
   const double percent = std::round(100 * row.closes);
-  if (e.gap().value == 0 || percent == 0) return text + ": the gap stays";
+  if (e.gap().value == 0 || percent == 0) return text + ": the gap hardly changes";
   if (percent > 100)
     return text +
            fmt::format(": the gap turns round, {} would be faster", e.gap().value > 0 ? "A" : "B");

@@ -92,7 +92,7 @@ class Drawing {
         for (const NamedStep* side : {&a_, &b_})
           tasks.emplace_back([this, side, &constant, value] {
             NamedStep moved = *side;
-            if (has_constant(side->scenario.constants, constant.name))
+            if (is_uncertain(side->scenario.constants, constant.name))
               moved.settings.push_back(setting_of(constant, value));
             return fmt::format(
                 "{}",

@@ -148,7 +148,7 @@ Claim with_constant(const Claim& claim, const NamedConstant& constant, double va
   for (ClaimScenario& scenario : changed.scenarios) {
     const AllowedScenario found =
         allowed_scenario(options.data, scenario.source, scenario.settings);
-    if (found.scenario && has_constant(found.scenario->constants, constant.name))
+    if (found.scenario && is_uncertain(found.scenario->constants, constant.name))
       scenario.settings.push_back(setting_of(constant, value));
   }
   return changed;
@@ -211,12 +211,36 @@ std::string bounds_text(const Assertion& a) {
                : "at most " + figure_text(*a.high, a.dimension);
 }
 
-std::string value_text(const Trial& trial, const JudgedCondition& judged) {
-  const Assertion& assertion = trial.claim->assertions[trial.in_question()];
+std::string value_text(const Assertion& assertion, const JudgedPart& part) {
   return fmt::format("{} is {} ({} to {} in 8 of 10 draws; claimed: {})", assertion.quantity.text,
-                     figure_text(judged.stated, assertion.dimension),
-                     figure_text(judged.low, assertion.dimension),
-                     figure_text(judged.high, assertion.dimension), bounds_text(assertion));
+                     figure_text(part.stated, assertion.dimension),
+                     figure_text(part.low, assertion.dimension),
+                     figure_text(part.high, assertion.dimension), bounds_text(assertion));
+}
+
+JudgedPart part_of(const Trial& trial, std::size_t number) {
+  const Assertion& assertion = trial.claim->assertions[number];
+  const std::vector<double> values = drawn_values(trial, number);
+  JudgedPart part;
+  part.draws = static_cast<std::uint32_t>(values.size());
+  part.holds = static_cast<std::uint32_t>(std::count_if(
+      values.begin(), values.end(), [&](double value) { return within(assertion, value); }));
+  part.stated = trial.stated[number];
+  const Range range = range_of(values, part.stated);
+  part.low = range.low;
+  part.high = range.high;
+  part.text = value_text(assertion, part);
+  return part;
+}
+
+// What else the claim says, and whether that holds: it may be half true.
+std::string other_parts(const std::vector<JudgedPart>& parts, std::size_t in_question) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (i != in_question)
+      text += fmt::format("; and {}: holds in {:.0f} %", parts[i].text,
+                          100.0 * parts[i].holds / std::max(1u, parts[i].draws));
+  return text;
 }
 
 // Which resource each scenario of the quantity is bound by: the one that the metric is about.
@@ -255,7 +279,10 @@ JudgedClaim conclude(const std::vector<const Trial*>& trials, const std::vector<
                    : !flips.empty()                 ? Verdict::depends
                    : base.answer() == Answer::holds ? Verdict::supported
                                                     : Verdict::refuted;
-  judged.reason = value_text(base, judged.conditions.front());
+  for (std::size_t i = 0; i < base.claim->assertions.size(); ++i)
+    judged.parts.push_back(part_of(base, i));
+  judged.reason =
+      judged.parts[base.in_question()].text + other_parts(judged.parts, base.in_question());
   if (judged.verdict == Verdict::depends)
     judged.reason += fmt::format("; it {} {}", base.answer() == Answer::holds ? "fails" : "holds",
                                  fmt::join(flips, ", "));

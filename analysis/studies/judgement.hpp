@@ -33,6 +33,14 @@ struct JudgedCondition {
   double probability() const { return draws == 0 ? 0 : static_cast<double>(holds) / draws; }
 };
 
+// One assertion of a claim, as it stands.
+struct JudgedPart {
+  std::string text;  // "a.step_time / b.step_time is 2.66 (2.09 to 4.23 in 8 of 10 draws; ...)"
+  std::uint32_t holds = 0, draws = 0;
+  double stated = 0;
+  double low = 0, high = 0;
+};
+
 struct JudgedClaim {
   std::string id;
   std::string text;
@@ -40,6 +48,7 @@ struct JudgedClaim {
   std::optional<double> probability{};  // nothing: not modelled
   std::string reason{};                 // one line
   std::vector<JudgedCondition> conditions{};
+  std::vector<JudgedPart> parts{};  // all of them have to hold
   std::vector<std::string> to_measure{};   // constants that would decide it, most important first
   Dimension dimension = Dimension::ratio;  // of the quantity in question
   std::vector<Mover> movers{};             // of that quantity, the strongest first

@@ -63,6 +63,31 @@ TEST_CASE("gaps of the pages: rows add up", "[analysis]") {
                                                {"strategy.offload.parameters", "none"}}));
 }
 
+TEST_CASE("the other way round an explanation says the opposite, and of one step nothing",
+          "[analysis]") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("small.yaml");
+  std::ofstream(path) << small_run;
+  const NamedStep a = small_step(path, {}), b = small_step(path, {{"strategy.zero", "2"}});
+  ExplainOptions options;
+  options.data = STEPSIM_SOURCE_DATA;
+  options.carriers = false;
+  options.most_draws = 0;
+  const Explanation there = explain(a, b, options), back = explain(b, a, options);
+  CHECK(there.gap().value == -back.gap().value);
+  REQUIRE(there.rows.size() == back.rows.size());
+  for (const ExplainRow& row : there.rows) {
+    const auto same =
+        std::find_if(back.rows.begin(), back.rows.end(),
+                     [&](const ExplainRow& other) { return other.cause == row.cause; });
+    REQUIRE(same != back.rows.end());
+    CHECK(same->seconds.value == -row.seconds.value);
+  }
+  const Explanation none = explain(a, a, options);
+  CHECK(none.gap().value == 0);
+  for (const ExplainRow& row : none.rows) CHECK(row.seconds.value == 0);
+}
+
 TEST_CASE("ranges of rows are those that exact parts have under the same draws", "[analysis]") {
   const TemporaryFolder folder;
   const std::string path = folder.file("small.yaml");
