@@ -48,7 +48,7 @@ struct JudgedClaim {
   std::optional<double> probability{};  // nothing: not modelled
   std::string reason{};                 // one line
   std::vector<JudgedCondition> conditions{};
-  std::vector<JudgedPart> parts{};  // all of them have to hold
+  std::vector<JudgedPart> parts{};         // all of them have to hold
   std::vector<std::string> to_measure{};   // constants that would decide it, most important first
   Dimension dimension = Dimension::ratio;  // of the quantity in question
   std::vector<Mover> movers{};             // of that quantity, the strongest first

@@ -30,8 +30,7 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const double allocated = p.memory.device.peak.bytes;
   const Stack::MemoryLog& log = scenario.stack.memory_log;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}",
-                     p.step_time.value,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
                      p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
                      allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
                      p.memory.shown(), static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),

@@ -94,8 +94,7 @@ void Replicated::update_now(double elements) {
   const Strategy& s = writer_.input().strategy;
   const UpdateCost cost = update_cost(s, {elements, 1, elements});
   const double bytes = optimizer_traffic_bytes(s.optimizer) * elements;
-  const Mark updated =
-      writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
+  const Mark updated = writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
   writer_.allocate(updated, "update_temporary", cost.temporary);
   writer_.release(updated, "update_temporary", cost.temporary);
 }
