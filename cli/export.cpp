@@ -25,7 +25,8 @@ constexpr Usage usage{
     "stepsim export RUN --perfetto FILE [options]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
     "memory and the use of links as counters, arrows from the host to what it launched and into "
-    "collectives. RUN is a trace that `stepsim run -o` saved, or a scenario.",
+    "collectives. RUN is a trace that `stepsim run -o` saved, or a scenario. Ranks that are alike "
+    "share a track that says for how many it stands; `run --fold off -o RUN` keeps them apart.",
     option_specs,
     "  stepsim export llama32-3b-sft-zero3 --perfetto step.json\n"
     "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n",

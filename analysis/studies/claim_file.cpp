@@ -6,6 +6,7 @@
 
 #include "analysis/studies/claim.hpp"
 #include "analysis/studies/claim_metrics.hpp"
+#include "analysis/studies/claim_points.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
 
@@ -56,6 +57,7 @@ class ClaimReader {
         scenario.source = from.text("from");
         if (const auto set = from.table_if("set")) scenario.settings = read_settings(*set);
         check_source(from, "from", scenario.source);
+        check_settings(from, scenario.source, {}, scenario.settings);
       } else {
         scenario.source = table.text(alias);
         check_source(table, alias, scenario.source);
@@ -72,6 +74,27 @@ class ClaimReader {
     } catch (const UserError& error) {
       table.problem(key, error.problems().front().message);
     }
+  }
+
+  // A key that the scenario has not, a value that it cannot take: said where the claim says it.
+  void check_settings(const Table& table, const std::string& source,
+                      const std::vector<Setting>& before,
+                      const std::vector<Setting>& settings) const {
+    if (settings.empty() || !problems_of(source, before).empty()) return;
+    std::vector<Setting> all = before;
+    all.insert(all.end(), settings.begin(), settings.end());
+    for (const Problem& problem : problems_of(source, all))
+      table.problem("set", fmt::format("{}: {}", problem.key, problem.message));
+  }
+
+  std::vector<Problem> problems_of(const std::string& source,
+                                   const std::vector<Setting>& settings) const {
+    try {
+      allowed_scenario(data_, source, settings);
+    } catch (const UserError& error) {
+      return error.problems();
+    }
+    return {};
   }
 
   std::optional<std::size_t> scenario_called(const Table& table, std::string_view key,
@@ -289,6 +312,8 @@ class ClaimReader {
       if (const auto scenario = scenario_called(table, "of", alias)) changed.push_back(*scenario);
     if (!table.has("of"))
       for (std::size_t i = 0; i < own_; ++i) changed.push_back(i);
+    for (const std::size_t i : changed)
+      check_settings(table, claim_.scenarios[i].source, claim_.scenarios[i].settings, settings);
     for (const auto& [point, origin] : origins_)
       if (std::find(changed.begin(), changed.end(), origin) != changed.end())
         changed.push_back(point);

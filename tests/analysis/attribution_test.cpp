@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "analysis/studies/explain.hpp"
 #include "sim/replay.hpp"
@@ -136,6 +137,39 @@ TEST_CASE("one collective is never slower because something else is free", "[ana
   const double whole = makespan(platform, graph, {});
   for (const Cause cause : members(active_causes(graph)))
     CHECK(makespan(platform, graph, only(cause)) <= whole);
+}
+
+// A pattern behind the host's launch on each of its members, which compute meanwhile.
+OpGraph with_kernels_beside(const Pattern& pattern) {
+  OpGraph graph;
+  std::vector<OpId> launched;
+  for (const Rank rank : pattern.members) {
+    launched.push_back(graph.add(with(host_op(rank, 1e-4), Cause::launch), {}));
+    graph.add(with(compute_op(rank, 2e-3), Cause::compute), {});
+    graph.add(with(compute_op(rank, 2e-3), Cause::recompute), {launched.back()});
+  }
+  Op op = traffic_op(graph.pattern(pattern), 1e8);
+  op.kind = OpKind::collective;
+  op.rank = pattern.members.front();
+  graph.add(with(op, Cause::gather_bytes), launched);
+  return graph;
+}
+
+TEST_CASE("nor is any collective of a training step", "[analysis]") {
+  std::set<std::string> seen;
+  for (const Variant& variant : tiny_variants(2, 4)) {
+    const StepProgram program = build_step(variant.step.input(), Folding::automatic);
+    const Platform& platform = program.traffic.folded.platform;
+    for (const Pattern& pattern : program.graph.patterns()) {
+      if (pattern.members.empty() || !seen.insert(pattern.name).second) continue;
+      CAPTURE(variant.name, pattern.name);
+      const OpGraph graph = with_kernels_beside(pattern);
+      const double whole = makespan(platform, graph, {});
+      for (const Cause cause : members(active_causes(graph)))
+        CHECK(makespan(platform, graph, only(cause)) <= whole * (1 + 1e-12));
+    }
+  }
+  CHECK(seen.size() >= 8);
 }
 
 TEST_CASE("parts of every strategy add up to its step", "[analysis]") {

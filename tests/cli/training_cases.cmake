@@ -199,6 +199,10 @@ cli("check of a claim about no scenario" ARGS check @WORK@/out/claims.yaml CODE 
   SHELL "printf 'claims:\n  - {id: a, text: b, scenarios: {x: llama32-3b-sft-zero4}, holds: [{value: x.fits, at_least: 1}]}\n' >@WORK@/out/claims.yaml
     \"$@\"; code=$?; rm @WORK@/out/claims.yaml; exit $code"
   ERROR "@WORK@/out/claims.yaml:2: claims[0].scenarios.x: no file and no scenario \"llama32-3b-sft-zero4\" (did you mean \"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them")
+cli("check of a claim with a setting that there is not" ARGS check @WORK@/out/claims.yaml CODE 2
+  SHELL "printf 'claims:\n  - id: a\n    text: b\n    scenarios:\n      x: {from: llama32-3b-sft-zero3, set: {strategy.zro: 2}}\n      y: llama32-3b-sft-zero3\n    holds: [{value: x.fits, at_least: 1}]\n    vary:\n      - {name: c, of: [y], set: {job.micro_batch: x}}\n' >@WORK@/out/claims.yaml
+    \"$@\"; code=$?; rm @WORK@/out/claims.yaml; exit $code"
+  ERROR_MATCHES "claims.yaml:5: claims.0..scenarios.x.set: strategy.zro: unknown key .did you mean .zero...\n.*claims.yaml:9: claims.0..vary.0..set: job.micro_batch: ")
 
 # ---- validate ----
 cli("validate --help" ARGS validate --help OUTPUT "^usage: stepsim validate.*examples:")
