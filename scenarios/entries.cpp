@@ -27,10 +27,10 @@ bool moves_tokens(const Scenario& scenario) {
 
 }  // namespace
 
-std::string beside(const std::string& scenario_file, const std::string& path) {
-  const std::filesystem::path there = std::filesystem::path(scenario_file).parent_path() / path;
+std::string beside(const std::string& file, const std::string& path) {
+  const std::filesystem::path there = std::filesystem::path(file).parent_path() / path;
   std::error_code failed;
-  return std::filesystem::exists(there, failed) ? there.string() : path;
+  return std::filesystem::is_regular_file(there, failed) ? there.string() : path;
 }
 
 Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file) {

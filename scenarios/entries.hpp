@@ -11,8 +11,9 @@
 
 namespace stepsim {
 
-// What stands beside the scenario goes before what stands where the program was started.
-std::string beside(const std::string& scenario_file, const std::string& path);
+// A file beside the scenario, sweep or claims that name it goes before one where the program was
+// started.
+std::string beside(const std::string& file, const std::string& path);
 
 struct Names {
   std::string model, stack;  // model: empty when the scenario holds a config.json itself

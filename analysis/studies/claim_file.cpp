@@ -7,6 +7,7 @@
 #include "analysis/studies/claim.hpp"
 #include "analysis/studies/claim_metrics.hpp"
 #include "analysis/studies/claim_points.hpp"
+#include "scenarios/entries.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
 
@@ -28,7 +29,8 @@ std::vector<Setting> read_settings(const Table& table) {
 
 class ClaimReader {
  public:
-  ClaimReader(const std::string& data, const Table& table) : data_(data), table_(table) {}
+  ClaimReader(const std::string& data, const std::string& path, const Table& table)
+      : data_(data), path_(path), table_(table) {}
 
   Claim read() {
     claim_.id = table_.text("id");
@@ -54,12 +56,12 @@ class ClaimReader {
         table.problem(alias, "a scenario's name here may not contain a point");
       if (table.is_mapping(alias)) {
         const Table from = table.table(alias);
-        scenario.source = from.text("from");
+        scenario.source = beside(path_, from.text("from"));
         if (const auto set = from.table_if("set")) scenario.settings = read_settings(*set);
         check_source(from, "from", scenario.source);
         check_settings(from, scenario.source, {}, scenario.settings);
       } else {
-        scenario.source = table.text(alias);
+        scenario.source = beside(path_, table.text(alias));
         check_source(table, alias, scenario.source);
       }
       claim_.scenarios.push_back(std::move(scenario));
@@ -322,6 +324,7 @@ class ClaimReader {
   }
 
   const std::string& data_;
+  const std::string& path_;  // of the file
   const Table& table_;
   Claim claim_;
   std::size_t own_ = 0;  // scenarios that the file names; points come behind them
@@ -336,7 +339,7 @@ std::vector<Claim> read_claims(const std::string& data, const std::string& path)
   std::vector<Claim> claims;
   std::vector<std::string> ids;
   for (const Table& table : root.tables("claims")) {
-    claims.push_back(ClaimReader(data, table).read());
+    claims.push_back(ClaimReader(data, path, table).read());
     const std::string& id = claims.back().id;
     if (!id.empty() && std::find(ids.begin(), ids.end(), id) != ids.end())
       table.problem("id", fmt::format("\"{}\" stands here twice", id));

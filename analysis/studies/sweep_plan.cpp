@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "analysis/studies/expression.hpp"
+#include "scenarios/entries.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/config.hpp"
 #include "sim/error.hpp"
@@ -147,13 +148,6 @@ Axis listed(const std::vector<Table>& points) {
   return axis;
 }
 
-// Beside the sweep's own file, in the working folder, or a name of the catalogue.
-std::string scenario_beside(const std::string& file, const std::string& name) {
-  std::error_code failed;
-  const auto beside = std::filesystem::path(file).parent_path() / name;
-  return std::filesystem::is_regular_file(beside, failed) ? beside.string() : name;
-}
-
 // ---- conditions ----
 
 std::optional<Dimension> dimension_of_values(const Axis& axis, std::size_t key) {
@@ -238,7 +232,7 @@ SweepPlan read_sweep_file(const std::string& path) {
   const Document document = read_document(path);
   const Table root = document.root();
   SweepPlan plan;
-  plan.scenario = scenario_beside(path, root.text("scenario"));
+  plan.scenario = beside(path, root.text("scenario"));
   root.text_or("note", "");
   if (const auto fixed = root.table_if("set"))
     for (const std::string& key : fixed->keys()) plan.fixed.emplace_back(key, fixed->one_line(key));

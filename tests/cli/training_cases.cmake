@@ -203,6 +203,11 @@ cli("check of a claim with a setting that there is not" ARGS check @WORK@/out/cl
   SHELL "printf 'claims:\n  - id: a\n    text: b\n    scenarios:\n      x: {from: llama32-3b-sft-zero3, set: {strategy.zro: 2}}\n      y: llama32-3b-sft-zero3\n    holds: [{value: x.fits, at_least: 1}]\n    vary:\n      - {name: c, of: [y], set: {job.micro_batch: x}}\n' >@WORK@/out/claims.yaml
     \"$@\"; code=$?; rm @WORK@/out/claims.yaml; exit $code"
   ERROR_MATCHES "claims.yaml:5: claims.0..scenarios.x.set: strategy.zro: unknown key .did you mean .zero...\n.*claims.yaml:9: claims.0..vary.0..set: job.micro_batch: ")
+cli("check of a scenario that lies beside the claims" ARGS check @WORK@/out/beside/claims.yaml --draws 1
+  SHELL "mkdir -p @WORK@/out/beside; cp @ROOT@/scenarios/seeds/mpt7b-zero2.yaml @WORK@/out/beside/mine.yaml
+    printf 'claims:\n  - {id: a, text: b, scenarios: {x: mine.yaml}, holds: [{value: x.step_time, at_least: 1 ms}]}\n' >@WORK@/out/beside/claims.yaml
+    \"$@\"; code=$?; rm -r @WORK@/out/beside; exit $code"
+  OUTPUT "supported +100 % of")
 
 # ---- validate ----
 cli("validate --help" ARGS validate --help OUTPUT "^usage: stepsim validate.*examples:")
