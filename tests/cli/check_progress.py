@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 stepsim = sys.argv[1]
-words = ["explain", "mpt7b-zero2", "llama32-3b-sft-zero3", "--replays", "1", "--samples", "2", "--json"]
+words = ["explain", "mpt7b-zero2", "llama32-3b-sft-zero3", "--replays", "1", "--samples", "1", "--json"]
 
 
 def on_terminal(command):

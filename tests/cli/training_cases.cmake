@@ -116,7 +116,7 @@ cli("explain finds a slow GPU" ARGS explain llama32-3b-sft-zero3 --replays 1 --s
     --set "cluster.slow_gpus=[{rank: 3, speed: 0.8}]" OUTPUT "\n-[- ]+\ncompute +-[0-9.]+ s +7[0-9]\\.[0-9] %.*\nrecompute +-")
 cli("explain finds a slow link" ARGS explain qwen3-30b-sft-zero2moe --replays 1 --samples 0
     --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.5}]" OUTPUT "\n-[- ]+\nmoe_all_to_all +-[0-9.]+ s +(9[0-9]|100)\\.[0-9] %")
-cli("explain names a constant that only one side leaves open" ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 8
+cli("explain names a constant that only one side leaves open" ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 1
     --set stack.unexplained=1.2 OUTPUT "moved most by[^\n]*\n[- ]+\nstack.unexplained")
 cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --samples 2 --json
   KEYS a/step_time_interval_s/1 a/tokens_per_second_per_gpu_interval/1 b/peak_memory_interval_bytes/1 rows/0/interval_s/1
