@@ -45,10 +45,11 @@ double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
 // Blocks on the diagonal are computed in full, and rows of scores cost the same however wide the
 // heads are. The stated rates are those of heads of 128 in causal rows of 4096.
 double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
-  const Gpu::Attention::Rates flash{gpu.attention.forward, gpu.attention.backward};
-  const Gpu::Attention::Rates& rates =
-      row.later && gpu.attention.later ? *gpu.attention.later : flash;
-  const double stated = backward ? rates.backward.value.value : rates.forward.value.value;
+  const Gpu::Attention& a = gpu.attention;
+  const bool later = row.later && a.later;
+  const auto& forward_rate = later ? a.later->forward : a.forward;
+  const auto& backward_rate = later ? a.later->backward : a.backward;
+  const double stated = (backward ? backward_rate : forward_rate).value.value;
   const auto of_length = [&](double keys) {
     return keys / (keys + gpu.attention.length_overhead.value.value / 2);
   };

@@ -11,7 +11,8 @@ namespace {
 constexpr double half = 2;  // bytes of a 16-bit number
 
 // PyTorch's kernels over many tensors, and DeepSpeed's, take at most so many blocks of so many
-// elements in a launch, and so many tensors, fewer the more lists the operator has.
+// elements in a launch, and so many tensors, fewer the more lists the operator has (PyTorch's
+// ATen/native/cuda/MultiTensorApply.cuh; DeepSpeed's multi_tensor_apply.cuh has the same).
 constexpr double block = 65536;
 constexpr double blocks = 320;
 constexpr std::array<double, 4> tensors_of_lists{110, 64, 48, 36};
