@@ -12,10 +12,6 @@ std::string seconds(double value) {
   return to_text(Seconds{value});
 }
 
-std::string percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
-}
-
 std::string gpus(std::size_t count) {
   return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
 }
@@ -87,19 +83,19 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
                             p.gpu_hours_per_1000));
   line("learners",
        fmt::format("{} of the time in training; {:.0f} packs a step, {} of the tokens left over",
-                   percent(p.learner_busy), p.packs, percent(p.dropped_share)));
+                   percent(p.learner_busy, 0), p.packs, percent(p.dropped_share, 0)));
   line("engines",
        fmt::format("{} of the time not empty, {:.1f} sequences each ({:.0f} of full length fit)",
-                   percent(p.engine_busy), p.running_sequences, p.memory.cached_sequences));
+                   percent(p.engine_busy, 0), p.running_sequences, p.memory.cached_sequences));
   line("off-policy",
        fmt::format(
            "{:.1f} steps on average, {:.0f} at most ({}); {} of the responses saw more than "
            "one version",
-           p.staleness, p.most_stale, staleness_bound_text(*scenario.grpo), percent(p.mixed)));
+           p.staleness, p.most_stale, staleness_bound_text(*scenario.grpo), percent(p.mixed, 0)));
   if (p.stale_share + p.filtered_share > 0)
     line("thrown away", fmt::format("{} of the tokens as too old, {} in groups without a signal",
-                                    percent(p.stale_share), percent(p.filtered_share)));
-  if (p.truncated > 0) line("truncated", percent(p.truncated) + " of the responses");
+                                    percent(p.stale_share, 0), percent(p.filtered_share, 0)));
+  if (p.truncated > 0) line("truncated", percent(p.truncated, 0) + " of the responses");
   return text;
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 constexpr std::size_t widest_reason = 150;  // columns of a terminal that somebody made wide
 
-std::string percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
-}
-
 // Of a key only what follows the last dot, unless two keys end alike.
 std::vector<std::string> short_names(const std::vector<std::string>& keys) {
   const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
@@ -52,7 +48,7 @@ std::string marks_of(const SweepReport& report, std::size_t row) {
 std::string efficiency_of(const SweepReport& report, std::size_t row) {
   for (const Scaling& scaling : report.scalings)
     for (const ScalingPoint& point : scaling.points)
-      if (point.row == row) return percent(point.efficiency);
+      if (point.row == row) return percent(point.efficiency, 0);
   return "";
 }
 
@@ -119,7 +115,7 @@ std::string bottleneck_text(const Outcome& outcome) {
   for (const PhaseSpec& phase : phase_specs())
     if (phase.text == outcome.bottleneck) name = phase.key;
   const auto share = outcome.of("share." + name);
-  return outcome.bottleneck + (share ? " " + percent(*share) : "");
+  return outcome.bottleneck + (share ? " " + percent(*share, 0) : "");
 }
 
 std::string interval_text(const Outcome& outcome) {

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "analysis/table.hpp"
+
 namespace stepsim {
 namespace {
-
-std::string percent(double share) {
-  return fmt::format("{:.0f} %", 100 * share);
-}
 
 std::string settings_text(const SweepTable& table, const SweepRow& row) {
   std::string text;
@@ -22,7 +20,7 @@ std::string scaling_text(const Scaling& scaling) {
   std::string text = scaling.name.empty() ? "" : scaling.name + ": ";
   text +=
       fmt::format("from {} to {} GPUs {:.2f} times as fast, efficiency {}", first.gpus, last.gpus,
-                  last.efficiency * last.gpus / first.gpus, percent(last.efficiency));
+                  last.efficiency * last.gpus / first.gpus, percent(last.efficiency, 0));
   if (scaling.knee) {
     const ScalingPoint& knee = scaling.points[*scaling.knee];
     text += fmt::format("; the knee is at {} GPUs: no larger machine brings half of what it could",

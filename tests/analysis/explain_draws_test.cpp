@@ -24,8 +24,28 @@ job: {sequence: 2048, gradient_accumulation: 2}
 strategy: {zero: 3, checkpointing: none}
 )";
 
-NamedStep small_step(const std::string& path, const std::vector<Setting>& settings) {
-  return {"small", path, settings, load_scenario(STEPSIM_SOURCE_DATA, path, settings)};
+// The small run under stage 3 and under stage 2.
+struct TwoSteps {
+  TemporaryFolder folder;
+  NamedStep a, b;
+
+  TwoSteps() {
+    const std::string path = folder.file("small.yaml");
+    std::ofstream(path) << small_run;
+    a = named(path, {});
+    b = named(path, {{"strategy.zero", "2"}});
+  }
+  static NamedStep named(const std::string& path, const std::vector<Setting>& settings) {
+    return {"small", path, settings, load_scenario(STEPSIM_SOURCE_DATA, path, settings)};
+  }
+};
+
+ExplainOptions with_draws(std::uint32_t most) {
+  ExplainOptions options;
+  options.data = STEPSIM_SOURCE_DATA;
+  options.carriers = false;
+  options.most_draws = most;
+  return options;
 }
 
 // The rows under one draw, exactly.
@@ -41,9 +61,9 @@ ByCause<double> rows_under(const NamedStep& a, const NamedStep& b, std::uint32_t
   return rows;
 }
 
-// One pair of orders is enough: any orders add up.
+// As for the pages, with fewer orders.
 Attribution attributed(const std::string& source, const std::vector<Setting>& settings) {
-  return attribute(load_scenario(STEPSIM_SOURCE_DATA, source, settings), {.only_pair = 0});
+  return attribute(load_scenario(STEPSIM_SOURCE_DATA, source, settings), {.most_replays = 1});
 }
 
 void check_sum(const Attribution& a, const Attribution& b) {
@@ -65,14 +85,9 @@ TEST_CASE("gaps of the pages: rows add up", "[analysis]") {
 
 TEST_CASE("the other way round an explanation says the opposite, and of one step nothing",
           "[analysis]") {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("small.yaml");
-  std::ofstream(path) << small_run;
-  const NamedStep a = small_step(path, {}), b = small_step(path, {{"strategy.zero", "2"}});
-  ExplainOptions options;
-  options.data = STEPSIM_SOURCE_DATA;
-  options.carriers = false;
-  options.most_draws = 0;
+  const TwoSteps steps;
+  const auto& [folder, a, b] = steps;
+  const ExplainOptions options = with_draws(0);
   const Explanation there = explain(a, b, options), back = explain(b, a, options);
   CHECK(there.gap().value == -back.gap().value);
   REQUIRE(there.rows.size() == back.rows.size());
@@ -89,15 +104,9 @@ TEST_CASE("the other way round an explanation says the opposite, and of one step
 }
 
 TEST_CASE("ranges of rows are those that exact parts have under the same draws", "[analysis]") {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("small.yaml");
-  std::ofstream(path) << small_run;
-  const NamedStep a = small_step(path, {}), b = small_step(path, {{"strategy.zero", "2"}});
-  ExplainOptions options;
-  options.data = STEPSIM_SOURCE_DATA;
-  options.carriers = false;
-  options.most_draws = draws;
-  const Explanation e = explain(a, b, options);
+  const TwoSteps steps;
+  const auto& [folder, a, b] = steps;
+  const Explanation e = explain(a, b, with_draws(draws));
   REQUIRE(e.draws->draws <= draws);
   std::vector<ByCause<double>> exact;
   for (std::uint32_t i = 0; i < e.draws->draws; ++i) exact.push_back(rows_under(a, b, i));
