@@ -14,18 +14,20 @@ namespace stepsim {
 namespace {
 
 constexpr std::array option_specs{
-    OptionSpec{"fit", "GPU", "the curve of this GPU's matrix products that meets them best"},
+    OptionSpec{"fit", "GPU", "the curves of this GPU's kernels that meet them best"},
     OptionSpec{"rows", "", "every kernel, not only the families"},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim kernels [TABLE.csv] [--rows] [--fit GPU] [--json]",
-    "Times of single matrix products that somebody measured beside those that the GPU's file "
-    "gives. "
-    "Columns: id, source, hardware, op (gemm, batched_gemm), dtype, batch, M, N, K, layout, and "
-    "time_ms or tflops. Without a table: scenarios/measured/gemm.csv.",
+    "stepsim kernels [TABLE.csv ...] [--rows] [--fit GPU] [--json]",
+    "Times of single kernels that somebody measured beside those that the GPU's file gives. "
+    "Columns: id, source, hardware, op, dtype, batch, and time_ms or tflops; of matrix products "
+    "(op "
+    "gemm, batched_gemm, grouped_gemm) M, N, K, layout, groups; of attention (op attention_fwd, "
+    "attention_bwd) kernel, queries, keys, heads, head_dim, causal. Without a table: gemm.csv and "
+    "attention.csv of scenarios/measured.",
     option_specs,
-    "  stepsim kernels\n  stepsim kernels --fit h100-sxm\n  stepsim kernels my.csv --rows\n", 1};
+    "  stepsim kernels\n  stepsim kernels --fit h100-sxm\n  stepsim kernels my.csv --rows\n", 8};
 
 std::string tera(double rate) {
   return fmt::format("{:.1f}", rate / 1e12);
@@ -108,14 +110,17 @@ std::string text_of(const FittedCurve& curve) {
   for (const CurveSource& s : curve.sources)
     sources.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
                             s.held_out > 0 ? percent(s.held_out) : "-"});
-  return fmt::format(
-      "{}: the fastest product measured reaches {} TFLOP/s, no curve may exceed it\n\n{}\n{}",
-      curve.gpu, tera(curve.best_rate), render(constants), render(sources));
+  return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
+                     tera(curve.best_rate),
+                     curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
+                     render(constants), render(sources));
 }
 
-std::string json_of(const FittedCurve& curve) {
-  JsonWriter json;
-  json.begin_object().member("gpu", curve.gpu).member("best_flops", curve.best_rate);
+void add(JsonWriter& json, const FittedCurve& curve) {
+  json.begin_object()
+      .member("gpu", curve.gpu)
+      .member("kernels", curve.kernels)
+      .member("best_flops", curve.best_rate);
   json.key("constants").begin_array();
   for (const CurveConstant& c : curve.constants)
     json.begin_object()
@@ -133,6 +138,19 @@ std::string json_of(const FittedCurve& curve) {
         .member("held_out_median_abs_error", s.held_out)
         .end_object();
   json.end_array().end_object();
+}
+
+std::string text_of(const std::vector<FittedCurve>& curves) {
+  std::string text;
+  for (const FittedCurve& curve : curves) text += (text.empty() ? "" : "\n") + text_of(curve);
+  return text;
+}
+
+std::string json_of(const std::vector<FittedCurve>& curves) {
+  JsonWriter json;
+  json.begin_object().key("curves").begin_array();
+  for (const FittedCurve& curve : curves) add(json, curve);
+  json.end_array().end_object();
   return json.take();
 }
 
@@ -141,14 +159,17 @@ std::string json_of(const FittedCurve& curve) {
 int kernels_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  const CsvTable table = read_csv(
-      options->words.empty() ? line.data + "/scenarios/measured/gemm.csv" : options->words.front());
+  std::vector<CsvTable> tables;
+  for (const std::string& file : options->words) tables.push_back(read_csv(file));
+  if (tables.empty())
+    for (const char* file : {"gemm.csv", "attention.csv"})
+      tables.push_back(read_csv(line.data + "/scenarios/measured/" + file));
   if (const auto gpu = options->get("fit")) {
-    const FittedCurve curve = fit_products(line.data, table, *gpu);
-    fmt::print("{}", options->has("json") ? json_of(curve) : text_of(curve));
+    const std::vector<FittedCurve> curves = fit_kernels(line.data, tables, *gpu);
+    fmt::print("{}", options->has("json") ? json_of(curves) : text_of(curves));
     return exit_code::yes;
   }
-  const KernelTimes times = predict_kernels(line.data, table);
+  const KernelTimes times = predict_kernels(line.data, tables);
   fmt::print("{}", options->has("json") ? json_of(times) : text_of(times, options->has("rows")));
   return exit_code::yes;
 }

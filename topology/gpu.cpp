@@ -20,11 +20,18 @@ Gpu::Peak read_peak(const Table& table) {
   return peak;
 }
 
-std::optional<Gpu::Attention::Rates> read_later(const Table& attention) {
+Gpu::Attention::Kernel read_kernel(const Table& table) {
+  return {.forward = table.constant<FlopsPerSecond>("forward"),
+          .backward = table.constant<FlopsPerSecond>("backward"),
+          .forward_overhead = table.constant<Ratio>("forward_overhead"),
+          .backward_overhead = table.constant<Ratio>("backward_overhead"),
+          .wide = table.constant<Ratio>("wide")};
+}
+
+std::optional<Gpu::Attention::Kernel> read_later(const Table& attention) {
   const auto table = attention.table_if("later");
   if (!table) return std::nullopt;
-  return Gpu::Attention::Rates{.forward = table->constant<FlopsPerSecond>("forward"),
-                               .backward = table->constant<FlopsPerSecond>("backward")};
+  return read_kernel(*table);
 }
 
 }  // namespace
@@ -50,11 +57,10 @@ Gpu read_gpu(const Table& table) {
               .fill = gemm.constant<Ratio>("fill"),
               .small_tile = share(gemm, "small_tile")};
   const Table attention = table.table("attention");
-  gpu.attention = {.forward = attention.constant<FlopsPerSecond>("forward"),
-                   .backward = attention.constant<FlopsPerSecond>("backward"),
+  gpu.attention = {.flash = read_kernel(attention),
                    .later = read_later(attention),
-                   .length_overhead = attention.constant<Ratio>("length_overhead"),
-                   .head_overhead = attention.constant<Ratio>("head_overhead")};
+                   .head_overhead = attention.constant<Ratio>("head_overhead"),
+                   .tail = attention.constant<Ratio>("tail")};
   const Table elementwise = table.table("elementwise");
   gpu.elementwise = {.start = elementwise.constant<Seconds>("start"),
                      .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth")};

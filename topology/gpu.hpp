@@ -35,16 +35,20 @@ struct Gpu {
     Constant<Ratio> fill;        // depth of a product that costs as much as filling a tile
     Constant<Ratio> small_tile;  // of the rate, with tiles of at most 128 x 128
   } gemm;
-  struct Attention {  // the flash kernel that stacks use, causal, head dimension 128
-    Constant<FlopsPerSecond> forward;
-    Constant<FlopsPerSecond> backward;
-    struct Rates {
+  // Flash kernels. The rates are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
+  struct Attention {
+    struct Kernel {
       Constant<FlopsPerSecond> forward;
       Constant<FlopsPerSecond> backward;
+      // Tokens of a causal row that a row more costs.
+      Constant<Ratio> forward_overhead;
+      Constant<Ratio> backward_overhead;
+      Constant<Ratio> wide;  // rate of heads of 256, as a share of that of heads of 128
     };
-    std::optional<Rates> later;       // of kernels written for this generation, where there are any
-    Constant<Ratio> length_overhead;  // tokens of a causal row that a row more costs
-    Constant<Ratio> head_overhead;    // width of a head that the scores of a key cost beside it
+    Kernel flash;                   // the one that stacks use
+    std::optional<Kernel> later;    // written for this generation, where there is one
+    Constant<Ratio> head_overhead;  // width of a head that the scores of a key cost beside it
+    Constant<Ratio> tail;           // queries that a unit has nothing of at the end of a kernel
   } attention;
   struct Elementwise {
     Constant<Seconds> start;

@@ -59,15 +59,12 @@ void LayerWriter::core(double q, double kv) {
     forward = shares.flex_forward.value.value;
     backward = shares.flex_backward.value.value;
   }
-  rows.push_back({.name = "attention",
-                  .kind = KernelClass::attention,
-                  .flops = 4 * q * keys,
-                  .bytes = half * t() * (2 * q + 2 * kv),
-                  .launches = 1,
-                  .width = static_cast<double>(a.head_dim),
-                  .depth = keys / t(),
-                  .share = forward,
-                  .later = kernel == AttentionKernel::flash3});
+  KernelRow row = stepsim::attention("attention", t(), keys / t(), static_cast<double>(a.heads),
+                                     static_cast<double>(a.head_dim));
+  row.bytes = half * t() * (2 * q + 2 * kv);
+  row.share = forward;
+  row.later = kernel == AttentionKernel::flash3;
+  rows.push_back(row);
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
   attend.backward.back().share = backward;

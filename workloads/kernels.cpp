@@ -42,24 +42,27 @@ double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
   return best;
 }
 
-// Blocks on the diagonal are computed in full, and rows of scores cost the same however wide the
-// heads are. The stated rates are those of heads of 128 in causal rows of 4096.
+// Blocks on the diagonal are computed in full, rows of scores cost the same however wide the heads
+// are, and at the end units wait for those that still work on the longest blocks. The stated rates
+// are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
 double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
-  const Gpu::Attention& a = gpu.attention;
-  const bool later = row.later && a.later;
-  const auto& forward_rate = later ? a.later->forward : a.forward;
-  const auto& backward_rate = later ? a.later->backward : a.backward;
-  const double stated = (backward ? backward_rate : forward_rate).value.value;
-  const auto of_length = [&](double keys) {
-    return keys / (keys + gpu.attention.length_overhead.value.value / 2);
-  };
-  const auto of_head = [&](double width) {
-    return width / (width + gpu.attention.head_overhead.value.value);
-  };
-  constexpr double usual_keys = 2048, usual_head = 128;
-  if (row.width <= 0 || row.depth <= 0) return stated;
-  return stated * of_length(row.depth) / of_length(usual_keys) *
-         std::min(1.0, of_head(row.width) / of_head(usual_head));
+  const Gpu::Attention::Kernel& kernel =
+      row.later && gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
+  const double stated = (backward ? kernel.backward : kernel.forward).value.value;
+  const double overhead =
+      (backward ? kernel.backward_overhead : kernel.forward_overhead).value.value / 2;
+  const double beside = gpu.attention.head_overhead.value.value;
+  const double waiting = gpu.attention.tail.value.value * gpu.units;
+  const auto filled = [](double work, double more) { return work / (work + more); };
+  constexpr double keys = 2048, head = 128, queries = 16 * 16384;
+  double rate = stated;
+  if (row.depth > 0) rate *= filled(row.depth, overhead) / filled(keys, overhead);
+  if (row.width > 0 && row.width <= head)
+    rate *= filled(row.width, beside) / filled(head, beside);
+  else if (row.width > 0)
+    rate *= std::pow(kernel.wide.value.value, std::min(1.0, std::log2(row.width / head)));
+  if (row.rows > 0) rate *= filled(row.rows * row.groups, waiting) / filled(queries, waiting);
+  return rate;
 }
 
 double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row, bool backward) {
@@ -91,6 +94,16 @@ KernelRow grouped_gemm(std::string_view name, double groups, double rows, double
   row.flops *= groups;
   row.bytes *= groups;
   row.groups = groups;
+  return row;
+}
+
+KernelRow attention(std::string_view name, double queries, double keys, double heads,
+                    double width) {
+  KernelRow row{name, KernelClass::attention, 4 * queries * keys * heads * width};
+  row.rows = queries;
+  row.depth = keys;
+  row.width = width;
+  row.groups = heads;
   return row;
 }
 

@@ -24,11 +24,12 @@ struct KernelRow {
   // Operators that the host dispatches for them; unless said, one per kernel. A sort is one
   // operator of several kernels; a result taken from a cache is an operator without any.
   std::optional<double> operators = {};
-  // Of a matrix product, [rows x depth] times [depth x width]; of attention `width` is that of a
-  // head and `depth` the keys that a query sees in the mean. 0: the kernel runs at its best rate.
+  // Of a matrix product, [rows x depth] times [depth x width]; of attention `rows` are queries,
+  // `depth` the keys that each sees in the mean, and `width` that of a head. 0: the kernel runs at
+  // its best rate.
   double rows = 0, width = 0, depth = 0;
   double share = 1;     // of the rate that the tuned kernel of this class reaches
-  double groups = 1;    // as many such products, or attention, in one kernel
+  double groups = 1;    // as many such products, or heads, in one kernel
   bool ragged = false;  // of unequal rows: `rows` are those of the mean
   bool later = false;   // attention: the kernel of this generation of GPUs
 };
@@ -39,6 +40,8 @@ inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits,
 KernelRow gemm(std::string_view name, double rows, double in, double out);
 // One such product for each of `groups`, in one kernel.
 KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out);
+// Scores of each query with the `keys` that it sees in the mean, and their values, for each head.
+KernelRow attention(std::string_view name, double queries, double keys, double heads, double width);
 // What only streams through device memory.
 KernelRow memory(std::string_view name, double bytes, double launches);
 

@@ -6,91 +6,15 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <span>
 
+#include "analysis/studies/kernel_bench.hpp"
 #include "analysis/studies/robust_fit.hpp"
 #include "analysis/studies/validation.hpp"
-#include "scenarios/rows/row_catalog.hpp"
 #include "sim/error.hpp"
-#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
-
-// A GPU as it is for a moment, under a stack that adds nothing.
-struct Bench {
-  Gpu gpu;
-  Stack stack;
-
-  explicit Bench(const Gpu& measured) : gpu(measured) {
-    gpu.gemm.sustained.value = {1};
-    stack.kernels.gemm.value = stack.kernels.attention.value = {1};
-    stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
-  }
-  double time(const KernelRow& row) const { return device_time(gpu, stack, {row}, false).value; }
-};
-
-// Weights' gradients are added up in 32 bits: read and written.
-double output_bytes(std::string_view dtype) {
-  return dtype.ends_with("fp32") ? 8 : 2;
-}
-
-std::optional<KernelRow> work_of(NumberReader& number, const CsvTable::Row& row) {
-  const std::string_view op = number.table.cell(row, "op");
-  const double m = number(row, "M"), n = number(row, "N"), k = number(row, "K");
-  if ((op != "gemm" && op != "batched_gemm") || m <= 0 || n <= 0 || k <= 0) return {};
-  const double batch = number.count(row, "batch");
-  KernelRow work = gemm("product", batch * m, k, n);
-  work.bytes =
-      2 * batch * (m * k + k * n) + output_bytes(number.table.cell(row, "dtype")) * batch * m * n;
-  return work;
-}
-
-double seconds_of(NumberReader& number, const CsvTable::Row& row, const KernelRow& work) {
-  if (const double time = number(row, "time_ms"); time > 0) return time / 1e3;
-  const double rate = number(row, "tflops") * 1e12;
-  return rate > 0 ? work.flops / rate : 0;
-}
-
-// With a transposed second operand: forward; with none: the input's gradient; with the first: the
-// weights'.
-std::string kind_of(std::string_view op, std::string_view layout) {
-  if (layout.starts_with("NT")) return fmt::format("{} for weights", op);
-  if (layout == "NN") return fmt::format("{} for inputs", op);
-  return std::string(op);
-}
-
-struct Measured {
-  std::vector<TimedKernel> kernels;
-  std::vector<SkippedKernel> skipped;
-  std::map<std::string, Bench> benches;  // by GPU
-};
-
-Measured read_kernels(const std::string& data, const CsvTable& table) {
-  Measured read;
-  const RowCatalog catalog = row_catalog(data);
-  NumberReader number{table, {}};
-  for (const CsvTable::Row& row : table.rows) {
-    const std::string id(table.cell(row, "id"));
-    const std::string_view hardware = table.cell(row, "hardware"), op = table.cell(row, "op");
-    const RowCatalog::NodeSize* node = catalog.node(best_name(catalog.machines.nodes, hardware));
-    const std::optional<KernelRow> work = work_of(number, row);
-    const double seconds = work ? seconds_of(number, row, *work) : 0;
-    if (node == nullptr) {
-      read.skipped.push_back({id, fmt::format("no GPU \"{}\" in the catalogue", hardware)});
-    } else if (!work) {
-      read.skipped.push_back({id, fmt::format("{} is no matrix product of known shape", op)});
-    } else if (seconds <= 0) {
-      read.skipped.push_back({id, "no time"});
-    } else {
-      if (!read.benches.contains(node->gpu))
-        read.benches.emplace(node->gpu, load_cluster(data, {.name = node->name}).gpu);
-      read.kernels.push_back({id, std::string(table.cell(row, "source")), node->gpu,
-                              kind_of(op, table.cell(row, "layout")), *work, seconds, 0});
-    }
-  }
-  if (!number.problems.empty()) throw UserError(number.problems);
-  return read;
-}
 
 KernelFamily family_of(const std::string& name, const std::vector<const TimedKernel*>& members) {
   KernelFamily family{name, members.size(), 0, 0, 0, "", 0};
@@ -115,79 +39,105 @@ struct FreeOfGpu {
   std::string_view name;
   double& (*of)(Gpu&);
   double low, high;  // as shares of the stated value
+  bool capped = false;
 };
 constexpr int rounds = 6;
 constexpr double nudge = 0.02;  // of a constant, as a logarithm
-const std::array<FreeOfGpu, 3> free_constants{{
-    {"gemm.rate", [](Gpu& gpu) -> double& { return gpu.gemm.rate.value.value; }, 0.7, 1.4},
+const std::array<FreeOfGpu, 3> free_of_products{{
+    {"gemm.rate", [](Gpu& gpu) -> double& { return gpu.gemm.rate.value.value; }, 0.7, 1.4, true},
     {"gemm.fill", [](Gpu& gpu) -> double& { return gpu.gemm.fill.value.value; }, 0.15, 2},
     {"gemm.small_tile", [](Gpu& gpu) -> double& { return gpu.gemm.small_tile.value.value; }, 0.75,
      1.04},
 }};
 
+template <bool later>
+Gpu::Attention::Kernel& kernel_of(Gpu& gpu) {
+  return later ? *gpu.attention.later : gpu.attention.flash;
+}
+template <bool later>
+const std::array<FreeOfGpu, 7> free_of_attention{{
+    {"forward", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).forward.value.value; }, 0.5,
+     2},
+    {"backward", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).backward.value.value; },
+     0.5, 2},
+    {"forward_overhead",
+     [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).forward_overhead.value.value; }, 0.2,
+     5},
+    {"backward_overhead",
+     [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).backward_overhead.value.value; }, 0.2,
+     5},
+    {"wide", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).wide.value.value; }, 0.5, 2},
+    {"head_overhead", [](Gpu& gpu) -> double& { return gpu.attention.head_overhead.value.value; },
+     0.2, 5},
+    {"tail", [](Gpu& gpu) -> double& { return gpu.attention.tail.value.value; }, 0.2, 5},
+}};
+
 // One of the rows of a source weighs nothing while that source is left out.
 struct CurveFit {
+  std::span<const FreeOfGpu> free;
   std::vector<const TimedKernel*> rows;
   std::vector<double> weights;
   double best_rate = 0;
 };
 
-Bench moved(Bench bench, const std::vector<double>& step) {
-  for (std::size_t i = 0; i < free_constants.size(); ++i)
-    free_constants[i].of(bench.gpu) *= std::exp(step[i]);
+KernelBench moved(KernelBench bench, std::span<const FreeOfGpu> free,
+                  const std::vector<double>& step) {
+  for (std::size_t i = 0; i < free.size(); ++i) free[i].of(bench.gpu) *= std::exp(step[i]);
   return bench;
 }
 
-RobustFit bounds_around(const Bench& stated, const Bench& now, double best_rate) {
+RobustFit bounds_around(const KernelBench& stated, const KernelBench& now,
+                        const CurveFit& problem) {
   RobustFit fit;
   fit.turn = 0.1;
   fit.prior = 1;
   Gpu from = stated.gpu, at = now.gpu;
-  fit.low.reserve(free_constants.size());
-  fit.high.reserve(free_constants.size());
-  for (const FreeOfGpu& free : free_constants) {
-    const bool rate = &free == &free_constants.front();
+  fit.low.reserve(problem.free.size());
+  fit.high.reserve(problem.free.size());
+  for (const FreeOfGpu& free : problem.free) {
     const double most = free.of(from) * free.high;
     fit.low.push_back(std::log(free.of(from) * free.low / free.of(at)));
-    fit.high.push_back(std::log((rate ? std::min(most, best_rate) : most) / free.of(at)));
+    fit.high.push_back(
+        std::log((free.capped ? std::min(most, problem.best_rate) : most) / free.of(at)));
   }
   return fit;
 }
 
-RobustFit::Row line_of(const Bench& bench, const TimedKernel& kernel, double weight) {
-  const double here = bench.time(kernel.work);
-  RobustFit::Row line{std::log(here / kernel.measured), weight,
-                      std::vector<double>(free_constants.size())};
-  for (std::size_t i = 0; i < free_constants.size(); ++i) {
-    std::vector<double> step(free_constants.size(), 0.0);
+RobustFit::Row line_of(const KernelBench& bench, std::span<const FreeOfGpu> free,
+                       const TimedKernel& kernel, double weight) {
+  const double here = bench.time(kernel);
+  RobustFit::Row line{std::log(here / kernel.measured), weight, std::vector<double>(free.size())};
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    std::vector<double> step(free.size(), 0.0);
     step[i] = nudge;
-    line.slopes[i] = std::log(moved(bench, step).time(kernel.work) / here) / nudge;
+    line.slopes[i] = std::log(moved(bench, free, step).time(kernel) / here) / nudge;
   }
   return line;
 }
 
-Bench fitted(const Bench& stated, const CurveFit& problem) {
-  Bench bench = stated;
+KernelBench fitted(const KernelBench& stated, const CurveFit& problem) {
+  KernelBench bench = stated;
   for (int round = 0; round < rounds; ++round) {
-    RobustFit fit = bounds_around(stated, bench, problem.best_rate);
+    RobustFit fit = bounds_around(stated, bench, problem);
     fit.rows.reserve(problem.rows.size());
     for (std::size_t row = 0; row < problem.rows.size(); ++row)
-      fit.rows.push_back(line_of(bench, *problem.rows[row], problem.weights[row]));
-    bench = moved(bench, solve(fit));
+      fit.rows.push_back(line_of(bench, problem.free, *problem.rows[row], problem.weights[row]));
+    bench = moved(bench, problem.free, solve(fit));
   }
   return bench;
 }
 
-double median_error(const Bench& bench, const std::vector<const TimedKernel*>& rows) {
+double median_error(const KernelBench& bench, const std::vector<const TimedKernel*>& rows) {
   std::vector<double> sizes;
   sizes.reserve(rows.size());
   for (const TimedKernel* row : rows)
-    sizes.push_back(std::abs(bench.time(row->work) / row->measured - 1));
+    sizes.push_back(std::abs(bench.time(*row) / row->measured - 1));
   std::sort(sizes.begin(), sizes.end());
   return quantile(sizes, 0.5);
 }
 
-std::vector<CurveSource> by_source(const Bench& stated, const Bench& all, const CurveFit& problem) {
+std::vector<CurveSource> by_source(const KernelBench& stated, const KernelBench& all,
+                                   const CurveFit& problem) {
   std::map<std::string, std::vector<const TimedKernel*>> sources;
   for (const TimedKernel* row : problem.rows) sources[row->source].push_back(row);
   std::vector<CurveSource> result;
@@ -204,12 +154,37 @@ std::vector<CurveSource> by_source(const Bench& stated, const Bench& all, const 
   return result;
 }
 
+FittedCurve curve_of(const KernelBench& stated, const CurveFit& problem, FittedCurve curve) {
+  const KernelBench best = fitted(stated, problem);
+  Gpu from = stated.gpu, to = best.gpu;
+  curve.best_rate = problem.best_rate;
+  for (const FreeOfGpu& free : problem.free)
+    curve.constants.push_back({std::string(free.name), free.of(from), free.of(to)});
+  curve.sources = by_source(stated, best, problem);
+  return curve;
+}
+
+// Forward products alone: a weight's gradient and an input's are the same curve, measured
+// elsewhere.
+struct CurveKind {
+  std::string_view name;
+  std::span<const FreeOfGpu> free;
+  bool (*holds)(const TimedKernel&);
+};
+const std::array<CurveKind, 3> curve_kinds{{
+    {"matrix products", free_of_products, [](const TimedKernel& k) { return k.kind == "gemm"; }},
+    {"attention", free_of_attention<false>,
+     [](const TimedKernel& k) { return k.work.kind == KernelClass::attention && !k.work.later; }},
+    {"attention.later", free_of_attention<true>,
+     [](const TimedKernel& k) { return k.work.kind == KernelClass::attention && k.work.later; }},
+}};
+
 }  // namespace
 
-KernelTimes predict_kernels(const std::string& data, const CsvTable& table) {
-  Measured read = read_kernels(data, table);
+KernelTimes predict_kernels(const std::string& data, std::span<const CsvTable> tables) {
+  MeasuredKernels read = read_kernels(data, tables);
   for (TimedKernel& kernel : read.kernels)
-    kernel.predicted = read.benches.at(kernel.gpu).time(kernel.work);
+    kernel.predicted = read.benches.at(kernel.gpu).time(kernel);
   return {std::move(read.kernels), std::move(read.skipped)};
 }
 
@@ -227,30 +202,28 @@ std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels) {
   return result;
 }
 
-FittedCurve fit_products(const std::string& data, const CsvTable& table, const std::string& gpu) {
-  const Measured read = read_kernels(data, table);
-  CurveFit problem;
-  FittedCurve curve{gpu, 0, {}, {}};
-  for (const TimedKernel& kernel : read.kernels) {
-    if (kernel.gpu != gpu || kernel.kind != "gemm") continue;
-    problem.rows.push_back(&kernel);
-    problem.weights.push_back(1);
-    problem.best_rate = std::max(problem.best_rate, kernel.work.flops / kernel.measured);
+std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const CsvTable> tables,
+                                     const std::string& gpu) {
+  const MeasuredKernels read = read_kernels(data, tables);
+  std::vector<FittedCurve> curves;
+  for (const CurveKind& kind : curve_kinds) {
+    CurveFit problem{kind.free, {}, {}, 0};
+    for (const TimedKernel& kernel : read.kernels) {
+      if (kernel.gpu != gpu || !kind.holds(kernel)) continue;
+      problem.rows.push_back(&kernel);
+      problem.weights.push_back(1);
+      problem.best_rate = std::max(problem.best_rate, kernel.work.flops / kernel.measured);
+    }
+    if (!problem.rows.empty())
+      curves.push_back(curve_of(read.benches.at(gpu), problem,
+                                {gpu, std::string(kind.name), problem.best_rate, {}, {}}));
   }
-  if (problem.rows.empty()) {
-    std::vector<std::string> known;
-    known.reserve(read.benches.size());
-    for (const auto& [name, bench] : read.benches) known.push_back(name);
-    throw UserError(fmt::format("{} has no matrix product of a GPU \"{}\"{}; it has those of {}",
-                                table.file, gpu, did_you_mean(gpu, known), one_of(known)));
-  }
-  Bench stated = read.benches.at(gpu);
-  Bench best = fitted(stated, problem);
-  curve.best_rate = problem.best_rate;
-  for (const FreeOfGpu& free : free_constants)
-    curve.constants.push_back({std::string(free.name), free.of(stated.gpu), free.of(best.gpu)});
-  curve.sources = by_source(stated, best, problem);
-  return curve;
+  if (!curves.empty()) return curves;
+  std::vector<std::string> known;
+  known.reserve(read.benches.size());
+  for (const auto& [name, bench] : read.benches) known.push_back(name);
+  throw UserError(fmt::format("no kernel was measured on a GPU \"{}\"{}; there are those of {}",
+                              gpu, did_you_mean(gpu, known), one_of(known)));
 }
 
 }  // namespace stepsim

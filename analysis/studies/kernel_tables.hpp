@@ -2,6 +2,7 @@
 // constants of that file would meet them best?
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct TimedKernel {
   std::string id, source, gpu;  // the GPU by its name in the catalogue
   std::string kind;             // the operator, and which of its products in training
   KernelRow work;
+  bool backward = false;               // of attention
   double measured = 0, predicted = 0;  // s
 
   double error() const { return predicted / measured - 1; }
@@ -25,8 +27,9 @@ struct KernelTimes {
   std::vector<TimedKernel> kernels;
   std::vector<SkippedKernel> skipped;
 };
-// Single kernels: clocks have not fallen yet, and no stack stands in between.
-KernelTimes predict_kernels(const std::string& data, const CsvTable& table);
+// Matrix products, grouped ones and attention. Single kernels: clocks have not fallen yet, and no
+// stack stands in between.
+KernelTimes predict_kernels(const std::string& data, std::span<const CsvTable> tables);
 
 // By GPU and kind, the last one all of them.
 struct KernelFamily {
@@ -38,7 +41,8 @@ struct KernelFamily {
 };
 std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
 
-// The curve of matrix products: rate, what filling a tile costs, small tiles.
+// The curve of matrix products: rate, what filling a tile costs, small tiles. Of an attention
+// kernel: rates, what a row more costs, wide heads, and units that wait at the end.
 struct CurveConstant {
   std::string name;
   double stated = 0, fitted = 0;
@@ -51,11 +55,14 @@ struct CurveSource {
 };
 struct FittedCurve {
   std::string gpu;
-  double best_rate = 0;  // FLOP/s: the fastest row, which no curve may exceed
+  std::string kernels;   // which of them
+  double best_rate = 0;  // FLOP/s: the fastest row; of products no curve may exceed it
   std::vector<CurveConstant> constants;
   std::vector<CurveSource> sources;
 };
-// Robust least squares over the products in 16 bits that were measured on this GPU.
-FittedCurve fit_products(const std::string& data, const CsvTable& table, const std::string& gpu);
+// Robust least squares over what was measured on this GPU: a curve for its products, and one for
+// each attention kernel.
+std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const CsvTable> tables,
+                                     const std::string& gpu);
 
 }  // namespace stepsim

@@ -25,11 +25,22 @@ CsvTable table_of(const std::string& rows) {
                    "kernels.csv");
 }
 
+CsvTable attention_table() {
+  return read_csv(data + "/scenarios/measured/attention.csv");
+}
+
+KernelTimes predict(const CsvTable& table) {
+  return predict_kernels(data, {&table, 1});
+}
+
+std::vector<FittedCurve> fit(const CsvTable& table, const std::string& gpu) {
+  return fit_kernels(data, {&table, 1}, gpu);
+}
+
 }  // namespace
 
 TEST_CASE("matrix products are as fast as measured", "[analysis]") {
-  const std::vector<KernelFamily> families =
-      families_of(predict_kernels(data, published()).kernels);
+  const std::vector<KernelFamily> families = families_of(predict(published()).kernels);
   const auto check = [&](const char* name, std::size_t rows, double median, double ninth) {
     CAPTURE(name);
     const auto family = std::find_if(families.begin(), families.end(),
@@ -48,10 +59,10 @@ TEST_CASE("matrix products are as fast as measured", "[analysis]") {
 }
 
 TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[analysis]") {
-  const KernelTimes times = predict_kernels(
-      data, table_of("a,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,0.2,\n"
-                     "b,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,,687.19476736\n"
-                     "c,s,H100-80GB SXM,batched_gemm,bf16,4,1024,4096,4096,,0.2,\n"));
+  const KernelTimes times =
+      predict(table_of("a,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,0.2,\n"
+                       "b,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,,687.19476736\n"
+                       "c,s,H100-80GB SXM,batched_gemm,bf16,4,1024,4096,4096,,0.2,\n"));
   REQUIRE(times.kernels.size() == 3);
   CHECK(times.kernels[1].measured == Approx(times.kernels[0].measured));
   CHECK(times.kernels[1].predicted == times.kernels[0].predicted);
@@ -59,28 +70,28 @@ TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[ana
 }
 
 TEST_CASE("rows that are no such kernel are named with the reason", "[analysis]") {
-  const KernelTimes times = predict_kernels(
-      data, table_of("a,s,Abacus,gemm,bf16,,64,64,64,,1,\nb,s,H100,softmax,bf16,,64,64,64,,1,\n"
-                     "c,s,H100,gemm,bf16,,64,64,64,,,\n"));
+  const KernelTimes times =
+      predict(table_of("a,s,Abacus,gemm,bf16,,64,64,64,,1,\nb,s,H100,softmax,bf16,,64,64,64,,1,\n"
+                       "c,s,H100,gemm,bf16,,64,64,64,,,\n"));
   CHECK(times.kernels.empty());
   REQUIRE(times.skipped.size() == 3);
   CHECK(times.skipped[0].reason == "no GPU \"Abacus\" in the catalogue");
-  CHECK(times.skipped[1].reason == "softmax is no matrix product of known shape");
+  CHECK(times.skipped[1].reason == "softmax is no matrix product or attention of known shape");
   CHECK(times.skipped[2].reason == "no time");
-  CHECK_THROWS_WITH(predict_kernels(data, table_of("a,s,H100,gemm,bf16,,wide,64,64,,1,\n")),
+  CHECK_THROWS_WITH(predict(table_of("a,s,H100,gemm,bf16,,wide,64,64,,1,\n")),
                     "kernels.csv:2: M: expected a number, found \"wide\"");
 }
 
 TEST_CASE("the fitted curve meets products that were made by a curve", "[analysis]") {
   // Times out of the GPU's own file but for a rate that is a tenth lower.
-  KernelTimes made = predict_kernels(data, published());
+  KernelTimes made = predict(published());
   std::string rows;
   for (const TimedKernel& k : made.kernels)
     if (k.gpu == "h100-sxm" && k.work.flops > 1e12)
       rows += fmt::format("{},{},H100-80GB SXM,gemm,bf16,,{},{},{},,{:.9g},\n", k.id,
                           rows.size() % 2 == 0 ? "one" : "two", k.work.rows, k.work.width,
                           k.work.depth, k.predicted * 1e3 / 0.9);
-  const FittedCurve curve = fit_products(data, table_of(rows), "h100-sxm");
+  const FittedCurve curve = fit(table_of(rows), "h100-sxm").front();
   CHECK(curve.constants[0].fitted == Approx(0.9 * curve.constants[0].stated).epsilon(0.04));
   for (const CurveSource& source : curve.sources) {
     CHECK(source.stated > 0.08);
@@ -93,12 +104,45 @@ TEST_CASE("no fitted rate beats the fastest product, and no source gets worse by
           "[analysis]") {
   for (const char* gpu : {"h100-sxm", "a100-sxm-80", "a100-pcie"}) {
     CAPTURE(gpu);
-    const FittedCurve curve = fit_products(data, published(), gpu);
+    const FittedCurve curve = fit(published(), gpu).front();
     CHECK(curve.constants[0].fitted <= curve.best_rate);
     // What the files state is as good as a fit to these rows alone.
     CHECK(curve.constants[0].fitted == Approx(curve.constants[0].stated).epsilon(0.03));
   }
-  CHECK_THROWS_WITH(fit_products(data, published(), "h100-smx"),
-                    Contains("has no matrix product of a GPU \"h100-smx\" (did you mean "
-                             "\"h100-sxm\"?); it has those of "));
+  CHECK_THROWS_WITH(fit(published(), "h100-smx"),
+                    Contains("no kernel was measured on a GPU \"h100-smx\" (did you mean "
+                             "\"h100-sxm\"?); there are those of "));
+}
+
+TEST_CASE("attention is as fast as measured", "[analysis]") {
+  const std::vector<KernelFamily> families = families_of(predict(attention_table()).kernels);
+  const auto check = [&](const char* name, std::size_t rows, double median, double ninth) {
+    CAPTURE(name);
+    const auto family = std::find_if(families.begin(), families.end(),
+                                     [&](const KernelFamily& f) { return f.name == name; });
+    REQUIRE(family != families.end());
+    CHECK(family->rows == rows);
+    CHECK(family->median < median);
+    CHECK(family->p90 < ninth);
+  };
+  check("a100-sxm-80 attention flash2", 65, 0.04, 0.17);
+  check("mi300x attention aiter", 10, 0.04, 0.08);
+  check("h100-sxm attention flash3", 18, 0.05, 0.15);
+  check("b200 attention flashinfer", 28, 0.12, 0.30);
+}
+
+TEST_CASE("kernels that a GPU's file knows nothing of are left out", "[analysis]") {
+  const std::string columns =
+      "id,source,hardware,op,kernel,batch,queries,keys,heads,head_dim,causal,time_ms\n";
+  const KernelTimes times = predict(
+      parse_csv(columns + "a,s,A100-80GB SXM,attention_fwd,flash3,1,4096,4096,32,128,yes,1\n"
+                          "b,s,A100-80GB SXM,attention_fwd,flash2,1,4096,4096,32,128,,1\n"
+                          "c,s,A100-80GB SXM,attention_fwd,flash2,1,4096,4096,32,128,yes,1\n"
+                          "d,s,A100-80GB SXM,attention_fwd,flash2,1,4096,2048,32,128,no,1\n",
+                "attention.csv"));
+  REQUIRE(times.skipped.size() == 2);
+  CHECK(times.skipped[0].reason == "the kernel \"flash3\" has no rates in the GPU's file");
+  CHECK(times.skipped[1].reason == "attention_fwd is no attention of known shape");
+  REQUIRE(times.kernels.size() == 2);
+  CHECK(times.kernels[0].predicted == Approx(times.kernels[1].predicted));  // as many pairs
 }

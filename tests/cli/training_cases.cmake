@@ -312,10 +312,10 @@ cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measure
   ERROR "--recorded: prints a table; leave out --json")
 
 # ---- single kernels ----
-cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 264 rows are predicted")
+cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 439 rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
 cli("a curve fitted to kernels" ARGS kernels --fit h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
-cli("a curve as JSON" ARGS kernels --fit h100-sxm --json KEYS best_flops constants/0/fitted sources/0/held_out_median_abs_error)
-cli("kernels of an unknown GPU" ARGS kernels --fit h100 CODE 2 ERROR_MATCHES "has no matrix product of a GPU \"h100\".*; it has those of ")
+cli("a curve as JSON" ARGS kernels --fit h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
+cli("kernels of an unknown GPU" ARGS kernels --fit h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\".*; there are those of ")
 cli("kernels without a table" ARGS kernels nowhere.csv CODE 2 ERROR_MATCHES "nowhere.csv: cannot be read")

@@ -29,11 +29,14 @@ Gpu tiny_gpu() {
               .sustained = made_up<Ratio>(0.9),
               .fill = made_up<Ratio>(0),
               .small_tile = made_up<Ratio>(1)};
-  gpu.attention = {.forward = made_up<FlopsPerSecond>(400e12),
-                   .backward = made_up<FlopsPerSecond>(300e12),
+  gpu.attention = {.flash = {.forward = made_up<FlopsPerSecond>(400e12),
+                             .backward = made_up<FlopsPerSecond>(300e12),
+                             .forward_overhead = made_up<Ratio>(0),
+                             .backward_overhead = made_up<Ratio>(0),
+                             .wide = made_up<Ratio>(1)},
                    .later = {},
-                   .length_overhead = made_up<Ratio>(0),
-                   .head_overhead = made_up<Ratio>(0)};
+                   .head_overhead = made_up<Ratio>(0),
+                   .tail = made_up<Ratio>(0)};
   gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
   return gpu;
 }

@@ -27,10 +27,7 @@ struct Bench {
 };
 
 KernelRow attention_row(double tokens, double head) {
-  KernelRow row{"attention", KernelClass::attention, 1e15, 0, 1};
-  row.width = head;
-  row.depth = tokens / 2;
-  return row;
+  return attention("attention", 16 * 16384, tokens / 2, 1, head);
 }
 
 }  // namespace
@@ -61,12 +58,28 @@ TEST_CASE("one tile more than a full wave costs more than its share", "[workload
 TEST_CASE("longer rows and wider heads make better use of an attention kernel", "[workloads]") {
   const Bench bench("a100-8");
   const auto rate = [&](double tokens, double head) {
-    return 1e15 / bench.time(attention_row(tokens, head));
+    const KernelRow row = attention_row(tokens, head);
+    return row.flops / (bench.time(row) - bench.gpu.gemm.start.value.value);
   };
-  CHECK(rate(4096, 128) == Approx(bench.gpu.attention.forward.value.value).epsilon(1e-4));
+  const Gpu::Attention::Kernel& flash = bench.gpu.attention.flash;
+  CHECK(rate(4096, 128) == Approx(flash.forward.value.value).epsilon(1e-4));
   CHECK(rate(512, 128) < 0.7 * rate(16384, 128));
   CHECK(rate(4096, 64) / rate(4096, 128) == Approx(0.87).margin(0.04));
+  CHECK(rate(4096, 256) == Approx(flash.wide.value.value * rate(4096, 128)));
   CHECK(rate(1 << 20, 256) < bench.gpu.peak.bf16.value.value);
+}
+
+TEST_CASE("an attention kernel of few blocks leaves units without work", "[workloads]") {
+  const Bench bench("a100-8");
+  const auto rate = [&](double heads) {
+    const KernelRow row = attention("attention", 4096, 2048, heads, 128);
+    return row.flops / (bench.time(row) - bench.gpu.gemm.start.value.value);
+  };
+  // Of so many queries for each unit as one has nothing of at the end, half the time goes by
+  // unused.
+  const double tail = bench.gpu.attention.tail.value.value * bench.gpu.units / 4096;
+  CHECK(rate(tail) == Approx(rate(1e6 * tail) / 2).epsilon(1e-3));
+  for (double heads = 1; heads < 1000; heads *= 2) CHECK(rate(heads) < rate(2 * heads));
 }
 
 TEST_CASE("an attention kernel of this generation is faster where there is one", "[workloads]") {
