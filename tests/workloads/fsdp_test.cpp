@@ -82,6 +82,26 @@ TEST_CASE("gradients travel in the dtype that is asked for, each micro-batch or 
   CHECK_THAT(reduced(step), exactly(half * total));
 }
 
+TEST_CASE("a flat gradient is put together, cast and divided before it is summed up",
+          "[workloads]") {
+  TinyStep step = flat_step();
+  const auto seconds = [&] {
+    const OpGraph graph = graph_of(step);
+    double sum = 0, kernels = 0;
+    for (const Op& op : graph.ops()) {
+      if (op.rank != 0 || graph.names()[index(op.name)] != "flatten") continue;
+      sum += op.seconds.value;
+      kernels += step.strategy.fsdp.reduce == ReduceDtype::bf16 ? 2 : 3;
+    }
+    return sum - kernels * step.cluster.gpu.elementwise.start.value.value;
+  };
+  const double streamed =
+      elements_of(step).total / step.cluster.gpu.elementwise.bandwidth.value.value;
+  CHECK_THAT(seconds(), exactly((2 * half + (half + 4) + 2 * 4) * streamed));
+  step.strategy.fsdp.reduce = ReduceDtype::bf16;
+  CHECK_THAT(seconds(), exactly((2 * half + 2 * half) * streamed));
+}
+
 TEST_CASE("gradients that wait for the boundary are held whole", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   step.job.accumulation = 2;

@@ -202,7 +202,25 @@ void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
   if (!call.again && group.trained > 0) reduce(group, last_micro_batch);
 }
 
-// Copied together and cast, scattered, then summed up among the copies of the shard.
+// Version 2 copies gradients together and casts them in one kernel; the mean is the collective's.
+Mark FullyShardedGroups::copied_in(const Group& group) {
+  const double bytes = (half + reduce_bytes()) * group.trained + group.unreduced;
+  return writer_.run({{"copy_in", KernelClass::memory, 0, bytes, 1}}, true, Cause::gradient_reduce,
+                     "copy_in");
+}
+
+// Version 1: its parameters are slices of a flat tensor, and so the backward pass of slicing puts
+// their gradients together. Then the flat gradient is cast, and divided by part of the number of
+// ranks before it is summed up: on a stream of its own, at the cost of what runs beside it.
+Mark FullyShardedGroups::flattened(const Group& group) {
+  const double flat = half * group.trained, bytes = reduce_bytes() * group.trained;
+  std::vector<KernelRow> rows{memory("flatten", 2 * flat + group.unreduced, 1)};
+  if (reduce_bytes() > half) rows.push_back(memory("cast", flat + bytes, 1));
+  if (sharers(group) > 1) rows.push_back(memory("divide", 2 * bytes, 1));
+  return writer_.run(rows, true, Cause::gradient_reduce, "flatten");
+}
+
+// Put together, scattered, then summed up among the copies of the shard.
 void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   const auto& host = writer_.input().stack.host;
   const double bytes = reduce_bytes() * group.trained;
@@ -216,9 +234,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
                "reduce_hooks");
   // Version 2 has one buffer: the device waits until the last reduction has left it.
   if (keys_.version != 1 && reduced_) writer_.compute_after(*reduced_);
-  const Mark copied = writer_.run(
-      {{"copy_in", KernelClass::memory, 0, half * group.trained + bytes + group.unreduced, 1}},
-      true, Cause::gradient_reduce, "copy_in");
+  const Mark copied = keys_.version == 1 ? flattened(group) : copied_in(group);
   reduced_ = copied;
   if (!group.experts || sharers(group) > 1)
     reduced_ =

@@ -52,6 +52,8 @@ class FullyShardedGroups {
   void cut_out(Group& group);
   void reshard(Group& group);
   void reduce(Group& group, bool last_micro_batch);
+  Mark copied_in(const Group& group);
+  Mark flattened(const Group& group);
   double stored_bytes() const;
   double reduce_bytes() const;
 
