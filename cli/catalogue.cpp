@@ -184,6 +184,10 @@ Shown show_stack(const Document& document) {
   if (stack.holds_logits) shown.facts.emplace_back("logits are held until the next forward pass");
   if (stack.recompute_stops_early)
     shown.facts.emplace_back("recomputation stops where all that is needed is there");
+  if (stack.fp32_frozen)
+    shown.facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");
+  shown.facts.push_back(fmt::format(
+      "tensor_layers: {}", tensor_layers_names[static_cast<std::size_t>(stack.tensor_layers)]));
   return shown;
 }
 

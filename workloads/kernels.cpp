@@ -118,6 +118,7 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
     if (product && row.rows > 0) {
       KernelRow weights = row;
       weights.ragged = false;  // tokens are what is summed over
+      weights.of_weights = true;
       std::swap(row.width, row.depth);
       std::swap(weights.rows, weights.depth);
       backward.push_back(row);

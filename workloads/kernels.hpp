@@ -28,10 +28,11 @@ struct KernelRow {
   // `depth` the keys that each sees in the mean, and `width` that of a head. 0: the kernel runs at
   // its best rate.
   double rows = 0, width = 0, depth = 0;
-  double share = 1;     // of the rate that the tuned kernel of this class reaches
-  double groups = 1;    // as many such products, or heads, in one kernel
-  bool ragged = false;  // of unequal rows: `rows` are those of the mean
-  bool later = false;   // attention: the kernel of this generation of GPUs
+  double share = 1;         // of the rate that the tuned kernel of this class reaches
+  double groups = 1;        // as many such products, or heads, in one kernel
+  bool ragged = false;      // of unequal rows: `rows` are those of the mean
+  bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
+  bool later = false;       // attention: the kernel of this generation of GPUs
 };
 
 inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits, in each pass

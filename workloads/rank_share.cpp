@@ -45,9 +45,19 @@ void shrink(Unit& unit, double ranks) {
 
 // Between the first and the last product of a block everything is divided: its input comes in
 // whole, its output leaves as a sum of parts. Where each product that reads the input collects it
-// for itself, it keeps what it collected and sums its gradient for itself.
-void share_block(Unit& first, Unit& last, const Strategy& strategy, double bytes,
+// for itself, it keeps what it collected and sums its gradient for itself. Linear layers that
+// overlap keep a piece, collect it again for the weights' gradient behind the product for the
+// input's, and sum that one behind the product for the weights'.
+struct Sharing {
+  const Strategy& strategy;
+  bool overlaps;
+  double bytes;
+};
+void share_block(Unit& first, Unit& last, const Sharing& sharing,
                  const std::vector<Unit*>& readers) {
+  const Strategy& strategy = sharing.strategy;
+  const double bytes = sharing.bytes;
+  first.hand.overlapped = sharing.overlaps && first.rounds == 1;
   if (divides_tokens(strategy) && strategy.tensor_parallel.gathers_each) {
     for (Unit* reader : readers) {
       reader->hand.arrive.push_back({Handover::collect, bytes});
@@ -58,7 +68,7 @@ void share_block(Unit& first, Unit& last, const Strategy& strategy, double bytes
     last.hand.arrive_back.push_back({Handover::collect, bytes});
   } else if (divides_tokens(strategy)) {
     first.hand.arrive.push_back({Handover::collect, bytes});
-    first.hand.arrive_back.push_back({Handover::collect, bytes});  // its input, for the weights
+    if (sharing.overlaps) first.hand.arrive_back.push_back({Handover::collect, bytes});
     first.hand.leave_back.push_back({Handover::scatter, bytes});
     last.hand.leave.push_back({Handover::scatter, bytes});
     last.hand.arrive_back.push_back({Handover::collect, bytes});
@@ -66,7 +76,6 @@ void share_block(Unit& first, Unit& last, const Strategy& strategy, double bytes
     first.hand.leave_back.push_back({Handover::sum, bytes});
     last.hand.leave.push_back({Handover::sum, bytes});
   }
-  first.hand.overlapped = first.rounds == 1;
 }
 
 // Pieces of queries, keys and values become all tokens of fewer heads; heads of keys and values
@@ -108,7 +117,8 @@ Model model_of_rank(const Model& model, const Strategy& strategy) {
 Load load_of_rank(const Load& load, const Strategy& strategy) {
   const double ranks = static_cast<double>(strategy.sequence_parallel.ranks());
   Load mine = load;
-  for (double* part : {&mine.tokens, &mine.attended, &mine.in_rows, &mine.wanted}) *part /= ranks;
+  for (double* part : {&mine.tokens, &mine.attended, &mine.in_rows, &mine.in_squares, &mine.wanted})
+    *part /= ranks;
   return mine;
 }
 
@@ -125,7 +135,7 @@ double slots_between_blocks(const Job& job, const Strategy& strategy) {
 }
 
 void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
-                 const Load& load) {
+                 const Load& load, bool overlaps) {
   const double bytes = half * load.tokens * static_cast<double>(model.hidden);
   if (Unit* attend = find(units, "self_attn.attend"); attend != nullptr) {
     if (strategy.sequence_parallel.ulysses > 1)
@@ -144,23 +154,25 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   Unit* const second = find(units, "post_attention_layernorm");
   if (norm == nullptr || out == nullptr || second == nullptr) return;
   Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();
-  share_block(norm[1], *out, strategy, bytes,
+  const Sharing sharing{strategy, overlaps, bytes};
+  share_block(norm[1], *out, sharing,
               found(units, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
                             "self_attn.qkv_proj"}));
   // Routed tokens stay with their rank until they are sent to an expert; a shared expert takes all.
   const bool sent = sends_tokens(strategy) && second[1].in_moe;
   Unit* const shared = find(units, "mlp.shared_expert.gate_proj");
   if (!sent)
-    share_block(second[1], last, strategy, bytes,
+    share_block(second[1], last, sharing,
                 found(units, {"mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj"}));
   else if (shared != nullptr)
-    share_block(*shared, last, strategy, bytes,
+    share_block(*shared, last, sharing,
                 found(units, {"mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj"}));
   if (!divides_tokens(strategy)) return;
   const double ranks = share(strategy);
   for (const std::string_view name :
        {"input_layernorm", "post_attention_layernorm", "attention_residual", "ffn_residual"})
     if (Unit* unit = find(units, name); unit != nullptr) shrink(*unit, ranks);
+  if (!overlaps && !strategy.tensor_parallel.gathers_each) return;
   // The input of a block is kept in pieces and collected again for the backward pass.
   for (const std::string_view name : {"self_attn.v_proj", "self_attn.qkv_proj", "mlp.up_proj",
                                       "mlp.gate_up_proj", "mlp.gate", "mlp.shared_expert.up_proj"})
@@ -180,7 +192,7 @@ void share_embedding(Unit& embedding, const Model& model, const Strategy& strate
 // The loss over a divided vocabulary: the largest logit, the sum of exponentials and the logit of
 // the label of each token are agreed on. Or all ranks gather all logits.
 void share_head(std::vector<Unit>& head, const Model& model, const Strategy& strategy,
-                const Load& load) {
+                const Load& load, bool overlaps) {
   if (strategy.tensor_parallel.size == 1) return;
   const double bytes = half * load.tokens * static_cast<double>(model.hidden);
   const double vocabulary = static_cast<double>(model.vocabulary) * share(strategy);
@@ -188,10 +200,10 @@ void share_head(std::vector<Unit>& head, const Model& model, const Strategy& str
   const bool divided = divides_tokens(strategy);
   if (divided) {
     logits.hand.arrive.push_back({Handover::collect, bytes});
-    logits.hand.arrive_back.push_back({Handover::collect, bytes});
+    if (overlaps) logits.hand.arrive_back.push_back({Handover::collect, bytes});
   }
   logits.hand.leave_back.push_back({divided ? Handover::scatter : Handover::sum, bytes});
-  logits.hand.overlapped = true;
+  logits.hand.overlapped = overlaps;
   if (strategy.tensor_parallel.gathers_logits)
     logits.hand.leave.push_back({Handover::collect, half * load.tokens * vocabulary});
   else

@@ -20,12 +20,13 @@ Load load_of_router(const Load& load, const Strategy& strategy);
 double slots_between_blocks(const Job& job, const Strategy& strategy);
 
 // Megatron's and Ulysses' hand-overs around the units of a layer, and what becomes smaller because
-// tokens between blocks are divided.
+// tokens between blocks are divided. Linear layers may overlap their collectives:
+// TensorLayers.
 void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
-                 const Load& load);
+                 const Load& load, bool overlaps);
 void share_embedding(Unit& embedding, const Model& model, const Strategy& strategy,
                      const Load& load);
 void share_head(std::vector<Unit>& head, const Model& model, const Strategy& strategy,
-                const Load& load);
+                const Load& load, bool overlaps);
 
 }  // namespace stepsim

@@ -84,7 +84,10 @@ void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
 void list_fsdp(Lister& list, const StepInput& input, const Shares& shares) {
   const Strategy& s = input.strategy;
   const double stored = s.master_weights ? 4 : half;
-  list.add(Pool::device, "parameters", stored * shares.shard);
+  const bool whole = input.stack.fp32_frozen && s.lora.quantised == Quantised::none;
+  const double frozen = whole ? stored : half;
+  list.add(Pool::device, "parameters",
+           stored * shares.updated + frozen * (shares.shard - shares.updated));
   if (keeps_reference(input)) list.add(Pool::device, "reference", half * shares.shard);
   list.add(Pool::device, "optimizer", state_bytes(s) * shares.updated);
 }

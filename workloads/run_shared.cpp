@@ -56,8 +56,21 @@ void await(StepWriter& writer, const std::vector<Mark>& marks) {
   for (const Mark mark : marks) writer.compute_after(mark);
 }
 
-void hand_over(StepWriter& writer, const std::vector<Transfer>& transfers) {
+// What ranks collect or scatter lies in pieces of tokens for each row; a copy makes it so, or
+// undoes it.
+void regroup(StepWriter& writer, const std::vector<Transfer>& transfers, Handover kind,
+             bool backward) {
+  if (writer.input().stack.tensor_layers != TensorLayers::dtensor) return;
+  for (const Transfer& transfer : transfers)
+    if (transfer.kind == kind)
+      writer.run({memory("regroup", 2 * transfer.bytes, 1)}, backward, Cause::tensor_parallel,
+                 "regroup");
+}
+
+void hand_over(StepWriter& writer, const std::vector<Transfer>& transfers, bool backward) {
+  regroup(writer, transfers, Handover::scatter, backward);
   await(writer, issue(writer, transfers, writer.last_compute()));
+  regroup(writer, transfers, Handover::collect, backward);
 }
 
 // The backward pass of a product is two of them: for its input, and for its weights.
@@ -65,6 +78,10 @@ std::vector<KernelRow> part_of(const std::vector<KernelRow>& rows, bool of_weigh
   std::vector<KernelRow> part;
   for (KernelRow row : rows) {
     const bool product = row.kind == KernelClass::gemm;
+    if (product && row.rows > 0) {  // a row for each of them
+      if (row.of_weights == of_weights) part.push_back(row);
+      continue;
+    }
     if (!product && of_weights) continue;
     if (product) {
       row.flops /= 2;
@@ -103,6 +120,7 @@ void run_ring(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>
   for (KernelRow& row : block) {
     row.flops /= static_cast<double>(unit.hand.rounds);
     row.bytes /= static_cast<double>(unit.hand.rounds);
+    if (row.kind == KernelClass::attention) row.depth /= static_cast<double>(unit.hand.rounds);
   }
   const Mark ready = writer.last_compute();
   for (std::int64_t round = 0; round < unit.hand.rounds; ++round) {
@@ -127,7 +145,7 @@ void arrive(StepWriter& writer, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return;
   if (phase == Phase::recompute && way == Checkpointing::selective) return;
-  hand_over(writer, backward ? unit.hand.arrive_back : unit.hand.arrive);
+  hand_over(writer, backward ? unit.hand.arrive_back : unit.hand.arrive, backward);
 }
 
 void leave(StepWriter& writer, const Unit& unit, Phase phase) {
@@ -135,7 +153,7 @@ void leave(StepWriter& writer, const Unit& unit, Phase phase) {
   if (backward && unit.hand.overlapped) return;
   const bool full = writer.input().strategy.checkpointing == Checkpointing::full;
   if (phase == Phase::recompute && (!full || unit.again.empty())) return;
-  hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave);
+  hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave, backward);
 }
 
 void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,

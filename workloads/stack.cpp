@@ -1,7 +1,15 @@
 #include "workloads/stack.hpp"
 
+#include <algorithm>
+
 namespace stepsim {
 namespace {
+
+TensorLayers read_tensor_layers(const Table& table) {
+  const std::vector<std::string> words(tensor_layers_names.begin(), tensor_layers_names.end());
+  const std::string word = table.choice("tensor_layers", words);
+  return static_cast<TensorLayers>(std::find(words.begin(), words.end(), word) - words.begin());
+}
 
 CrossEntropy read_cross_entropy(const Table& table) {
   const std::vector<std::string> words(cross_entropy_names.begin() + 1, cross_entropy_names.end());
@@ -67,6 +75,8 @@ Stack read_stack(const Table& table) {
   stack.cross_entropy = read_cross_entropy(table);
   stack.holds_logits = table.flag_or("holds_logits", false);
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
+  if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
+  stack.fp32_frozen = table.flag_or("fp32_frozen", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {
     const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());

@@ -32,6 +32,13 @@ struct StackHabits {
   std::string checkpointing = "";  // nothing: full where parameters are sharded, else none
 };
 
+// Linear layers that ranks share. Megatron's run their collectives beside the products of the
+// backward pass. DTensor's run them in between, and copy what they collect or scatter, since the
+// tokens of a row are no outermost dimension. Others are in between and sum whole tensors up.
+enum class TensorLayers : std::uint8_t { plain, overlapped, dtensor };
+inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "overlapped",
+                                                                     "dtensor"};
+
 struct Stack {
   std::string name;
   std::string title;
@@ -79,6 +86,8 @@ struct Stack {
   // Recomputation ends where all that the backward pass needs is there, as PyTorch does it from 2.1
   // on without the reentrant way: the last product of a layer does not run again.
   bool recompute_stops_early = false;
+  TensorLayers tensor_layers = TensorLayers::plain;
+  bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
   struct MemoryLog {
     MemoryKind kind = MemoryKind::unsaid;
     bool binary = false;    // its "GB" are 2^30 bytes

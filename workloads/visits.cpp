@@ -53,12 +53,13 @@ ModelUnits units_of(const StepInput& input) {
                    {},
                    head_units(model, input.stack, strategy, input.job)};
   share_embedding(units.embedding, model, strategy, load(0));
-  share_head(units.head, model, strategy, load(0));
+  const bool overlaps = input.stack.tensor_layers == TensorLayers::overlapped;
+  share_head(units.head, model, strategy, load(0), overlaps);
   const double layer_input =
       half * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
-    share_layer(units.layers.back(), model, strategy, load(layer));
+    share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
     checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;

@@ -34,6 +34,7 @@ double forward_flops(const TinyStep& step, KernelClass kind) {
 TinyStep tensor_step(std::int64_t ranks, bool sequence) {
   TinyStep step = tiny_step(Sharding::zero1);
   step.strategy.tensor_parallel = {ranks, sequence};
+  step.stack.tensor_layers = TensorLayers::overlapped;
   return step;
 }
 
@@ -78,6 +79,63 @@ TEST_CASE("dividing the tokens between blocks turns a sum into a collection and 
   CHECK_THAT(named(graph, "collect_sequence"), exactly((3 * 2 * layers + 3) * bytes));
   const double norms = (2 * layers + 1) * static_cast<double>(step.model.hidden);
   CHECK_THAT(named(graph, "sum_norm_gradients"), exactly(half * norms));
+}
+
+TEST_CASE("a block that overlaps nothing keeps its input whole", "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.strategy.checkpointing = Checkpointing::none;
+  step.stack.tensor_layers = TensorLayers::plain;
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  const OpGraph graph = graph_of(step);
+  // Collected forward, and the gradients of the results backward.
+  CHECK_THAT(named(graph, "collect_sequence"), exactly((2 * 2 * layers + 2) * bytes));
+  CHECK_THAT(named(graph, "scatter_parts"), exactly((2 * 2 * layers + 2) * bytes));
+}
+
+TEST_CASE("tensors that know their pieces are copied on both sides of a collective",
+          "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.strategy.checkpointing = Checkpointing::none;
+  step.stack.tensor_layers = TensorLayers::dtensor;
+  const OpGraph graph = graph_of(step);
+  const double layers = static_cast<double>(step.model.layers);
+  double copied = 0, copies = 0;
+  const auto& elementwise = step.cluster.gpu.elementwise;
+  for (const Op& op : graph.ops()) {
+    if (op.kind != OpKind::compute || op.rank != 0) continue;
+    if (graph.names()[index(op.name)] != "regroup") continue;
+    copied +=
+        (op.seconds.value - elementwise.start.value.value) * elementwise.bandwidth.value.value;
+    ++copies;
+  }
+  // As many as there are collections and scatterings, each read once and written once.
+  CHECK(copies == 2 * (2 * 2 * layers + 2));
+  CHECK_THAT(copied, exactly(2 * copies * slot_bytes(step)));
+}
+
+TEST_CASE("ranks that share a product share the work of both products of its backward pass",
+          "[workloads]") {
+  // Of the first product of a block, whose halves may run apart, as of the others.
+  const auto busy = [](const TinyStep& step, std::string_view name) {
+    const OpGraph graph = graph_of(step);
+    double seconds = 0, flops = 0;
+    for (const Op& op : graph.ops()) {
+      if (op.kind != OpKind::compute || op.phase != Phase::backward || op.rank != 0) continue;
+      if (graph.names()[index(op.name)] != name) continue;
+      seconds += op.seconds.value;
+      flops += op.flops.value;
+    }
+    return std::pair{seconds, flops};
+  };
+  for (const TensorLayers layers :
+       {TensorLayers::plain, TensorLayers::overlapped, TensorLayers::dtensor}) {
+    TinyStep step = tensor_step(2, true);
+    step.strategy.checkpointing = Checkpointing::none;
+    step.stack.tensor_layers = layers;
+    const auto gate = busy(step, "mlp.gate_proj"), up = busy(step, "mlp.up_proj");
+    CHECK_THAT(gate.first, exactly(up.first));
+    CHECK_THAT(gate.second, exactly(up.second));
+  }
 }
 
 TEST_CASE("products that collect a block's input each for themselves collect it five times a layer",

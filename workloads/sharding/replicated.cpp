@@ -117,7 +117,7 @@ void Replicated::keep_own_gradients(Mark since) {
   if (owned_ > 0 || s.sharding == Sharding::zero0 || s.optimizer_place != Offload::none ||
       keeps_whole_gradient(s))
     return;
-  owned_ = gradient_bytes(s) * shares_of(input).shard;
+  owned_ = gradient_bytes(s) * shares_of(input).updated;
   writer_.allocate(since, "gradients", owned_);
 }
 
