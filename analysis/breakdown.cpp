@@ -28,6 +28,15 @@ struct Edge {
   std::uint8_t cause;
 };
 
+// A lane of a pipeline stage begins to wait for another one when it has done all that it had to.
+double wait_begins(const OpGraph& graph, const Trace& trace, OpId wait) {
+  double done = 0;
+  for (const OpId before : graph.predecessors(wait))
+    if (graph[before].pattern == no_pattern && graph[before].rank == graph[wait].rank)
+      done = std::max(done, trace.finish[index(before)]);
+  return done;
+}
+
 bool belongs(const OpGraph& graph, const Op& op, Rank rank) {
   if (op.pattern == no_pattern) return op.rank == rank;
   const auto& members = graph.patterns()[index(op.pattern)].members;
@@ -38,10 +47,18 @@ std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) 
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
+    const auto cause = static_cast<std::uint8_t>(op.cause);
+    if (op.cause == Cause::pipeline_bubble && op.kind == OpKind::join && op.rank == rank) {
+      // Behind transfers, which are named before it, and before the host's running ahead.
+      const auto level = static_cast<std::uint8_t>(urgency(OpKind::collective));
+      const double begins = wait_begins(graph, trace, OpId{static_cast<std::uint32_t>(i)});
+      if (begins >= trace.start[i]) continue;
+      edges.push_back({begins, +1, level, cause});
+      edges.push_back({trace.start[i], -1, level, cause});
+    }
     if (op.kind == OpKind::join || trace.finish[i] <= trace.start[i]) continue;
     if (!belongs(graph, op, rank)) continue;
     const auto level = static_cast<std::uint8_t>(urgency(op.kind));
-    const auto cause = static_cast<std::uint8_t>(op.cause);
     edges.push_back({trace.start[i], +1, level, cause});
     edges.push_back({trace.finish[i], -1, level, cause});
   }

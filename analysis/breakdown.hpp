@@ -19,7 +19,8 @@ struct Breakdown {
 };
 
 // Of a rank's streams the device's kernels come first, then collectives and copies, then the host:
-// a gather is exposed while the device stands still, a launch while nothing else runs either.
+// a gather is exposed while the device stands still, a launch while nothing else runs either. What
+// a pipeline stage waits for others is `pipeline_bubble`, which no operation has.
 Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank);
 
 }  // namespace stepsim

@@ -30,9 +30,9 @@ std::string text_of(const Scenario& scenario, const Footprint& f,
                     const std::vector<Remedy>& changes) {
   std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
                                  classes_table(f, scenario.cluster.gpu.title), moments_table(f));
-  text +=
-      fmt::format("{}; the peak is in {}{}\n", verdict_text(f), f.device.peak.phase,
-                  f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name);
+  text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
+                      f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name,
+                      stage_text(f));
   text += shown_text(f) + failure_text(f) + host_text(f);
   if (f.fit() != Fit::oom) return text;
   if (changes.empty()) return text + "no single change that is known here makes it fit\n";

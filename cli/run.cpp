@@ -149,9 +149,11 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   if (p.wall.value > 0)
     text += fmt::format("{:<13}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall));
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
-  TextTable table{{"where the time goes", "exposed", "share", "hidden"},
-                  {Align::left, Align::right, Align::right, Align::right},
-                  {}};
+  const bool stages = p.memory.stage.count > 0;
+  TextTable table{
+      {stages ? "mean of all stages" : "where the time goes", "exposed", "share", "hidden"},
+      {Align::left, Align::right, Align::right, Align::right},
+      {}};
   const auto share = [&](Seconds s) { return fmt::format("{:.1f} %", 100 * (s / p.step_time)); };
   for (const BreakdownRow& row : p.breakdown.rows)
     table.rows.push_back({std::string(to_text(row.cause)), to_text(row.exposed), share(row.exposed),
@@ -161,9 +163,9 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   const Footprint& memory = p.memory;
   text += fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
                       to_text(Bytes{memory.capacity}), verdict_text(memory));
-  text += fmt::format("\n{}\nthe peak is in {}, at {}\n",
+  text += fmt::format("\n{}\nthe peak is in {}, at {}{}\n",
                       classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
-                      memory.device.peak.name);
+                      memory.device.peak.name, stage_text(memory));
   text += shown_text(memory) + failure_text(memory) + host_text(memory);
   if (interval) {
     text +=

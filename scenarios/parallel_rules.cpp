@@ -4,10 +4,17 @@
 
 #include <algorithm>
 
+#include "scenarios/pipeline_rules.hpp"
 #include "workloads/mesh.hpp"
 
 namespace stepsim {
 namespace {
+
+// Those of one pipeline stage, which share what follows among them.
+std::int64_t ranks_of(const Sharing& sharing) {
+  return std::max<std::int64_t>(1,
+                                sharing.cluster.ranks() / sharing.strategy.pipeline_parallel.size);
+}
 
 struct Checker {
   const Table& table;
@@ -32,7 +39,7 @@ void check_tensor(const Table& table, const Sharing& sharing) {
   const Checker check{table, "size"};
   if (ranks > 1 && sharing.strategy.lora.rank > 0)
     table.problem("size", "is not modelled with lora");
-  check.divides(ranks, sharing.cluster.ranks(), "ranks");
+  check.divides(ranks, ranks_of(sharing), "ranks");
   check.divides(ranks, model.attention.heads, "attention heads");
   check.shares(ranks, model.attention.kv_heads);
   if (model.feed_forward.width > 0)
@@ -46,7 +53,7 @@ void check_sequence(const Table& table, const Sharing& sharing) {
   const SequenceParallel& s = sharing.strategy.sequence_parallel;
   const std::int64_t tensor = sharing.strategy.tensor_parallel.size;
   const Checker ulysses{table, "ulysses"}, ring{table, "ring"};
-  const std::int64_t left = std::max<std::int64_t>(1, sharing.cluster.ranks() / tensor);
+  const std::int64_t left = std::max<std::int64_t>(1, ranks_of(sharing) / tensor);
   ulysses.divides(s.ulysses, left, "ranks");
   ulysses.divides(s.ulysses, std::max<std::int64_t>(1, sharing.model.attention.heads / tensor),
                   "attention heads of a rank");
@@ -63,7 +70,7 @@ void check_sequence(const Table& table, const Sharing& sharing) {
 void check_hybrid(const Table& table, const Sharing& sharing) {
   const FsdpKeys& keys = sharing.strategy.fsdp;
   if (sharing.strategy.sharding != Sharding::hsdp) return;
-  const std::int64_t ranks = sharing.cluster.ranks() / sharing.strategy.tensor_parallel.size;
+  const std::int64_t ranks = ranks_of(sharing) / sharing.strategy.tensor_parallel.size;
   const std::int64_t shard = wanted_shard(sharing.strategy, sharing.cluster);
   const std::int64_t replicate =
       keys.replicate > 0 ? keys.replicate : std::max<std::int64_t>(1, ranks / shard);
@@ -75,7 +82,7 @@ void check_hybrid(const Table& table, const Sharing& sharing) {
 void check_secondary(const Table& table, const Sharing& sharing) {
   const Strategy& s = sharing.strategy;
   const Checker check{table, "zero_hpz_partition_size"};
-  const std::int64_t ranks = sharing.cluster.ranks() / s.tensor_parallel.size;
+  const std::int64_t ranks = ranks_of(sharing) / s.tensor_parallel.size;
   check.divides(s.zero.hpz, ranks, "ranks");
   const auto needs_stage_3 = [&](std::string_view key, bool asked) {
     if (asked && s.sharding != Sharding::zero3) table.problem(key, "needs zero: 3");
@@ -88,6 +95,7 @@ void check_secondary(const Table& table, const Sharing& sharing) {
 }  // namespace
 
 void check_parallel(const Table& strategy, const Sharing& sharing) {
+  check_pipeline(strategy, sharing);
   if (const auto table = strategy.table_if("tensor_parallel")) check_tensor(*table, sharing);
   if (const auto table = strategy.table_if("sequence_parallel")) check_sequence(*table, sharing);
   if (const auto table = strategy.table_if("zero_optimization")) check_secondary(*table, sharing);

@@ -16,6 +16,7 @@
 #include "scenarios/job_reader.hpp"
 #include "scenarios/offload_rules.hpp"
 #include "scenarios/parallel_rules.hpp"
+#include "scenarios/pipeline_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/error.hpp"
@@ -49,12 +50,11 @@ ZeroKeys read_zero_keys(const Table& table, Sharding sharding) {
 }
 
 // PyTorch's names where it has some.
-FsdpKeys read_fsdp_keys(const Table& table) {
-  FsdpKeys keys;
+FsdpKeys read_fsdp_keys(const Table& table, FsdpKeys keys) {
   keys.version = table.integer_or("version", keys.version, 1, 2);
   keys.reduce = choice(table, "reduce_dtype", reduce_dtype_names, ReduceDtype::fp32);
-  keys.reshard_after_forward = table.flag_or("reshard_after_forward", true);
-  keys.sync_each_batch = table.flag_or("sync_each_batch", true);
+  keys.reshard_after_forward = table.flag_or("reshard_after_forward", keys.reshard_after_forward);
+  keys.sync_each_batch = table.flag_or("sync_each_batch", keys.sync_each_batch);
   keys.limit_all_gathers = table.flag_or("limit_all_gathers", true);
   keys.forward_prefetch = table.flag_or("forward_prefetch", false);
   keys.backward_prefetch =
@@ -96,7 +96,13 @@ Strategy read_strategy(const Table& table) {
           offload->choice("activations", {"none", "cpu"}) == "cpu" ? Offload::cpu : Offload::none;
     strategy.offload = read_offload_keys(*offload);
   }
-  if (const auto keys = table.table_if("fsdp")) strategy.fsdp = read_fsdp_keys(*keys);
+  if (const auto pipeline = table.table_if("pipeline_parallel"))
+    strategy.pipeline_parallel = read_pipeline(*pipeline);
+  // What PyTorch's stages set.
+  if (strategy.pipeline_parallel.size > 1)
+    strategy.fsdp.reshard_after_forward = strategy.fsdp.sync_each_batch = false;
+  if (const auto keys = table.table_if("fsdp"))
+    strategy.fsdp = read_fsdp_keys(*keys, strategy.fsdp);
   if (const auto tensor = table.table_if("tensor_parallel")) {
     strategy.tensor_parallel.size = tensor->integer_or("size", 1, 1, 1 << 16);
     strategy.tensor_parallel.sequence = tensor->flag_or("sequence", true);
@@ -249,6 +255,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   }
   scenario.family = root.text_or("family", family_of(scenario));
   check(job, strategy, scenario, found);
+  for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
+    scenario.notes.push_back(std::move(note));
   document.finish();
   if (outgrows_positions(scenario))
     scenario.notes.push_back(fmt::format(

@@ -30,12 +30,13 @@ enum class Stream : std::uint8_t {
   d2h,
   replicas,  // gradients among the copies of a shard
   tensor,    // activations among ranks that share a layer or a sequence
+  stages,    // activations and their gradients from one pipeline stage to the next
   drive_in,  // what a rank reads from its node's drives
   drive_out,
 };
-inline constexpr std::array<std::string_view, 11> stream_names{
-    "host", "compute",  "gather", "reduce",   "all_to_all", "h2d",
-    "d2h",  "replicas", "tensor", "drive_in", "drive_out"};
+inline constexpr std::array<std::string_view, 12> stream_names{
+    "host", "compute",  "gather", "reduce", "all_to_all", "h2d",
+    "d2h",  "replicas", "tensor", "stages", "drive_in",   "drive_out"};
 
 enum class Phase : std::uint8_t {
   load,
@@ -71,13 +72,15 @@ enum class Cause : std::uint8_t {
   checkpoint_save,
   tensor_parallel,
   sequence_parallel,
+  stage_transfer,   // between pipeline stages
+  pipeline_bubble,  // nothing is done: a stage waits for another one
   other,
 };
-inline constexpr std::array<std::string_view, 18> cause_names{
-    "compute",         "recompute",         "launch",         "module_hooks", "gather_bytes",
-    "gather_latency",  "gradient_reduce",   "moe_all_to_all", "routing_sync", "offload_transfer",
-    "cpu_optimizer",   "optimizer",         "weight_sync",    "generation",   "checkpoint_save",
-    "tensor_parallel", "sequence_parallel", "other"};
+inline constexpr std::array<std::string_view, 20> cause_names{
+    "compute",         "recompute",         "launch",         "module_hooks",    "gather_bytes",
+    "gather_latency",  "gradient_reduce",   "moe_all_to_all", "routing_sync",    "offload_transfer",
+    "cpu_optimizer",   "optimizer",         "weight_sync",    "generation",      "checkpoint_save",
+    "tensor_parallel", "sequence_parallel", "stage_transfer", "pipeline_bubble", "other"};
 
 template <std::size_t N, class Enum>
 constexpr std::string_view name_of(const std::array<std::string_view, N>& names, Enum value) {

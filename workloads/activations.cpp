@@ -130,7 +130,10 @@ void Activations::pass_gradient(std::size_t visit, Mark compute) {
   if (!last_of_layer(visit)) return;
   writer_.release(compute, "activation_gradients", passed_);
   passed_ = 0;
-  if (now.layer >= 0) return;
+  if (now.layer < 0) end_pass(compute);
+}
+
+void Activations::end_pass(Mark compute) {
   writer_.release(compute, "activation_gradients", residual_);
   writer_.release(compute, "gradients", waits_);
   residual_ = waits_ = 0;

@@ -15,6 +15,8 @@ class Activations {
   // Around the kernels of a visit; `ran` is told what they left.
   void before(std::size_t visit);
   void ran(std::size_t visit, Mark compute);
+  // A backward pass is over: at the embedding, or where another stage goes on.
+  void end_pass(Mark compute);
 
  private:
   // Of a layer, from its forward to its backward pass.

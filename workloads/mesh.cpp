@@ -19,8 +19,8 @@ Rank take(Rank& left, std::int64_t wanted) {
 
 Rank wanted_shard(const Strategy& strategy, const Cluster& cluster) {
   const FsdpKeys& keys = strategy.fsdp;
-  const std::int64_t ranks =
-      std::max<std::int64_t>(1, cluster.ranks() / strategy.tensor_parallel.size);
+  const std::int64_t ranks = std::max<std::int64_t>(
+      1, cluster.ranks() / strategy.pipeline_parallel.size / strategy.tensor_parallel.size);
   if (strategy.sharding != Sharding::hsdp) return static_cast<Rank>(ranks);
   if (keys.shard > 0) return static_cast<Rank>(keys.shard);
   if (keys.replicate > 0)
@@ -33,11 +33,12 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
   Mesh mesh;
   mesh.ranks = cluster.ranks();
   Rank left = mesh.ranks;
+  mesh.stages = take(left, strategy.pipeline_parallel.size);
   mesh.tensor = take(left, strategy.tensor_parallel.size);
   mesh.shard = left;
   if (const Rank wanted = wanted_shard(strategy, cluster); left % wanted == 0) mesh.shard = wanted;
   mesh.replicas = left / mesh.shard;
-  Rank dealt = mesh.ranks / mesh.replicas;
+  Rank dealt = mesh.in_stage() / mesh.replicas;
   mesh.expert_tensor = take(dealt, expert_tensor_of(strategy));
   mesh.experts = take(dealt, strategy.expert_parallel);
   mesh.expert_shard = dealt;
@@ -72,6 +73,7 @@ std::string to_text(const Mesh& mesh) {
     add("ring", mesh.ring);
     add("ulysses", mesh.ulysses);
     add("tensor", mesh.tensor);
+    add("stages", mesh.stages);
     if (mesh.experts > 1 && mesh.tensor > 1)
       text += fmt::format("; experts {} x tensor {} x data {}", mesh.experts, mesh.expert_tensor,
                           mesh.expert_shard * mesh.replicas);

@@ -13,9 +13,10 @@ namespace stepsim {
 
 // Sizes of the groups. Ranks count up inside a tensor-parallel group first, then among those that
 // exchange the heads of a sequence, then round the ring that passes it on, then among those that
-// hold different rows.
+// hold different rows, then from one pipeline stage to the next.
 struct Mesh {
   Rank ranks = 1;
+  Rank stages = 1;
   Rank tensor = 1;    // ranks that share every layer
   Rank ulysses = 1;   // ranks that share a sequence and swap it for heads
   Rank ring = 1;      // ranks that share a sequence and pass keys and values round
@@ -29,7 +30,8 @@ struct Mesh {
   Rank expert_nodes = 1;  // over which those that hold different ones are spread
 
   Rank sequence() const { return ulysses * ring; }
-  Rank data() const { return ranks / tensor / sequence(); }  // that hold different rows
+  Rank in_stage() const { return ranks / stages; }
+  Rank data() const { return in_stage() / tensor / sequence(); }  // that hold different rows
 };
 // A size that does not divide the ranks is the reader's to reject; here it counts as 1.
 Mesh mesh_of(const Strategy& strategy, const Cluster& cluster);

@@ -116,9 +116,15 @@ void add_to(ParameterCount& count, const Modules& modules, std::int64_t times) {
 
 }  // namespace
 
+std::int64_t whole_layer(const Model& model, std::int64_t layer) {
+  const auto& places = model.part.places;
+  return places.empty() ? layer : places[static_cast<std::size_t>(layer)];
+}
+
 bool has_experts(const Model& model, std::int64_t layer) {
-  return model.experts && layer >= model.experts->first_dense &&
-         (layer + 1) % model.experts->every == 0;
+  const std::int64_t place = whole_layer(model, layer);
+  return model.experts && place >= model.experts->first_dense &&
+         (place + 1) % model.experts->every == 0;
 }
 
 std::int64_t expert_layers(const Model& model) {
@@ -130,7 +136,7 @@ std::int64_t expert_layers(const Model& model) {
 
 std::int64_t window_of(const Model& model, std::int64_t layer) {
   const Attention& a = model.attention;
-  const bool full = a.full_every > 0 && (layer + 1) % a.full_every == 0;
+  const bool full = a.full_every > 0 && (whole_layer(model, layer) + 1) % a.full_every == 0;
   return full ? 0 : a.sliding_window;
 }
 
@@ -155,10 +161,12 @@ std::vector<Module> outer_modules(const Model& model) {
   Modules list;
   add_plain(list, "causal_lm");
   add_plain(list, "model");
-  add_linear(list, "model.embed_tokens", {model.hidden, model.vocabulary, false, table});
-  if (model.positions == Positions::learned)
+  if (model.part.embeds)
+    add_linear(list, "model.embed_tokens", {model.hidden, model.vocabulary, false, table});
+  if (model.positions == Positions::learned && model.part.embeds)
     add_linear(list, "model.embed_positions", {model.hidden, model.longest_sequence, false, table});
   if (model.positions == Positions::rotary) add_plain(list, "model.rotary_emb");
+  if (!model.part.predicts) return list;
   add_norm(list, "model.norm", model.hidden, model.norm_bias);
   // Tied: the head is called, but its matrix is the embedding's and counts there.
   if (model.tied_embeddings)

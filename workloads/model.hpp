@@ -51,6 +51,13 @@ struct Experts {
 enum class Positions : std::uint8_t { rotary, learned, alibi };
 inline constexpr std::array<std::string_view, 3> positions_names{"rotary", "learned", "alibi"};
 
+// What of a whole model a pipeline stage has.
+struct ModelPart {
+  std::vector<std::int64_t> places;  // of its layers in the whole model; empty: where they stand
+  bool embeds = true;                // has the table that tokens are looked up in
+  bool predicts = true;              // has the last norm, the head and the loss
+};
+
 struct Model {
   std::string name;
   std::string architecture;  // as config.json spells it
@@ -65,6 +72,7 @@ struct Model {
   Attention attention;
   FeedForward feed_forward;  // of the dense layers
   std::optional<Experts> experts;
+  ModelPart part;
 };
 
 struct Tensor {
@@ -79,6 +87,8 @@ struct Module {
   std::vector<Tensor> tensors;
 };
 
+// Where a layer stands in the whole model.
+std::int64_t whole_layer(const Model& model, std::int64_t layer);
 bool has_experts(const Model& model, std::int64_t layer);
 std::int64_t expert_layers(const Model& model);
 // Tokens that a query of this layer sees at most; 0: all before it.

@@ -60,9 +60,10 @@ ModelFlops model_flops(const StepInput& input) {
     flops.attention += passes * 4 * width * load_of(input.model, job, layer).wanted;
   flops.attention_in_rows = passes * 4 * width * tokens * static_cast<double>(job.sequence) *
                             static_cast<double>(input.model.layers);
-  // Of one rank's part where several share a layer or a sequence.
+  // Of one rank's part where several share a model or a sequence; of stages the mean.
   const double micro = static_cast<double>(job.accumulation) /
                        static_cast<double>(input.strategy.tensor_parallel.size *
+                                           input.strategy.pipeline_parallel.size *
                                            input.strategy.sequence_parallel.ranks());
   return {micro * flops.matrices, micro * flops.attention, micro * flops.attention_in_rows};
 }

@@ -23,7 +23,7 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
 }
 
 ProgramBuilder::ProgramBuilder(const Traffic& traffic)
-    : traffic_(traffic), last_(traffic.lanes() * stream_names.size(), nothing) {
+    : traffic_(traffic), part_(all()), last_(traffic.lanes() * stream_names.size(), nothing) {
   // Address space for a usual step, not memory: what stays empty is never touched, and a program
   // that grows does not move.
   constexpr std::size_t usual = 1 << 17;
@@ -42,35 +42,34 @@ OpId ProgramBuilder::add(const Op& op, std::span<const OpId> after) {
   return previous;
 }
 
-Mark ProgramBuilder::new_mark() {
-  marks_.resize(marks_.size() + traffic_.lanes(), nothing);
-  return Mark{static_cast<std::uint32_t>(marks_.size() / traffic_.lanes() - 1)};
+Mark ProgramBuilder::new_mark(LaneRange lanes) {
+  const std::size_t begin = marks_.size();
+  marks_.resize(begin + lanes.end - lanes.first, nothing);
+  return Mark{static_cast<std::uint32_t>(begin) - lanes.first};
 }
 
 // Adds to `after_` what this lane left at the marks.
 void ProgramBuilder::wait_for(std::initializer_list<Mark> marks, Rank lane) {
   for (const Mark mark : marks)
-    if (const OpId id = marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane];
-        id != nothing)
-      after_.push_back(id);
+    if (const OpId id = operation(mark, lane); id != nothing) after_.push_back(id);
 }
 
 Mark ProgramBuilder::everywhere(Op op, std::initializer_list<Mark> after) {
-  const Mark mark = new_mark();
-  for (Rank lane = 0; lane < lanes(); ++lane) {
+  const Mark mark = new_mark(part_);
+  for (Rank lane = part_.first; lane < part_.end; ++lane) {
     after_.clear();
     op.rank = lane;
     OpId& previous = last(lane, op.stream);
     if (previous != nothing) after_.push_back(previous);
     wait_for(after, lane);
     previous = graph_.add(op, after_);
-    marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane] = previous;
+    set(mark, lane, previous);
   }
   return mark;
 }
 
 void ProgramBuilder::wait(Stream stream, Stream before) {
-  for (Rank lane = 0; lane < lanes(); ++lane) {
+  for (Rank lane = part_.first; lane < part_.end; ++lane) {
     after_.clear();
     for (const OpId id : {last(lane, stream), last(lane, before)})
       if (id != nothing) after_.push_back(id);
@@ -89,9 +88,10 @@ Mark ProgramBuilder::collective(std::size_t plan, Op op, Stream also,
 Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also,
                                    std::initializer_list<Mark> after) {
   const std::size_t family = traffic_.first_family[plan] + candidate;
-  const Mark mark = new_mark();
+  const Mark mark = new_mark(part_);
   for (const PatternId id : patterns_[family]) {
     const Pattern& pattern = graph_.patterns()[index(id)];
+    if (!part_.holds(pattern.members.front())) continue;
     after_.clear();
     for (const Rank member : pattern.members) {
       for (const Stream stream : {op.stream, also})
@@ -103,11 +103,11 @@ Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op o
     const OpId made = graph_.add(op, after_);
     for (const Rank member : pattern.members) {
       last(member, op.stream) = made;
-      marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + member] = made;
+      set(mark, member, made);
     }
   }
   // One rank has nobody to exchange with: the instant remains, for whoever waits for it.
-  for (Rank lane = 0; patterns_[family].empty() && lane < lanes(); ++lane) {
+  for (Rank lane = part_.first; patterns_[family].empty() && lane < part_.end; ++lane) {
     after_.clear();
     for (const Stream stream : {op.stream, also})
       if (const OpId before = last(lane, stream); before != nothing) after_.push_back(before);
@@ -115,9 +115,30 @@ Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op o
     op.kind = OpKind::join;
     op.rank = lane;
     last(lane, op.stream) = graph_.add(op, after_);
-    marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane] = last(lane, op.stream);
+    set(mark, lane, last(lane, op.stream));
   }
   return mark;
+}
+
+ProgramBuilder::Sent ProgramBuilder::send(std::size_t plan, Op op, LaneRange targets,
+                                          std::initializer_list<Mark> source_after,
+                                          std::initializer_list<Mark> target_after) {
+  const std::size_t family = traffic_.first_family[plan] + choose(traffic_.plans[plan], op.bytes);
+  const Sent sent{new_mark(part_), new_mark(targets)};
+  for (const PatternId id : patterns_[family]) {
+    const Pattern& pattern = graph_.patterns()[index(id)];
+    const Rank source = pattern.members.front(), target = pattern.members.back();
+    if (!part_.holds(source) || !targets.holds(target)) continue;
+    after_.clear();
+    wait_for(source_after, source);
+    wait_for(target_after, target);
+    op.pattern = id;
+    op.rank = source;
+    const OpId made = graph_.add(op, after_);
+    set(sent.at_source, source, made);
+    set(sent.at_target, target, made);
+  }
+  return sent;
 }
 
 }  // namespace stepsim

@@ -23,8 +23,16 @@ struct Traffic {
 Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
                      Folding folding);
 
-// What an operation that every lane did left behind: one operation per lane, to be waited for.
+// What an operation that every lane of a part did left behind: one operation per lane, to be waited
+// for.
 enum class Mark : std::uint32_t {};
+
+// Lanes next to each other: all, or those of one pipeline stage.
+struct LaneRange {
+  Rank first = 0, end = 0;
+
+  bool holds(Rank lane) const { return first <= lane && lane < end; }
+};
 
 class ProgramBuilder {
  public:
@@ -32,6 +40,10 @@ class ProgramBuilder {
 
   OpGraph& graph() { return graph_; }
   Rank lanes() const { return static_cast<Rank>(traffic_.lanes()); }
+  LaneRange all() const { return {0, lanes()}; }
+  // From now on a part of the lanes is written alone: groups of others do nothing.
+  void select(LaneRange lanes) { part_ = lanes; }
+  LaneRange part() const { return part_; }
 
   // After the last operation on the stream of op.rank, and after whatever else is named.
   OpId add(const Op& op, std::span<const OpId> after = {});
@@ -42,10 +54,15 @@ class ProgramBuilder {
   Mark collective(std::size_t plan, Op op, Stream also, std::initializer_list<Mark> after = {});
   Mark collective_as(std::size_t plan, std::size_t candidate, Op op, Stream also,
                      std::initializer_list<Mark> after = {});
+  // From the first member of each group, one of the lanes that are selected, to the second, one of
+  // `targets`. What these did so far on any stream is not waited for.
+  struct Sent {
+    Mark at_source, at_target;
+  };
+  Sent send(std::size_t plan, Op op, LaneRange targets, std::initializer_list<Mark> source_after,
+            std::initializer_list<Mark> target_after);
   // What a lane left at a mark.
-  OpId operation(Mark mark, Rank lane) const {
-    return marks_[static_cast<std::size_t>(mark) * traffic_.lanes() + lane];
-  }
+  OpId operation(Mark mark, Rank lane) const { return marks_[place(mark, lane)]; }
   // The next operation on `stream` starts after the last one on `before`.
   void wait(Stream stream, Stream before);
 
@@ -56,14 +73,20 @@ class ProgramBuilder {
     return last_[lane * stream_names.size() + static_cast<std::size_t>(stream)];
   }
 
-  Mark new_mark();
+  // A mark is where lane 0 would stand; not all lanes are there.
+  static std::size_t place(Mark mark, Rank lane) {
+    return static_cast<std::uint32_t>(static_cast<std::uint32_t>(mark) + lane);
+  }
+  void set(Mark mark, Rank lane, OpId id) { marks_[place(mark, lane)] = id; }
+  Mark new_mark(LaneRange lanes);
   void wait_for(std::initializer_list<Mark> marks, Rank lane);
 
   const Traffic& traffic_;
+  LaneRange part_;
   OpGraph graph_;
   std::vector<std::vector<PatternId>> patterns_;  // [family][pattern]
   std::vector<OpId> last_;                        // [lane][stream]
-  std::vector<OpId> marks_;                       // [mark][lane]
+  std::vector<OpId> marks_;                       // [mark][lane of its part]
   std::vector<OpId> after_;                       // scratch
 };
 

@@ -83,7 +83,7 @@ std::vector<CollectivePlan> save_plans(const StepInput& input) {
 class Saver {
  public:
   Saver(const StepInput& input, const Traffic& traffic)
-      : writer_(input, traffic), files_(checkpoint_of(input)) {
+      : builder_(traffic), writer_(input, builder_), files_(checkpoint_of(input)) {
     writer_.context = {Phase::save, -1, -1};
   }
 
@@ -103,7 +103,7 @@ class Saver {
     if (files_.experts > 0)
       write_device(files_.experts, published_file, World::experts_to_host, World::experts_to_file);
     meet();
-    return writer_.take();
+    return builder_.take();
   }
 
   OpGraph resume(double skipped) {
@@ -114,7 +114,7 @@ class Saver {
     writer_.host(writer_.scaled(skipped * input.stack.host.batch.value), Cause::other,
                  "skip_batches");
     meet();
-    return writer_.take();
+    return builder_.take();
   }
 
  private:
@@ -134,6 +134,7 @@ class Saver {
   void write_states();
   void read(double bytes, World file);
 
+  ProgramBuilder builder_;
   StepWriter writer_;
   Checkpoint files_;
 };

@@ -21,6 +21,9 @@ class Replicated {
   void after(std::size_t visit, bool last_micro_batch);
   void finish_backward(bool last_micro_batch);
   void step();
+  // The step in two, around the number that all ranks agree on: the norm of all gradients.
+  Mark own_norm();
+  void finish_step(std::optional<Mark> norm);
 
  private:
   // Gradients that are reduced together: experts go to those ranks that hold the same ones.
@@ -41,7 +44,10 @@ class Replicated {
   void give_up_gradients(Mark at);
   void to_host(double elements, const Bucket& bucket, bool last_micro_batch);
   std::vector<double> group_shards() const;
-  void update_on_device(double shard, double owned);
+  struct Owned {
+    double elements = 0, tensors = 0;
+  };
+  Owned owned() const;
   void update_group(double shard, double tensors);
   void update_on_host(double shard);
   void gather_updated();

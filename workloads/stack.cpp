@@ -77,6 +77,7 @@ Stack read_stack(const Table& table) {
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
   stack.fp32_frozen = table.flag_or("fp32_frozen", false);
+  stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {
     const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());

@@ -88,6 +88,8 @@ struct Stack {
   bool recompute_stops_early = false;
   TensorLayers tensor_layers = TensorLayers::plain;
   bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
+  // Between pipeline stages that are not interleaved the host waits for each message.
+  bool stops_for_stages = false;
   struct MemoryLog {
     MemoryKind kind = MemoryKind::unsaid;
     bool binary = false;    // its "GB" are 2^30 bytes

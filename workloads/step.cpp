@@ -2,9 +2,11 @@
 
 #include "sim/stretch.hpp"
 #include "workloads/activations.hpp"
+#include "workloads/pipeline/pipeline.hpp"
 #include "workloads/rank_share.hpp"
 #include "workloads/routing.hpp"
 #include "workloads/run_shared.hpp"
+#include "workloads/run_visit.hpp"
 #include "workloads/sharding.hpp"
 #include "workloads/sharding/fsdp.hpp"
 
@@ -87,6 +89,16 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
   return writer.last_compute();
 }
 
+}  // namespace
+
+Mark run_visit(StepWriter& writer, const Visit& visit) {
+  const bool backward = visit.phase == Phase::backward;
+  if (!backward) exchange(writer, *visit.unit);
+  const Mark compute = run_unit(writer, visit);
+  if (backward) exchange(writer, *visit.unit);
+  return compute;
+}
+
 // Ranks that ran a norm on tokens of their own have a part of its gradient each.
 void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
   const TensorParallel& tensor = writer.input().strategy.tensor_parallel;
@@ -100,6 +112,8 @@ void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
                                          {writer.last_compute()}));
 }
 
+namespace {
+
 template <class Schedule>
 void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
   const StepInput& input = writer.input();
@@ -112,14 +126,10 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
     const bool last = micro + 1 == input.job.accumulation;
     for (std::size_t i = 0; i < visits.size(); ++i) {
       const Visit& visit = visits[i];
-      const bool backward = visit.phase == Phase::backward;
       writer.context = {visit.phase, visit.layer, static_cast<std::int16_t>(micro)};
       schedule.before(i);
       activations.before(i);
-      if (!backward) exchange(writer, *visit.unit);
-      const Mark compute = run_unit(writer, visit);
-      if (backward) exchange(writer, *visit.unit);
-      activations.ran(i, compute);
+      activations.ran(i, run_visit(writer, visit));
       schedule.after(i, last);
     }
     schedule.finish_backward(last);
@@ -128,12 +138,9 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
   schedule.step();
 }
 
-}  // namespace
-
-StepProgram build_step(const StepInput& input, Folding folding) {
-  StepProgram program;
-  program.traffic = make_traffic(machinery_of(input.cluster), step_plans(input), folding);
-  StepWriter writer(input, program.traffic);
+OpGraph write_step(const StepInput& input, const Traffic& traffic) {
+  ProgramBuilder builder(traffic);
+  StepWriter writer(input, builder);
   const ModelUnits units = units_of(input);
   const bool with_reference = input.job.has_reference();
   const ModelUnits reference = with_reference ? units : ModelUnits{};
@@ -151,12 +158,24 @@ StepProgram build_step(const StepInput& input, Folding folding) {
       write_step<Replicated>(writer, visits);
       break;
   }
-  program.graph = writer.take();
+  return builder.take();
+}
+
+}  // namespace
+
+StepProgram build_step(const StepInput& input, Folding folding) {
+  StepProgram program;
+  if (input.strategy.pipeline_parallel.size > 1) {
+    program = build_pipeline(input, folding);
+  } else {
+    program.traffic = make_traffic(machinery_of(input.cluster), step_plans(input), folding);
+    program.graph = write_step(input, program.traffic);
+    program.resident = resident_of(input);
+  }
   stretch(program.traffic.folded.platform, program.graph, input.stack.unexplained.value.value);
   program.flops = model_flops(input);
-  program.tokens = static_cast<double>(writer.mesh().data()) * input.job.slots() *
-                   static_cast<double>(input.job.accumulation) * input.job.fill;
-  program.resident = resident_of(input);
+  program.tokens = static_cast<double>(mesh_of(input.strategy, input.cluster).data()) *
+                   input.job.slots() * static_cast<double>(input.job.accumulation) * input.job.fill;
   return program;
 }
 

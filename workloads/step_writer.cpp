@@ -112,8 +112,8 @@ Stream stream_of(World plan) {
 
 }  // namespace
 
-StepWriter::StepWriter(const StepInput& input, const Traffic& traffic)
-    : input_(input), mesh_(mesh_of(input.strategy, input.cluster)), builder_(traffic) {
+StepWriter::StepWriter(const StepInput& input, ProgramBuilder& builder)
+    : input_(input), mesh_(mesh_of(input.strategy, input.cluster)), builder_(builder) {
   last_host_ = builder_.everywhere({.kind = OpKind::join, .stream = Stream::host});
   last_compute_ = builder_.everywhere({.kind = OpKind::join, .stream = Stream::compute});
   last_copy_ = last_compute_;
@@ -182,6 +182,15 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
   return last_compute_;
 }
 
+Mark StepWriter::compute_ready() {
+  Mark ready = last_compute_;
+  for (const Mark mark : compute_waits_)
+    ready =
+        builder_.everywhere(labelled(OpKind::join, Stream::compute, Cause::other, "wait"), {mark});
+  compute_waits_.clear();
+  return ready;
+}
+
 void StepWriter::drain(Seconds seconds, Cause cause, std::string_view name) {
   host(seconds, cause, name, {last_compute_});
   queue_.clear();
@@ -210,7 +219,8 @@ Mark StepWriter::traffic(World plan, Bytes bytes, Cause cause, std::string_view 
 
 void StepWriter::effect(Mark at, bool at_start, std::string_view tensor_class, double bytes,
                         Pool pool) {
-  for (Rank lane = 0; lane < builder_.lanes(); ++lane)
+  const LaneRange lanes = builder_.part();
+  for (Rank lane = lanes.first; lane < lanes.end; ++lane)
     builder_.graph().allocate({.op = builder_.operation(at, lane),
                                .at_start = at_start,
                                .pool = pool,

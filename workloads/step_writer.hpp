@@ -1,5 +1,5 @@
 // The vocabulary in which a training step is written: launch kernels, stop the host, move bytes,
-// keep memory. Every word becomes operations on all lanes.
+// keep memory. Every word becomes operations on all lanes of the part that is written.
 #pragma once
 
 #include <array>
@@ -77,7 +77,8 @@ struct Context {
 
 class StepWriter {
  public:
-  StepWriter(const StepInput& input, const Traffic& traffic);
+  // Into `builder`, which others may write into as well, one part of its lanes at a time.
+  StepWriter(const StepInput& input, ProgramBuilder& builder);
 
   const StepInput& input() const { return input_; }
   const Mesh& mesh() const { return mesh_; }
@@ -106,6 +107,8 @@ class StepWriter {
   void stream_after(Stream stream, Mark mark, Cause cause) {
     builder_.everywhere(labelled(OpKind::join, stream, cause, "wait"), {mark});
   }
+  // When all kernels so far are done, and all that the next one would have waited for.
+  Mark compute_ready();
   // The host waits until the device has done all it was given, then spends `seconds`.
   void drain(Seconds seconds, Cause cause, std::string_view name);
   // A collective enqueued by the host; `ready` is what produced its input.
@@ -122,8 +125,6 @@ class StepWriter {
   void allocate(Mark at, std::string_view tensor_class, double bytes, Pool pool = Pool::device);
   void release(Mark at, std::string_view tensor_class, double bytes, Pool pool = Pool::device);
 
-  OpGraph take() { return builder_.take(); }
-
  private:
   std::optional<Mark> room_in_queue(double launches);
   Op labelled(OpKind kind, Stream stream, Cause cause, std::string_view name);
@@ -131,7 +132,7 @@ class StepWriter {
 
   StepInput input_;
   Mesh mesh_;
-  ProgramBuilder builder_;
+  ProgramBuilder& builder_;
   std::vector<Mark> compute_waits_;
   // Kernels launched so far, and how many up to each operation that may still be running.
   struct Launched {

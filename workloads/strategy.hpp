@@ -7,6 +7,7 @@
 
 #include "workloads/expert_strategy.hpp"
 #include "workloads/offload.hpp"
+#include "workloads/pipeline_strategy.hpp"
 
 namespace stepsim {
 
@@ -178,6 +179,7 @@ struct Strategy {
   FsdpKeys fsdp;
   TensorParallel tensor_parallel;
   SequenceParallel sequence_parallel;
+  PipelineParallel pipeline_parallel;
   Lora lora;
 };
 

@@ -32,7 +32,7 @@ struct VisitList {
 
 void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
   const auto layers = static_cast<std::int16_t>(units.layers.size());
-  list.call(units.embedding, -1, Phase::forward, false, frozen);
+  if (units.embeds) list.call(units.embedding, -1, Phase::forward, false, frozen);
   for (const Unit& unit : units.head)
     if (!unit.borrowed.empty()) list.share(unit, units.embedding);
   for (std::int16_t layer = 0; layer < layers; ++layer)
@@ -49,12 +49,16 @@ ModelUnits units_of(const StepInput& input) {
   const auto load = [&](std::int64_t layer) {
     return load_of_rank(load_of(input.model, input.job, layer), strategy);
   };
-  ModelUnits units{embedding_unit(model, strategy, load(0)),
-                   {},
-                   head_units(model, input.stack, strategy, input.job)};
-  share_embedding(units.embedding, model, strategy, load(0));
   const bool overlaps = input.stack.tensor_layers == TensorLayers::overlapped;
-  share_head(units.head, model, strategy, load(0), overlaps);
+  ModelUnits units;
+  if (units.embeds = model.part.embeds; units.embeds) {
+    units.embedding = embedding_unit(model, strategy, load(0));
+    share_embedding(units.embedding, model, strategy, load(0));
+  }
+  if (model.part.predicts) {
+    units.head = head_units(model, input.stack, strategy, input.job);
+    share_head(units.head, model, strategy, load(0), overlaps);
+  }
   const double layer_input =
       half * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
@@ -98,7 +102,7 @@ std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* referenc
     for (std::size_t i = inside.size(); i-- > 0;)
       list.call(inside[i], layer, Phase::backward, true);
   }
-  list.call(units.embedding, -1, Phase::backward, true);
+  if (units.embeds) list.call(units.embedding, -1, Phase::backward, true);
   return std::move(list.visits);
 }
 

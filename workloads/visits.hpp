@@ -11,6 +11,7 @@ namespace stepsim {
 // The units of a model, layer by layer; a Visit points into them.
 struct ModelUnits {
   Unit embedding;
+  bool embeds = true;  // a later pipeline stage has no embedding
   std::vector<std::vector<Unit>> layers;
   std::vector<Unit> head;
 };

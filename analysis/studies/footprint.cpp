@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/studies/stages.hpp"
 #include "workloads/saving.hpp"
 
 namespace stepsim {
@@ -157,7 +158,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
 
 Footprint footprint(const Scenario& scenario) {
   const StepProgram program = build_step(input_of(scenario), Folding::automatic);
-  return footprint_of(scenario, program.resident, timeline_in_order(program.graph, 0));
+  return fullest_footprint(scenario, program,
+                           [&](Rank lane) { return timeline_in_order(program.graph, lane); });
 }
 
 std::vector<Remedy> remedies(const Scenario& scenario) {
@@ -170,9 +172,11 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     changed = scenario;
   }
   const bool experts_exchanged = scenario.strategy.expert_parallel > 1;
+  const bool piped = scenario.strategy.pipeline_parallel.size > 1;  // needs stage 0 or 1
   for (const Sharding stage : {Sharding::zero1, Sharding::zero2, Sharding::zero3}) {
     if (scenario.strategy.sharding >= stage) continue;
     if (stage == Sharding::zero3 && experts_exchanged) continue;  // DeepSpeed rejects the pair
+    if (stage != Sharding::zero1 && piped) continue;
     changed.strategy.sharding = stage;
     offer(list, changed, fmt::format("strategy.zero: {}", to_text(stage)));
     changed = scenario;
@@ -182,8 +186,8 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     offer(list, changed, "strategy.optimizer: adamw_8bit");
     changed = scenario;
   }
-  const bool can_offload =
-      !is_fsdp(scenario.strategy.sharding) && scenario.strategy.sharding != Sharding::zero0;
+  const bool can_offload = !is_fsdp(scenario.strategy.sharding) &&
+                           scenario.strategy.sharding != Sharding::zero0 && !piped;
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;

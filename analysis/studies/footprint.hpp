@@ -37,6 +37,9 @@ struct Footprint {
   double disk = 0;  // bytes on a node's drives
   double host_capacity = 0;
   double disk_capacity = 0;  // 0: the node's file does not say
+  struct OfStage {
+    std::size_t number = 0, count = 0;  // none: all ranks hold the same
+  } stage;                              // of a pipeline
 
   double needed() const { return device.peak.bytes + slack + library; }
   // What the device's own tool shows after a step. Idle memory is given back when it is asked for.

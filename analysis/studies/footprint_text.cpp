@@ -65,6 +65,11 @@ std::string verdict_text(const Footprint& f) {
                      size(f.margin.value), range);
 }
 
+std::string stage_text(const Footprint& f) {
+  if (f.stage.count == 0) return "";
+  return fmt::format(", on stage {}, the fullest of {} stages", f.stage.number, f.stage.count);
+}
+
 std::string classes_table(const Footprint& f, const std::string& device) {
   TextTable table{{"on each " + device, "size"}, {Align::left, Align::right}, {}};
   for (const auto& [name, bytes] : f.device.peak.classes)
@@ -122,6 +127,7 @@ void write_footprint(JsonWriter& json, const Footprint& f) {
       .value(f.margin.low)
       .value(f.margin.high)
       .end_array();
+  if (f.stage.count > 0) json.member("stage", static_cast<double>(f.stage.number));
   json.member("phase", f.device.peak.phase).member("operation", f.device.peak.name);
   json.key("classes").begin_object();
   write_sums(json, f.device.peak.classes);

@@ -10,6 +10,8 @@ namespace stepsim {
 
 // "fits, 25.1 GB left (20.0 GB to 31.2 GB)": the verdict with its margin.
 std::string verdict_text(const Footprint& footprint);
+// ", on stage 0, the fullest of 4 stages"; empty where all ranks hold the same.
+std::string stage_text(const Footprint& footprint);
 // One row per class at the peak, up to what is needed and usable.
 std::string classes_table(const Footprint& footprint, const std::string& device);
 // What a tool such as nvidia-smi says.

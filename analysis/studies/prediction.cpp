@@ -1,5 +1,6 @@
 #include "analysis/studies/prediction.hpp"
 
+#include "analysis/studies/stages.hpp"
 #include "sim/replay.hpp"
 #include "workloads/mesh.hpp"
 #include "workloads/step.hpp"
@@ -51,8 +52,9 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
       static_cast<double>(scenario.job.accumulation) / result.step_time.value;
   result.length = run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
   if (result.length) result.wall = wall_of(scenario.job, result);
-  result.breakdown = break_down(run.graph, run.trace, 0);
-  result.memory = footprint_of(scenario, program.resident, timeline_of(run.graph, run.trace, 0));
+  result.breakdown = mean_breakdown(program.stages, run.graph, run.trace);
+  result.memory = fullest_footprint(
+      scenario, program, [&](Rank lane) { return timeline_of(run.graph, run.trace, lane); });
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) result.guesses.push_back(constant);
   run.summary = {{"step_time", result.step_time.value, Dimension::seconds},

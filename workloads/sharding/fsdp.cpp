@@ -103,8 +103,10 @@ bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
     return root || head || (!group.frozen && !keys_.reshard_after_forward);
   }
   // Version 1 that does not reshard after forward does so with the reduction only.
-  return keys_.version == 1 && !keys_.reshard_after_forward && !keys_.sync_each_batch &&
-         !last_micro_batch && !group.frozen;
+  // So do pipeline stages, of either version.
+  const bool keeps = keys_.version == 1 || writer_.input().strategy.pipeline_parallel.size > 1;
+  return keeps && !keys_.reshard_after_forward && !keys_.sync_each_batch && !last_micro_batch &&
+         !group.frozen;
 }
 
 // Version 1 lets the host run ahead until two groups wait for the device to be done with them.
@@ -267,15 +269,24 @@ void FullyShardedGroups::finish_backward(bool) {
 }
 
 void FullyShardedGroups::step() {
+  const Mark own = own_norm();
+  finish_step(
+      writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm", {own}));
+}
+
+Mark FullyShardedGroups::own_norm() {
+  writer_.context = {Phase::optimizer, -1, -1};
+  writer_.host(writer_.scaled(tensors_ * writer_.input().stack.host.shard_tensor.value),
+               Cause::optimizer, "norm_of_tensors");
+  return writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard_, 4}}, false,
+                     Cause::optimizer, "gradient_norm");
+}
+
+void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   const StepInput& input = writer_.input();
   const Seconds tensors = writer_.scaled(tensors_ * input.stack.host.shard_tensor.value);
   writer_.context = {Phase::optimizer, -1, -1};
-  writer_.host(tensors, Cause::optimizer, "norm_of_tensors");
-  writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard_, 4}}, false,
-              Cause::optimizer, "gradient_norm");
-  const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
-                                       {writer_.last_compute()});
-  writer_.compute_after(norm);
+  if (norm) writer_.compute_after(*norm);
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");

@@ -17,6 +17,9 @@ class FullyShardedGroups {
   void after(std::size_t visit, bool last_micro_batch);
   void finish_backward(bool last_micro_batch);
   void step();
+  // The step in two, around the norm of all gradients, which all ranks agree on.
+  Mark own_norm();
+  void finish_step(std::optional<Mark> norm);
 
  private:
   struct Group {

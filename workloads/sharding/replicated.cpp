@@ -185,30 +185,45 @@ void Replicated::finish_backward(bool last_micro_batch) {
 }
 
 void Replicated::step() {
-  writer_.context = {Phase::optimizer, -1, -1};
-  const bool sharded = writer_.input().strategy.sharding != Sharding::zero0;
-  double shard = 0, owned = 0;
-  for (const Bucket* bucket : {&dense_, &experts_}) {
-    shard += bucket->parameters / (sharded ? bucket->sharers : 1);
-    owned += bucket->tensors / (sharded ? bucket->sharers : 1);
-  }
-  if (writer_.input().strategy.optimizer_place != Offload::none)
-    update_on_host(shard);
-  else if (!writer_.input().strategy.update_in_backward)
-    update_on_device(shard, owned);
-  give_up_gradients(writer_.last_compute());
-  if (sharded) gather_updated();
+  const Strategy& s = writer_.input().strategy;
+  std::optional<Mark> norm;
+  if (s.optimizer_place == Offload::none && !s.update_in_backward)
+    norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
+                              {own_norm()});
+  finish_step(norm);
 }
 
-void Replicated::update_on_device(double shard, double owned) {
-  // Norm: per owned tensor a cast and a reduction, then one number from everybody.
-  writer_.run({{"norm", KernelClass::memory, 0, half * shard, 3 * owned}}, false, Cause::optimizer,
-              "gradient_norm");
-  const Mark norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
-                                       {writer_.last_compute()});
-  writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {norm});
-  // One flat shard after the other.
-  for (const double group : group_shards()) update_group(group, owned * group / shard);
+// What the optimizer of a rank updates.
+Replicated::Owned Replicated::owned() const {
+  const bool sharded = writer_.input().strategy.sharding != Sharding::zero0;
+  Owned sum;
+  for (const Bucket* bucket : {&dense_, &experts_}) {
+    sum.elements += bucket->parameters / (sharded ? bucket->sharers : 1);
+    sum.tensors += bucket->tensors / (sharded ? bucket->sharers : 1);
+  }
+  return sum;
+}
+
+// Per owned tensor a cast and a reduction.
+Mark Replicated::own_norm() {
+  writer_.context = {Phase::optimizer, -1, -1};
+  const auto [elements, tensors] = owned();
+  return writer_.run({{"norm", KernelClass::memory, 0, half * elements, 3 * tensors}}, false,
+                     Cause::optimizer, "gradient_norm");
+}
+
+void Replicated::finish_step(std::optional<Mark> norm) {
+  writer_.context = {Phase::optimizer, -1, -1};
+  const Strategy& s = writer_.input().strategy;
+  const auto [elements, tensors] = owned();
+  if (s.optimizer_place != Offload::none) update_on_host(elements);
+  if (norm) {
+    writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {*norm});
+    // One flat shard after the other.
+    for (const double group : group_shards()) update_group(group, tensors * group / elements);
+  }
+  give_up_gradients(writer_.last_compute());
+  if (s.sharding != Sharding::zero0) gather_updated();
 }
 
 // Elements that a rank updates of each parameter group: what decays, what does not, and experts.

@@ -15,6 +15,8 @@ const meanings = {
   optimizer: "the optimizer's update on the GPU",
   tensor_parallel: "summing and sharing what ranks computed of one layer together",
   sequence_parallel: "exchanging heads, keys and values of a sequence that ranks share",
+  stage_transfer: "what a pipeline stage hands on to the next one or back",
+  pipeline_bubble: "a pipeline stage waiting for another one",
   weight_sync: "bringing new weights to the engine that generates",
   generation: "generating responses",
   checkpoint_save: "writing a checkpoint",

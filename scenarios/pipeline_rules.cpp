@@ -1,0 +1,145 @@
+#include "scenarios/pipeline_rules.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <numeric>
+
+#include "scenarios/choice.hpp"
+#include "workloads/pipeline/stages.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t most = 1 << 16;
+
+std::vector<std::int64_t> read_layers(const Table& table) {
+  std::vector<std::int64_t> layers;
+  for (const std::string& word : table.texts_or("layers")) {
+    std::int64_t count = -1;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (error == std::errc{} && end == word.data() + word.size() && count >= 0 && count <= most) {
+      layers.push_back(count);
+      continue;
+    }
+    table.problem("layers", fmt::format("expected numbers of layers, found \"{}\"", word));
+    return {};
+  }
+  return layers;
+}
+
+// "4 stages", "4 x 2 pieces".
+std::string pieces_text(const PipelineParallel& p) {
+  return p.virtual_stages == 1 ? fmt::format("{} stages", p.size)
+                               : fmt::format("{} x {} pieces", p.size, p.virtual_stages);
+}
+
+void check_layers(const Table& table, const Model& model, const PipelineParallel& p) {
+  if (p.layers.empty()) {
+    const std::string_view key = p.virtual_stages > 1 ? "virtual_stages" : "size";
+    if (p.pieces() > model.layers)
+      table.problem(key, fmt::format("{} are more than the {} layers of {}", pieces_text(p),
+                                     model.layers, model.name));
+    else if (model.layers % p.pieces() != 0)
+      table.problem(key, fmt::format("{} do not divide {} layers; say how many each has, such as "
+                                     "layers: [{}]",
+                                     pieces_text(p), model.layers,
+                                     fmt::join(layers_of_pieces(model, p), ", ")));
+    return;
+  }
+  const auto count = static_cast<std::int64_t>(p.layers.size());
+  if (count != p.pieces()) {
+    table.problem("layers", fmt::format("expected {} numbers, one for each of {}, found {}",
+                                        p.pieces(), pieces_text(p), count));
+    return;
+  }
+  const std::int64_t sum = std::accumulate(p.layers.begin(), p.layers.end(), std::int64_t{0});
+  if (sum != model.layers)
+    table.problem("layers", fmt::format("expected {} layers in all, those of {}, found {}",
+                                        model.layers, model.name, sum));
+  // The first has the embedding, the last the head.
+  for (std::size_t i = 1; i + 1 < p.layers.size(); ++i)
+    if (p.layers[i] == 0) {
+      table.problem("layers", "only the first and the last may have none");
+      return;
+    }
+}
+
+void check_schedule(const Table& table, const Sharing& sharing) {
+  const PipelineParallel& p = sharing.strategy.pipeline_parallel;
+  const bool interleaved = p.schedule == PipelineSchedule::interleaved;
+  if (interleaved && p.virtual_stages == 1)
+    table.problem("schedule", "interleaved needs virtual_stages: 2 or more");
+  if (!interleaved && p.virtual_stages > 1)
+    table.problem("virtual_stages", "needs schedule: interleaved");
+  if (interleaved && sharing.job.accumulation % p.size != 0)
+    table.problem("schedule", fmt::format("interleaved stages take micro-batches {} at a time: "
+                                          "job.gradient_accumulation {} is no multiple of that",
+                                          p.size, sharing.job.accumulation));
+}
+
+// What a pipeline is not modelled with, or what its frameworks refuse.
+std::vector<std::string> refusals(const Sharing& sharing) {
+  const Strategy& s = sharing.strategy;
+  std::vector<std::string> list;
+  const auto refuse = [&](bool when, std::string_view what) {
+    if (when) list.emplace_back(what);
+  };
+  refuse(s.sharding == Sharding::zero2 || s.sharding == Sharding::zero3,
+         "zero: 2 and 3 send gradients away behind each micro-batch, but a stage adds those of all "
+         "its micro-batches up first: DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep "
+         "parameters gathered");
+  refuse(is_fsdp(s.sharding) && (s.fsdp.reshard_after_forward || s.fsdp.sync_each_batch),
+         "fsdp.reshard_after_forward and fsdp.sync_each_batch are false in a pipeline: parameters "
+         "stay for all micro-batches");
+  refuse(is_fsdp(s.sharding) && sharing.model.tied_embeddings,
+         "is not modelled with fsdp and a head that shares the embedding's matrix");
+  refuse(sharing.job.method != Method::sft, "is modelled for method: sft only");
+  refuse(s.lora.rank > 0, "is not modelled with lora");
+  refuse(s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
+             s.activation_place != Offload::none,
+         "is not modelled with offload");
+  refuse(s.update_in_backward, "is not modelled with update_in_backward");
+  refuse(has_slots(s.moe_kernel) && sharing.model.experts,
+         "is modelled for grouped, megablocks and padded experts, and for loops");
+  refuse(sharing.job.save.every > 0 || sharing.job.resume.after > 0,
+         "is not modelled with job.save and job.resume");
+  return list;
+}
+
+}  // namespace
+
+PipelineParallel read_pipeline(const Table& table) {
+  PipelineParallel p;
+  p.size = table.integer_or("size", 1, 1, most);
+  p.schedule = choice(table, "schedule", pipeline_schedule_names,
+                      PipelineSchedule::one_forward_one_backward);
+  p.virtual_stages = table.integer_or("virtual_stages", 1, 1, most);
+  p.layers = read_layers(table);
+  return p;
+}
+
+void check_pipeline(const Table& strategy, const Sharing& sharing) {
+  const auto table = strategy.table_if("pipeline_parallel");
+  const PipelineParallel& p = sharing.strategy.pipeline_parallel;
+  if (!table || p.size == 1) return;
+  if (sharing.cluster.ranks() % p.size != 0)
+    table->problem("size",
+                   fmt::format("{} does not divide {} ranks", p.size, sharing.cluster.ranks()));
+  check_layers(*table, sharing.model, p);
+  check_schedule(*table, sharing);
+  for (const std::string& refusal : refusals(sharing)) table->problem("size", refusal);
+}
+
+// Each stage fills and drains once; pieces make that shorter.
+std::vector<std::string> pipeline_notes(const PipelineParallel& p, const Job& job) {
+  if (p.size == 1 || job.accumulation >= p.size) return {};
+  const double idle = static_cast<double>(p.size - 1) / static_cast<double>(p.virtual_stages);
+  return {fmt::format(
+      "{} micro-batches are fewer than {} stages: each stage waits for the others "
+      "{:.0f} % of the passes",
+      job.accumulation, p.size, 100 * idle / (idle + static_cast<double>(job.accumulation)))};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,330 @@
+#include "workloads/pipeline/pipeline.hpp"
+
+#include <deque>
+#include <map>
+#include <stdexcept>
+
+#include "workloads/pipeline/stage_program.hpp"
+#include "workloads/pipeline/transfers.hpp"
+#include "workloads/rank_share.hpp"
+#include "workloads/sharding.hpp"
+#include "workloads/sharding/fsdp.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+LaneRange lanes_of(const Folded& folded, const Mesh& mesh, Rank stage) {
+  const Rank ranks = mesh.in_stage();
+  const auto lane = [&](Rank rank) {
+    return rank < mesh.ranks ? static_cast<Rank>(folded.lane_of[rank])
+                             : static_cast<Rank>(folded.rank_of.size());
+  };
+  return {lane(stage * ranks), lane((stage + 1) * ranks)};
+}
+
+// Ranks of different stages are never folded together.
+Machinery machinery_of_stages(const Cluster& cluster, const Mesh& mesh) {
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15ULL;
+  Machinery machinery = machinery_of(cluster);
+  machinery.kinds.resize(mesh.ranks, 0);
+  for (Rank rank = 0; rank < mesh.ranks; ++rank)
+    machinery.kinds[rank] = machinery.kinds[rank] * odd + rank / mesh.in_stage();
+  return machinery;
+}
+
+// Writes the stages in turns, each as far as what it waits for has been written.
+template <class Schedule>
+class PipelineWriter {
+ public:
+  PipelineWriter(const StepInput& input, const Traffic& traffic,
+                 const std::vector<StageShare>& shares)
+      : input_(input),
+        pipeline_(input.strategy.pipeline_parallel),
+        builder_(traffic),
+        first_plan_(traffic.plans.size() - 3) {
+    const Mesh mesh = mesh_of(input.strategy, input.cluster);
+    for (std::size_t stage = 0; stage < shares.size(); ++stage) {
+      const LaneRange lanes = lanes_of(traffic.folded, mesh, static_cast<Rank>(stage));
+      builder_.select(lanes);
+      stages_.emplace_back(input, shares[stage], builder_, lanes,
+                           acts_of(pipeline_, static_cast<std::int64_t>(stage),
+                                   input.job.accumulation, input.stack.stops_for_stages));
+    }
+  }
+
+  OpGraph write() {
+    run_turns();
+    for (Stage& stage : stages_) {
+      take_over(stage);
+      stage.program.finish_backward();
+    }
+    if (input_.model.tied_embeddings) sum_tied();
+    finish();
+    return builder_.take();
+  }
+
+ private:
+  struct Stage {
+    Stage(const StepInput& input, const StageShare& share, ProgramBuilder& builder,
+          LaneRange lanes_of_stage, std::vector<StageAct> list)
+        : lanes(lanes_of_stage), acts(std::move(list)), program(input, share, builder) {}
+
+    LaneRange lanes;
+    std::vector<StageAct> acts;
+    StageProgram<Schedule> program;
+    std::size_t next = 0;       // of the acts
+    std::vector<Message> open;  // asked for or sent since the host last waited
+  };
+  // What is known of a message before it can be written: both ends have to be ready for it.
+  struct Ends {
+    std::optional<Mark> source, made;  // the host of the sender is there; and the data
+    std::optional<Mark> target;
+    std::optional<ProgramBuilder::Sent> sent;
+  };
+
+  void take_over(Stage& stage) { builder_.select(stage.lanes); }
+  Stage& stage_of(std::int64_t number) { return stages_[static_cast<std::size_t>(number)]; }
+  double bytes() const { return message_bytes(input_); }
+
+  void run_turns() {
+    for (bool all_done = false; !all_done;) {
+      bool moved = false;
+      all_done = true;
+      for (std::size_t number = 0; number < stages_.size(); ++number) {
+        moved = advance(number) || moved;
+        all_done = all_done && stages_[number].next == stages_[number].acts.size();
+      }
+      if (!moved && !all_done)
+        throw std::logic_error("pipeline stages wait for each other in a circle");
+    }
+  }
+
+  bool advance(std::size_t number) {
+    Stage& stage = stages_[number];
+    const std::size_t before = stage.next;
+    take_over(stage);
+    while (stage.next < stage.acts.size() &&
+           done(static_cast<std::int64_t>(number), stage, stage.acts[stage.next]))
+      ++stage.next;
+    return stage.next > before;
+  }
+
+  // False: another stage has to go on first.
+  bool done(std::int64_t number, Stage& stage, const StageAct& act) {
+    switch (act.kind) {
+      case StageAct::Kind::expect:
+        expect(stage, *input_of(pipeline_, number, act.turn));
+        return true;
+      case StageAct::Kind::send:
+        send(stage, *output_of(pipeline_, number, act.turn));
+        return true;
+      case StageAct::Kind::settle:
+        return settle(number, stage);
+      case StageAct::Kind::run:
+        return run(number, stage, act.turn);
+    }
+    return true;
+  }
+
+  Mark post(Stage& stage, const Message& message, std::string_view name) {
+    StepWriter& writer = stage.program.writer;
+    writer.context = {message.backward ? Phase::backward : Phase::forward, -1,
+                      static_cast<std::int16_t>(message.micro_batch)};
+    stage.open.push_back(message);
+    return writer.host(writer.scaled(input_.stack.host.collective_launch.value),
+                       Cause::stage_transfer, name);
+  }
+
+  void expect(Stage& stage, const Message& message) {
+    const Mark posted = post(stage, message, "expect");
+    stage.program.writer.allocate(posted, "stage_buffers", bytes());
+    Ends& ends = messages_[message];
+    ends.target = posted;
+    deliver(message, ends);
+    take_over(stage);
+  }
+
+  void send(Stage& stage, const Message& message) {
+    StepWriter& writer = stage.program.writer;
+    const Mark made = writer.compute_ready();
+    writer.allocate(made, "stage_buffers", bytes());
+    Ends& ends = messages_[message];
+    ends.source = post(stage, message, "send");
+    ends.made = made;
+    deliver(message, ends);
+    take_over(stage);
+  }
+
+  // The message leaves when both ends are ready, behind the one before on the same way.
+  void deliver(const Message& message, Ends& ends) {
+    if (!ends.source || !ends.target) return;
+    const std::int64_t from = stage_of_piece(pipeline_, message.from);
+    Stage& source = stage_of(from);
+    Stage& target = stage_of(target_of(pipeline_, message));
+    Op op{.kind = OpKind::collective,
+          .stream = Stream::stages,
+          .phase = message.backward ? Phase::backward : Phase::forward,
+          .cause = Cause::stage_transfer,
+          .layer = -1,
+          .micro_batch = static_cast<std::int16_t>(message.micro_batch),
+          .name = builder_.graph().name(message.backward ? "gradients_to_previous_stage"
+                                                         : "activations_to_next_stage")};
+    op.bytes = {bytes()};
+    take_over(source);
+    std::optional<Mark>& before = sent_before_[{from, message.backward}];
+    ends.sent = builder_.send(
+        first_plan_ + static_cast<std::size_t>(message.backward ? StagePlan::to_previous
+                                                                : StagePlan::to_next),
+        op, target.lanes, {*ends.source, *ends.made, before.value_or(*ends.source)},
+        {*ends.target});
+    before = ends.sent->at_source;
+    source.program.writer.release(ends.sent->at_source, "stage_buffers", bytes());
+  }
+
+  // The device is drained as well, and nothing runs on it meanwhile.
+  bool settle(std::int64_t number, Stage& stage) {
+    for (const Message& message : stage.open)
+      if (!messages_[message].sent) return false;
+    StepWriter& writer = stage.program.writer;
+    for (const Message& message : stage.open) {
+      const auto [at_source, at_target] = *messages_[message].sent;
+      const bool mine = stage_of_piece(pipeline_, message.from) == number;
+      wait_for(writer, mine ? at_source : at_target);
+      writer.host({0}, Cause::stage_transfer, "arrived", {mine ? at_source : at_target});
+    }
+    writer.drain(writer.scaled(input_.stack.host.sync.value), Cause::stage_transfer, "synchronize");
+    stage.open.clear();
+    return true;
+  }
+
+  // Until then the stage has nothing to compute.
+  static void wait_for(StepWriter& writer, Mark arrived) {
+    writer.stream_after(Stream::compute, arrived, Cause::pipeline_bubble);
+  }
+
+  bool run(std::int64_t number, Stage& stage, const Turn& turn) {
+    const std::optional<Message> message = input_of(pipeline_, number, turn);
+    const Ends* ends = message ? &messages_[*message] : nullptr;
+    if (ends != nullptr && !ends->sent) return false;
+    StepWriter& writer = stage.program.writer;
+    if (ends != nullptr) {
+      writer.stream_after(Stream::compute, *ends->target, Cause::launch);
+      wait_for(writer, ends->sent->at_target);
+    }
+    const Mark begun = stage.program.run(turn);
+    if (ends != nullptr) writer.release(begun, "stage_buffers", bytes());
+    return true;
+  }
+
+  // The host launches what comes next behind all that the device has been given.
+  void launch(Stage& stage, Phase phase, std::string_view name) {
+    take_over(stage);
+    StepWriter& writer = stage.program.writer;
+    writer.context = {phase, -1, -1};
+    writer.compute_ready();
+    const Mark launched =
+        writer.host(writer.scaled(input_.stack.host.collective_launch.value), Cause::launch, name);
+    writer.stream_after(Stream::compute, launched, Cause::launch);
+  }
+
+  Op common(Stream stream, Phase phase, Cause cause, double size, std::string_view name) {
+    Op op{.kind = OpKind::collective,
+          .stream = stream,
+          .phase = phase,
+          .cause = cause,
+          .name = builder_.graph().name(name)};
+    op.bytes = {size};
+    return op;
+  }
+
+  // Embedding and head are the same matrix, and have a part of its gradient each.
+  void sum_tied() {
+    const auto part = static_cast<double>(model_of_rank(input_.model, input_.strategy).vocabulary *
+                                          input_.model.hidden);
+    for (Stage* stage : {&stages_.front(), &stages_.back()})
+      launch(*stage, Phase::backward, "sum_tied_gradients");
+    builder_.select(builder_.all());
+    const Mark summed =
+        builder_.collective(first_plan_ + static_cast<std::size_t>(StagePlan::ends),
+                            common(Stream::stages, Phase::backward, Cause::gradient_reduce,
+                                   gradient_bytes(input_.strategy) * part, "sum_tied_gradients"),
+                            Stream::compute);
+    for (Stage* stage : {&stages_.front(), &stages_.back()}) {
+      take_over(*stage);
+      wait_for(stage->program.writer, summed);
+    }
+  }
+
+  // All ranks agree on the norm of all gradients; nobody updates before the last one has its own.
+  void finish() {
+    for (Stage& stage : stages_) {
+      take_over(stage);
+      stage.program.find_norm();
+      launch(stage, Phase::optimizer, "norm");
+    }
+    builder_.select(builder_.all());
+    const Mark norm = builder_.collective(
+        static_cast<std::size_t>(World::signal),
+        common(Stream::reduce, Phase::optimizer, Cause::optimizer, 4, "norm"), Stream::compute);
+    for (Stage& stage : stages_) {
+      take_over(stage);
+      wait_for(stage.program.writer, norm);
+      stage.program.finish_step(norm);
+    }
+  }
+
+  const StepInput& input_;
+  PipelineParallel pipeline_;
+  ProgramBuilder builder_;
+  std::size_t first_plan_;
+  std::deque<Stage> stages_;
+  std::map<Message, Ends> messages_;
+  std::map<std::pair<std::int64_t, bool>, std::optional<Mark>> sent_before_;  // by source, backward
+};
+
+}  // namespace
+
+VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share) {
+  VisitRanges ranges(share.ends.size());
+  const auto piece_of = [&](const Visit& visit) {
+    std::size_t piece = 0;
+    while (piece + 1 < share.ends.size() && visit.layer >= share.ends[piece]) ++piece;
+    return piece;
+  };
+  for (std::size_t i = 0; i < visits.size(); ++i) {
+    VisitRange& range = ranges[piece_of(visits[i])][visits[i].phase == Phase::forward ? 0 : 1];
+    if (range.end == 0) range.first = i;
+    range.end = i + 1;
+  }
+  return ranges;
+}
+
+double message_bytes(const StepInput& input) {
+  return half * slots_between_blocks(input.job, input.strategy) *
+         static_cast<double>(input.model.hidden);
+}
+
+StepProgram build_pipeline(const StepInput& input, Folding folding) {
+  StepProgram program;
+  const Mesh mesh = mesh_of(input.strategy, input.cluster);
+  std::vector<CollectivePlan> plans = step_plans(input);
+  for (CollectivePlan& plan : stage_plans(input.cluster, mesh)) plans.push_back(std::move(plan));
+  program.traffic =
+      make_traffic(machinery_of_stages(input.cluster, mesh), std::move(plans), folding);
+  const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);
+  for (std::size_t stage = 0; stage < shares.size(); ++stage)
+    program.stages.push_back(
+        {lanes_of(program.traffic.folded, mesh, static_cast<Rank>(stage)).first,
+         shares[stage].model,
+         resident_of(
+             {input.cluster, shares[stage].model, input.stack, input.strategy, input.job})});
+  program.resident = program.stages.front().resident;
+  program.graph = is_fsdp(input.strategy.sharding)
+                      ? PipelineWriter<FullyShardedGroups>(input, program.traffic, shares).write()
+                      : PipelineWriter<Replicated>(input, program.traffic, shares).write();
+  return program;
+}
+
+}  // namespace stepsim

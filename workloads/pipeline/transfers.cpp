@@ -1,0 +1,45 @@
+#include "workloads/pipeline/transfers.hpp"
+
+#include <fmt/format.h>
+
+namespace stepsim {
+namespace {
+
+bool spans_nodes(const Cluster& cluster, const Group& pair) {
+  return place_of(cluster, pair.front()).node != place_of(cluster, pair.back()).node;
+}
+
+// The first of each pair sends all of its buffer to the second.
+CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
+  CollectivePlan plan{Collective::send_recv, std::move(pairs), {}};
+  for (const Protocol& protocol : cluster.node.collectives.protocols) {
+    Candidate candidate{"send", protocol.name, {}, {}};
+    for (const Group& pair : plan.groups) {
+      const bool far = spans_nodes(cluster, pair);
+      ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
+      round.legs.push_back({.source = pair.front(), .target = pair.back(), .share = 1});
+      candidate.patterns.push_back(make_pattern(
+          cluster, {round}, pair, fmt::format("send {}", protocol.name), protocol.name));
+    }
+    candidate.cost = cost_of(cluster, candidate.patterns);
+    plan.candidates.push_back(std::move(candidate));
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::vector<CollectivePlan> stage_plans(const Cluster& cluster, const Mesh& mesh) {
+  std::vector<Group> next, previous, ends;
+  const Rank step = mesh.in_stage();
+  for (Rank rank = 0; rank < mesh.ranks; ++rank) {
+    const Rank behind = (rank + step) % mesh.ranks;
+    next.push_back({rank, behind});
+    previous.push_back({behind, rank});
+  }
+  for (Rank rank = 0; rank < step; ++rank) ends.push_back({rank, mesh.ranks - step + rank});
+  return {plan_sends(cluster, std::move(next)), plan_sends(cluster, std::move(previous)),
+          plan_collective(cluster, Collective::all_reduce, std::move(ends))};
+}
+
+}  // namespace stepsim
