@@ -37,6 +37,10 @@ void write_batch(const StepRow& row, double copies, RowText& text) {
     micro = 1;
     text.assume("micro-batch 1");
   }
+  // All rows of a batch go through a pipeline one after the other, however they are called.
+  const bool piped = row.pipeline.value_or(1) > 1;
+  if (piped && batch) accumulation.reset();
+  if (piped && !batch && !accumulation) text.lack("how many micro-batches go through the pipeline");
   if (!accumulation && batch) accumulation = *batch / (copies * *micro);
   if (!accumulation) {
     accumulation = 1;

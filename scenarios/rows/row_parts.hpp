@@ -22,6 +22,7 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text);
+void write_pipeline(const StepRow& row, RowText& text);
 // Experts and adapters, as the stack usually has them where the row does not say.
 void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text);

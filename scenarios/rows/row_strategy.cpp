@@ -76,12 +76,8 @@ void write_sharding(const StepRow& row, const Words& words, RowText& text) {
   }
 }
 
-void need_no_more(const Cell& cell, std::string_view what, RowText& text) {
-  if (cell.value_or(1) > 1) text.lack(fmt::format("{} ({:g})", what, *cell));
-}
-
 void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
-  need_no_more(row.pipeline, "pipeline parallelism", text);
+  write_pipeline(row, text);
   const double parts = row.context_parallel.value_or(1);
   if (parts > 1)
     text.strategy += fmt::format("  sequence_parallel: {{{}: {:.0f}}}\n",

@@ -1,0 +1,75 @@
+// How a row spread its layers over pipeline stages.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+using Layers = std::vector<std::int64_t>;
+
+// "last stage 13 layers": the number behind the words.
+std::int64_t last_stage_in(std::string_view notes) {
+  constexpr std::string_view mark = "last stage ";
+  const std::size_t place = notes.find(mark);
+  std::int64_t layers = 0;
+  if (place == std::string_view::npos) return layers;
+  const std::string_view digits = notes.substr(place + mark.size());
+  std::from_chars(digits.data(), digits.data() + digits.size(), layers);
+  return layers;
+}
+
+// One more for each of the first few.
+Layers dealt_out(std::int64_t layers, std::int64_t pieces) {
+  Layers each(static_cast<std::size_t>(pieces), layers / pieces);
+  for (std::int64_t i = 0; i < layers % pieces; ++i) ++each[static_cast<std::size_t>(i)];
+  return each;
+}
+
+// Empty: all alike. Megatron can count embedding and head as a layer each.
+Layers layers_of(const StepRow& row, std::int64_t pieces, RowText& text) {
+  const auto layers = static_cast<std::int64_t>(row.layers.value_or(0));
+  if (layers <= 0 || layers % pieces == 0) return {};
+  if (const std::int64_t last = last_stage_in(lower_case(row.notes)); last > 0 && last < layers) {
+    Layers each = dealt_out(layers - last, pieces - 1);
+    each.push_back(last);
+    return each;
+  }
+  if ((layers + 2) % pieces == 0) {
+    text.assume("embedding and head in the place of a layer each");
+    Layers each(static_cast<std::size_t>(pieces), (layers + 2) / pieces);
+    --each.front(), --each.back();
+    return each;
+  }
+  text.assume("as many layers on the last stages as on the first, or one less");
+  return dealt_out(layers, pieces);
+}
+
+}  // namespace
+
+void write_pipeline(const StepRow& row, RowText& text) {
+  const auto size = static_cast<std::int64_t>(row.pipeline.value_or(1));
+  if (size <= 1) return;
+  const std::string words = lower_case(row.strategy);
+  if (contains(words, "schedule") && !contains(words, "1f1b"))
+    text.lack(fmt::format("the schedule of \"{}\"", row.strategy));
+  auto pieces = static_cast<std::int64_t>(row.interleave.value_or(1));
+  const double each = row.layers.value_or(0) / static_cast<double>(size);
+  if (!row.interleave && contains(words, "interleav") && each == std::floor(each)) {
+    pieces = static_cast<std::int64_t>(each);
+    text.assume("interleaved layer by layer");
+  }
+  const Layers layers = layers_of(row, size * pieces, text);
+  text.strategy += fmt::format("  pipeline_parallel: {{size: {}", size);
+  if (pieces > 1)
+    text.strategy += fmt::format(", schedule: interleaved, virtual_stages: {}", pieces);
+  if (!layers.empty()) text.strategy += fmt::format(", layers: [{}]", fmt::join(layers, ", "));
+  text.strategy += "}\n";
+}
+
+}  // namespace stepsim
