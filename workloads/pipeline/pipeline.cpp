@@ -34,6 +34,25 @@ Machinery machinery_of_stages(const Cluster& cluster, const Mesh& mesh) {
   return machinery;
 }
 
+// Gradients are summed in buckets, all but the last of them full, once a step. A tree tells every
+// node of every stage apart, and all that they do in a step would be simulated for each: a ring
+// that takes about as long is preferred, as it is what a reduce-scatter has.
+void keep_way_of_buckets(std::vector<CollectivePlan>& plans, const StepInput& input) {
+  constexpr double about = 1.25;
+  const Bytes bucket{half * input.strategy.zero.reduce_bucket};
+  for (const World world : {World::all_reduce, World::expert_reduce}) {
+    CollectivePlan& plan = plans[static_cast<std::size_t>(world)];
+    if (plan.candidates.empty()) continue;
+    const Seconds least = plan.candidates[choose(plan, bucket)].cost.at(bucket);
+    CollectivePlan rings{plan.kind, plan.groups, {}};
+    for (const Candidate& each : plan.candidates)
+      if (each.algorithm == "ring") rings.candidates.push_back(each);
+    if (rings.candidates.empty()) continue;
+    const Candidate ring = rings.candidates[choose(rings, bucket)];
+    if (ring.cost.at(bucket) < least * about) plan.candidates = {ring};
+  }
+}
+
 // Writes the stages in turns, each as far as what it waits for has been written.
 template <class Schedule>
 class PipelineWriter {
@@ -310,6 +329,7 @@ StepProgram build_pipeline(const StepInput& input, Folding folding) {
   StepProgram program;
   const Mesh mesh = mesh_of(input.strategy, input.cluster);
   std::vector<CollectivePlan> plans = step_plans(input);
+  keep_way_of_buckets(plans, input);
   for (CollectivePlan& plan : stage_plans(input.cluster, mesh)) plans.push_back(std::move(plan));
   program.traffic =
       make_traffic(machinery_of_stages(input.cluster, mesh), std::move(plans), folding);
