@@ -39,7 +39,7 @@ TinyStep even_pipeline(const PipelineParallel& pipeline, std::int64_t micro_batc
   gpu.gemm.start.value = gpu.elementwise.start.value = {0};
   gpu.gemm.bandwidth.value = gpu.elementwise.bandwidth.value = {endless};
   gpu.gemm.rate.value = {1e9};
-  gpu.attention.forward.value = gpu.attention.backward.value = {endless};
+  gpu.attention.flash.forward.value = gpu.attention.flash.backward.value = {endless};
   gpu.interference = step.cluster.gpu.interference;
   step.cluster.gpu = gpu;
   step.cluster.node.host.core_speed.value = {1};
