@@ -23,6 +23,11 @@ std::string attention_text(const Model& model) {
   const Attention& a = model.attention;
   std::string text =
       fmt::format("attention: {} heads of {}, {} key-value heads", a.heads, a.head_dim, a.kv_heads);
+  if (a.latent)
+    text += fmt::format(" of {}, out of a vector of {} a token{}", a.latent->value, a.latent->width,
+                        a.latent->query_width > 0
+                            ? fmt::format(", queries out of one of {}", a.latent->query_width)
+                            : "");
   if (a.fused_qkv) text += ", q, k and v in one matrix";
   if (a.qkv_bias) text += a.output_bias ? ", biases" : ", biases in q, k and v";
   if (a.qk_norm == Attention::QkNorm::per_head) text += ", a norm on each query and key head";

@@ -26,6 +26,8 @@ constexpr std::array known{
     Architecture{"Qwen2MoeForCausalLM", "with a gated shared expert", read_qwen2_moe},
     Architecture{"Qwen3MoeForCausalLM", "no shared expert", read_qwen3_moe},
     Architecture{"Glm4MoeForCausalLM", "GLM-4.5: dense first layers", read_glm4_moe},
+    Architecture{"DeepseekV3ForCausalLM", "DeepSeek V3, Moonlight: latent attention",
+                 read_deepseek},
     Architecture{"BailingMoeForCausalLM", "Ling and Ring, first generation", read_bailing_moe},
     Architecture{"BailingMoeV2ForCausalLM", "Ling and Ring 2.0", read_bailing_moe_v2},
     Architecture{"Llama4ForConditionalGeneration", "Llama 4, its text tower", read_llama4},

@@ -22,6 +22,7 @@ Model read_mixtral(const Table& root);
 Model read_qwen2_moe(const Table& root);
 Model read_qwen3_moe(const Table& root);
 Model read_glm4_moe(const Table& root);
+Model read_deepseek(const Table& root);
 Model read_bailing_moe(const Table& root);
 Model read_bailing_moe_v2(const Table& root);
 Model read_llama4(const Table& root);

@@ -106,6 +106,28 @@ Model read_glm4_moe(const Table& root) {
   return model;
 }
 
+// Keys and values out of one narrow vector a token; queries out of another one, or directly.
+Model read_deepseek(const Table& root) {
+  Model model = read_decoder(root);
+  Attention& a = model.attention;
+  Latent latent;
+  latent.width = root.integer("kv_lora_rank", 1, hf_limits.width);
+  latent.query_width = root.integer_or("q_lora_rank", 0, 0, hf_limits.width);
+  latent.rotary = root.integer("qk_rope_head_dim", 1, hf_limits.heads);
+  latent.value = root.integer("v_head_dim", 1, hf_limits.heads);
+  a.head_dim = root.integer("qk_nope_head_dim", 0, hf_limits.heads) + latent.rotary;
+  a.kv_heads = a.heads;
+  set_bias(model, root.flag_or("attention_bias", false));
+  a.latent = latent;
+  Experts experts =
+      read_experts(root, {"n_routed_experts", "moe_intermediate_size", "n_shared_experts", ""});
+  experts.first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
+  experts.every = root.integer_or("moe_layer_freq", 1, 1, hf_limits.layers);
+  experts.selection_bias = true;
+  model.experts = experts;
+  return model;
+}
+
 // The text tower alone. Layers without rotary positions see everything; the others see the chunk
 // that they are in.
 Model read_llama4(const Table& root) {

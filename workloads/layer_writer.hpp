@@ -40,6 +40,7 @@ struct LayerWriter {
   void norm(std::string name, double width, double calls);
   void linear(const std::string& name, double in, double out, bool bias);
   void adapter(const std::string& name, double in, double out);
+  KernelRow lora_add(double numbers) const;
   void residual(std::string name);
 
   void attention();
@@ -57,8 +58,10 @@ struct LayerWriter {
   void quantise(Unit& unit, std::size_t matrices) const;
   // The last unit needs its input for the gradient of its weights, if they have one.
   void keeps_input(double bytes);
-  void core(double q, double kv);
-  void core_in_memory(double q, double kv, std::vector<KernelRow> rows);
+  void project();
+  void project_latent(const Latent& latent);
+  void core(std::vector<KernelRow> rows);
+  void core_in_memory(std::vector<KernelRow> rows);
   void router(const Experts& e);
   std::vector<KernelRow> round_backward(double rows, double width) const;
   void expert_loop(const Experts& e);

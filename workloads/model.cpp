@@ -39,8 +39,29 @@ void add_qk_norm(Modules& list, const Attention& attention, const std::string& n
   add_norm(list, name, per_head ? attention.head_dim : heads * attention.head_dim, false);
 }
 
+void add_latent_attention(Modules& list, const Model& model) {
+  const Attention& a = model.attention;
+  const Latent& latent = *a.latent;
+  const AttentionWidths widths = widths_of(a);
+  add_plain(list, "self_attn");
+  if (latent.query_width > 0) {
+    add_linear(list, "self_attn.q_a_proj", {model.hidden, latent.query_width, a.qkv_bias});
+    add_norm(list, "self_attn.q_a_layernorm", latent.query_width, false);
+    add_linear(list, "self_attn.q_b_proj", {latent.query_width, widths.queries});
+  } else {
+    add_linear(list, "self_attn.q_proj", {model.hidden, widths.queries});
+  }
+  add_linear(list, "self_attn.kv_a_proj_with_mqa",
+             {model.hidden, latent.width + latent.rotary, a.qkv_bias});
+  add_norm(list, "self_attn.kv_a_layernorm", latent.width, false);
+  const std::int64_t own_keys = widths.keys - a.heads * latent.rotary;
+  add_linear(list, "self_attn.kv_b_proj", {latent.width, own_keys + widths.values});
+  add_linear(list, "self_attn.o_proj", {widths.result, model.hidden, a.output_bias});
+}
+
 void add_attention(Modules& list, const Model& model) {
   const Attention& a = model.attention;
+  if (a.latent) return add_latent_attention(list, model);
   const std::int64_t q = a.heads * a.head_dim;
   const std::int64_t kv = a.kv_heads * a.head_dim;
   add_plain(list, "self_attn");
@@ -119,6 +140,13 @@ void add_to(ParameterCount& count, const Modules& modules, std::int64_t times) {
 std::int64_t whole_layer(const Model& model, std::int64_t layer) {
   const auto& places = model.part.places;
   return places.empty() ? layer : places[static_cast<std::size_t>(layer)];
+}
+
+AttentionWidths widths_of(const Attention& a) {
+  const std::int64_t q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
+  if (!a.latent) return {q, kv, kv, q};
+  const std::int64_t v = a.heads * a.latent->value;
+  return {q, q, v, v};
 }
 
 bool has_experts(const Model& model, std::int64_t layer) {

@@ -14,6 +14,16 @@ enum class TensorClass : std::uint8_t { dense, expert, embedding, norm };
 inline constexpr std::array<std::string_view, 4> tensor_class_names{"dense", "expert", "embedding",
                                                                     "norm"};
 
+// Queries, keys and values that come out of narrow ones, as DeepSeek has it: keys and values of a
+// token out of one vector of `width`, and one part of the keys, with positions, that all heads
+// share.
+struct Latent {
+  std::int64_t width = 0;
+  std::int64_t query_width = 0;  // 0: queries come straight from the input
+  std::int64_t rotary = 0;       // of a head's width, the part with positions
+  std::int64_t value = 0;        // width of a head's values; keys have head_dim
+};
+
 struct Attention {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -26,7 +36,14 @@ struct Attention {
   std::int64_t sliding_window = 0;  // tokens a query sees; 0: all before it
   std::int64_t full_every = 0;      // with a window: each such layer sees all; 0: none does
   bool chunked = false;             // the window starts anew at multiples of its width
+  std::optional<Latent> latent;     // then every head has keys and values of its own
 };
+
+// Numbers of a token in queries, keys, values and what comes out of attention.
+struct AttentionWidths {
+  std::int64_t queries = 0, keys = 0, values = 0, result = 0;
+};
+AttentionWidths widths_of(const Attention& attention);
 
 struct FeedForward {
   std::int64_t width = 0;

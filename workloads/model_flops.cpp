@@ -45,8 +45,8 @@ double multiplied_parameters(const Model& model) {
 ModelFlops model_flops(const StepInput& input) {
   const Job& job = input.job;
   const double tokens = job.slots() * job.fill;
-  const double width =
-      static_cast<double>(input.model.attention.heads * input.model.attention.head_dim);
+  const AttentionWidths widths = widths_of(input.model.attention);
+  const double width = static_cast<double>(widths.queries + widths.result) / 2;
   ModelFlops flops;
   flops.matrices = passes * 2 * tokens * multiplied_parameters(input.model);
   if (input.strategy.lora.rank > 0) {

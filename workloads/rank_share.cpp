@@ -82,16 +82,18 @@ void share_block(Unit& first, Unit& last, const Sharing& sharing,
 // that are fewer than the ranks go to several.
 void swap_for_heads(Unit& attend, const Model& model, const Strategy& strategy, double tokens) {
   const double ranks = static_cast<double>(strategy.sequence_parallel.ulysses);
-  const Attention& a = model.attention;
-  const double head = half * tokens * static_cast<double>(a.head_dim);
-  const double queries = head * static_cast<double>(a.heads);
-  const double keys = head * std::max(ranks, static_cast<double>(a.kv_heads));
-  for (const double bytes : {queries, keys, keys}) {
+  const AttentionWidths widths = widths_of(model.attention);
+  const double held = static_cast<double>(model.attention.kv_heads);
+  const double queries = half * tokens * static_cast<double>(widths.queries);
+  const double result = half * tokens * static_cast<double>(widths.result);
+  const double more = half * tokens * std::max(ranks, held) / held;
+  for (const double bytes : {queries, more * static_cast<double>(widths.keys),
+                             more * static_cast<double>(widths.values)}) {
     attend.hand.arrive.push_back({Handover::heads, bytes});
     attend.hand.leave_back.push_back({Handover::heads, bytes});
   }
-  attend.hand.leave.push_back({Handover::heads, queries});
-  attend.hand.arrive_back.push_back({Handover::heads, queries});
+  attend.hand.leave.push_back({Handover::heads, result});
+  attend.hand.arrive_back.push_back({Handover::heads, result});
 }
 
 }  // namespace
@@ -141,11 +143,11 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
     if (strategy.sequence_parallel.ulysses > 1)
       swap_for_heads(*attend, model, strategy, load.tokens);
     if (strategy.sequence_parallel.ring > 1) {
-      const double held = load.tokens * static_cast<double>(model.attention.head_dim) *
-                          static_cast<double>(model.attention.kv_heads);
+      const AttentionWidths widths = widths_of(model.attention);
+      const double held = load.tokens * static_cast<double>(widths.keys + widths.values);
       attend->hand.rounds = strategy.sequence_parallel.ring;
-      attend->hand.passed = half * 2 * held;
-      attend->hand.passed_back = 4 * 2 * held;  // summed up in fp32 on the way
+      attend->hand.passed = half * held;
+      attend->hand.passed_back = 4 * held;  // summed up in fp32 on the way
     }
   }
   if (strategy.tensor_parallel.size == 1) return;
@@ -155,9 +157,10 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   if (norm == nullptr || out == nullptr || second == nullptr) return;
   Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();
   const Sharing sharing{strategy, overlaps, bytes};
-  share_block(norm[1], *out, sharing,
-              found(units, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                            "self_attn.qkv_proj"}));
+  share_block(
+      norm[1], *out, sharing,
+      found(units, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
+                    "self_attn.qkv_proj", "self_attn.q_a_proj", "self_attn.kv_a_proj_with_mqa"}));
   // Routed tokens stay with their rank until they are sent to an expert; a shared expert takes all.
   const bool sent = sends_tokens(strategy) && second[1].in_moe;
   Unit* const shared = find(units, "mlp.shared_expert.gate_proj");
@@ -174,8 +177,9 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
     if (Unit* unit = find(units, name); unit != nullptr) shrink(*unit, ranks);
   if (!overlaps && !strategy.tensor_parallel.gathers_each) return;
   // The input of a block is kept in pieces and collected again for the backward pass.
-  for (const std::string_view name : {"self_attn.v_proj", "self_attn.qkv_proj", "mlp.up_proj",
-                                      "mlp.gate_up_proj", "mlp.gate", "mlp.shared_expert.up_proj"})
+  for (const std::string_view name :
+       {"self_attn.v_proj", "self_attn.qkv_proj", "self_attn.kv_a_proj_with_mqa", "mlp.up_proj",
+        "mlp.gate_up_proj", "mlp.gate", "mlp.shared_expert.up_proj"})
     if (Unit* unit = find(units, name); unit != nullptr && !(sent && name == "mlp.gate"))
       unit->saved_bytes -= std::min(unit->saved_bytes, bytes * (1 - 1 / ranks));
 }

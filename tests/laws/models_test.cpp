@@ -23,6 +23,13 @@ std::int64_t closed_form(const Model& m) {
   if (a.output_bias) attention += h;
   if (a.qk_norm == Attention::QkNorm::per_head) attention += 2 * a.head_dim;
   if (a.qk_norm == Attention::QkNorm::full_width) attention += q + kv;
+  if (a.latent) {  // in and out of each narrow vector, its norm, the shared part of the keys
+    const Latent& l = *a.latent;
+    const std::int64_t queries = l.query_width > 0 ? l.query_width * (h + q + 1) : h * q;
+    const std::int64_t own = a.head_dim - l.rotary + l.value;
+    attention =
+        queries + h * (l.width + l.rotary) + l.width * (1 + a.heads * own) + a.heads * l.value * h;
+  }
   const FeedForward& f = m.feed_forward;
   const std::int64_t ups = f.gated ? 2 : 1;
   const std::int64_t dense = (ups + 1) * h * f.width + (f.bias ? ups * f.width + h : 0);

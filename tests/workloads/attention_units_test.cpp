@@ -40,6 +40,33 @@ TEST_CASE("attention multiplies the keys that its kernel cannot skip", "[workloa
         flops_of(attend(AttentionKernel::flash).forward));
 }
 
+TEST_CASE("latent attention multiplies wide keys and narrow values, and keeps a vector a token",
+          "[workloads]") {
+  const auto latent = [](TinyStep& step) {
+    Attention& a = step.model.attention;
+    a.kv_heads = a.heads;
+    a.head_dim = 24;
+    a.latent = Latent{.width = 40, .query_width = 20, .rotary = 8, .value = 16};
+  };
+  const double keys = heads * 24, values = heads * 16;
+  const Unit flash = attend(AttentionKernel::flash, latent);
+  CHECK_THAT(flops_of(flash.forward), exactly(2 * (keys + values) * 8 * (32 * 33 / 2)));
+  // Queries, keys, values, the result and a number for each head.
+  CHECK_THAT(flash.saved_bytes, exactly(2 * t * (2 * keys + 2 * values) + 4 * t * heads));
+  CHECK_THAT(flops_of(attend(AttentionKernel::eager, latent).forward),
+             exactly(2 * (keys + values) * t * s));
+  TinyStep step = tiny_step(Sharding::zero3);
+  const double narrow = static_cast<double>(count_parameters(step.model).of(TensorClass::dense));
+  latent(step);
+  const double h = static_cast<double>(step.model.hidden);
+  const double layers = static_cast<double>(step.model.layers);
+  const double before = h * (2 * q + 2 * kv);
+  const double now =
+      h * 20 + 20 * keys + h * (40 + 8) + 40 * (heads * (24 - 8) + values) + values * h;
+  CHECK_THAT(static_cast<double>(count_parameters(step.model).of(TensorClass::dense)),
+             exactly(narrow + layers * (now - before)));
+}
+
 TEST_CASE("eager attention keeps six bytes for each pair of a row and head", "[workloads]") {
   const double pairs = heads * t * s, tensors = 2 * t * (q + 2 * kv);
   const double flash = attend(AttentionKernel::flash).saved_bytes;

@@ -74,7 +74,10 @@ TEST_CASE("layers without experts and correction buffers are counted as such", "
   // GLM-4.5 Air: biases on q, k, v; GLM-4.5: norms on them too; Ring: q, k, v in one matrix.
   const auto mixed = GENERATE(Mixed{"glm-4.5-air", 106852251264, 1, 45, 128, 9},
                               Mixed{"glm-4.5", 352797829024, 3, 89, 160, 11},
-                              Mixed{"ring-mini-2.0", 16255643392, 1, 19, 256, 6});
+                              Mixed{"ring-mini-2.0", 16255643392, 1, 19, 256, 6},
+                              // Latent attention: two matrices and a norm for queries, as many for
+                              // keys and values; 671B without the token-prediction layer.
+                              Mixed{"deepseek-v3", 671026419200, 3, 58, 256, 9});
   CAPTURE(mixed.name);
   const Model model = catalogued(mixed.name);
   const ParameterCount count = count_parameters(model);
