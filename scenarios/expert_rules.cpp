@@ -45,6 +45,7 @@ void read_experts(const Table& moe, Strategy& strategy) {
   strategy.expert_tensor = moe.integer_or("expert_tensor_parallel", 0, 1, 1 << 16);
   strategy.capacity_factor = stated_or(moe, "capacity_factor", 1, 100);
   strategy.expert_layout = choice(moe, "layout", expert_layout_names, ExpertLayout::model);
+  strategy.dispatch_graphs = moe.flag_or("graphs", false);
   strategy.moe_skew = stated_or(moe, "skew", 0, 10);
 }
 

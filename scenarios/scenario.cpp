@@ -80,6 +80,12 @@ Strategy read_strategy(const Table& table) {
     table.problem("optimizer_kernels", "is a choice of optimizer: adamw");
   strategy.master_weights = table.flag_or("master_weights", strategy.sharding != Sharding::zero0);
   strategy.gradients = choice(table, "gradient_dtype", gradient_type_names, GradientType::bf16);
+  strategy.half_moments =
+      choice(table, "moment_dtype", moment_type_names, MomentType::fp32) == MomentType::bf16;
+  if (const auto megatron = table.table_if("distributed_optimizer"))
+    strategy.distributed = {true, megatron->flag_or("overlap_grad_reduce", true),
+                            megatron->flag_or("overlap_param_gather", true),
+                            megatron->integer_or("shard", 0, 1, 1 << 20)};
   strategy.update_in_backward = table.flag_or("update_in_backward", false);
   strategy.load = choice(table, "load", loading_names, Loading::sharded);
   if (const auto lora = table.table_if("lora")) {
@@ -131,6 +137,19 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                s.optimizer_place != Offload::none))
     strategy.problem("update_in_backward",
                      "is modelled with zero: 0, one micro-batch and no offload of the optimizer");
+  if (s.distributed.used && (s.sharding != Sharding::zero1 || s.optimizer_place != Offload::none))
+    strategy.problem("distributed_optimizer", "is modelled with zero: 1 and no offload");
+  if (s.distributed.shard > 0 && found.cluster) {
+    const std::int64_t ranks = scenario.cluster.ranks() / s.tensor_parallel.size;
+    if (ranks % s.distributed.shard != 0 || s.expert_parallel > 1)
+      strategy.problem("distributed_optimizer",
+                       fmt::format("shard: {} has to divide {} ranks, without expert_parallel",
+                                   s.distributed.shard, ranks));
+  }
+  if (s.half_moments && (s.optimizer != OptimizerKind::adamw || !s.master_weights ||
+                         s.optimizer_place != Offload::none))
+    strategy.problem("moment_dtype",
+                     "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
   if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},

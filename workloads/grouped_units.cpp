@@ -171,7 +171,7 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
     for (const auto& [from, to] : {std::pair{in, rank}, std::pair{rank, out}})
       products.push_back(times > 1 ? gemm("lora", rows, from, to)
                                    : grouped_gemm("lora", experts, rows, from, to));
-    sums.push_back(memory("lora_add", 5 * half * experts * rows * out, 2));
+    sums.push_back(lora_add(experts * rows * out));
   };
   beside(h(), width);
   beside(h(), width);

@@ -21,6 +21,7 @@ Rank wanted_shard(const Strategy& strategy, const Cluster& cluster) {
   const FsdpKeys& keys = strategy.fsdp;
   const std::int64_t ranks = std::max<std::int64_t>(
       1, cluster.ranks() / strategy.pipeline_parallel.size / strategy.tensor_parallel.size);
+  if (strategy.distributed.shard > 0) return static_cast<Rank>(strategy.distributed.shard);
   if (strategy.sharding != Sharding::hsdp) return static_cast<Rank>(ranks);
   if (keys.shard > 0) return static_cast<Rank>(keys.shard);
   if (keys.replicate > 0)

@@ -30,7 +30,8 @@ void list_replicated(Lister& list, const StepInput& input, const Shares& shares)
   list.add(Pool::device, "parameters", half * shares.whole);
   if (keeps_reference(input)) list.add(Pool::device, "reference", half * shares.whole);
   const double largest = tensors_of(input).largest;
-  if (keeps_whole_gradient(s)) list.add(Pool::device, "gradients", 4 * shares.trained);
+  if (keeps_whole_gradient(s))
+    list.add(Pool::device, "gradients", gradient_bytes(s) * shares.trained);
   if (s.optimizer_place == Offload::none) {
     list.add(Pool::device, "master_weights", s.master_weights ? 4 * owned : 0);
     list.add(Pool::device, "optimizer", state_bytes(s) * owned);
@@ -134,7 +135,9 @@ double swap_buffer_bytes(const StepInput& input) {
 
 double state_bytes(const Strategy& strategy) {
   // Moments have the type of what is updated: 16 bits where there is no fp32 copy.
-  if (strategy.optimizer == OptimizerKind::adamw && !strategy.master_weights) return 2 * half;
+  if (strategy.optimizer == OptimizerKind::adamw &&
+      (strategy.half_moments || !strategy.master_weights))
+    return 2 * half;
   return optimizer_state_bytes(strategy.optimizer);
 }
 
@@ -147,7 +150,8 @@ bool keeps_reference(const StepInput& input) {
 }
 
 bool keeps_whole_gradient(const Strategy& strategy) {
-  return strategy.sharding == Sharding::zero1 && strategy.gradients == GradientType::fp32;
+  return strategy.sharding == Sharding::zero1 &&
+         (strategy.distributed.used || strategy.gradients == GradientType::fp32);
 }
 
 // FSDP's second version takes what it gathers on the stream of the kernels.

@@ -160,7 +160,7 @@ std::vector<SetupChange> Setup::replicated() {
   }
   moment_ = "gradient buffers";
   const bool kept = keeps_whole_gradient(strategy());
-  if (kept) take(Pool::device, "gradients", 4 * shares_.trained);
+  if (kept) take(Pool::device, "gradients", gradient_bytes(strategy()) * shares_.trained);
   if (!on_host()) {
     moment_ = "first update";
     take(Pool::device, "optimizer", state_bytes(strategy()) * owned);

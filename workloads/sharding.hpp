@@ -39,6 +39,11 @@ class Replicated {
   bool keeps_all_gradients() const;
   void update_now(double elements);
   Mark copy_to_bucket(double elements);
+  void add_to_buffer(const Unit& unit, bool last_micro_batch);
+  void scatter(Bucket& bucket);
+  void scatter_rest();
+  void plan_gathers();
+  void gather_bucket(std::size_t number);
   Mark reduce(Bucket& bucket, bool last_micro_batch);
   void keep_own_gradients(Mark since);
   void give_up_gradients(Mark at);
@@ -61,6 +66,14 @@ class Replicated {
   bool split_experts_ = false;
   Mark reduction_{};  // the last one issued
   bool outstanding_ = false;
+  // Parameters that the step before updated, as the forward pass meets them.
+  struct Updated {
+    std::size_t first_use = 0;  // visit
+    double dense = 0, experts = 0;
+    std::vector<Mark> arrivals{};
+  };
+  std::vector<Updated> updated_;
+  std::size_t met_ = 0;  // of them
 };
 
 // Stage 3: every module gathers its parameters before it runs and gives them up after.
@@ -168,6 +181,6 @@ void stop_behind_update(StepWriter& writer, double tensors);
 // Bytes of device memory per element that the optimizer keeps beside the parameters, and that one
 // update reads and writes.
 double optimizer_state_bytes(OptimizerKind kind);
-double optimizer_traffic_bytes(OptimizerKind kind);
+double optimizer_traffic_bytes(const Strategy& strategy);
 
 }  // namespace stepsim

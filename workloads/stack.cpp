@@ -46,6 +46,8 @@ Stack read_stack(const Table& table) {
                 .sync = host.constant<Seconds>("sync"),
                 .module_call = host.has("module_call") ? host.constant<Seconds>("module_call")
                                                        : Constant<Seconds>{},
+                .expert_call = host.has("expert_call") ? host.constant<Seconds>("expert_call")
+                                                       : Constant<Seconds>{},
                 .module_hook = host.constant<Seconds>("module_hook"),
                 .plain_hook = host.constant<Seconds>("plain_hook"),
                 .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
@@ -104,6 +106,9 @@ StackHabits read_habits(const Table& stack) {
   one_of("lora_targets", habits.lora_targets, lora_targets_names);
   one_of("checkpointing", habits.checkpointing, checkpointing_names);
   habits.lora_rank = table->integer_or("lora_rank", habits.lora_rank, 1, 1 << 16);
+  if (const auto skew = table->table_if("skew"))
+    habits.skew = {skew->number("stated", 0, 10), skew->number("least", 0, 10),
+                   skew->number("most", 0, 10), skew->text("source")};
   return habits;
 }
 

@@ -30,6 +30,11 @@ struct StackHabits {
   std::int64_t lora_rank = 16;
   std::string lora_targets = "linear";
   std::string checkpointing = "";  // nothing: full where parameters are sharded, else none
+  // How unevenly its routers spread tokens over experts, where a run does not say so.
+  struct Skew {
+    double stated = 0.5, least = 0.1, most = 1.5;
+    std::string source = "tokens of an expert; hangs on data and training, and is not stated";
+  } skew;
 };
 
 // Linear layers that ranks share. Megatron's run their collectives beside the products of the
@@ -49,6 +54,7 @@ struct Stack {
     Constant<Seconds> collective_launch;  // enqueue one collective
     Constant<Seconds> sync;               // read a value back: .item(), nonzero()
     Constant<Seconds> module_call{};      // a module with parameters, beside its operators
+    Constant<Seconds> expert_call{};      // routing and sending tokens between ranks, each pass
     Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
     Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
     Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module

@@ -62,6 +62,13 @@ Seconds input_call(const StepWriter& writer, const Unit& unit) {
   return static_cast<double>(unit.owners) * writer.input().stack.host.module_call.value / core;
 }
 
+// What the host does beside operators to route tokens and to send them to their experts: half of it
+// before it learns how many come.
+void call_dispatcher(StepWriter& writer, const Unit& unit) {
+  if (unit.counts <= 0 || writer.input().strategy.dispatch_graphs) return;
+  writer.spend(writer.scaled(writer.input().stack.host.expert_call.value / 2));
+}
+
 // Round by round; before each the host may have to know what the router decided.
 Mark run_unit(StepWriter& writer, const Visit& visit) {
   const Unit& unit = *visit.unit;
@@ -72,11 +79,13 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
                                           Cause::routing_sync, "agree", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "agreed", {agreed});
   }
+  call_dispatcher(writer, unit);
   if (unit.counts > 0 && !backward) {
     const Mark told = writer.collective(World::exchange, {unit.counts}, Stream::all_to_all,
                                         Cause::routing_sync, "counts", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
+  call_dispatcher(writer, unit);
   if (const Seconds call = input_call(writer, unit); call.value > 0) writer.spend(call);
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {

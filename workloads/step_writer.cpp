@@ -41,6 +41,7 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   const Planner plan{cluster, mesh};
   const CollectivePlan nothing;
   const bool sharded = s.sharding == Sharding::zero3 || is_fsdp(s.sharding);
+  const bool scattered = sharded || s.distributed.used;
   const Rank apart = mesh.tensor;  // ranks of a shard are so far from each other
   Group world(mesh.ranks);
   std::iota(world.begin(), world.end(), Rank{0});
@@ -60,11 +61,11 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   const Rank in_node = cluster.gpus_per_node() / apart;
   return {
       s.sharding == Sharding::zero0 ? nothing : plan.of(Collective::all_gather, mesh.shard, apart),
-      sharded ? plan.of(Collective::reduce_scatter, mesh.shard, apart) : nothing,
-      sharded ? nothing : plan.of(Collective::all_reduce, mesh.shard, apart),
+      scattered ? plan.of(Collective::reduce_scatter, mesh.shard, apart) : nothing,
+      scattered ? nothing : plan.of(Collective::all_reduce, mesh.shard, apart),
       latency_only(plan.of(Collective::all_reduce, mesh.ranks, 1), {8}),
       experts ? plan.of(Collective::all_to_all, mesh.experts, beside) : nothing,
-      sharded ? nothing : plan.if_shared(Collective::all_reduce, copies, same),
+      scattered ? nothing : plan.if_shared(Collective::all_reduce, copies, same),
       plan.if_shared(Collective::all_gather, copies, same),
       offload ? plan_copy(cluster, Copy::d2h, world) : nothing,
       offload ? plan_copy(cluster, Copy::h2d, world) : nothing,
@@ -80,7 +81,7 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       plan.if_shared(Collective::all_gather, hpz, apart),
       quantized ? plan.of(Collective::all_to_all, in_node, apart) : nothing,
       quantized ? plan.of(Collective::all_to_all, mesh.shard / in_node, apart * in_node) : nothing,
-      sharded ? plan.if_shared(Collective::reduce_scatter, copies, same) : nothing,
+      scattered ? plan.if_shared(Collective::reduce_scatter, copies, same) : nothing,
       plan.if_shared(Collective::reduce_scatter, pieces, 1),
       plan.if_shared(Collective::all_gather, pieces, 1),
       rails > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, rails, beside * inside))
@@ -107,6 +108,25 @@ Stream stream_of(World plan) {
       return Stream::drive_out;
     default:
       return Stream::d2h;
+  }
+}
+
+// Collectives over one group of ranks share a communicator, whatever they do.
+World communicator_of(World plan) {
+  switch (plan) {
+    case World::reduce_scatter:
+    case World::all_reduce:
+      return World::all_gather;
+    case World::expert_reduce:
+    case World::expert_scatter:
+      return World::expert_gather;
+    case World::tensor_sum:
+    case World::tensor_scatter:
+      return World::tensor_collect;
+    case World::expert_sum:
+      return World::expert_collect;
+    default:
+      return plan;
   }
 }
 
@@ -202,9 +222,15 @@ Mark StepWriter::collective(World plan, Bytes bytes, Stream stream, Cause cause,
   const double core = input_.cluster.node.host.core_speed.value.value;
   host(input_.stack.host.collective_launch.value / core,
        cause == Cause::gather_bytes ? Cause::gather_latency : Cause::launch, name);
+  // A communicator runs one collective after the other, in the order in which the host asked for
+  // them: a gather waits for the reduction that was asked for before it.
+  auto& [last, last_stream] = communicators_[static_cast<std::size_t>(communicator_of(plan))];
+  if (last && last_stream != stream) stream_after(stream, *last, cause);
   Op op = labelled(OpKind::collective, stream, cause, name);
   op.bytes = bytes;
-  return builder_.collective(static_cast<std::size_t>(plan), op, Stream::host, ready);
+  last = builder_.collective(static_cast<std::size_t>(plan), op, Stream::host, ready);
+  last_stream = stream;
+  return *last;
 }
 
 Mark StepWriter::traffic(World plan, Bytes bytes, Cause cause, std::string_view name,

@@ -134,6 +134,11 @@ class StepWriter {
   Mesh mesh_;
   ProgramBuilder& builder_;
   std::vector<Mark> compute_waits_;
+  struct LastCollective {
+    std::optional<Mark> mark;
+    Stream stream = Stream::compute;
+  };
+  std::array<LastCollective, static_cast<std::size_t>(World::share_out) + 1> communicators_{};
   // Kernels launched so far, and how many up to each operation that may still be running.
   struct Launched {
     Mark compute;

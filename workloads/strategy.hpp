@@ -68,6 +68,10 @@ enum class AttentionKernel : std::uint8_t {
 inline constexpr std::array<std::string_view, 8> attention_names{
     "stack", "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
 
+// Of AdamW's moments, beside fp32 copies.
+enum class MomentType : std::uint8_t { fp32, bf16 };
+inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16"};
+
 // The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };
 inline constexpr std::array<std::string_view, 2> gradient_type_names{"bf16", "fp32"};
@@ -93,6 +97,15 @@ struct ZeroKeys {
   bool clears_in_sub_groups = true;  // stage 3 clears all gradients for each sub-group
   bool counts_in_hooks = false;      // each gradient hook counts the tensors that have one
   bool overlap_comm = true;          // DeepSpeed: true at stage 3, false below
+};
+
+// Megatron's distributed optimizer: products add to one buffer of all gradients, whose buckets are
+// reduce-scattered at the last micro-batch.
+struct DistributedOptimizer {
+  bool used = false;
+  bool overlap_reduce = true;  // beside the backward pass
+  bool overlap_gather = true;  // of the updated parameters, beside the next forward pass
+  std::int64_t shard = 0;      // neighbours that share one copy of the states; 0: all ranks
 };
 
 enum class FsdpPrefetch : std::uint8_t {
@@ -169,13 +182,16 @@ struct Strategy {
   bool master_weights = true;       // fp32 copy beside 16-bit parameters
   bool update_in_backward = false;  // of each tensor, as soon as its gradient is there
   GradientType gradients = GradientType::bf16;
+  bool half_moments = false;  // in 16 bits, beside fp32 copies
   Loading load = Loading::sharded;
   double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
   std::int64_t expert_parallel = 1;  // ranks that share one set of experts
   std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer
   double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
+  bool dispatch_graphs = false;      // routing and sending tokens are replayed as CUDA graphs
   double moe_skew = 0;               // of the tokens that experts get: standard deviation over mean
   ZeroKeys zero;
+  DistributedOptimizer distributed;
   FsdpKeys fsdp;
   TensorParallel tensor_parallel;
   SequenceParallel sequence_parallel;

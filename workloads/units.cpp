@@ -110,12 +110,18 @@ std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, 
   return backward;
 }
 
+// What the adapter gives is scaled, and added; a compiler does both at once.
+KernelRow LayerWriter::lora_add(double numbers) const {
+  return strategy.compiled ? memory("lora_add", 3 * half * numbers, 1)
+                           : memory("lora_add", 5 * half * numbers, 2);
+}
+
 // Down to the rank and up again, scaled and added to what the frozen matrix gives.
 void LayerWriter::adapter(const std::string& name, double in, double out) {
   const double rank = static_cast<double>(strategy.lora.rank);
   std::vector<KernelRow> rows{gemm("lora_down", t(), in, rank), gemm("lora_up", t(), rank, out)};
   const std::vector<KernelRow> backward = adapter_backward(rows, t() * out, t() * in);
-  rows.push_back(memory("lora_add", 5 * half * t() * out, 2));
+  rows.push_back(lora_add(t() * out));
   Unit& made = unit(name + ".lora", {in * rank, rank * out}, std::move(rows));
   made.backward = backward;
   made.trained = true;

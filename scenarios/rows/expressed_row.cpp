@@ -34,8 +34,8 @@ void write_batch(const StepRow& row, double copies, RowText& text) {
   Cell micro = row.micro_batch, accumulation = row.accumulation;
   if (!micro && accumulation && batch) micro = *batch / (copies * *accumulation);
   if (!micro) {
-    micro = 1;
-    text.assume("micro-batch 1");
+    text.lack("the micro-batch");
+    return;
   }
   // All rows of a batch go through a pipeline one after the other, however they are called.
   const bool piped = row.pipeline.value_or(1) > 1;

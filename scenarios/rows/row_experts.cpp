@@ -22,14 +22,14 @@ std::int64_t rank_in(std::string_view notes, std::int64_t usual) {
 }
 
 // Benchmarks with an even router say so. How unevenly others spread tokens hangs on data and
-// training, so the guess has a wide range.
-void write_skew(const StepRow& row, RowText& text) {
+// training, so what their stack usually does has a wide range.
+void write_skew(const StepRow& row, const StackHabits::Skew& usual, RowText& text) {
   const std::string notes = lower_case(row.notes);
   if (contains(notes, "balance")) return;
   text.strategy +=
-      "    skew: {value: 0.5, low: 0.1, high: 1.5, grade: guess, source: \"tokens of an expert; "
-      "hangs on data and training, and is not stated\"}\n";
-  text.assume("tokens of experts that differ by half of their mean");
+      fmt::format("    skew: {{value: {}, low: {}, high: {}, grade: guess, source: {}}}\n",
+                  usual.stated, usual.least, usual.most, quoted_text(usual.source));
+  text.assume(fmt::format("tokens of experts that differ by {:g} of their mean", usual.stated));
 }
 
 // A library that only exchanges tokens between ranks is there because ranks hold different experts.
@@ -74,7 +74,8 @@ void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text
 
 void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   if (!has_experts(row)) return;
-  const std::string kernel = catalog.habits_of(text.stack).experts;
+  const StackHabits usual = catalog.habits_of(text.stack);
+  const std::string& kernel = usual.experts;
   text.strategy += fmt::format("  moe:\n    kernel: {}\n", kernel);
   const std::string notes = lower_case(row.notes);
   if (contains(notes, "separate parameter per expert"))
@@ -85,6 +86,7 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text)
   const std::string said = notes + lower_case(row.framework);
   if (ranks > 1 && (contains(said, "deepep") || contains(said, "hybridep")))
     text.strategy += "    dispatcher: deepep\n";
+  if (ranks > 1 && contains(notes, "cuda graph on")) text.strategy += "    graphs: true\n";
   const double tensor = row.tensor_parallel.value_or(1);
   if (ranks > 1) {
     text.strategy += fmt::format("    expert_parallel: {:.0f}\n", ranks);
@@ -94,7 +96,7 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text)
     if (tensor > 1)
       text.strategy += fmt::format("    expert_tensor_parallel: {:.0f}\n", divides ? tensor : 1);
   }
-  if (ranks > 1 || kernel == "padded") write_skew(row, text);
+  if (ranks > 1 || kernel == "padded") write_skew(row, usual.skew, text);
 }
 
 }  // namespace stepsim

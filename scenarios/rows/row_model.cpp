@@ -84,6 +84,11 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
     text.model = fmt::format("model: {}\n", known);
     return;
   }
+  // Widths alone do not make one of these: which layers are dense, and how attention is narrowed.
+  if (contains(lower_case(row.model), "deepseek")) {
+    text.lack(fmt::format("the dense layers of the model \"{}\"", row.model));
+    return;
+  }
   const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;
   if (!widths_known || (!wide && !has_experts(row))) {
     text.lack(row.model.empty() ? "the model"

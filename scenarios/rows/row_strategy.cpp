@@ -67,7 +67,7 @@ void write_sharding(const StepRow& row, const Words& words, RowText& text) {
     write_fsdp(row, words, text);
   } else if (row.stage && *row.stage <= 3) {
     text.strategy += fmt::format("  zero: {:.0f}\n", *row.stage);
-    if (row.replicas.value_or(1) > 1 && *row.stage > 0)
+    if (row.replicas.value_or(1) > 1 && *row.stage > 0 && text.stack != "internevo")
       text.assume("optimizer states shared by all ranks, not by a part of them");
   } else if (alone || row.gpus.value_or(1) == 1 || contains(words.strategy, "ddp")) {
     text.strategy += "  zero: 0\n";
@@ -176,6 +176,32 @@ void write_attention(const StepRow& row, RowText& text) {
   }
 }
 
+// Megatron has a buffer in 32 bits for all gradients. Megatron-Bridge's recipes for models of
+// DeepSeek's kind (recipes/moonlight, recipes/deepseek) keep that and the moments in 16. Its
+// overlap is on in Megatron-Bridge and in what people run at scale; Megatron-SWIFT leaves it off.
+void write_buffers(const StepRow& row, RowText& text) {
+  const std::string framework = lower_case(row.framework), model = lower_case(row.model);
+  const bool half = contains(framework, "bridge") &&
+                    (contains(model, "moonlight") || contains(model, "deepseek"));
+  text.strategy +=
+      half ? "  gradient_dtype: bf16\n  moment_dtype: bf16\n" : "  gradient_dtype: fp32\n";
+  if (row.stage.value_or(0) != 1 || offloads(row)) return;
+  const bool overlap = !contains(framework, "swift");
+  text.strategy += fmt::format(
+      "  distributed_optimizer: {{overlap_grad_reduce: {0}, overlap_param_gather: {0}}}\n",
+      overlap);
+}
+
+// configs/7B_sft.py of InternEvo: overlap_sync_grad, but not overlap_sync_param.
+void write_shared_states(const StepRow& row, RowText& text) {
+  if (row.stage.value_or(0) != 1 || offloads(row)) return;
+  text.strategy +=
+      "  distributed_optimizer: {overlap_grad_reduce: true, overlap_param_gather: false";
+  if (row.replicas.value_or(1) > 1 && row.shards)
+    text.strategy += fmt::format(", shard: {:.0f}", *row.shards);
+  text.strategy += "}\n";
+}
+
 void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.optimizer;
   if (contains(words.precision, "fp8")) text.lack("fp8");
@@ -184,9 +210,9 @@ void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   if (contains(words.precision, "bf16 params") || contains(words.precision, "pure bf16") ||
       contains(words.framework, "kempner"))
     text.strategy += "  master_weights: false\n";
-  // Megatron has a buffer in 32 bits for all gradients.
-  if (text.stack == "megatron" && !contains(words.strategy, "fsdp"))
-    text.strategy += "  gradient_dtype: fp32\n";
+  if (text.stack == "megatron" && !contains(words.strategy, "fsdp")) write_buffers(row, text);
+  if (text.stack == "internevo") write_shared_states(row, text);
+  if (contains(word, "bf16 moments")) text.strategy += "  moment_dtype: bf16\n";
   // Runs of RL on prime-rl find the probabilities of their tokens some words at a time.
   if (contains(words.framework, "prime-rl") && words.task.starts_with("rl"))
     text.strategy += "  cross_entropy: words_32\n";

@@ -126,13 +126,16 @@ TEST_CASE("a row of the same run tells what it leaves out, but nothing that was 
 
 TEST_CASE("a batch that is left out follows from a utilisation that is counted", "[scenarios]") {
   StepRow row = row_of(usual);
-  row.micro_batch = row.accumulation = row.global_batch = row.tokens_per_gpu = std::nullopt;
+  row.accumulation = row.global_batch = row.tokens_per_gpu = std::nullopt;
   row.flops_definition = "TT";
   const double tokens = 2 * 16 * 8192;  // of a step
   row.step = 3;
   row.mfu = 100 * tokens * counted_flops_per_token(row) / (3 * 8 * counted_peak(row));
   const Scenario made = parse_scenario(data, express(row, catalog()).scenario, "r");
   CHECK(made.job.micro_batch * made.job.accumulation * 8 == 32);
+  // How it is cut up does not follow.
+  row.micro_batch = std::nullopt;
+  CHECK(express(row, catalog()).missing == std::vector<std::string>{"the micro-batch"});
 }
 
 TEST_CASE("compiled runs say so", "[scenarios]") {

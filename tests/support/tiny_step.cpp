@@ -49,6 +49,7 @@ Stack tiny_stack() {
                 .collective_launch = made_up<Seconds>(40e-6),
                 .sync = made_up<Seconds>(30e-6),
                 .module_call = made_up<Seconds>(0),
+                .expert_call = made_up<Seconds>(0),
                 .module_hook = made_up<Seconds>(500e-6),
                 .plain_hook = made_up<Seconds>(120e-6),
                 .leaf_tensor = made_up<Seconds>(100e-6),

@@ -62,6 +62,34 @@ TEST_CASE("a step takes at least as long as its busiest device and its busiest l
   }
 }
 
+TEST_CASE("a communicator runs one collective after the other", "[workloads]") {
+  for (const Sharding sharding : {Sharding::zero3, Sharding::fsdp}) {
+    CAPTURE(sharding_names[static_cast<std::size_t>(sharding)]);
+    const std::vector<double> together = numbers_from_worker([&] {
+      TinyStep step = wide_step(sharding, wide_model());
+      step.strategy.zero.reduce_bucket = 1e7;
+      const Replayed replayed = play(step);
+      const OpGraph& graph = replayed.program.graph;
+      std::vector<std::pair<double, double>> spans;
+      double gathers = 0, reductions = 0;
+      for (std::size_t i = 0; i < graph.size(); ++i) {
+        const Op& op = graph[OpId{static_cast<std::uint32_t>(i)}];
+        if (op.kind != OpKind::collective || op.rank != 0 || op.bytes.value < 100) continue;
+        spans.emplace_back(replayed.trace.start[i], replayed.trace.finish[i]);
+        (op.stream == Stream::reduce ? reductions : gathers) += 1;
+      }
+      std::sort(spans.begin(), spans.end());
+      double longest = 0;
+      for (std::size_t i = 1; i < spans.size(); ++i)
+        longest = std::max(longest, spans[i - 1].second - spans[i].first);
+      return std::vector{longest, gathers, reductions};
+    });
+    CHECK(together[0] <= 1e-12);  // seconds that two of them share
+    CHECK(together[1] > 4);
+    CHECK(together[2] > 4);
+  }
+}
+
 TEST_CASE("a step takes the same time folded and unfolded, however it is sharded", "[workloads]") {
   const auto nodes = GENERATE(1u, 2u);
   for (const Variant& variant : tiny_variants(nodes, 8 / nodes)) {

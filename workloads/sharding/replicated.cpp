@@ -31,13 +31,21 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
   }
   dense_.sharers = writer.sharers();
   experts_.sharers = writer.expert_sharers();
+  if (strategy.distributed.used && strategy.distributed.overlap_gather) plan_gathers();
 }
 
 Replicated::Bucket& Replicated::bucket_of(const Unit& unit) {
   return split_experts_ && unit.kind == TensorClass::expert ? experts_ : dense_;
 }
 
-void Replicated::before(std::size_t) {}
+// Each bucket of updated parameters is awaited before its first use, and the next is asked for.
+void Replicated::before(std::size_t visit) {
+  if (met_ >= updated_.size() || updated_[met_].first_use != visit) return;
+  if (met_ == 0) gather_bucket(0);
+  for (const Mark arrival : updated_[met_].arrivals) writer_.compute_after(arrival);
+  ++met_;
+  if (met_ < updated_.size()) gather_bucket(met_);
+}
 
 // Stage 2 reduces every micro-batch, the others at the boundary.
 bool Replicated::reduces(bool last_micro_batch) const {
@@ -55,6 +63,7 @@ bool Replicated::keeps_all_gradients() const {
 void Replicated::after(std::size_t visit, bool last_micro_batch) {
   const Visit& now = visits_[visit];
   if (now.phase != Phase::backward || now.unit->tensors.empty() || !now.unit->trained) return;
+  if (writer_.input().strategy.distributed.used) return add_to_buffer(*now.unit, last_micro_batch);
   Bucket& bucket = bucket_of(*now.unit);
   const double limit = writer_.input().strategy.zero.reduce_bucket;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
@@ -93,7 +102,7 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
 void Replicated::update_now(double elements) {
   const Strategy& s = writer_.input().strategy;
   const UpdateCost cost = update_cost(s, {elements, 1, elements});
-  const double bytes = optimizer_traffic_bytes(s.optimizer) * elements;
+  const double bytes = optimizer_traffic_bytes(s) * elements;
   const Mark updated = writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
   writer_.allocate(updated, "update_temporary", cost.temporary);
   writer_.release(updated, "update_temporary", cost.temporary);
@@ -174,6 +183,10 @@ void Replicated::to_host(double elements, const Bucket& bucket, bool last_micro_
 }
 
 void Replicated::finish_backward(bool last_micro_batch) {
+  if (writer_.input().strategy.distributed.used) {
+    if (last_micro_batch) scatter_rest();
+    return;
+  }
   if (reduces(last_micro_batch))
     for (Bucket* bucket : {&dense_, &experts_})
       if (bucket->waiting > 0) reduce(*bucket, last_micro_batch);
@@ -240,14 +253,14 @@ std::vector<double> Replicated::group_shards() const {
 // while the update runs.
 void Replicated::update_group(double shard, double tensors) {
   const Strategy& s = writer_.input().strategy;
-  const double traffic = optimizer_traffic_bytes(s.optimizer);
+  const double traffic = optimizer_traffic_bytes(s);
   // A flat shard is one tensor; stage 0 has all of them.
   const double updated = s.sharding == Sharding::zero0 ? tensors : 1;
   const bool whole = s.sharding == Sharding::zero0;
   const UpdateCost cost =
       update_cost(s, {shard, updated, whole ? tensors_of(writer_.input()).largest : shard});
   std::vector<KernelRow> rows{update_row(cost, traffic * shard, 3)};
-  if (s.sharding != Sharding::zero0)
+  if (s.sharding != Sharding::zero0 && !s.distributed.used)
     rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + tensors});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
   const bool cast = s.sharding != Sharding::zero0 && !keeps_whole_gradient(s);
@@ -271,6 +284,7 @@ void Replicated::update_on_host(double shard) {
 
 // The updated 16-bit parameters come together again; nothing overlaps it.
 void Replicated::gather_updated() {
+  if (!updated_.empty()) return;  // beside the forward pass
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
   const Mark ready = writer_.host({0}, Cause::optimizer, "updated", {writer_.last_compute()});
   for (const Bucket* bucket : {&dense_, &experts_}) {

@@ -52,9 +52,11 @@ double optimizer_state_bytes(OptimizerKind kind) {
   return 0;
 }
 
-double optimizer_traffic_bytes(OptimizerKind kind) {
+double optimizer_traffic_bytes(const Strategy& strategy) {
   // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
-  return 2 * optimizer_state_bytes(kind) + 2 * 4 + 4 + half;
+  const double states =
+      strategy.half_moments ? 2 * half : optimizer_state_bytes(strategy.optimizer);
+  return 2 * states + 2 * 4 + 4 + half;
 }
 
 UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
