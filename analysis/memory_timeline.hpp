@@ -1,6 +1,7 @@
 // Bytes over time, the moment when there are most, and the first request that cannot be met.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,7 +44,7 @@ struct FailedAllocation {
   double before = 0;  // held already
 };
 
-// One pass over a timeline, for the pools that are asked for together.
+// One pass over timelines that follow one another, for the pools that are asked for together.
 struct MemoryReading {
   MemoryPeak peak;
   std::vector<std::pair<std::string, double>> moments;  // the most that was held in each, in order
@@ -52,8 +53,13 @@ struct MemoryReading {
 
   double highest_of(std::string_view tensor_class) const;
 };
-MemoryReading read_timeline(std::span<const MemoryChange> timeline, std::span<const Pool> pools,
-                            double limit);
+// Every change counts `times` as much: once for each of so many ranks.
+MemoryReading read_timelines(std::initializer_list<std::span<const MemoryChange>> timelines,
+                             std::span<const Pool> pools, double limit, double times = 1);
+inline MemoryReading read_timeline(std::span<const MemoryChange> timeline,
+                                   std::span<const Pool> pools, double limit) {
+  return read_timelines({timeline}, pools, limit);
+}
 
 // Of one rank's device memory: what the program allocates, beside what is always there.
 MemoryPeak peak_memory(const OpGraph& graph, const Trace& trace, Rank rank);

@@ -1,19 +1,15 @@
-// The only user of yaml-cpp, which keeps repeated keys silently and counts lines from zero; so the
-// file becomes a small tree of our own first, and every rule is checked there.
 #include "sim/config.hpp"
 
 #include <fmt/format.h>
-#include <yaml-cpp/depthguard.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <sstream>
 
 #include "sim/config_tree.hpp"
 #include "sim/whole_file.hpp"
+#include "sim/yaml_tree.hpp"
 
 namespace stepsim {
 
@@ -25,67 +21,10 @@ using detail::Notes;
 using detail::Shape;
 
 constexpr std::size_t largest_file = 16u << 20;
-constexpr int deepest_nesting = 64;
-constexpr std::size_t most_values = 1u << 20;        // aliases can make a small file huge,
-constexpr std::size_t most_text = 4 * largest_file;  // in two ways
 
 std::string path_of(const std::string& mapping, const std::string& key) {
   return mapping.empty() ? key : fmt::format("{}.{}", mapping, key);
 }
-
-struct Converter {
-  Notes& notes;
-  std::size_t values = 0;
-  std::size_t text = 0;
-
-  Node convert(const YAML::Node& from, const std::string& path, int depth) {
-    Node node;
-    node.line = from.Mark().line + 1;
-    if (from.IsScalar()) text += from.Scalar().size();
-    if (depth > deepest_nesting || ++values > most_values || text > most_text)
-      throw UserError({{notes.file, node.line, path, "is nested too deeply or too large"}});
-    switch (from.Type()) {
-      case YAML::NodeType::Undefined:
-      case YAML::NodeType::Null:
-        break;
-      case YAML::NodeType::Scalar:
-        node.shape = Shape::scalar;
-        node.scalar = from.Scalar();
-        node.quoted = from.Tag() == "!";
-        break;
-      case YAML::NodeType::Sequence:
-        node.shape = Shape::sequence;
-        for (const YAML::Node& item : from)
-          node.items.push_back(
-              convert(item, fmt::format("{}[{}]", path, node.items.size()), depth + 1));
-        break;
-      case YAML::NodeType::Map:
-        node.shape = Shape::mapping;
-        for (const auto& entry : from) add_entry(node, entry.first, entry.second, path, depth);
-        break;
-    }
-    return node;
-  }
-
-  void add_entry(Node& node, const YAML::Node& key, const YAML::Node& value,
-                 const std::string& path, int depth) {
-    const int line = key.Mark().line + 1;
-    if (!key.IsScalar()) {
-      notes.add(line, path, "a key must be a word");
-      return;
-    }
-    const std::string& name = key.Scalar();
-    const std::string full = path_of(path, name);
-    for (const auto& [known, first] : node.entries) {
-      if (known != name) continue;
-      notes.add(line, full, fmt::format("the key stands here twice, first in line {}", first.line));
-      return;
-    }
-    Node child = convert(value, full, depth + 1);
-    child.line = line;  // where the user looks for the key, also when its value begins below
-    node.entries.push_back({name, std::move(child)});
-  }
-};
 
 void note_unknown(Notes& notes, const Node& node, const std::string& path) {
   for (const auto& [key, child] : node.entries) {
@@ -101,44 +40,6 @@ void note_unknown(Notes& notes, const Node& node, const std::string& path) {
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)
     note_unknown(notes, node.items[i], fmt::format("{}[{}]", path, i));
-}
-
-// Notes where documents begin.
-struct DocumentStarts : YAML::EventHandler {
-  std::vector<int> lines;
-  void OnDocumentStart(const YAML::Mark& mark) override { lines.push_back(mark.line + 1); }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-};
-
-// YAML::Load alone takes the first of several documents and drops the rest without a word, so we
-// look whether a second one begins. (YAML::LoadAll does not return when a comma follows a JSON
-// object.) It also accepts a quote that is never closed, unless the document has an explicit end.
-YAML::Node parse(std::string_view text, const std::string& file) {
-  const std::string closed = fmt::format("{}{}...\n", text, text.ends_with('\n') ? "" : "\n");
-  try {
-    std::istringstream stream(closed);
-    YAML::Parser parser(stream);
-    DocumentStarts starts;
-    if (parser.HandleNextDocument(starts) && parser.HandleNextDocument(starts))
-      throw UserError({{file, starts.lines.back(), "", "expected the end of the file here"}});
-    return YAML::Load(closed);
-  } catch (const YAML::DeepRecursion&) {
-    throw UserError({{file, 0, "", "is nested too deeply"}});
-  } catch (const YAML::Exception& error) {
-    if (error.msg == YAML::ErrorMsg::DOC_IN_SCALAR)  // our own end: the line says nothing
-      throw UserError({{file, 0, "", "is no valid YAML: a quote is never closed"}});
-    throw UserError({{file, error.mark.line + 1, "", "is no valid YAML: " + error.msg}});
-  }
 }
 
 // Scalars are quoted whenever they might read as something else.
@@ -283,7 +184,7 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
     at = &place->value;
   }
   const int line = at->line;
-  Node made = Converter{*notes_}.convert(parse(value, path), path, 0);
+  Node made = detail::parse_yaml(value, path, *notes_, path);
   *at = std::move(made);
   at->line = line;
 }
@@ -325,9 +226,9 @@ std::map<std::string, Node, std::less<>>& known_trees() {
 Node tree_of(std::string_view text, Notes& notes) {
   if (const auto known = known_trees().find(text); known != known_trees().end())
     return known->second;
-  const YAML::Node root = parse(text, notes.file);
-  if (!root.IsMap()) throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
-  Node tree = Converter{notes}.convert(root, "", 0);
+  Node tree = detail::parse_yaml(text, notes.file, notes);
+  if (tree.shape != Shape::mapping)
+    throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
   if (notes.problems.empty() && text.size() <= most_kept_text) known_trees().emplace(text, tree);
   return tree;
 }

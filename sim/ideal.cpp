@@ -158,7 +158,7 @@ class Contraction {
       seconds[head[i]] += left_of(i).seconds.value;
     }
     OpGraph graph;
-    graph.reserve(kept_.size(), waits_.size());
+    graph.reserve(kept_.size(), waits_.size(), 0);
     for (const Pattern& pattern : graph_.patterns()) graph.pattern(pattern);
     const NameId name = graph.name("");
     std::vector<OpId> made(kept_.size(), nothing);

@@ -43,10 +43,12 @@ void validate(const Pattern& pattern, const Platform& platform) {
 }  // namespace
 
 NameId OpGraph::name(std::string_view text) {
+  NameId& lately = lately_[std::hash<const char*>{}(text.data()) / 8 % lately_.size()];
+  if (index(lately) < names_.size() && names_[index(lately)] == text) return lately;
   const auto [place, inserted] =
       name_ids_.try_emplace(std::string(text), NameId{static_cast<std::uint32_t>(names_.size())});
   if (inserted) names_.emplace_back(text);
-  return place->second;
+  return lately = place->second;
 }
 
 PatternId OpGraph::pattern(Pattern pattern) {
@@ -54,14 +56,23 @@ PatternId OpGraph::pattern(Pattern pattern) {
   return PatternId{static_cast<std::uint32_t>(patterns_.size() - 1)};
 }
 
-void OpGraph::reserve(std::size_t operations, std::size_t edges) {
+void OpGraph::reserve(std::size_t operations, std::size_t edges, std::size_t effects) {
+  memory_.reserve(effects);
+  if (labels_only_) {
+    labels_.reserve(operations);
+    return;
+  }
   ops_.reserve(operations);
   offsets_.reserve(operations + 1);
   edges_.reserve(edges);
 }
 
 OpId OpGraph::add(const Op& op, std::span<const OpId> after) {
-  const OpId id{static_cast<std::uint32_t>(ops_.size())};
+  const OpId id{static_cast<std::uint32_t>(size())};
+  if (labels_only_) {
+    labels_.push_back({op.name, op.phase});
+    return id;
+  }
   for (const OpId earlier : after)
     if (earlier >= id) broken("an operation may depend only on earlier ones");
   ops_.push_back(op);

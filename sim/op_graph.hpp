@@ -2,6 +2,7 @@
 // ids are a topological order and a cycle cannot be built.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -61,12 +62,22 @@ struct MemoryEffect {
   double bytes = 0;  // negative: freed
 };
 
+// What an operation is called, and when it runs.
+struct OpLabel {
+  NameId name{};
+  Phase phase = Phase::other;
+};
+
 class OpGraph {
  public:
   NameId name(std::string_view text);
   PatternId pattern(Pattern pattern);
 
-  void reserve(std::size_t operations, std::size_t edges);
+  void reserve(std::size_t operations, std::size_t edges, std::size_t effects);
+  // Of operations to come only their labels are kept: with these memory can be followed in program
+  // order, but nothing can be replayed. A tenth of the bytes.
+  void keep_labels_only() { labels_only_ = true; }
+  bool has_labels_only() const { return labels_only_; }
   OpId add(const Op& op, std::span<const OpId> after);
   OpId add(const Op& op, std::initializer_list<OpId> after) {
     return add(op, std::span(after.begin(), after.size()));
@@ -77,7 +88,11 @@ class OpGraph {
   // All work and latencies take `factor` times as long; flows that are capped are slower by it.
   void stretch(double factor);
 
-  std::size_t size() const { return ops_.size(); }
+  std::size_t size() const { return labels_only_ ? labels_.size() : ops_.size(); }
+  OpLabel label(OpId id) const {
+    if (labels_only_) return labels_[index(id)];
+    return {ops_[index(id)].name, ops_[index(id)].phase};
+  }
   const Op& operator[](OpId id) const { return ops_[index(id)]; }
   std::span<const Op> ops() const { return ops_; }
   std::span<const OpId> predecessors(OpId id) const {
@@ -92,11 +107,14 @@ class OpGraph {
   std::span<const MemoryEffect> memory() const { return memory_; }
 
  private:
+  bool labels_only_ = false;
+  std::vector<OpLabel> labels_;  // instead of the next three
   std::vector<Op> ops_;
   std::vector<OpId> edges_;
   std::vector<std::uint64_t> offsets_{0};
   std::vector<std::string> names_;
   std::unordered_map<std::string, NameId> name_ids_;  // looked up, never iterated
+  std::array<NameId, 256> lately_{};                  // by where a text stands: most come again
   std::vector<Pattern> patterns_;
   std::vector<MemoryEffect> memory_;
 };

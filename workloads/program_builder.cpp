@@ -22,12 +22,14 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
   return traffic;
 }
 
-ProgramBuilder::ProgramBuilder(const Traffic& traffic)
+ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
     : traffic_(traffic), part_(all()), last_(traffic.lanes() * stream_names.size(), nothing) {
   // Address space for a usual step, not memory: what stays empty is never touched, and a program
   // that grows does not move.
-  constexpr std::size_t usual = 1 << 17;
-  graph_.reserve(usual, 2 * usual);
+  constexpr std::size_t usual = 1 << 19;
+  if (written == Written::memory) graph_.keep_labels_only();
+  graph_.reserve(usual, 2 * usual, usual);
+  marks_.reserve(usual * traffic.lanes());
   for (const Family& family : traffic.folded.families) {
     std::vector<PatternId>& ids = patterns_.emplace_back();
     for (const Pattern& pattern : family) ids.push_back(graph_.pattern(pattern));

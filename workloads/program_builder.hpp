@@ -2,6 +2,7 @@
 // collectives between the lanes that fold() found.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
@@ -23,6 +24,9 @@ struct Traffic {
 Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
                      Folding folding);
 
+// The whole, to be replayed, or only what memory in program order needs: see OpGraph.
+enum class Written : std::uint8_t { whole, memory };
+
 // What an operation that every lane of a part did left behind: one operation per lane, to be waited
 // for.
 enum class Mark : std::uint32_t {};
@@ -36,7 +40,7 @@ struct LaneRange {
 
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(const Traffic& traffic);
+  explicit ProgramBuilder(const Traffic& traffic, Written written = Written::whole);
 
   OpGraph& graph() { return graph_; }
   Rank lanes() const { return static_cast<Rank>(traffic_.lanes()); }

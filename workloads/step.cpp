@@ -147,8 +147,8 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
   schedule.step();
 }
 
-OpGraph write_step(const StepInput& input, const Traffic& traffic) {
-  ProgramBuilder builder(traffic);
+OpGraph write_step(const StepInput& input, const Traffic& traffic, Written written) {
+  ProgramBuilder builder(traffic, written);
   StepWriter writer(input, builder);
   const ModelUnits units = units_of(input);
   const bool with_reference = input.job.has_reference();
@@ -172,13 +172,13 @@ OpGraph write_step(const StepInput& input, const Traffic& traffic) {
 
 }  // namespace
 
-StepProgram build_step(const StepInput& input, Folding folding) {
+StepProgram build_step(const StepInput& input, Folding folding, Written written) {
   StepProgram program;
   if (input.strategy.pipeline_parallel.size > 1) {
     program = build_pipeline(input, folding);
   } else {
     program.traffic = make_traffic(machinery_of(input.cluster), step_plans(input), folding);
-    program.graph = write_step(input, program.traffic);
+    program.graph = write_step(input, program.traffic, written);
     program.resident = resident_of(input);
   }
   stretch(program.traffic.folded.platform, program.graph, input.stack.unexplained.value.value);

@@ -22,6 +22,6 @@ struct StepProgram {
   std::vector<StepStage> stages;  // of a pipeline; empty: all ranks do the same
 };
 
-StepProgram build_step(const StepInput& input, Folding folding);
+StepProgram build_step(const StepInput& input, Folding folding, Written written = Written::whole);
 
 }  // namespace stepsim

@@ -191,8 +191,10 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
   const Mark issued =
       room ? host(dispatch, Cause::launch, name, {*room}) : host(dispatch, Cause::launch, name);
   Op op = labelled(OpKind::compute, Stream::compute, cause, name);
-  op.seconds = device_time(input_.cluster.gpu, input_.stack, rows, backward);
-  op.flops.value = flops_of(rows);
+  if (!builder_.graph().has_labels_only()) {
+    op.seconds = device_time(input_.cluster.gpu, input_.stack, rows, backward);
+    op.flops.value = flops_of(rows);
+  }
   // At most a gather or two are awaited at once; a join keeps longer lists out of the operation.
   for (const Mark mark : compute_waits_)
     builder_.everywhere(labelled(OpKind::join, Stream::compute, cause, "wait"), {mark});

@@ -32,16 +32,18 @@ Timeline setup_timeline(const StepInput& input) {
 
 // Memory that was taken on one stream is never handed to another: beyond the peak the allocator
 // keeps what each stream needed at its most, at whatever moment of the step.
-double idle_bytes(std::span<const MemoryChange> timeline, std::size_t setup,
-                  const Strategy& strategy, double peak) {
+double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& strategy,
+                  double peak) {
   std::array<double, allocating_streams> now{}, most{};
-  for (std::size_t i = 0; i < timeline.size(); ++i) {
-    const MemoryChange& change = timeline[i];
-    if (change.pool != Pool::device) continue;
+  const auto take = [&](const MemoryChange& change) {
+    if (change.pool != Pool::device) return;
     const std::size_t stream = allocating_stream(strategy, change.tensor_class);
     now[stream] += change.bytes;
-    if (i >= setup) most[stream] = std::max(most[stream], now[stream]);
-  }
+    most[stream] = std::max(most[stream], now[stream]);
+  };
+  for (const MemoryChange& change : setup) take(change);
+  most = {};
+  for (const MemoryChange& change : step) take(change);
   return std::max(0.0, std::accumulate(most.begin(), most.end(), 0.0) - peak);
 }
 
@@ -121,23 +123,20 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const Gpu& gpu = scenario.cluster.gpu;
   const Constant<Ratio>& slack = slack_of(input);
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
-  Timeline timeline = setup_timeline(input);
-  const std::size_t setup = timeline.size();
-  timeline.insert(timeline.end(), step.begin(), step.end());
-  const std::size_t stepped = timeline.size();
+  const Timeline setup = setup_timeline(input);
   MomentProgram save;  // its words are in the timeline
+  Timeline saved;
   if (scenario.job.save.every > 0) {
     save = build_save(input, Folding::automatic);
-    const Timeline saved = timeline_in_order(save.graph, 0);
-    timeline.insert(timeline.end(), saved.begin(), saved.end());
+    saved = timeline_in_order(save.graph, 0);
   }
   Footprint f;
   const double room = (usable.value - library.value).value / (1 + slack.value.value);
-  f.device = read_timeline(timeline, device_pool, room);
+  f.device = read_timelines({setup, step, saved}, device_pool, room);
   const double used = f.device.peak.bytes;
   f.slack = used * slack.value.value;
   f.library = library.value.value;
-  f.idle = idle_bytes(std::span(timeline).first(stepped), setup, scenario.strategy, used);
+  f.idle = idle_bytes(setup, step, scenario.strategy, used);
   f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;
   f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
@@ -145,9 +144,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
               margin_of(usable.high.value, library.low.value, slack.low.value, used)};
   f.states = states_of(input);
   const double ranks = scenario.cluster.gpus_per_node();
-  for (MemoryChange& change : timeline) change.bytes *= ranks;
   f.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
-  f.host = read_timeline(timeline, host_pools, f.host_capacity);
+  f.host = read_timelines({setup, step, saved}, host_pools, f.host_capacity, ranks);
   f.pinned = ranks * resident.in(Pool::pinned);
   f.pageable = ranks * resident.in(Pool::pageable);
   f.disk = ranks * resident.in(Pool::disk);
@@ -157,7 +155,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
 }
 
 Footprint footprint(const Scenario& scenario) {
-  const StepProgram program = build_step(input_of(scenario), Folding::automatic);
+  const StepProgram program = build_step(input_of(scenario), Folding::automatic, Written::memory);
   return fullest_footprint(scenario, program,
                            [&](Rank lane) { return timeline_in_order(program.graph, lane); });
 }

@@ -119,7 +119,7 @@ GrpoMemory grpo_memory(const Scenario& scenario) {
   const Scenario learner = learners_of(scenario);
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
-  const StepProgram program = build_step(input, Folding::automatic);
+  const StepProgram program = build_step(input, Folding::automatic, Written::memory);
   return grpo_memory(scenario, place(scenario.cluster, *scenario.grpo),
                      states_between_steps(program.resident),
                      peak_memory_in_order(program.graph, 0));

@@ -1,6 +1,6 @@
 // What a prediction costs from the scenario file to the trace file: load, build, replay, report,
-// write. `step_bench` prints all rows, each from a process of its own. `step_bench ROW` runs one
-// row in this process, so that callgrind or perf see it alone.
+// write; and what `memory` costs. `step_bench` prints all rows, each from a process of its own.
+// `step_bench ROW` runs one row in this process, so that callgrind or perf see it alone.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -35,6 +35,7 @@ struct Row {
   std::string_view title;
   std::string_view scenario;  // of the catalogue; empty: the one above
   double limit;               // s
+  bool memory = false;        // `memory`, not `run`
 };
 constexpr std::array rows{
     Row{"loop", "Qwen3-30B, ZeRO-3, expert by expert", "qwen3-30b-zero3-loop-noleaf-sub1e9", 0.5},
@@ -43,6 +44,8 @@ constexpr std::array rows{
     Row{"grouped", "the same, experts grouped", "qwen3-30b-zero3-grouped-noleaf-sub1e9", 0.3},
     Row{"dense", "Llama-3.2-3B, ZeRO-3", "llama32-3b-sft-zero3", 0.15},
     Row{"fsdp-1024", "Llama-3.3-70B, FSDP, 1,024 ranks", "", 1.0},
+    Row{"memory", "what loop-sub0 needs", "qwen3-30b-zero3-loop-noleaf-sub0", 0.1, true},
+    Row{"remedies", "what would make a 32B fit", "sft-32b-trl-1x4gh200-oom", 0.1, true},
 };
 
 // Of the processor, so that a busy machine changes nothing.
@@ -57,11 +60,11 @@ double peak_mebibytes() {
 }
 
 // The report is written, but to nowhere.
-void run_quietly(const CommandLine& line) {
+void run_quietly(int (*command)(const CommandLine&), const CommandLine& line) {
   std::fflush(stdout);
   const int kept = ::dup(STDOUT_FILENO), nowhere = ::open("/dev/null", O_WRONLY);
   ::dup2(nowhere, STDOUT_FILENO);
-  run_command(line);
+  command(line);
   std::fflush(stdout);
   ::dup2(kept, STDOUT_FILENO);
   ::close(kept);
@@ -73,11 +76,15 @@ std::string line(const Row& row) {
   std::string scenario(row.scenario);
   if (scenario.empty()) put_bytes(scenario = folder.file("scenario.yaml"), sharded_70b);
   const std::string trace = folder.file("run.h5");
-  const std::vector<std::string> words{scenario, "--samples", "0", "--output", trace};
+  std::vector<std::string> words{scenario};
+  if (!row.memory) words.insert(words.end(), {"--samples", "0", "--output", trace});
   const double begin = clock_seconds();
-  run_quietly({STEPSIM_SOURCE_DATA, words});
+  run_quietly(row.memory ? memory_command : run_command, {STEPSIM_SOURCE_DATA, words});
   const double seconds = clock_seconds() - begin;
   const double mebibytes = peak_mebibytes();
+  if (row.memory)
+    return fmt::format("{:<12}{:<40}{:>10}{:>9.3f}{:>7.2f}{:>9}{:>8.0f}\n", row.name, row.title, "",
+                       seconds, row.limit, "", mebibytes);
   const double operations = static_cast<double>(read_run(trace).graph.size());
   return fmt::format("{:<12}{:<40}{:>10.0f}{:>9.3f}{:>7.2f}{:>9.2f}{:>8.0f}\n", row.name, row.title,
                      operations, seconds, row.limit, 1e6 * seconds / operations, mebibytes);

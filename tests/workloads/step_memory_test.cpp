@@ -63,6 +63,24 @@ double resident(const TinyStep& step) {
 
 }  // namespace
 
+TEST_CASE("a program written for its memory alone holds what the whole one does", "[workloads]") {
+  for (const Variant& variant : tiny_variants(2, 4)) {
+    CAPTURE(variant.name);
+    const StepInput input = variant.step.input();
+    const OpGraph whole = build_step(input, Folding::automatic).graph;
+    const OpGraph bare = build_step(input, Folding::automatic, Written::memory).graph;
+    const Timeline expected = timeline_in_order(whole, 0), found = timeline_in_order(bare, 0);
+    REQUIRE(!expected.empty());
+    REQUIRE(found.size() == expected.size());
+    CHECK(std::equal(found.begin(), found.end(), expected.begin(),
+                     [](const MemoryChange& a, const MemoryChange& b) {
+                       return a.time == b.time && a.pool == b.pool && a.moment == b.moment &&
+                              a.at == b.at && a.tensor_class == b.tensor_class &&
+                              a.bytes == b.bytes;
+                     }));
+  }
+}
+
 TEST_CASE("memory is never negative and ends where it began, class by class", "[workloads]") {
   for (const Variant& variant : tiny_variants(2, 4)) {
     CAPTURE(variant.name);
