@@ -98,18 +98,24 @@ std::string saving_text(const Scenario& scenario, const Prediction& p) {
   return text;
 }
 
-std::string movers_text(const Interval& interval) {
-  if (interval.movers.empty()) return "";
-  TextTable table{{"the step time is moved most by", "stated", "from", "to", "grade", "step time"},
+std::string movers_table(const std::vector<Mover>& movers, std::string_view what,
+                         std::string_view figure) {
+  if (movers.empty()) return "";
+  TextTable table{{fmt::format("{} is moved most by", what), "stated", "from", "to", "grade",
+                   std::string(figure)},
                   {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left},
                   {}};
-  for (const auto& [constant, at_low, at_high] : interval.movers)
+  for (const auto& [constant, at_low, at_high] : movers)
     table.rows.push_back(
-        {constant.name, to_text(constant.value, constant.dimension),
-         to_text(constant.low, constant.dimension), to_text(constant.high, constant.dimension),
-         std::string(to_text(constant.grade)),
+        {constant.name, value_text(constant, constant.value), value_text(constant, constant.low),
+         value_text(constant, constant.high), std::string(to_text(constant.grade)),
          fmt::format("{} to {}", to_text(Seconds{at_low}), to_text(Seconds{at_high}))});
   return "\n" + render(table);
+}
+
+std::string movers_text(const Interval& interval) {
+  return movers_table(interval.movers, "the step time", "step time") +
+         movers_table(interval.wall_movers, "the number of steps", "whole job");
 }
 
 void write_range(JsonWriter& json, const std::optional<Range>& range) {
@@ -147,7 +153,10 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
       100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
       to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0)
-    text += fmt::format("{:<13}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall));
+    text += fmt::format("{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
+                        interval ? fmt::format("  ({} to {})", to_text(Seconds{interval->wall.low}),
+                                               to_text(Seconds{interval->wall.high}))
+                                 : "");
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
   const bool stages = p.memory.stage.count > 0;
   TextTable table{
@@ -235,11 +244,23 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
           .member("at_low_s", mover.at_low)
           .member("at_high_s", mover.at_high)
           .end_object();
+  json.end_array().key("wall_moved_most_by").begin_array();
+  if (interval)
+    for (const Mover& mover : interval->wall_movers)
+      json.begin_object()
+          .member("constant", mover.constant.name)
+          .member("at_low_s", mover.at_low)
+          .member("at_high_s", mover.at_high)
+          .end_object();
   json.end_array();
   if (p.wall.value > 0)
     json.member("wall_h", p.wall.value / 3600);
   else
     json.key("wall_h").null();
+  json.key("wall_interval_h");
+  write_range(json, interval && p.wall.value > 0 ? std::optional(Range{interval->wall.low / 3600,
+                                                                       interval->wall.high / 3600})
+                                                 : std::nullopt);
   json.key("batches");
   if (p.length)
     json.begin_object()

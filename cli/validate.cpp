@@ -10,6 +10,7 @@
 #include "analysis/table.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
 #include "cli/row_tables.hpp"
 #include "sim/error.hpp"
 
@@ -23,7 +24,8 @@ constexpr std::array option_specs{
     OptionSpec{"rows", "FILE|FOLDER",
                "tables of published steps (CSV) instead of scenarios; repeats", 0, true},
     OptionSpec{"samples", "N",
-               "with --rows: draws of the constants behind intervals (default: none)"},
+               "draws of the constants, and of what scenarios do not know, behind intervals "
+               "(default: none)"},
     OptionSpec{
         "recorded", "TABLE",
         "with --rows: what got worse since this was recorded; the answer is no if anything did"},
@@ -31,13 +33,14 @@ constexpr std::array option_specs{
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--samples N] [--recorded "
-    "TABLE]] [--json]",
+    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE]] "
+    "[--samples N] [--json]",
     "Predicts every scenario that has a measured: block and prints both figures with the signed "
     "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
     "end. Without words: the runs in scenarios/seeds.",
     option_specs,
     "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n"
+    "  stepsim validate --samples 16\n"
     "  stepsim validate --rows scenarios/measured/steps\n"
     "  stepsim validate --rows scenarios/measured/steps --recorded "
     "scenarios/measured/recorded.csv\n",
@@ -73,7 +76,7 @@ std::vector<NamedScenario> load_all(const CommandLine& line,
   std::vector<NamedScenario> scenarios;
   scenarios.reserve(files.size());
   for (const std::string& file : files)
-    scenarios.push_back({fs::path(file).stem().string(), load_scenario(line.data, file)});
+    scenarios.push_back({fs::path(file).stem().string(), load_scenario(line.data, file), file});
   return scenarios;
 }
 
@@ -93,6 +96,11 @@ std::string band_text(const ValidatedFigure& row) {
   return fmt::format("{:.3g} %: {}", 100 * *row.band, row.inside() ? "met" : "missed");
 }
 
+bool has_intervals(const Validation& validation) {
+  return std::any_of(validation.figures.begin(), validation.figures.end(),
+                     [](const ValidatedFigure& row) { return row.interval.has_value(); });
+}
+
 TextTable figure_table(const Validation& validation, std::string_view against) {
   TextTable table{{"family", "run", "metric", std::string(against), "predicted", "error"},
                   {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
@@ -103,6 +111,11 @@ TextTable figure_table(const Validation& validation, std::string_view against) {
     table.header.emplace_back("asked for");
     table.align.push_back(Align::left);
   }
+  const bool drawn = has_intervals(validation);
+  if (drawn) {
+    table.header.insert(table.header.end(), {"interval", "holds it"});
+    table.align.insert(table.align.end(), {Align::right, Align::left});
+  }
   for (const ValidatedFigure& row : validation.figures) {
     const MetricSpec& spec = spec_of(row.metric);
     table.rows.push_back({row.family, row.id, std::string(spec.name),
@@ -110,6 +123,9 @@ TextTable figure_table(const Validation& validation, std::string_view against) {
                           row.predicted ? figure_text(spec.dimension, *row.predicted) : "-",
                           row.predicted ? signed_percent(row.error) : "-"});
     if (bands) table.rows.back().push_back(band_text(row));
+    if (!drawn) continue;
+    table.rows.back().push_back(row.interval ? range_text(spec.dimension, *row.interval) : "-");
+    table.rows.back().emplace_back(!row.interval ? "" : row.held() ? "yes" : "no");
   }
   return table;
 }
@@ -146,6 +162,11 @@ std::string text_of(const Validation& validation, std::string_view against) {
                                  [](const ValidatedFigure& row) { return row.inside(); });
   if (asked > 0)
     text += fmt::format("{} of {} figures are as near as their files ask for\n", met, asked);
+  const auto held = std::count_if(validation.figures.begin(), validation.figures.end(),
+                                  [](const ValidatedFigure& row) { return row.held(); });
+  if (has_intervals(validation))
+    text +=
+        fmt::format("{} of {} figures are in their intervals\n", held, validation.figures.size());
   return text;
 }
 
@@ -164,6 +185,13 @@ void write_row(JsonWriter& json, const ValidatedFigure& row) {
   json.key("error");
   row.predicted ? json.value(row.error) : json.null();
   if (row.band) json.member("band", *row.band).member("inside_band", row.inside());
+  if (row.interval)
+    json.key("interval")
+        .begin_array()
+        .value(row.interval->low)
+        .value(row.interval->high)
+        .end_array()
+        .member("inside_interval", row.held());
   json.end_object();
 }
 
@@ -221,8 +249,11 @@ int validate_command(const CommandLine& line) {
   if (options->has("rows")) return validate_row_tables(line, row_question(*options));
   const bool estimates = options->has("estimates");
   const auto scenarios = load_all(line, files_of(line, options->words));
-  const Validation validation =
-      validate(scenarios, estimates ? Against::estimated : Against::measured);
+  const auto samples = options->get("samples");
+  const Validation validation = validate(
+      scenarios, estimates ? Against::estimated : Against::measured,
+      {.data = line.data, .samples = samples ? parse_count("--samples", *samples, 0, 4096) : 0},
+      samples ? progress_bar("replays") : Progress{});
   const std::string_view block = estimates ? "estimated" : "measured";
   if (validation.figures.empty() && validation.verdicts.empty())
     throw UserError(fmt::format("none of {} scenarios has a {}: block", scenarios.size(), block));

@@ -8,15 +8,6 @@
 namespace stepsim {
 namespace {
 
-// A number that a source does not say may have a range: then it is a constant like others.
-double stated_or(const Table& table, std::string_view key, double fallback, double high) {
-  if (!table.is_mapping(key)) return table.number_or(key, fallback, 0, high);
-  const Constant<Ratio> stated = table.constant<Ratio>(key);
-  if (stated.low.value < 0 || stated.high.value > high)
-    table.problem(key, fmt::format("expected a range from 0 to {:g}", high));
-  return stated.value.value;
-}
-
 // Experts are dealt to the ranks of one copy of the states, whether or not these share tensors.
 void check_ranks(const Table& moe, const Sharing& sharing) {
   const Strategy& s = sharing.strategy;
@@ -43,10 +34,10 @@ void read_experts(const Table& moe, Strategy& strategy) {
   strategy.dispatcher = choice(moe, "dispatcher", dispatcher_names, Dispatcher::all_to_all);
   strategy.expert_parallel = moe.integer_or("expert_parallel", 1, 1, 1 << 16);
   strategy.expert_tensor = moe.integer_or("expert_tensor_parallel", 0, 1, 1 << 16);
-  strategy.capacity_factor = stated_or(moe, "capacity_factor", 1, 100);
+  strategy.capacity_factor = moe.number_or("capacity_factor", 1, 0, 100);
   strategy.expert_layout = choice(moe, "layout", expert_layout_names, ExpertLayout::model);
   strategy.dispatch_graphs = moe.flag_or("graphs", false);
-  strategy.moe_skew = stated_or(moe, "skew", 0, 10);
+  strategy.moe_skew = moe.number_or("skew", 0, 0, 10);
 }
 
 // What DeepSpeed itself rejects, said before anything is simulated.

@@ -238,6 +238,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   Scenario scenario;
   scenario.text = document.canonical();
   if (draw) document.draw_constants(*draw, "scenario");
+  for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
   scenario.name = root.text("name");
   root.text_or("note", "");

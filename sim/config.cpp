@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sim/config_tree.hpp"
+#include "sim/unknown_values.hpp"
 #include "sim/whole_file.hpp"
 #include "sim/yaml_tree.hpp"
 
@@ -205,6 +206,11 @@ void Document::draw_constants(const Draw& draw, std::string_view scope) {
 void Document::give_constants(std::span<const GivenConstant> given, std::string_view scope) {
   notes_->given.assign(given.begin(), given.end());
   notes_->scope = scope;
+}
+
+void Document::settle_unknown(std::string_view key) {
+  for (auto& [name, child] : notes_->root.entries)
+    if (name == key && child.shape == Shape::mapping) detail::settle_unknown(child, name, *notes_);
 }
 
 std::string Document::canonical() const {

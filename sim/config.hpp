@@ -123,6 +123,10 @@ class Document {
   // From now on constants that are given by name ("gpu.gemm.rate" in scope "gpu") have that value,
   // whatever the file or a draw says, and no range.
   void give_constants(std::span<const GivenConstant> given, std::string_view scope);
+  // Values in the mapping at this key that nobody knows for sure, {value, low, high, grade, source}
+  // of a number or {value, any_of, grade, source} of anything else, are read as their value, or as
+  // what is drawn for it, and listed as constants.
+  void settle_unknown(std::string_view key);
   // The whole content as block YAML, without comments, in the order of the file.
   std::string canonical() const;
   // Every constant read so far, in the order of reading, named by its path; in a list of named

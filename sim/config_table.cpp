@@ -29,6 +29,11 @@ std::string describe(const Node& node) {
   return "";
 }
 
+// What a value is, or may be.
+std::vector<std::string> all_of(const Node& node) {
+  return node.others.empty() ? std::vector{node.scalar} : node.others;
+}
+
 // As YAML in one line, scalars as they were written.
 std::string in_one_line(const Node& node) {
   std::string text;
@@ -150,38 +155,45 @@ std::string Table::text_or(std::string_view key, std::string_view fallback) cons
 std::string Table::choice(std::string_view key, const std::vector<std::string>& allowed) const {
   const Node* node = find_scalar(key, true, one_of(allowed));
   if (node == nullptr) return "";
-  if (std::find(allowed.begin(), allowed.end(), node->scalar) == allowed.end())
-    notes_->add(node->line, path_of(key),
-                fmt::format("expected {}, found \"{}\"{}", one_of(allowed), node->scalar,
-                            did_you_mean(node->scalar, allowed)));
+  for (const std::string& word : all_of(*node))
+    if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+      notes_->add(node->line, path_of(key),
+                  fmt::format("expected {}, found \"{}\"{}", one_of(allowed), word,
+                              did_you_mean(word, allowed)));
   return node->scalar;
 }
 
 bool Table::flag_or(std::string_view key, bool fallback) const {
   const Node* node = find_scalar(key, false, "true or false");
   if (node == nullptr) return fallback;
-  if (node->scalar == "true" || node->scalar == "false") return node->scalar == "true";
-  notes_->add(node->line, path_of(key),
-              fmt::format("expected true or false, found \"{}\"", node->scalar));
-  return fallback;
+  for (const std::string& word : all_of(*node)) {
+    if (word == "true" || word == "false") continue;
+    notes_->add(node->line, path_of(key),
+                fmt::format("expected true or false, found \"{}\"", word));
+    return fallback;
+  }
+  return node->scalar == "true";
 }
 
 double Table::bounded_number(const Node& node, std::string_view key, double low,
                              double high) const {
-  const auto parsed = parse_quantity(node.scalar);
-  if (node.quoted || !parsed || parsed->dimension != Dimension::ratio ||
-      !std::isfinite(parsed->value)) {
-    notes_->add(node.line, path_of(key),
-                fmt::format("expected a plain number, found {}\"{}\"",
-                            node.quoted ? "the text " : "", node.scalar));
+  const auto reject = [&](const std::string& message) {
+    notes_->add(node.line, path_of(key), message);
     return low;
-  }
-  if (parsed->value < low || parsed->value > high) {
-    notes_->add(node.line, path_of(key),
-                fmt::format("expected a number from {} to {}, found {}", low, high, node.scalar));
-    return low;
-  }
-  return parsed->value;
+  };
+  const auto number = [&](const std::string& text) {
+    const auto parsed = parse_quantity(text);
+    if (node.quoted || !parsed || parsed->dimension != Dimension::ratio ||
+        !std::isfinite(parsed->value))
+      return reject(fmt::format("expected a plain number, found {}\"{}\"",
+                                node.quoted ? "the text " : "", text));
+    if (parsed->value < low || parsed->value > high)
+      return reject(fmt::format("expected a number from {} to {}, found {}", low, high, text));
+    return parsed->value;
+  };
+  const std::size_t before = problems();
+  for (const std::string& other : node.others) number(other);
+  return problems() == before ? number(node.scalar) : low;
 }
 
 double Table::number(std::string_view key, double low, double high) const {
@@ -195,7 +207,12 @@ double Table::number_or(std::string_view key, double fallback, double low, doubl
 }
 
 std::int64_t Table::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
-  const double value = number(key, static_cast<double>(low), static_cast<double>(high));
+  double value = number(key, static_cast<double>(low), static_cast<double>(high));
+  if (const Node* node = find(key, false); node != nullptr && !node->others.empty()) {
+    value = std::round(value);
+    for (NamedConstant& constant : notes_->constants)
+      if (constant.name == name_of(key)) constant.whole = true;
+  }
   if (value != std::floor(value))
     problem(key, fmt::format("expected a whole number, found {}", value));
   return static_cast<std::int64_t>(value);
@@ -262,13 +279,10 @@ std::pair<double, double> Table::range(std::string_view key, Dimension dimension
 }
 
 NamedConstant Table::constant_of(std::string_view key, Dimension dimension) const {
-  NamedConstant constant{.name = name_of(key),
-                         .dimension = dimension,
-                         .value = 1,
-                         .low = 1,
-                         .high = 1,
-                         .grade = Grade::guess,
-                         .source = ""};
+  NamedConstant constant;
+  constant.name = name_of(key);
+  constant.dimension = dimension;
+  constant.value = constant.low = constant.high = harmless;
   const Node* node = find(key, true);
   if (node == nullptr) return constant;
   if (node->shape != Shape::mapping) {

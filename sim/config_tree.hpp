@@ -21,8 +21,9 @@ struct Node {
   int line = 0;
   bool quoted = false;
   std::string scalar{};
-  std::vector<Entry> entries;  // of a mapping
-  std::vector<Node> items;     // of a sequence
+  std::vector<Entry> entries;         // of a mapping
+  std::vector<Node> items;            // of a sequence
+  std::vector<std::string> others{};  // of a scalar: what else it may be; see unknown_values.hpp
   mutable bool used = false;
   mutable std::vector<std::string> asked{};  // keys that a reader wanted of this mapping
 };

@@ -47,7 +47,11 @@ struct NamedConstant {
   double high{};
   Grade grade = Grade::guess;
   std::string source;
+  bool whole = false;                // counts something
+  std::vector<std::string> words{};  // one of these: value, low and high are places among them
 };
+// As a person reads one of its values.
+std::string value_text(const NamedConstant& constant, double value);
 
 // A value that the user put in the place of the catalogue's, by the constant's full name.
 struct GivenConstant {

@@ -1,5 +1,8 @@
 #include "sim/draw.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace stepsim {
 namespace {
 
@@ -29,6 +32,10 @@ double quantile(const Draw& draw, std::string_view name) {
 }
 
 double value_at(const NamedConstant& constant, double quantile) {
+  if (!constant.words.empty()) {
+    const double count = static_cast<double>(constant.words.size());
+    return std::min(std::floor(quantile * count), count - 1);
+  }
   if (quantile < 0.5) return constant.low + 2 * quantile * (constant.value - constant.low);
   return constant.value + (2 * quantile - 1) * (constant.high - constant.value);
 }

@@ -21,6 +21,7 @@ struct Draw {
 double quantile(const Draw& draw, std::string_view name);
 
 // The stated value is the median; below it the range is uniform down to low, above it up to high.
+// Words are equally likely.
 double value_at(const NamedConstant& constant, double quantile);
 
 }  // namespace stepsim

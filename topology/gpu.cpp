@@ -1,5 +1,7 @@
 #include "topology/gpu.hpp"
 
+#include <algorithm>
+
 namespace stepsim {
 namespace {
 
@@ -72,8 +74,9 @@ Gpu read_gpu(const Table& table) {
                      .launch = launch.constant<Seconds>("launch")};
   gpu.units = static_cast<int>(table.integer("units", 1, 100000));
   gpu.power = table.constant<Watts>("power");
-  if (gpu.memory.usable.value > gpu.memory.capacity.value)
-    memory.problem("usable", "is more than the capacity");
+  auto& usable = gpu.memory.usable;
+  if (usable.high > gpu.memory.capacity.high) memory.problem("usable", "is more than the capacity");
+  usable.value = std::min(usable.value, gpu.memory.capacity.value);  // they are drawn apart
   if (gpu.gemm.rate.value > gpu.peak.bf16.value) gemm.problem("rate", "is above the bf16 peak");
   return gpu;
 }

@@ -48,9 +48,9 @@ void add_sureness(const Explanation& e, PageGap& gap) {
   for (const auto& [constant, at_low, at_high] : e.draws->movers)
     gap.movers.push_back(
         fmt::format("{} ({}): with {} A would take {} {} than B, with {} {} {}", constant.name,
-                    to_text(constant.grade), to_text(constant.low, constant.dimension),
+                    to_text(constant.grade), value_text(constant, constant.low),
                     to_text(Seconds{std::abs(at_low)}), at_low < 0 ? "less" : "more",
-                    to_text(constant.high, constant.dimension), to_text(Seconds{std::abs(at_high)}),
+                    value_text(constant, constant.high), to_text(Seconds{std::abs(at_high)}),
                     at_high < 0 ? "less" : "more"));
 }
 

@@ -248,9 +248,9 @@ void write_constants(JsonWriter& json, const Run& run) {
   for (const NamedConstant& constant : run.constants)
     json.begin_array()
         .value(constant.name)
-        .value(to_text(constant.value, constant.dimension))
-        .value(to_text(constant.low, constant.dimension))
-        .value(to_text(constant.high, constant.dimension))
+        .value(value_text(constant, constant.value))
+        .value(value_text(constant, constant.low))
+        .value(value_text(constant, constant.high))
         .value(to_text(constant.grade))
         .value(constant.source)
         .end_array();

@@ -88,7 +88,7 @@ ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::st
                                           const std::vector<Setting>& settings) {
   std::vector<NamedConstant> constants = load_scenario(data, source, settings).constants;
   std::erase_if(constants, [](const NamedConstant& c) {
-    return !(c.low < c.high) || c.name == carries_everything;
+    return !(c.low < c.high) || c.name == carries_everything || c.whole || !c.words.empty();
   });
   std::vector<std::function<std::string()>> tasks;
   tasks.emplace_back([&] { return text_of(costs_with(data, source, settings)); });

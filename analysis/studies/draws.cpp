@@ -116,7 +116,9 @@ Setting setting_of(const NamedConstant& constant, double value) {
   constexpr std::string_view own = "scenario.";  // stands in the scenario's file under its key
   std::string key = constant.name;
   if (key.starts_with(own)) key.erase(0, own.size());
-  return {key, fmt::format("{} {}", value, si_unit(constant.dimension))};
+  if (!constant.words.empty()) return {key, value_text(constant, value)};
+  return {key, fmt::format("{} {}", constant.whole ? std::round(value) : value,
+                           si_unit(constant.dimension))};
 }
 
 bool has_constant(std::span<const NamedConstant> constants, const std::string& name) {

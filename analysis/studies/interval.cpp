@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_suspects = 12;
 
 struct Figures {
-  double step_time = 0, throughput = 0, memory = 0;
+  double step_time = 0, throughput = 0, memory = 0, wall = 0;
 };
 
 struct Point {
@@ -26,9 +26,9 @@ struct Point {
 
 // No time: with these constants its engines or learners cannot start.
 std::string figures_of(const Scenario& scenario, const GrpoPrediction& p) {
-  return fmt::format("{} {} {}", p.ran ? p.step_time.value : 0,
+  return fmt::format("{} {} {} {}", p.ran ? p.step_time.value : 0,
                      p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
-                     p.memory.learner.most());
+                     p.memory.learner.most(), p.wall.value);
 }
 
 std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points) {
@@ -40,15 +40,15 @@ std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Poi
           load_scenario(question.data, question.scenario, point.settings, point.draw);
       if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
       const Prediction p = predict(scenario, Folding::automatic, question.free);
-      return fmt::format("{} {} {}", p.step_time.value, p.tokens_per_second_per_gpu,
-                         p.memory.needed());
+      return fmt::format("{} {} {} {}", p.step_time.value, p.tokens_per_second_per_gpu,
+                         p.memory.needed(), p.wall.value);
     });
   std::vector<Figures> figures;
   figures.reserve(points.size());
   for (const std::string& answer : in_workers(tasks, question.workers)) {
     std::istringstream words(answer);
     Figures& each = figures.emplace_back();
-    words >> each.step_time >> each.throughput >> each.memory;
+    words >> each.step_time >> each.throughput >> each.memory >> each.wall;
   }
   return figures;
 }
@@ -60,26 +60,44 @@ std::vector<double> column(const std::vector<Figures>& figures, double Figures::
   return values;
 }
 
-std::vector<Mover> movers_of(const IntervalQuestion& question, const std::vector<Setting>& settings,
-                             const std::vector<double>& times, const std::vector<Draw>& draws,
-                             double stated) {
-  std::vector<NamedConstant> uncertain;
-  add_uncertain(uncertain, load_scenario(question.data, question.scenario, settings).constants);
-  std::vector<Mover> movers;
+// The most telling of what goes with the step time and with the whole job, and what the scenario
+// itself does not know.
+std::vector<NamedConstant> suspects(const std::vector<NamedConstant>& uncertain,
+                                    const std::vector<Figures>& figures,
+                                    const std::vector<Draw>& draws) {
+  std::vector<NamedConstant> found =
+      telling_constants(uncertain, column(figures, &Figures::step_time), draws, most_suspects);
+  add_uncertain(found, telling_constants(uncertain, column(figures, &Figures::wall), draws,
+                                         most_suspects / 2));
+  std::vector<NamedConstant> own = uncertain;
+  std::erase_if(own, [](const NamedConstant& each) { return !each.name.starts_with("scenario."); });
+  add_uncertain(found, own);
+  return found;
+}
+
+// Each suspect at both ends of its range.
+void add_movers(const IntervalQuestion& question, const std::vector<Setting>& settings,
+                const std::vector<NamedConstant>& suspects, const Figures& stated,
+                Interval& interval) {
   std::vector<Point> points;
-  for (const NamedConstant& each : telling_constants(uncertain, times, draws, most_suspects)) {
-    movers.push_back({each, 0, 0});
+  for (const NamedConstant& each : suspects)
     for (const double value : {each.low, each.high}) {
       points.push_back({settings, {}});
       points.back().settings.push_back(setting_of(each, value));
     }
-  }
   const std::vector<Figures> ends = ask(question, points);
-  for (std::size_t i = 0; i < movers.size(); ++i) {
-    movers[i].at_low = ends[2 * i].step_time;
-    movers[i].at_high = ends[2 * i + 1].step_time;
+  std::vector<Mover> of_step, of_job;
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    const Figures &low = ends[2 * i], &high = ends[2 * i + 1];
+    of_step.push_back({suspects[i], low.step_time, high.step_time});
+    // What only makes steps longer moves the whole job as much, and is said already.
+    const double per_step = stated.wall / stated.step_time;
+    of_job.push_back({suspects[i], low.wall - per_step * (low.step_time - stated.step_time),
+                      high.wall - per_step * (high.step_time - stated.step_time)});
   }
-  return strongest(std::move(movers), stated, question.movers);
+  interval.movers = strongest(std::move(of_step), stated.step_time, question.movers);
+  if (stated.wall > 0)
+    interval.wall_movers = strongest(std::move(of_job), stated.wall, question.movers);
 }
 
 void drop_those_that_cannot_run(std::vector<Figures>& figures, std::vector<Draw>& draws) {
@@ -105,15 +123,18 @@ Interval interval_of(const IntervalQuestion& question) {
   const Figures stated = figures.front();
   figures.erase(figures.begin());
   drop_those_that_cannot_run(figures, draws);
-  const std::vector<double> times = column(figures, &Figures::step_time);
   Interval interval{
-      .step_time = range_of(times, stated.step_time),
+      .step_time = range_of(column(figures, &Figures::step_time), stated.step_time),
       .throughput = range_of(column(figures, &Figures::throughput), stated.throughput),
       .memory = range_of(column(figures, &Figures::memory), stated.memory),
+      .wall = range_of(column(figures, &Figures::wall), stated.wall),
       .samples = static_cast<std::uint32_t>(draws.size()),
-      .movers = {}};
-  if (question.movers > 0)
-    interval.movers = movers_of(question, settings, times, draws, stated.step_time);
+      .movers = {},
+      .wall_movers = {}};
+  if (question.movers == 0) return interval;
+  std::vector<NamedConstant> uncertain;
+  add_uncertain(uncertain, load_scenario(question.data, question.scenario, settings).constants);
+  add_movers(question, settings, suspects(uncertain, figures, draws), stated, interval);
   return interval;
 }
 

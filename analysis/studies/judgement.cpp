@@ -318,8 +318,8 @@ std::string movers_text(const JudgedClaim& claim) {
   for (const auto& [constant, at_low, at_high] : claim.movers)
     words.push_back(fmt::format(
         "{} ({} at {}, {} at {}; {})", constant.name, figure_text(at_low, claim.dimension),
-        to_text(constant.low, constant.dimension), figure_text(at_high, claim.dimension),
-        to_text(constant.high, constant.dimension), to_text(constant.grade)));
+        value_text(constant, constant.low), figure_text(at_high, claim.dimension),
+        value_text(constant, constant.high), to_text(constant.grade)));
   return words.empty() ? "none of the constants that were tried moves it by a fiftieth"
                        : fmt::format("moved most by {}", fmt::join(words, ", "));
 }

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <sstream>
 
+#include "analysis/studies/draws.hpp"
 #include "analysis/studies/grpo_prediction.hpp"
 #include "analysis/studies/prediction.hpp"
-#include "analysis/studies/worker.hpp"
 
 namespace stepsim {
 namespace {
@@ -54,8 +55,8 @@ std::string figures_of(const Scenario& scenario) {
                             allocated + p.memory.slack, p.memory.shown());
 }
 
-Answer ask(const Scenario& scenario) {
-  std::istringstream words(in_worker([&] { return figures_of(scenario); }));
+Answer answer_in(const std::string& text) {
+  std::istringstream words(text);
   Answer answer;
   for (double& figure : answer.figures) words >> figure;
   words >> answer.fit >> answer.needed >> answer.capacity;
@@ -63,32 +64,44 @@ Answer ask(const Scenario& scenario) {
   return answer;
 }
 
+// The stated one first, then its draws.
+using Answers = std::span<const Answer>;
+
 const std::optional<Observation>& observed(const Scenario& scenario, Against against) {
   return against == Against::measured ? scenario.measured : scenario.estimated;
 }
 
-void compare(const NamedScenario& named, const Observation& observation, const Answer& answer,
+double figure_of(const Answer& answer, const Observation& observation, Metric metric) {
+  if (metric == Metric::memory && observation.memory_counts)
+    return answer.counted[static_cast<std::size_t>(*observation.memory_counts)];
+  return answer.figures[static_cast<std::size_t>(metric)];
+}
+
+void compare(const NamedScenario& named, const Observation& observation, Answers answers,
              Validation& result) {
   const Scenario& scenario = named.scenario;
+  const Answer& stated = answers.front();
   bool ran = false;
   for (std::size_t i = 0; i < metric_specs.size(); ++i) {
     const auto metric = static_cast<Metric>(i);
     if (!observation.of(metric)) continue;
     ran = ran || metric != Metric::state_memory;
-    ValidatedFigure figure{named.id, scenario.family,     metric, *observation.of(metric), {},
-                           0,        observation.bands[i]};
-    double predicted = answer.figures[i];
-    if (metric == Metric::memory && observation.memory_counts)
-      predicted = answer.counted[static_cast<std::size_t>(*observation.memory_counts)];
-    if (predicted > 0) {
+    ValidatedFigure figure{named.id, scenario.family,      metric, *observation.of(metric), {},
+                           0,        observation.bands[i], {}};
+    if (const double predicted = figure_of(stated, observation, metric); predicted > 0) {
       figure.predicted = predicted;
       figure.error = error_against(figure.observed, predicted);
+      std::vector<double> drawn;
+      for (const Answer& answer : answers.subspan(1))
+        if (const double value = figure_of(answer, observation, metric); value > 0)
+          drawn.push_back(value);
+      if (!drawn.empty()) figure.interval = range_of(std::move(drawn), predicted);
     }
     result.figures.push_back(std::move(figure));
   }
   if (observation.fits || ran)
     result.verdicts.push_back({named.id, scenario.family, observation.fits.value_or(true),
-                               static_cast<Fit>(answer.fit), answer.needed, answer.capacity});
+                               static_cast<Fit>(stated.fit), stated.needed, stated.capacity});
 }
 
 FamilyErrors errors_of(const std::string& family, const std::vector<ValidatedFigure>& figures) {
@@ -120,11 +133,28 @@ double quantile(std::span<const double> sorted, double share) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-Validation validate(std::span<const NamedScenario> scenarios, Against against) {
+Validation validate(std::span<const NamedScenario> scenarios, Against against,
+                    const Sampling& sampling, const Progress& progress) {
   Validation result;
-  for (const NamedScenario& named : scenarios)
-    if (const auto& observation = observed(named.scenario, against))
-      compare(named, *observation, ask(named.scenario), result);
+  std::vector<const NamedScenario*> asked;
+  std::vector<std::function<std::string()>> tasks;
+  for (const NamedScenario& named : scenarios) {
+    if (!observed(named.scenario, against)) continue;
+    asked.push_back(&named);
+    tasks.emplace_back([&named] { return figures_of(named.scenario); });
+    for (std::uint32_t sample = 0; sample < sampling.samples; ++sample)
+      tasks.emplace_back([&named, &sampling, sample] {
+        const Draw draw{.seed = sampling.seed, .sample = sample, .of = sampling.samples};
+        return figures_of(load_scenario(sampling.data, named.file, {}, draw));
+      });
+  }
+  std::vector<Answer> answers;
+  for (const std::string& text : in_workers(tasks, usual_workers(), progress))
+    answers.push_back(answer_in(text));
+  const std::size_t each = sampling.samples + 1;
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    compare(*asked[i], *observed(asked[i]->scenario, against),
+            Answers(answers).subspan(i * each, each), result);
   const auto by_family = [](const auto& a, const auto& b) { return a.family < b.family; };
   std::stable_sort(result.figures.begin(), result.figures.end(), by_family);
   std::stable_sort(result.verdicts.begin(), result.verdicts.end(), by_family);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/studies/footprint.hpp"
+#include "analysis/studies/worker.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace stepsim {
@@ -22,7 +23,11 @@ struct ValidatedFigure {
   std::optional<double> predicted;  // nothing: the scenario does not say what it would take
   double error = 0;                 // signed; 0 inside a range
   std::optional<double> band;       // error that the file allows
+  std::optional<Range> interval;    // eight draws of ten, and the prediction
 
+  bool held() const {
+    return interval && interval->low <= observed.high && observed.low <= interval->high;
+  }
   bool inside() const { return predicted && band && std::abs(error) <= *band; }
 };
 
@@ -54,10 +59,19 @@ struct Validation {
 struct NamedScenario {
   std::string id;
   Scenario scenario;
+  std::string file{};  // to draw from
 };
 
-// One worker after the other; scenarios without such a block are left out.
-Validation validate(std::span<const NamedScenario> scenarios, Against against);
+// How often constants and what a scenario does not know are drawn for intervals; 0: none.
+struct Sampling {
+  std::string data;
+  std::uint32_t samples = 0;
+  std::uint64_t seed = 1;
+};
+
+// Scenarios without such a block are left out.
+Validation validate(std::span<const NamedScenario> scenarios, Against against,
+                    const Sampling& sampling = {}, const Progress& progress = {});
 
 // Of a sorted list; between two entries in proportion.
 double quantile(std::span<const double> sorted, double share);
