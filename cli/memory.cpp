@@ -34,6 +34,9 @@ std::string text_of(const Scenario& scenario, const Footprint& f,
                       f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name,
                       stage_text(f));
   text += shown_text(f) + failure_text(f) + host_text(f);
+  text +=
+      "this follows the order of the program; over time gradients wait for reductions and copies, "
+      "and gathers\ncome early: `stepsim run` has both\n";
   if (f.fit() != Fit::oom) return text;
   if (changes.empty()) return text + "no single change that is known here makes it fit\n";
   TextTable ways{{"what would make it fit", "needed", "verdict"},

@@ -21,7 +21,8 @@ const Node* field(const Node& node, std::string_view name) {
 
 // Somebody meant one, whether or not it is complete.
 bool looks_unknown(const Node& node) {
-  return field(node, "value") != nullptr || field(node, "any_of") != nullptr;
+  return std::any_of(fields.begin(), fields.begin() + 4,
+                     [&](const std::string& name) { return field(node, name) != nullptr; });
 }
 
 struct Settler {
@@ -65,7 +66,7 @@ struct Settler {
   }
 
   void read_range() {
-    constant.value = number("value", 0);
+    constant.value = number("value", number("low", number("high", 0)));
     constant.low = number("low", constant.value);
     constant.high = number("high", constant.value);
     if (constant.low > constant.value || constant.value > constant.high)
@@ -75,7 +76,7 @@ struct Settler {
   }
 
   void read_list(const Node& list) {
-    const std::string value = text("value");
+    const std::string value = stated();
     for (const Node& item : list.items) constant.words.push_back(item.scalar);
     const auto place = std::find(constant.words.begin(), constant.words.end(), value);
     if (list.shape != Shape::sequence || constant.words.size() < 2 ||
@@ -93,6 +94,7 @@ struct Settler {
     for (const auto& [key, child] : node.entries)
       if (std::find(fields.begin(), fields.end(), key) == fields.end())
         problem(key, "unknown key" + did_you_mean(key, fields) + "; expected " + one_of(fields));
+    if (field(node, "value") == nullptr) problem("value", "is missing");
     const Node* list = field(node, "any_of");
     const bool ends = field(node, "low") != nullptr || field(node, "high") != nullptr;
     if (list != nullptr && ends)
@@ -121,9 +123,15 @@ struct Settler {
                                    did_you_mean(grade, names)));
   }
 
+  std::string stated() const {
+    for (const std::string_view name : {"value", "low", "high"})
+      if (const Node* found = field(node, name)) return found->scalar;
+    const Node* list = field(node, "any_of");
+    return list != nullptr && !list->items.empty() ? list->items.front().scalar : "";
+  }
+
   std::string drawn() {
-    const Node* stated = field(node, "value");
-    if (!notes.draw) return stated != nullptr ? stated->scalar : "";
+    if (!notes.draw) return stated();
     const std::string full = notes.scope.empty() ? path : notes.scope + "." + path;
     constant.value = value_at(constant, quantile(*notes.draw, full));
     return constant.words.empty() ? fmt::format("{}", constant.value)

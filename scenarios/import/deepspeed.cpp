@@ -75,12 +75,8 @@ constexpr std::array only_at_stage_3{"zero_hpz_partition_size", "zero_quantized_
                                      "zero_quantized_gradients",
                                      "zero_quantized_nontrainable_weights", "leaf_module"};
 // Known to DeepSpeed, and without effect on what is modelled.
-constexpr std::array without_effect{"contiguous_gradients",
-                                    "reduce_scatter",
-                                    "allgather_partitions",
+constexpr std::array without_effect{"allgather_partitions",
                                     "allgather_bucket_size",
-                                    "use_multi_rank_bucket_allreduce",
-                                    "round_robin_gradients",
                                     "load_from_fp32_weights",
                                     "elastic_checkpoint",
                                     "ignore_unused_parameters",
@@ -88,38 +84,80 @@ constexpr std::array without_effect{"contiguous_gradients",
                                     "stage3_gather_16bit_weights_on_model_save",
                                     "stage3_gather_fp16_weights_on_model_save",
                                     "gather_16bit_weights_on_model_save",
-                                    "stage3_model_persistence_threshold",
-                                    "model_persistence_threshold",
-                                    "stage3_module_granularity_threshold",
-                                    "module_granularity_threshold",
-                                    "stage3_use_all_reduce_for_fetch_params",
-                                    "use_all_reduce_for_fetch_params",
-                                    "stage3_allgather_sequential",
-                                    "allgather_sequential",
                                     "memory_efficient_linear",
                                     "override_module_apply",
                                     "pipeline_loading_checkpoint",
                                     "enable_sanity_checks",
                                     "log_trace_cache_warnings",
-                                    "zeropp_loco_param",
-                                    "mics_shard_size",
-                                    "mics_hierarchical_params_gather",
                                     "save_muon_momentum_buffer_in_memory",
-                                    "zero_quantized_nontrainable_weights",
-                                    "cpu_offload",
-                                    "cpu_offload_params",
                                     "cpu_offload_use_pin_memory"};
+
+// A step with the usual value is modelled, one with another is not.
+struct UsualValue {
+  std::string_view key, usual;  // nothing: DeepSpeed does without it
+};
+constexpr std::array usual_in_zero{UsualValue{"contiguous_gradients", "true"},
+                                   UsualValue{"reduce_scatter", "true"},
+                                   UsualValue{"use_multi_rank_bucket_allreduce", "true"},
+                                   UsualValue{"round_robin_gradients", "false"},
+                                   UsualValue{"stage3_model_persistence_threshold", ""},
+                                   UsualValue{"model_persistence_threshold", ""},
+                                   UsualValue{"stage3_module_granularity_threshold", "0"},
+                                   UsualValue{"module_granularity_threshold", "0"},
+                                   UsualValue{"stage3_use_all_reduce_for_fetch_params", "false"},
+                                   UsualValue{"use_all_reduce_for_fetch_params", "false"},
+                                   UsualValue{"stage3_allgather_sequential", "false"},
+                                   UsualValue{"allgather_sequential", "false"},
+                                   UsualValue{"zeropp_loco_param", ""},
+                                   UsualValue{"mics_shard_size", "-1"},
+                                   UsualValue{"mics_hierarchical_params_gather", "false"},
+                                   UsualValue{"zero_quantized_nontrainable_weights", "false"},
+                                   UsualValue{"cpu_offload", "false"},
+                                   UsualValue{"cpu_offload_params", "false"}};
+constexpr std::array usual_in_root{UsualValue{"communication_data_type", ""},
+                                   UsualValue{"seq_parallel_communication_data_type", ""},
+                                   UsualValue{"fp32_allreduce", "false"},
+                                   UsualValue{"disable_allgather", "false"},
+                                   UsualValue{"prescale_gradients", "false"},
+                                   UsualValue{"sparse_gradients", "false"},
+                                   UsualValue{"torch_autocast", ""},
+                                   UsualValue{"amp", ""},
+                                   UsualValue{"tensor_parallel", ""},
+                                   UsualValue{"sequence_parallel_size", "1"},
+                                   UsualValue{"pipeline", ""},
+                                   UsualValue{"compile", ""},
+                                   UsualValue{"hybrid_engine", ""},
+                                   UsualValue{"sparse_attention", ""},
+                                   UsualValue{"compression_training", ""},
+                                   UsualValue{"weight_quantization", ""}};
+
+std::string no_effect(std::string_view where, std::string_view key) {
+  return fmt::format("{}{} changes neither time nor memory here", where, key);
+}
+
+template <std::size_t N>
+void note_unusual(const Table& table, std::string_view where, const std::array<UsualValue, N>& keys,
+                  std::vector<std::string>& notes) {
+  for (const auto& [key, usual] : keys) {
+    if (!table.has(key)) continue;
+    const std::string value = table.one_line(key);
+    notes.push_back(
+        value == usual || value == "auto"
+            ? no_effect(where, key)
+            : fmt::format("{}{}: {} is not modelled: the step is predicted {}", where, key, value,
+                          usual.empty() ? "without it" : fmt::format("with {}", usual)));
+  }
+}
 
 // A key of these has an effect in DeepSpeed when it says something unusual; here it has none.
 void note_ignored(const Table& zero, const Strategy& strategy, std::vector<std::string>& notes) {
+  constexpr std::string_view where = "zero_optimization.";
   for (const std::string_view key : without_effect)
-    if (zero.has(key))
-      notes.push_back(
-          fmt::format("zero_optimization.{} changes neither time nor memory here", key));
+    if (zero.has(key)) notes.push_back(no_effect(where, key));
+  note_unusual(zero, where, usual_in_zero, notes);
   if (strategy.sharding == Sharding::zero3) return;
   for (const std::string_view key : only_at_stage_3)
-    if (zero.has(key))
-      notes.push_back(fmt::format("zero_optimization.{} means nothing below stage 3", key));
+    if (zero.has(key)) notes.push_back(fmt::format("{}{} means nothing below stage 3", where, key));
 }
 
 void read_zero(const Table& zero, Strategy& strategy, const Model& model, std::int64_t ranks,
@@ -213,17 +251,9 @@ constexpr std::array read_here{"zero_optimization",
 constexpr std::array not_read{"bf16",
                               "bfloat16",
                               "fp16",
-                              "amp",
-                              "torch_autocast",
                               "scheduler",
                               "gradient_clipping",
-                              "prescale_gradients",
                               "gradient_predivide_factor",
-                              "sparse_gradients",
-                              "communication_data_type",
-                              "seq_parallel_communication_data_type",
-                              "fp32_allreduce",
-                              "disable_allgather",
                               "zero_allow_untested_optimizer",
                               "zero_force_ds_cpu_optimizer",
                               "activation_checkpointing",
@@ -243,31 +273,23 @@ constexpr std::array not_read{"bf16",
                               "monitor_config",
                               "elasticity",
                               "autotuning",
-                              "compression_training",
                               "quantize_training",
                               "data_efficiency",
                               "curriculum_learning",
                               "progressive_layer_drop",
                               "eigenvalue",
-                              "sparse_attention",
-                              "pipeline",
-                              "hybrid_engine",
-                              "tensor_parallel",
-                              "compile",
                               "timers",
                               "graph_harvesting",
                               "dataloader_drop_last",
-                              "sequence_parallel_size",
                               "use_data_before_expert_parallelism",
-                              "weight_quantization",
                               "local_rank"};
 
-// The optimizer is the scenario's; DeepSpeed refuses some together with ZeRO.
-void check_optimizer(const Table& root, const Strategy& strategy) {
+// Which optimizer runs is the scenario's word; how its kernels run, DeepSpeed's, which refuses some
+// together with ZeRO.
+void read_optimizer(const Table& root, Strategy& strategy, std::vector<std::string>& notes) {
   const auto optimizer = root.table_if("optimizer");
   if (!optimizer) return;
   const std::string type = optimizer->text_or("type", "");
-  optimizer->has("params");
   optimizer->has("legacy_fusion");
   std::string small = type;
   std::transform(small.begin(), small.end(), small.begin(),
@@ -275,6 +297,23 @@ void check_optimizer(const Table& root, const Strategy& strategy) {
   const bool compressed = small.starts_with("onebit") || small.starts_with("zeroone");
   if (compressed && strategy.sharding != Sharding::zero0)
     optimizer->problem("type", fmt::format("{} does not work with ZeRO", type));
+  const bool adam = small == "adam" || small == "adamw";
+  if (!type.empty() && !adam)
+    notes.push_back(
+        fmt::format("optimizer.type: {} is not modelled: the update is that of "
+                    "strategy.optimizer",
+                    type));
+  const auto parameters = optimizer->table_if("params");
+  if (!parameters) return;
+  for (const std::string& key : parameters->keys()) parameters->one_line(key);
+  // PyTorch's own works through lists of tensors; without the word it is one fused kernel.
+  if (!adam || strategy.optimizer != OptimizerKind::adamw) return;
+  if (!parameters->flag_or("torch_adam", false)) return;
+  if (strategy.optimizer_place == Offload::none)
+    strategy.update_kernels = UpdateKernels::foreach;
+  else
+    notes.push_back(
+        "optimizer.params.torch_adam is not modelled on the host: the update is DeepSpeed's own");
 }
 
 }  // namespace
@@ -291,11 +330,11 @@ DeepSpeedImport read_deepspeed(const std::string& path, const Strategy& strategy
     result.strategy.sharding = Sharding::zero0;
   read_batch(root, result.job, ranks, result.notes);
   read_types(root, result.strategy);
-  check_optimizer(root, result.strategy);
+  read_optimizer(root, result.strategy, result.notes);
   for (const std::string_view key : read_here) root.has(key);
   for (const std::string_view key : not_read)
-    if (root.has(key))
-      result.notes.push_back(fmt::format("{} changes neither time nor memory here", key));
+    if (root.has(key)) result.notes.push_back(no_effect("", key));
+  note_unusual(root, "", usual_in_root, result.notes);
   for (std::string& note : result.notes) note = fmt::format("{}: {}", path, note);
   document.finish();
   return result;

@@ -46,6 +46,21 @@ cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set st
 cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --set gpu.bandwidth=3TB/s CODE 2
   ERROR "${seeds}/llama32-3b-sft-zero3.yaml: constants.gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
 
+# ---- what a scenario does not know ----
+cli("run of what a scenario does not know" ARGS run llama32-3b-dpo-zero3 --samples 8
+  OUTPUT "whole job +[0-9.]+ min  .[0-9.]+ min to .*\nthe number of steps is moved most by .*\nscenario.job.fill +1.00 +0.3 +1.00 +guess +[0-9.]+ h to [0-9.]+ min\n")
+cli("run of a word that a scenario does not know" ARGS run llama32-3b-sft-zero3 --samples 8
+    --set "strategy.checkpointing={value: full, any_of: [full, none], source: nobody says}"
+  OUTPUT "scenario.strategy.checkpointing +full +full +none +guess ")
+cli("run of a word that cannot be" ARGS run llama32-3b-sft-zero3 --set "strategy.zero={value: 3, any_of: [3, 4], source: nobody says}" CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml:15: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\"")
+cli("run of an unknown value that says nothing" ARGS run llama32-3b-sft-zero3 --set "job.fill={value: 0.5, source: nobody}" CODE 2
+  ERROR "${seeds}/llama32-3b-sft-zero3.yaml:11: job.fill: expected low and high, or any_of; what is known stands alone")
+cli("validate with intervals" ARGS validate ${seeds}/llama32-3b-dpo-zero3.yaml --samples 4
+  OUTPUT "error +interval +holds it\n.*wall +102 min .* yes\n.*[0-9] of 3 figures are in their intervals\n$")
+cli("validate with intervals, as JSON" ARGS validate ${seeds}/llama32-3b-dpo-zero3.yaml --samples 4 --json
+  KEYS rows/0/interval/1 rows/0/inside_interval)
+
 # ---- save and resume ----
 cli("run that saves" ARGS run llama32-3b-sft-zero3 --samples 0 --set job.save.every=100
   OUTPUT "saving +every 100 steps: 25.8 GB in 26 files, 2.42 GB of states by each of 8 GPUs\n +training waits [0-9.]+ s each time, [0-9]+ times, [0-9.]+ % of the whole job")

@@ -61,6 +61,25 @@ TEST_CASE("runs that ran out of memory are predicted to", "[laws]") {
   }
 }
 
+TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall times", "[laws]") {
+  std::vector<NamedScenario> runs;
+  for (const std::string name : {"qwen3-30b-sft-zero2moe", "qwen3-30b-sft-zero3"})
+    runs.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name), name});
+  const Validation validation =
+      validate(runs, Against::measured, {.data = STEPSIM_SOURCE_DATA, .samples = 8});
+  std::size_t walls = 0;
+  for (const ValidatedFigure& figure : validation.figures) {
+    CAPTURE(figure.id, spec_of(figure.metric).name);
+    REQUIRE(figure.interval);
+    CHECK(figure.interval->low <= *figure.predicted);
+    CHECK(*figure.predicted <= figure.interval->high);
+    if (figure.metric != Metric::wall) continue;
+    CHECK(figure.held());
+    ++walls;
+  }
+  CHECK(walls == 2);
+}
+
 TEST_CASE("quantiles lie between entries in proportion", "[laws]") {
   CHECK(quantile(std::vector<double>{}, 0.5) == 0);
   CHECK(quantile(std::vector<double>{3}, 0.9) == 3);

@@ -181,6 +181,35 @@ TEST_CASE("ZeRO++ is read by DeepSpeed's names", "[scenarios]") {
       Contains("zero_optimization.zero_hpz_partition_size: 3 does not divide 8 ranks"));
 }
 
+TEST_CASE("PyTorch's own AdamW works through lists of tensors", "[scenarios]") {
+  const auto kernels = [](const std::string& rest) {
+    return read(R"({"optimizer": {"type": "AdamW", "params": {"lr": "auto", "torch_adam": true}})" +
+                rest + "}");
+  };
+  CHECK(kernels("").strategy.update_kernels == UpdateKernels::foreach);
+  CHECK(
+      read(R"({"optimizer": {"type": "AdamW", "params": {"lr": 1e-4}}})").strategy.update_kernels ==
+      UpdateKernels::fused);
+  const auto offloaded =
+      kernels(R"(, "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}})");
+  CHECK(offloaded.strategy.update_kernels == UpdateKernels::fused);
+  REQUIRE(offloaded.notes.size() == 1);
+  CHECK_THAT(offloaded.notes.front(), Contains("torch_adam is not modelled on the host"));
+}
+
+TEST_CASE("a key with an unusual value is named as not modelled", "[scenarios]") {
+  const auto notes = read(R"({"communication_data_type": "fp32", "zero_optimization": {"stage": 3,
+      "contiguous_gradients": true, "mics_shard_size": 4, "zeropp_loco_param": {"err_beta": 0.8}}})")
+                         .notes;
+  REQUIRE(notes.size() == 4);
+  CHECK_THAT(notes[0], Contains("contiguous_gradients changes neither time nor memory here"));
+  CHECK_THAT(notes[1], Contains("zeropp_loco_param: {err_beta: 0.8} is not modelled: the step is "
+                                "predicted without it"));
+  CHECK_THAT(notes[2], Contains("zero_optimization.mics_shard_size: 4 is not modelled: the step is "
+                                "predicted with -1"));
+  CHECK_THAT(notes[3], Contains("communication_data_type: 'fp32' is not modelled"));
+}
+
 TEST_CASE("keys that make no difference are noted", "[scenarios]") {
   const auto notes = read(R"({"steps_per_print": 10})").notes;
   REQUIRE(notes.size() == 1);

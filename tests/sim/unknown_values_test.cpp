@@ -93,6 +93,7 @@ TEST_CASE("an unknown value without a range, or with one that cannot be, is refu
         "a.yaml:2: job.fill: expected low and high, or any_of; what is known stands alone");
   CHECK(told("{value: 0.5, low: 0.7, source: s}") ==
         "a.yaml:2: job.fill: expected low <= value <= high");
+  CHECK(told("{low: 0.1, high: 0.9, source: s}") == "a.yaml:2: job.fill.value: is missing");
   CHECK(told("{value: 0.5, low: 0.1}") ==
         "a.yaml:2: job.fill.source: is missing: where the value and its range come from");
   CHECK(told("{value: 0.5, any_of: [0.1, 0.2], source: s}") ==
