@@ -1,5 +1,6 @@
 // `run`: one step of a scenario.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -118,11 +119,23 @@ std::string movers_text(const Interval& interval) {
          movers_table(interval.wall_movers, "the number of steps", "whole job");
 }
 
-void write_range(JsonWriter& json, const std::optional<Range>& range) {
-  if (range)
-    json.begin_array().value(range->low).value(range->high).end_array();
-  else
-    json.null();
+std::string range_text(const NamedConstant& constant) {
+  if (constant.words.empty())
+    return fmt::format("{} to {}", value_text(constant, constant.low),
+                       value_text(constant, constant.high));
+  return fmt::format("{}", fmt::join(constant.words, " or "));
+}
+
+// What the scenario itself says it does not know.
+std::string unknown_text(const Scenario& scenario) {
+  constexpr std::string_view own = "scenario.";
+  TextTable table{
+      {"not known of this run", "taken", "may be"}, {Align::left, Align::right, Align::left}, {}};
+  for (const NamedConstant& constant : scenario.constants)
+    if (constant.name.starts_with(own) && constant.low < constant.high)
+      table.rows.push_back({constant.name.substr(own.size()), value_text(constant, constant.value),
+                            range_text(constant)});
+  return table.rows.empty() ? "" : "\n" + render(table);
 }
 
 std::string text_of(const Scenario& scenario, const Prediction& p,
@@ -182,6 +195,7 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
                     to_text(Bytes{interval->memory.high}));
     text += movers_text(*interval);
   }
+  text += unknown_text(scenario);
   for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
   if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
@@ -220,6 +234,40 @@ void write_saving(JsonWriter& json, const Prediction& p) {
     json.null();
 }
 
+void write_movers(JsonWriter& json, std::string_view key, const std::vector<Mover>& movers) {
+  json.key(key).begin_array();
+  for (const Mover& mover : movers)
+    json.begin_object()
+        .member("constant", mover.constant.name)
+        .member("at_low_s", mover.at_low)
+        .member("at_high_s", mover.at_high)
+        .end_object();
+  json.end_array();
+}
+
+void write_intervals(JsonWriter& json, const Prediction& p,
+                     const std::optional<Interval>& interval) {
+  const auto range = [&](std::string_view key, Range Interval::*member, double per = 1) {
+    json.key(key);
+    if (!interval) {
+      json.null();
+      return;
+    }
+    const Range& found = (*interval).*member;
+    json.begin_array().value(found.low / per).value(found.high / per).end_array();
+  };
+  range("interval_s", &Interval::step_time);
+  range("tokens_per_second_per_gpu_interval", &Interval::throughput);
+  range("peak_memory_interval_bytes", &Interval::memory);
+  if (p.wall.value > 0)
+    range("wall_interval_h", &Interval::wall, 3600);
+  else
+    json.key("wall_interval_h").null();
+  json.member("samples", interval ? static_cast<double>(interval->samples) : 0.0);
+  write_movers(json, "moved_most_by", interval ? interval->movers : std::vector<Mover>{});
+  write_movers(json, "wall_moved_most_by", interval ? interval->wall_movers : std::vector<Mover>{});
+}
+
 std::string json_of(const Prediction& p, const std::optional<Interval>& interval) {
   JsonWriter json;
   json.begin_object()
@@ -229,38 +277,11 @@ std::string json_of(const Prediction& p, const std::optional<Interval>& interval
       .member("model_flops_utilisation_attention_in_rows", p.utilisation_in_rows)
       .member("model_flops_matrices", p.flops.matrices)
       .member("model_flops_attention", p.flops.attention);
-  json.key("interval_s");
-  write_range(json, interval ? std::optional(interval->step_time) : std::nullopt);
-  json.key("tokens_per_second_per_gpu_interval");
-  write_range(json, interval ? std::optional(interval->throughput) : std::nullopt);
-  json.key("peak_memory_interval_bytes");
-  write_range(json, interval ? std::optional(interval->memory) : std::nullopt);
-  json.member("samples", interval ? static_cast<double>(interval->samples) : 0.0);
-  json.key("moved_most_by").begin_array();
-  if (interval)
-    for (const Mover& mover : interval->movers)
-      json.begin_object()
-          .member("constant", mover.constant.name)
-          .member("at_low_s", mover.at_low)
-          .member("at_high_s", mover.at_high)
-          .end_object();
-  json.end_array().key("wall_moved_most_by").begin_array();
-  if (interval)
-    for (const Mover& mover : interval->wall_movers)
-      json.begin_object()
-          .member("constant", mover.constant.name)
-          .member("at_low_s", mover.at_low)
-          .member("at_high_s", mover.at_high)
-          .end_object();
-  json.end_array();
+  write_intervals(json, p, interval);
   if (p.wall.value > 0)
     json.member("wall_h", p.wall.value / 3600);
   else
     json.key("wall_h").null();
-  json.key("wall_interval_h");
-  write_range(json, interval && p.wall.value > 0 ? std::optional(Range{interval->wall.low / 3600,
-                                                                       interval->wall.high / 3600})
-                                                 : std::nullopt);
   json.key("batches");
   if (p.length)
     json.begin_object()

@@ -49,6 +49,8 @@ cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --se
 # ---- what a scenario does not know ----
 cli("run of what a scenario does not know" ARGS run llama32-3b-dpo-zero3 --samples 8
   OUTPUT "whole job +[0-9.]+ min  .[0-9.]+ min to .*\nthe number of steps is moved most by .*\nscenario.job.fill +1.00 +0.3 +1.00 +guess +[0-9.]+ h to [0-9.]+ min\n")
+cli("run says what a scenario does not know" ARGS run ring-mini-sft-zero3 --samples 0
+  OUTPUT "\nnot known of this run .*\njob.micro_batch +16 +4 or 8 or 16 or 32\njob.fill +0.61 +0.5 to 0.98\n")
 cli("run of a word that a scenario does not know" ARGS run llama32-3b-sft-zero3 --samples 8
     --set "strategy.checkpointing={value: full, any_of: [full, none], source: nobody says}"
   OUTPUT "scenario.strategy.checkpointing +full +full +none +guess ")
