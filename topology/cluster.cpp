@@ -7,10 +7,11 @@
 namespace stepsim {
 namespace {
 
-// Numbers of links: first all nodes' own, then two per port, then two per leaf.
+// Numbers of links: first all nodes' own, then two or three per port, then two per leaf.
 struct Numbering {
   std::uint32_t per_node;
   std::uint32_t nics;
+  std::uint32_t per_port;  // up, down, and what both share
   std::uint32_t leaves_per_unit;
   std::uint32_t ports;   // first port link
   std::uint32_t leaves;  // first leaf link
@@ -26,15 +27,22 @@ Numbering numbering(const Cluster& cluster) {
   const Network::Leaf& leaf = cluster.network->leaf;
   n.nics = cluster.node.count(PartKind::nic);
   n.leaves_per_unit = leaf.per_rail ? n.nics : 1;
-  n.leaves = n.ports + 2 * n.nics * cluster.nodes;
+  n.per_port = cluster.network->thread ? 3 : 2;
+  n.leaves = n.ports + n.per_port * n.nics * cluster.nodes;
   n.end = n.leaves + 2 * n.leaves_per_unit * ((cluster.nodes + leaf.nodes - 1) / leaf.nodes);
   return n;
 }
 
-enum Direction : std::uint32_t { up = 0, down = 1 };
+enum Direction : std::uint32_t { up = 0, down = 1, both = 2 };
 
 LinkId port(const Numbering& n, std::uint32_t node, std::uint32_t nic, Direction direction) {
-  return LinkId{n.ports + 2 * (node * n.nics + nic) + direction};
+  return LinkId{n.ports + n.per_port * (node * n.nics + nic) + direction};
+}
+
+void append_port(Path& path, const Numbering& n, std::uint32_t node, std::uint32_t nic,
+                 Direction direction) {
+  path.push_back(port(n, node, nic, direction));
+  if (n.per_port > both) path.push_back(port(n, node, nic, both));
 }
 
 std::uint32_t leaf_of(const Cluster& cluster, const Numbering& n, std::uint32_t node,
@@ -95,7 +103,9 @@ BytesPerSecond stated_capacity(const Cluster& cluster, LinkId id) {
   const Numbering n = numbering(cluster);
   const auto number = static_cast<std::uint32_t>(id);
   if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
-  return number < n.leaves ? cluster.network->port.value : cluster.network->leaf.uplink.value;
+  const Network& network = *cluster.network;
+  if (number >= n.leaves) return network.leaf.uplink.value;
+  return (number - n.ports) % n.per_port == both ? network.thread->value : network.port.value;
 }
 
 }  // namespace
@@ -110,16 +120,16 @@ BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
 Link link_of(const Cluster& cluster, LinkId id) {
   const Numbering n = numbering(cluster);
   const auto number = static_cast<std::uint32_t>(id);
-  constexpr std::array<std::string_view, 2> names{"up", "down"};
+  constexpr std::array<std::string_view, 3> names{"up", "down", "thread"};
   if (number < n.ports) {
     const std::string& name = cluster.graph.links[number % n.per_node].name;
     return {cluster.nodes > 1 ? fmt::format("node{}.{}", number / n.per_node, name) : name,
             capacity_of(cluster, id)};
   }
   if (number < n.leaves) {
-    const std::uint32_t port_number = (number - n.ports) / 2;
+    const std::uint32_t port_number = (number - n.ports) / n.per_port;
     return {fmt::format("node{}.port{}.{}", port_number / n.nics, port_number % n.nics,
-                        names[(number - n.ports) % 2]),
+                        names[(number - n.ports) % n.per_port]),
             capacity_of(cluster, id)};
   }
   const std::uint32_t leaf = (number - n.leaves) / 2;
@@ -141,14 +151,14 @@ Path route(const Cluster& cluster, const Place& from, const Place& to) {
   if (!append(path, cluster, from.node, graph.part(from.kind, from.index),
               graph.part(PartKind::nic, out)))
     return {};
-  path.push_back(port(n, from.node, out, up));
+  append_port(path, n, from.node, out, up);
   const std::uint32_t leaf = leaf_of(cluster, n, from.node, out);
   const std::uint32_t other_leaf = leaf_of(cluster, n, to.node, in);
   if (leaf != other_leaf) {
     path.push_back(leaf_link(n, leaf, up));
     path.push_back(leaf_link(n, other_leaf, down));
   }
-  path.push_back(port(n, to.node, in, down));
+  append_port(path, n, to.node, in, down);
   if (!append(path, cluster, to.node, graph.part(PartKind::nic, in), graph.part(to.kind, to.index)))
     return {};
   return path;

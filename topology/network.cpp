@@ -6,7 +6,9 @@ Network read_network(const Table& table) {
   Network network;
   network.name = table.text("name");
   network.title = table.text("title");
-  network.port = table.table("port").constant<BytesPerSecond>("bandwidth");
+  const Table port = table.table("port");
+  network.port = port.constant<BytesPerSecond>("bandwidth");
+  if (port.has("thread")) network.thread = port.constant<BytesPerSecond>("thread");
   const Table leaf = table.table("leaf");
   network.leaf.nodes = static_cast<std::uint32_t>(leaf.integer("nodes", 1, 1 << 20));
   network.leaf.per_rail = leaf.flag_or("per_rail", false);

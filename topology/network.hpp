@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "topology/communication.hpp"
@@ -12,6 +13,8 @@ struct Network {
   std::string name;
   std::string title;
   Constant<BytesPerSecond> port;  // one NIC port, one direction
+  // Both directions of a port together, where one thread of a process sends and receives.
+  std::optional<Constant<BytesPerSecond>> thread;
   struct Leaf {
     std::uint32_t nodes = 0;          // under one set of leaves, or in one dragonfly group
     bool per_rail = false;            // NIC i of every node goes to leaf i: rails

@@ -78,6 +78,7 @@ Cluster tiny_cluster(const TinyCluster& tiny) {
     Network& network = cluster.network.emplace();
     network.name = "tiny-network";
     network.port = made_up<BytesPerSecond>(tiny.port);
+    if (tiny.thread > 0) network.thread = made_up<BytesPerSecond>(tiny.thread);
     network.leaf = {.nodes = tiny.leaf_nodes,
                     .per_rail = tiny.per_rail,
                     .uplink = made_up<BytesPerSecond>(tiny.uplink)};

@@ -24,6 +24,7 @@ struct TinyCluster {
   double link = 100e9;
   double pcie = 200e9;  // wide, so that between nodes the port is the limit
   double port = 25e9;
+  double thread = 0;  // both directions of a port together; 0: no such limit
   double uplink = 1e15;
   double drive = 50e9;
   double launch = 0x1p-16, step = 0x1p-18, efficiency = 0.75, exchange = 0.5;

@@ -127,6 +127,36 @@ TEST_CASE("rings across nodes share the bytes among the rails", "[workloads]") {
                      S * (n - 1) / n / g / (t.network_efficiency * t.port)));
 }
 
+// What a thread of its own adds to the time of S bytes over ports.
+double added_by_thread(std::uint32_t nodes, Collective kind, double thread) {
+  const TinyCluster plain = far(1, nodes);
+  TinyCluster threaded = plain;
+  threaded.thread = thread;
+  const Question question{.kind = kind, .algorithm = "ring"};
+  return seconds_of(tiny_cluster(threaded), question) - seconds_of(tiny_cluster(plain), question);
+}
+
+TEST_CASE("one thread that sends and receives halves a gather's rate, not a root's",
+          "[workloads]") {
+  const TinyCluster t = far(1, 2);
+  const double thread = t.port / 8;
+  const auto seconds = [&](double bytes, double rate) {
+    return bytes / (t.network_efficiency * rate);
+  };
+  // Every rank passes on all but one part, and takes in as much.
+  for (const std::uint32_t n : {2u, 4u}) {
+    const double part = S * (n - 1) / n;
+    CHECK_THAT(added_by_thread(n, Collective::all_gather, thread),
+               exactly(seconds(2 * part, thread) - seconds(part, t.port)));
+  }
+  // Of two ranks one sends and the other receives; of more, those between do both.
+  CHECK_THAT(added_by_thread(2, Collective::broadcast, thread),
+             exactly(seconds(S, thread) - seconds(S, t.port)));
+  CHECK_THAT(added_by_thread(3, Collective::broadcast, thread),
+             exactly(seconds(2 * S, thread) - seconds(S, t.port)));
+  CHECK(added_by_thread(4, Collective::all_gather, 2 * t.port) == 0);
+}
+
 TEST_CASE("a hierarchical all-reduce takes the sum of its three phases", "[workloads]") {
   const auto fabric = GENERATE(Fabric::in_switch, Fabric::mesh);
   const auto m = GENERATE(2u, 3u, 4u);
