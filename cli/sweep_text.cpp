@@ -73,6 +73,9 @@ std::string time(double v) {
 std::string bytes(double v) {
   return to_text(Bytes{v});
 }
+std::string host_bytes(double v) {
+  return v > 0 ? bytes(v) : "none";
+}
 std::string hours(double v) {
   return short_number(v / 3600);
 }
@@ -101,6 +104,8 @@ constexpr std::array grpo_columns{
     Shown{short_number, "stale", "mean_staleness"},
     Shown{bytes, "train mem", "learner_memory_training"},
     Shown{bytes, "sync mem", "learner_memory_sync"},
+    Shown{host_bytes, "host mem", "host_memory"},
+    Shown{time, "start-up", "start_up"},
 };
 
 std::span<const Shown> columns_for(const SweepTable& table) {

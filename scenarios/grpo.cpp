@@ -33,6 +33,15 @@ std::vector<std::int64_t> integers(const Table& table, std::string_view key, std
   return list;
 }
 
+// A number, or one that nobody published with its range, which is drawn from like a constant.
+double stated(const Table& table, std::string_view key, double low, double high) {
+  if (!table.is_mapping(key)) return table.number(key, low, high);
+  const Constant<Ratio> value = table.constant<Ratio>(key);
+  if (value.low.value < low || value.high.value > high)
+    table.problem(key, fmt::format("expected a range from {:g} to {:g}", low, high));
+  return value.value.value;
+}
+
 ResponseLengths read_lengths(const Table& job, std::int64_t limit) {
   ResponseLengths lengths;
   // Nobody who leaves it out has measured it: a third of the limit, and a long tail.
@@ -47,9 +56,9 @@ ResponseLengths read_lengths(const Table& job, std::int64_t limit) {
     if (lengths.list.empty()) lengths.list = {limit};
     return lengths;
   }
-  lengths.mean = table->number("mean", 1, 1e7);
-  if (lengths.kind == LengthKind::lognormal)
-    lengths.sigma = table->number_or("sigma", lengths.sigma, 0, 3);
+  lengths.mean = stated(*table, "mean", 1, 1e7);
+  if (lengths.kind == LengthKind::lognormal && table->has("sigma"))
+    lengths.sigma = stated(*table, "sigma", 0, 3);
   return lengths;
 }
 
@@ -102,6 +111,7 @@ void read_batch(const Table& job, Grpo& grpo) {
   grpo.mini_batches = job.integer_or("num_mini_batches", 1, 1, 1 << 16);
   grpo.epochs = job.integer_or("num_epochs", 1, 1, 1 << 10);
   grpo.reference_model = job.flag_or("load_ref_policy", true);
+  grpo.park_reference = job.flag_or("park_reference", false);
   grpo.engine_logprobs = job.flag_or("use_vllm_logprobs", false);
   grpo.hpz = job.integer_or("deepspeed_zpg", 8, 1, 1 << 16);
   grpo.total_episodes = job.number_or("total_episodes", 0, 0, 1e15);
@@ -251,6 +261,10 @@ void check_grpo(const Table& job, const Scenario& scenario) {
     job.problem("active_sampling", "needs async_steps of 2 or more");
   if (grpo.layout == GrpoLayout::separate && grpo.park_learners)
     job.problem("park_learners", "layout: separate keeps learners at work: false");
+  if (grpo.park_reference && !grpo.reference_model)
+    job.problem("park_reference", "load_ref_policy: false has no reference model");
+  if (grpo.park_reference && scenario.strategy.parameter_place != Offload::none)
+    job.problem("park_reference", "offload: {params: ...} has the reference model there already");
   if (grpo.layout == GrpoLayout::colocated && grpo.async_steps > 0)
     job.problem("async_steps", "layout: colocated generates and learns in turn: 0");
 }

@@ -60,8 +60,9 @@ Answer ask(const Scenario& learner, CauseSet free) {
   return answer;
 }
 
-// Levels of a pack's length at which the step is replayed.
-constexpr std::int64_t levels = 4;
+// Levels of a pack's length at which the step is replayed; shorter packs have levels that halve,
+// down to the last.
+constexpr std::int64_t levels = 4, least_level = 64;
 
 TrainingParts between(const TrainingParts& a, const TrainingParts& b, double share) {
   TrainingParts sum = (1 - share) * a;
@@ -123,7 +124,8 @@ TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
                         learner_.job};
   states_ = states_between_steps(resident_of(input));
   const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
-  grid_ = whole_rows(scenario.strategy, std::max<std::int64_t>(64, level));
+  least_ = whole_rows(scenario.strategy, least_level);
+  grid_ = std::max(least_, whole_rows(scenario.strategy, level));
 }
 
 void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
@@ -147,12 +149,15 @@ void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
 }
 
 TrainingParts TrainingReplays::at(double tokens, bool first) {
-  const double place = tokens / static_cast<double>(grid_);
+  std::int64_t grid = grid_;
+  while (tokens < static_cast<double>(grid) && grid > least_)
+    grid = whole_rows(learner_.strategy, std::max(least_, grid / 2));
+  const double place = tokens / static_cast<double>(grid);
   const auto below = std::max<std::int64_t>(1, static_cast<std::int64_t>(place));
   const double share = std::clamp(place - static_cast<double>(below), 0.0, 1.0);
   const auto point = [&](std::int64_t level) -> const TrainingParts& {
-    replay_point(level * grid_, !first);
-    const Point& p = points_.at(level * grid_);
+    replay_point(level * grid, !first);
+    const Point& p = points_.at(level * grid);
     return first ? p.one : p.further;
   };
   if (share <= 0) return point(below);
@@ -197,11 +202,27 @@ SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
 }  // namespace
 
 LearnerStates states_between_steps(const Resident& resident) {
-  LearnerStates states{.all = resident.in(Pool::device), .parameters = 0};
-  for (const Holding& holding : resident.holdings)
-    if (holding.pool == Pool::device && holding.tensor_class == "parameters")
-      states.parameters += holding.bytes;
+  LearnerStates states{.all = resident.in(Pool::device), .parameters = 0, .reference = 0};
+  for (const Holding& holding : resident.holdings) {
+    if (holding.pool != Pool::device) continue;
+    if (holding.tensor_class == "parameters") states.parameters += holding.bytes;
+    if (holding.tensor_class == "reference") states.reference += holding.bytes;
+  }
   return states;
+}
+
+Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes) {
+  if (bytes <= 0) return {0};
+  const SyncInput input{.cluster = scenario.cluster,
+                        .model = scenario.model,
+                        .stack = *scenario.engine,
+                        .grpo = *scenario.grpo,
+                        .placement = placement};
+  const std::string seconds = in_worker([&] {
+    const SyncProgram program = build_return(input, bytes);
+    return fmt::format("{}", replay(program.traffic.folded.platform, program.graph).makespan.value);
+  });
+  return {parse_quantity(seconds)->value};
 }
 
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked) {

@@ -31,8 +31,13 @@ TrainingParts operator*(double factor, TrainingParts parts);
 struct LearnerStates {
   double all = 0;         // bytes
   double parameters = 0;  // of them; what is sent to engines
+  double reference = 0;   // of them; of a frozen model
 
-  double parked(const Grpo& grpo) const { return grpo.park_learners ? all - parameters : 0; }
+  // In host memory but for its own passes.
+  double waiting(const Grpo& grpo) const { return grpo.park_reference ? reference : 0; }
+  double here(const Grpo& grpo) const { return all - waiting(grpo); }
+  // Moved to the host while engines generate.
+  double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - parameters : 0; }
 };
 
 // The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
@@ -59,7 +64,7 @@ class TrainingReplays {
   Scenario learner_;
   CauseSet free_;  // causes that cost nothing
   LearnerStates states_;
-  std::int64_t grid_ = 1;
+  std::int64_t grid_ = 1, least_ = 1;
   std::map<std::int64_t, Point> points_;
   MemoryPeak peak_;
   std::size_t replays_ = 0;
@@ -73,6 +78,8 @@ struct SyncReplay {
   double overhead = 0;    // calls, copies, bookkeeping
 };
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked = 0);
+// Until a parked reference model of so many bytes is back on every learner.
+Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes);
 
 LearnerStates states_between_steps(const Resident& resident);
 

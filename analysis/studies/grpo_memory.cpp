@@ -38,8 +38,16 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
                           : grpo.gather_whole_model ? half * parameters_of(scenario)
                                                     : largest_tensor(scenario.model);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
-  const double kept = states.all - states.parked(grpo);
-  return {states.all, (states.all + peak.bytes) * slack, (kept + gathered) * slack};
+  // A parked reference model has come and gone before the step's peak.
+  const double own = states.here(grpo), kept = own - states.parked(grpo);
+  return {own, (own + peak.bytes) * slack, (kept + gathered) * slack};
+}
+
+// On one node.
+double most_learners(const Scenario& scenario) {
+  const auto& by_node = scenario.grpo->learners;
+  return by_node.empty() ? scenario.cluster.gpus_per_node()
+                         : *std::max_element(by_node.begin(), by_node.end());
 }
 
 // Optimizer states that were moved to the host, in pinned buffers.
@@ -50,10 +58,7 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   if (s.optimizer_place != Offload::none)  // fp32 gradient, parameter and two moments
     each += 16 * parameters_of(scenario) / learners;
   if (s.parameter_place != Offload::none) each += half * parameters_of(scenario) / learners;
-  const auto& by_node = scenario.grpo->learners;
-  const double most = by_node.empty() ? scenario.cluster.gpus_per_node()
-                                      : *std::max_element(by_node.begin(), by_node.end());
-  return each * most;
+  return each * most_learners(scenario);
 }
 
 std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory& m) {
@@ -107,7 +112,9 @@ GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
   const double host = host_bytes(scenario, placement);
   m.host = {0, host,
             host + (grpo.backend == SyncBackend::gloo ? largest_tensor(scenario.model) : 0)};
-  m.host.sync += states.parked(grpo) * scenario.cluster.gpus_per_node();
+  for (double* bytes : {&m.host.start, &m.host.training, &m.host.sync})
+    *bytes += states.waiting(grpo) * most_learners(scenario);
+  m.host.sync += states.parked(grpo) * most_learners(scenario);
   m.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
   m.cache_tokens = decode.capacity();
   m.cached_sequences = std::floor(m.cache_tokens / static_cast<double>(grpo.model_length()));

@@ -16,6 +16,7 @@ constexpr std::array all_phases{
     PhaseSpec{"compute", "training: kernels and launches", &GrpoPhases::compute},
     PhaseSpec{"communication", "training: exposed communication", &GrpoPhases::communication},
     PhaseSpec{"optimizer", "training: optimizer", &GrpoPhases::optimizer},
+    PhaseSpec{"reference", "training: reference model from the host", &GrpoPhases::reference},
     PhaseSpec{"drain", "sync: engines finish their responses", &GrpoPhases::drain},
     PhaseSpec{"gather", "sync: learners gather", &GrpoPhases::gather},
     PhaseSpec{"broadcast", "sync: broadcast to engines", &GrpoPhases::broadcast},
@@ -82,7 +83,8 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   for (std::size_t i = warm; i < last; ++i) {
     const StepRecord& s = run.steps[i];
     p.phases.wait += s.wait / n;
-    p.training += s.train / n;
+    p.training += (s.reference + s.train) / n;
+    p.phases.reference += s.reference / n;
     p.phases.drain += s.drain / n;
     p.phases.gather += (s.gather + p.sync_replay.gathers) / n;
     p.phases.broadcast += p.sync_replay.broadcasts / n;
@@ -168,18 +170,20 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Training
                                                 decode.bytes_per_token() /
                                                 static_cast<double>(grpo.model_length())));
   TrainingParts all;
-  GrpoRun run = run_grpo({.grpo = grpo,
-                          .decode = decode,
-                          .limits = limits,
-                          .engines = p.placement.engines.size(),
-                          .learners = packers_of(scenario),
-                          .training =
-                              [&](std::span<const double> tokens) {
-                                const TrainingParts parts = training.parts(tokens);
-                                all += parts;
-                                return Seconds{parts.seconds};
-                              },
-                          .sync = p.sync_replay.cost});
+  GrpoRun run = run_grpo(
+      {.grpo = grpo,
+       .decode = decode,
+       .limits = limits,
+       .engines = p.placement.engines.size(),
+       .learners = packers_of(scenario),
+       .training =
+           [&](std::span<const double> tokens) {
+             const TrainingParts parts = training.parts(tokens);
+             all += parts;
+             return Seconds{parts.seconds};
+           },
+       .sync = p.sync_replay.cost,
+       .reference = replay_return(scenario, p.placement, training.states().waiting(grpo))});
   p.training_parts = all;
   return run;
 }
@@ -208,7 +212,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   p.ran = true;
   p.memory = grpo_memory(scenario, p.placement, training.states(), training.peak());
   measure_steps(scenario, p);
-  split_training(p.training_parts, p.training, p.phases);
+  split_training(p.training_parts, p.training - p.phases.reference, p.phases);
   p.bottleneck = bottleneck_of(p);
   p.start_up = {start_up(scenario, decode)};
   if (grpo.total_episodes > 0)

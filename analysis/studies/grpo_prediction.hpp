@@ -19,8 +19,9 @@ struct GrpoPhases {
   double compute = 0;        // learners' kernels and launches
   double communication = 0;  // gathers and reductions that nothing hides
   double optimizer = 0;
-  double drain = 0;   // engines finish what they have before weights change
-  double gather = 0;  // of a sync
+  double reference = 0;  // a parked reference model comes from host memory
+  double drain = 0;      // engines finish what they have before weights change
+  double gather = 0;     // of a sync
   double broadcast = 0;
   double per_tensor = 0;  // calls, copies, bookkeeping
   double iterations = 0;  // of engines, that a sync waits for

@@ -146,7 +146,8 @@ Lengths lengths_of(const GrpoRow& row, RowText& text) {
 // Learners on the first nodes, engines on the others.
 void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
                   RowText& text) {
-  text.job += "  batching: shares\n";
+  text.job += "  batching: shares\n  park_reference: true\n";
+  text.assume("a reference model waits in host memory");
   if (in_turn(row)) {
     text.job += "  layout: colocated\n  park_learners: true\n";
     text.assume("learners' states wait in host memory while engines generate");

@@ -1,5 +1,7 @@
 // A whole GRPO step: costs from replays, sync against the number of engines, the trace's times.
 #include <algorithm>
+#include <array>
+#include <vector>
 
 #include "analysis/studies/grpo_trace.hpp"
 #include "analysis/studies/metrics.hpp"
@@ -142,4 +144,63 @@ TEST_CASE("parked learners make room for the engine, and pay for two copies", "[
   double sum = 0;
   for (const PhaseSpec& phase : phase_specs()) sum += parked.phases.*phase.seconds;
   CHECK(sum == Approx(parked.step_time.value).epsilon(1e-9));
+}
+
+TEST_CASE("a parked reference model costs one copy a batch and no memory while others learn",
+          "[grpo]") {
+  const auto run = [](const char* parked) {
+    const std::vector<Setting> settings{{"job.load_ref_policy", "true"},
+                                        {"job.park_reference", parked}};
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings));
+  };
+  const GrpoPrediction here = run("false"), parked = run("true");
+  const double bytes = here.memory.learner.start - parked.memory.learner.start;  // of one GPU
+  CHECK(bytes > 1e9);
+  CHECK(here.memory.learner.training - parked.memory.learner.training >= bytes);
+  CHECK(parked.memory.host.training - here.memory.host.training == Approx(8 * bytes));
+  CHECK(parked.phases.reference > bytes / 64e9);
+  CHECK(parked.phases.reference < bytes / 10e9);
+  CHECK(parked.training == Approx(here.training + parked.phases.reference).epsilon(1e-6));
+}
+
+TEST_CASE("short packs take less time than long ones, however short they are", "[grpo]") {
+  TrainingReplays replays(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b"));
+  std::vector<double> seconds;
+  for (double tokens = 256; tokens <= 8192; tokens *= 2) {
+    const std::array<double, 1> pack{tokens};
+    seconds.push_back(replays.parts(pack).seconds);
+  }
+  // Between what launches cost, whatever the length, and what grows with it.
+  for (std::size_t i = 1; i < seconds.size(); ++i) {
+    CAPTURE(i);
+    CHECK(seconds[i] > seconds[i - 1]);
+    CHECK(seconds[i] < 2.2 * seconds[i - 1]);
+  }
+  CHECK(seconds.back() > 1.5 * seconds.front());
+}
+
+TEST_CASE("a call for each tensor takes longer the more engines there are to call", "[grpo]") {
+  const auto overhead = [](const char* protocol, const char* nodes) {
+    const Scenario scenario = with({{"job.sync_protocol", protocol},
+                                    {"cluster.nodes", nodes},
+                                    {"job.learners_per_node", "[4, 4]"}});
+    return replay_sync(scenario, place(scenario.cluster, *scenario.grpo)).overhead;
+  };
+  // 707 tensors; 4 and 12 engines.
+  const Scenario scenario = with({});
+  const double each = scenario.engine->sync.engine.value.value;
+  CHECK(overhead("v1", "8") - overhead("v1", "4") == Approx(707 * 8 * each));
+  CHECK(overhead("v2", "8") - overhead("v2", "4") == Approx(8 * each));
+}
+
+// Measured 158 s and 95 s, 1.66 times; between 1.3 and 1.7 is what is asked for.
+TEST_CASE("over sockets packed learners hand their weights over in less time", "[grpo]") {
+  const auto sync = [](const char* run) {
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, run)).sync;
+  };
+  const std::string seeds = STEPSIM_SOURCE_DATA "/scenarios/seeds/";
+  const double ratio = sync((seeds + "grpo-32b-sync-spread.yaml").c_str()) /
+                       sync((seeds + "grpo-32b-sync-packed.yaml").c_str());
+  CHECK(ratio > 1.3);
+  CHECK(ratio < 1.7);
 }

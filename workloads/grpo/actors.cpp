@@ -276,8 +276,9 @@ class Actors {
     for (const std::vector<double>& rounds : work.rounds)
       record.train += in_.training(rounds).value;
     record.train *= static_cast<double>(grpo_.epochs);
+    record.reference = in_.reference.value;
     out_.steps.push_back(record);
-    at(now_ + record.train, What::trained, 0);
+    at(now_ + record.reference + record.train, What::trained, 0);
     prepare();  // one batch less is waiting
   }
 

@@ -24,11 +24,13 @@ struct GrpoInput {
   std::size_t learners = 0;  // that train on packs of their own
   TrainingCost training;
   SyncCost sync;
+  Seconds reference{};  // until a parked reference model is there, before a batch is trained on
 };
 
 struct StepRecord {
-  double start = 0;  // the batch was taken
-  double wait = 0;   // for it, since the last sync was over
+  double start = 0;      // the batch was taken
+  double wait = 0;       // for it, since the last sync was over
+  double reference = 0;  // a parked reference model comes
   double train = 0;
   double drain = 0;                                   // engines finished what they had
   double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it

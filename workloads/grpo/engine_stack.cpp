@@ -22,6 +22,7 @@ EngineStack read_engine_stack(const Table& table) {
                   .watermark = memory.constant<Ratio>("watermark")};
   const Table sync = table.table("sync");
   stack.sync = {.call = sync.constant<Seconds>("call"),
+                .engine = sync.constant<Seconds>("engine"),
                 .busy = sync.constant<Seconds>("busy"),
                 .send = sync.constant<Seconds>("send"),
                 .gather = sync.constant<Seconds>("gather"),

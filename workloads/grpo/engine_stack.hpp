@@ -28,7 +28,8 @@ struct EngineStack {
     Constant<Ratio> watermark;  // share of the cache kept free when a sequence is let in
   } memory;
   struct Sync {
-    Constant<Seconds> call;           // one remote call to all engines
+    Constant<Seconds> call;           // one remote call, whatever the number of engines
+    Constant<Seconds> engine;         // of it for each engine that is called
     Constant<Seconds> busy;           // more of it while engines have work
     Constant<Seconds> send;           // of each tensor: clone, copy in, bookkeeping
     Constant<Seconds> gather;         // of each tensor that sharded learners gather

@@ -69,6 +69,7 @@ struct Grpo {
   bool filter_zero_std = true;
   bool active_sampling = false;  // fill up until `prompts` groups have a signal
   bool reference_model = true;
+  bool park_reference = false;   // waits in host memory, and is copied in once for every batch
   bool engine_logprobs = false;  // else the policy runs once more when it is updated several times
 
   std::uint32_t tensor_parallel = 1;

@@ -71,7 +71,7 @@ std::vector<double> sizes_of(const std::vector<Module>& modules) {
 }
 
 constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1, park_traffic = 2,
-                      return_traffic = 3;
+                      return_traffic = 3, only_traffic = 0;
 
 class SyncWriter {
  public:
@@ -102,21 +102,34 @@ class SyncWriter {
     const bool gathers = input_.sharded(), local = grpo.layout == GrpoLayout::colocated;
     if (gathers && (local || !grpo.gather_whole_model)) gather(bytes);
     double seconds = costs.send.value.value + (gathers && !local ? costs.gather.value.value : 0);
-    if (grpo.protocol == SyncProtocol::v1) seconds += costs.call.value.value;
+    if (grpo.protocol == SyncProtocol::v1) seconds += call();
     if (grpo.per_tensor_overhead) seconds = grpo.per_tensor_overhead->value;
     host({seconds}, "tensor");
     if (!local) broadcast(bytes);
   }
 
-  void park(double bytes) { collective(park_traffic, bytes, Stream::d2h, "park"); }
-  void bring_back(double bytes) { collective(return_traffic, bytes, Stream::h2d, "bring back"); }
+  // To every engine.
+  double call() const {
+    const EngineStack::Sync& costs = input_.stack.sync;
+    const double engines = static_cast<double>(input_.placement.engines.size());
+    return costs.call.value.value + engines * costs.engine.value.value;
+  }
+
+  void park(double bytes) { copy(park_traffic, bytes, Stream::d2h, "park"); }
+  void bring_back(double bytes) { copy(return_traffic, bytes, Stream::h2d, "bring back"); }
+  void bring_only(double bytes) { copy(only_traffic, bytes, Stream::h2d, "bring back"); }
 
   OpGraph take() { return builder_.take(); }
 
  private:
   void collective(std::size_t plan, double bytes, Stream stream, std::string_view name) {
-    const bool copy = plan == park_traffic || plan == return_traffic;
-    Op op{.kind = copy ? OpKind::transfer : OpKind::collective,
+    move(OpKind::collective, plan, bytes, stream, name);
+  }
+  void copy(std::size_t plan, double bytes, Stream stream, std::string_view name) {
+    move(OpKind::transfer, plan, bytes, stream, name);
+  }
+  void move(OpKind kind, std::size_t plan, double bytes, Stream stream, std::string_view name) {
+    Op op{.kind = kind,
           .stream = stream,
           .phase = Phase::sync,
           .cause = Cause::weight_sync,
@@ -145,6 +158,19 @@ std::int64_t tensors_of(const Model& model) {
   return count_parameters(model).tensors;
 }
 
+SyncProgram build_return(const SyncInput& input, double bytes) {
+  SyncProgram program;
+  const Group& learners = input.placement.learners;
+  program.traffic =
+      make_traffic(machinery_of(input.cluster), {plan_copy(input.cluster, Copy::h2d, learners)},
+                   Folding::automatic);
+  program.root = program.traffic.folded.lane_of[learners.front()];
+  SyncWriter writer(input, program);
+  writer.bring_only(bytes);
+  program.graph = writer.take();
+  return program;
+}
+
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   SyncProgram program;
   const Group& learners = input.placement.learners;
@@ -164,7 +190,7 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
     writer.gather(half * static_cast<double>(count_parameters(input.model).total()));
   program.gathered = writer.host({0}, "gathered");
   if (input.parked > 0) writer.park(input.parked);
-  if (input.grpo.protocol != SyncProtocol::v1) writer.host(input.stack.sync.call.value, "call");
+  if (input.grpo.protocol != SyncProtocol::v1) writer.host({writer.call()}, "call");
   for (const double bytes : sizes_of(outer_modules(input.model))) writer.tensor(bytes);
   for (std::int64_t layer = 0; layer < layers; ++layer)
     for (const double bytes : sizes_of(layer_modules(input.model, layer))) writer.tensor(bytes);

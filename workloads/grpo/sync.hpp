@@ -31,6 +31,9 @@ struct SyncProgram {
 };
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers);
 
+// A parked reference model comes to every learner: so many bytes each.
+SyncProgram build_return(const SyncInput& input, double bytes);
+
 std::int64_t tensors_of(const Model& model);
 
 // What the engines' broadcast is made of, for a test to count.
