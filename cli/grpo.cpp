@@ -84,6 +84,9 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
   line("learners",
        fmt::format("{} of the time in training; {:.0f} packs a step, {} of the tokens left over",
                    percent(p.learner_busy, 0), p.packs, percent(p.dropped_share, 0)));
+  if (p.card_busy > 0)
+    line("network", fmt::format("the first learner's card carries something {} of the time",
+                                percent(p.card_busy, 0)));
   line("engines",
        fmt::format("{} of the time not empty, {:.1f} sequences each ({:.0f} of full length fit)",
                    percent(p.engine_busy, 0), p.running_sequences, p.memory.cached_sequences));

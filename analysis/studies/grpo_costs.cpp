@@ -23,6 +23,25 @@ struct Answer {
   MemoryPeak peak;
 };
 
+// In which at least one collective of the first lane runs.
+double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
+  std::vector<std::pair<double, double>> spans;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    if (op.kind != OpKind::collective || op.pattern == no_pattern) continue;
+    const auto& members = graph.patterns()[index(op.pattern)].members;
+    if (std::find(members.begin(), members.end(), Rank{0}) != members.end())
+      spans.emplace_back(trace.start[i], trace.finish[i]);
+  }
+  std::sort(spans.begin(), spans.end());
+  double sum = 0, until = 0;
+  for (const auto& [start, finish] : spans) {
+    sum += std::max(0.0, finish - std::max(start, until));
+    until = std::max(until, finish);
+  }
+  return sum;
+}
+
 std::string replayed_step(const Scenario& learner, CauseSet free) {
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
@@ -33,9 +52,10 @@ std::string replayed_step(const Scenario& learner, CauseSet free) {
   TrainingParts parts;
   for (const BreakdownRow& row : breakdown.rows)
     parts.exposed[static_cast<std::size_t>(row.cause)] = row.exposed.value;
+  parts.traffic = seconds_of_traffic(program.graph, trace);
   const MemoryPeak peak = peak_memory(program.graph, trace, 0);
-  std::string text = fmt::format("{} {} {} {} {} {}", trace.makespan.value, breakdown.idle.value,
-                                 peak.bytes, peak.time, peak.phase, peak.name);
+  std::string text = fmt::format("{} {} {} {} {} {} {}", trace.makespan.value, breakdown.idle.value,
+                                 parts.traffic, peak.bytes, peak.time, peak.phase, peak.name);
   for (const double seconds : parts.exposed) text += fmt::format(" {}", seconds);
   text += fmt::format(" {}", peak.classes.size());
   for (const auto& [name, bytes] : peak.classes) text += fmt::format("\n{}\n{}", name, bytes);
@@ -45,8 +65,8 @@ std::string replayed_step(const Scenario& learner, CauseSet free) {
 Answer ask(const Scenario& learner, CauseSet free) {
   std::istringstream words(in_worker([&] { return replayed_step(learner, free); }));
   Answer answer;
-  words >> answer.parts.seconds >> answer.parts.idle >> answer.peak.bytes >> answer.peak.time >>
-      answer.peak.phase >> answer.peak.name;
+  words >> answer.parts.seconds >> answer.parts.idle >> answer.parts.traffic >> answer.peak.bytes >>
+      answer.peak.time >> answer.peak.phase >> answer.peak.name;
   for (double& seconds : answer.parts.exposed) words >> seconds;
   std::size_t classes = 0;
   words >> classes;
@@ -76,6 +96,7 @@ TrainingParts& TrainingParts::operator+=(const TrainingParts& other) {
   for (std::size_t c = 0; c < exposed.size(); ++c) exposed[c] += other.exposed[c];
   idle += other.idle;
   seconds += other.seconds;
+  traffic += other.traffic;
   return *this;
 }
 
@@ -83,6 +104,7 @@ TrainingParts operator*(double factor, TrainingParts parts) {
   for (double& seconds : parts.exposed) seconds *= factor;
   parts.idle *= factor;
   parts.seconds *= factor;
+  parts.traffic *= factor;
   return parts;
 }
 

@@ -22,6 +22,7 @@ struct TrainingParts {
   std::array<double, cause_names.size()> exposed{};  // [Cause] s
   double idle = 0;
   double seconds = 0;
+  double traffic = 0;  // s in which gathers and reductions run, exposed or not
 
   TrainingParts& operator+=(const TrainingParts& other);
 };

@@ -114,6 +114,19 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   measure_engines(run, window, p);
 }
 
+void measure_card(const Scenario& scenario, GrpoPrediction& p) {
+  const Grpo& grpo = *scenario.grpo;
+  const bool colocated = grpo.layout == GrpoLayout::colocated;
+  const bool spread = learner_cluster(scenario.cluster, grpo).nodes > 1;
+  double seconds = 0;
+  if (spread && p.training_parts.seconds > 0)
+    seconds +=
+        p.training_parts.traffic / p.training_parts.seconds * (p.training - p.phases.reference) +
+        p.phases.gather;
+  if (!colocated && scenario.cluster.nodes > 1) seconds += p.phases.broadcast;
+  p.card_busy = seconds / p.step_time.value;
+}
+
 std::string bottleneck_of(const GrpoPrediction& p) {
   const auto largest = std::max_element(all_phases.begin(), all_phases.end(),
                                         [&](const PhaseSpec& a, const PhaseSpec& b) {
@@ -141,6 +154,16 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
         fmt::format("the cache of the engines runs over: {:.0f} preemptions a step, {:.0f} tokens "
                     "computed again",
                     p.preemptions, p.recomputed));
+  // With one pack each, learners have nothing to put into a longer one.
+  const bool several = p.packs > 1.5 * static_cast<double>(packers_of(scenario));
+  if (several && p.phases.communication > 0.1 * p.training && p.phases.compute > 0) {
+    const double balance = static_cast<double>(scenario.grpo->pack_length) *
+                           (1 + p.phases.communication / p.phases.compute);
+    p.warnings.push_back(
+        fmt::format("packs of {} tokens are too short to hide the learners' traffic: longer ones, "
+                    "up to about {:.0f}, cost little time",
+                    scenario.grpo->pack_length, 1000 * std::round(balance / 1000)));
+  }
   if (p.packs < 1)
     p.warnings.emplace_back(
         "nothing is trained: the responses fill fewer packs than there are learners, and what is "
@@ -213,6 +236,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   p.memory = grpo_memory(scenario, p.placement, training.states(), training.peak());
   measure_steps(scenario, p);
   split_training(p.training_parts, p.training - p.phases.reference, p.phases);
+  measure_card(scenario, p);
   p.bottleneck = bottleneck_of(p);
   p.start_up = {start_up(scenario, decode)};
   if (grpo.total_episodes > 0)
@@ -233,6 +257,7 @@ std::vector<std::pair<std::string, double>> grpo_metrics(const GrpoPrediction& p
       {"sync_time_s", p.sync},
       {"learner_utilisation", p.learner_busy},
       {"engine_utilisation", p.engine_busy},
+      {"card_utilisation", p.card_busy},
       {"running_sequences", p.running_sequences},
       {"mean_staleness", p.staleness},
       {"max_staleness", p.most_stale},

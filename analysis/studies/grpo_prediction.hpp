@@ -51,7 +51,10 @@ struct GrpoPrediction {
   double generated_per_second = 0;           // tokens
   double trained_per_second = 0;             // tokens with their prompts
   double learner_busy = 0, engine_busy = 0;  // share of the time
-  double running_sequences = 0;              // of an engine, mean over time
+  // Share of the time in which the first learner's network card carries gathers, reductions or
+  // broadcasts.
+  double card_busy = 0;
+  double running_sequences = 0;  // of an engine, mean over time
   double staleness = 0, most_stale = 0, mixed = 0, truncated = 0;
   double responses = 0, packs = 0, dropped_share = 0;  // of a step; share of its tokens
   double stale_share = 0, filtered_share = 0;          // of all tokens generated

@@ -48,6 +48,8 @@ std::vector<NamedMetric> grpo_step_metrics() {
       {"wait_time", Dimension::seconds, "learners without a batch, in a GRPO step"},
       {"learner_utilisation", Dimension::ratio, "share of a GRPO step in which learners train"},
       {"engine_utilisation", Dimension::ratio, "share of the time in which engines are not empty"},
+      {"card_utilisation", Dimension::ratio,
+       "share of the time in which the first learner's network card carries something"},
       {"running_sequences", Dimension::ratio, "on an engine, mean over time"},
       {"mean_staleness", Dimension::ratio, "steps between generation and training"},
       {"max_staleness", Dimension::ratio, "the most of it"},
@@ -254,6 +256,7 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
   sheet.put("wait_time", p.phases.wait);
   sheet.put("learner_utilisation", p.learner_busy);
   sheet.put("engine_utilisation", p.engine_busy);
+  sheet.put("card_utilisation", p.card_busy);
   sheet.put("running_sequences", p.running_sequences);
   sheet.put("mean_staleness", p.staleness);
   sheet.put("max_staleness", p.most_stale);

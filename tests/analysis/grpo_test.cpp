@@ -31,6 +31,15 @@ TEST_CASE("a pipelined broadcast does not mind more engines, a flat one takes as
   CHECK(broadcast_seconds("pipelined", 8) == Approx(few).epsilon(0.1));
   CHECK(broadcast_seconds("pipelined", 16) == Approx(few).epsilon(0.25));
   const double flat = broadcast_seconds("flat", 4);
+  // With one call for all tensors nothing else depends on them, but for that call.
+  const auto sync = [](const char* nodes) {
+    const Scenario scenario = with({{"job.sync_protocol", "v2"},
+                                    {"cluster.nodes", nodes},
+                                    {"job.learners_per_node", "[4, 4]"}});
+    const SyncReplay replay = replay_sync(scenario, place(scenario.cluster, *scenario.grpo));
+    return replay.cost.gather.value + replay.cost.send.value;
+  };
+  CHECK(sync("16") == Approx(sync("4")).epsilon(0.05));
   CHECK(flat > 4 * few);
   CHECK(broadcast_seconds("flat", 8) == Approx(3 * flat).epsilon(0.05));
   CHECK(broadcast_seconds("flat", 16) == Approx(7 * flat).epsilon(0.05));
@@ -203,4 +212,33 @@ TEST_CASE("over sockets packed learners hand their weights over in less time", "
                        sync((seeds + "grpo-32b-sync-packed.yaml").c_str());
   CHECK(ratio > 1.3);
   CHECK(ratio < 1.7);
+}
+
+TEST_CASE("a card is never busy for longer than the step, and less where neighbours are near",
+          "[grpo]") {
+  const auto busy = [](std::vector<Setting> settings) {
+    const GrpoPrediction p = predict_grpo(with(std::move(settings)));
+    CHECK(p.card_busy <= 1);
+    CHECK(p.card_busy * p.step_time.value >=
+          p.phases.communication + p.phases.gather + p.phases.broadcast - 1e-6);
+    return p.card_busy * p.step_time.value;
+  };
+  const double alone = busy({});
+  CHECK(busy({{"job.learners_per_node", "[4, 4, 4, 4]"}}) < alone);
+  // Colocated learners on one node have no neighbours beyond it, and send nothing.
+  const std::vector<Setting> settings{{"cluster.nodes", "1"}};
+  CHECK(predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings)).card_busy == 0);
+}
+
+TEST_CASE("packs too short to hide traffic are warned about, unless there is only one each",
+          "[grpo]") {
+  const auto warned = [](std::vector<Setting> settings) {
+    settings.emplace_back("cluster.node", "isambard-ai-tcp");
+    const GrpoPrediction p = predict_grpo(with(std::move(settings)));
+    return std::any_of(p.warnings.begin(), p.warnings.end(), [](const std::string& text) {
+      return text.find("too short to hide") != std::string::npos;
+    });
+  };
+  CHECK(warned({}));
+  CHECK_FALSE(warned({{"job.num_unique_prompts_rollout", "8"}}));
 }
