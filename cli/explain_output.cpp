@@ -90,10 +90,9 @@ TextTable gap_table(const Explanation& e) {
 }
 
 std::string constant_text(const NamedConstant& c) {
-  if (c.grade == Grade::given)
-    return fmt::format("{} {} (given)", c.name, to_text(c.value, c.dimension));
-  return fmt::format("{} {} ({}, {} to {})", c.name, to_text(c.value, c.dimension),
-                     to_text(c.grade), to_text(c.low, c.dimension), to_text(c.high, c.dimension));
+  if (c.grade == Grade::given) return fmt::format("{} {} (given)", c.name, value_text(c, c.value));
+  return fmt::format("{} {} ({}, {} to {})", c.name, value_text(c, c.value), to_text(c.grade),
+                     value_text(c, c.low), value_text(c, c.high));
 }
 
 std::string draws_part(const Explanation& e) {
@@ -118,8 +117,8 @@ std::string draws_part(const Explanation& e) {
       {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left},
       {}};
   for (const auto& [c, at_low, at_high] : draws.movers)
-    movers.rows.push_back({c.name, to_text(c.value, c.dimension), to_text(c.low, c.dimension),
-                           to_text(c.high, c.dimension), std::string(to_text(c.grade)),
+    movers.rows.push_back({c.name, value_text(c, c.value), value_text(c, c.low),
+                           value_text(c, c.high), std::string(to_text(c.grade)),
                            fmt::format("{} to {}", signed_text({at_low}), signed_text({at_high}))});
   return text + "\n" + render(movers);
 }

@@ -123,7 +123,7 @@ double moved(const ExplainRow& row, const Pair& drawn) {
 
 bool same_top(const Explanation& e, const Pair& drawn) {
   if (e.rows.empty()) return true;
-  const double sign = e.gap().value < 0 ? -1 : 1;
+  const double sign = drawn.gap() < 0 ? -1 : 1;  // some draws turn the gap round
   const double top = sign * moved(e.rows.front(), drawn);
   return std::none_of(e.rows.begin() + 1, e.rows.end(),
                       [&](const ExplainRow& row) { return sign * moved(row, drawn) > top; });
@@ -163,7 +163,7 @@ struct DrawnGaps {
 };
 
 // By what their causes' parts make of them, were costs in proportion; then by how they go with the
-// gap over the draws.
+// gap over the draws; and what a scenario itself does not know.
 std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, const NamedStep& b,
                                     const ByCause<std::vector<Carrier>>& of_a,
                                     const ByCause<std::vector<Carrier>>& of_b,
@@ -194,6 +194,8 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
   carrying.resize(std::min(most_carrying, carrying.size()));
   for (const NamedConstant& each : telling_constants(all, drawn.gaps, drawn.draws, most_telling))
     if (!has_constant(carrying, each.name)) carrying.push_back(each);
+  std::erase_if(all, [](const NamedConstant& each) { return !each.name.starts_with("scenario."); });
+  add_uncertain(carrying, all);
   return carrying;
 }
 
