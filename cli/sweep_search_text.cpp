@@ -5,6 +5,7 @@
 #include "analysis/json.hpp"
 #include "analysis/table.hpp"
 #include "cli/sweep_text.hpp"
+#include "sim/units.hpp"
 
 namespace stepsim {
 namespace {
@@ -15,23 +16,35 @@ std::string_view method_of(const SearchResult& result) {
   return method_names[static_cast<std::size_t>(result.method)];
 }
 
-std::string answer_of(const Search& search, const SearchResult& result, std::string_view last) {
+// A larger value might do as well: the range ended before the condition did.
+bool at_end(const Search& search, const SearchResult& result) {
+  return search.largest && result.found && *result.found + 1 == result.steps.size();
+}
+
+std::string further(const Search& search, const std::string& last) {
+  const auto number = parse_quantity(last);
+  if (!number || number->dimension != Dimension::ratio || number->value < 1) return "";
+  return fmt::format("; --vary {}={:.12g}:{:.12g}:*2 goes on", search.key, number->value,
+                     64 * number->value);
+}
+
+std::string answer_of(const Search& search, const SearchResult& result, const std::string& last) {
   const std::string question = fmt::format("{} {} such that {}", search.largest ? "max" : "min",
                                            search.key, search.statement.text());
   if (!result.found)
     return fmt::format("{}: none of the {} values tried\n", question, result.steps.size());
   const SearchStep& best = result.steps[*result.found];
-  std::string text = fmt::format("{}: {}\n", question, best.value);
+  const bool end = at_end(search, result);
+  const std::string more = end ? ", where the values end" + further(search, last) : "";
+  std::string text = fmt::format("{}: {}{}\n", question, end ? "at least " : "", best.value);
   switch (result.method) {
     case SearchMethod::bounds:
-      return text + fmt::format("it holds at every one of {} values up to {}\n",
-                                result.steps.size(), last);
+      return text + fmt::format("it holds at every one of {} values up to {}{}\n",
+                                result.steps.size(), last, more);
     case SearchMethod::bisection:
-      if (search.largest && best.value == last)
-        return text + fmt::format(
-                          "by bisection, {} points; it holds up to {}, the last value "
-                          "that was allowed\n",
-                          result.steps.size(), last);
+      if (end)
+        return text + fmt::format("by bisection, {} points; it holds up to {}{}\n",
+                                  result.steps.size(), last, more);
       return text + fmt::format("by bisection, {} points\n", result.steps.size());
     case SearchMethod::grid:
       return text +
@@ -70,6 +83,7 @@ std::string search_json(const Search& search, const SearchResult& result) {
       .member("method", method_of(result))
       .key("found");
   result.found ? json.value(result.steps[*result.found].value) : json.null();
+  json.member("at_end_of_range", at_end(search, result));
   json.key("points").begin_array();
   for (const SearchStep& step : result.steps) {
     json.begin_object()

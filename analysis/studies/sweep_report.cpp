@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace stepsim {
 namespace {
@@ -24,10 +25,29 @@ double cost(const SweepRow& row) {
   return figure(row, "gpu_time_per_million_tokens");
 }
 
-std::string other_settings(const SweepTable& table, const SweepRow& row) {
+// What moves together with the number of nodes, as a batch does that is kept the same: it belongs
+// to the machine's size, and does not set points apart.
+std::vector<bool> size_keys(const SweepTable& table, std::size_t nodes) {
+  std::vector<bool> moves(table.keys.size());
+  for (std::size_t k = 0; k < table.keys.size(); ++k) {
+    std::map<std::string, std::string> by_size;
+    std::set<std::string> values;
+    bool one_each = true;
+    for (const SweepRow& row : table.rows) {
+      const auto known = by_size.emplace(row.values[nodes], row.values[k]).first;
+      one_each = one_each && known->second == row.values[k];
+      values.insert(row.values[k]);
+    }
+    moves[k] = k == nodes || (one_each && values.size() > 1);
+  }
+  return moves;
+}
+
+std::string other_settings(const SweepTable& table, const SweepRow& row,
+                           const std::vector<bool>& of_size) {
   std::string name;
   for (std::size_t k = 0; k < table.keys.size(); ++k) {
-    if (table.keys[k] == size_key || row.values[k].empty()) continue;
+    if (of_size[k] || row.values[k].empty()) continue;
     name += fmt::format("{}{} {}", name.empty() ? "" : ", ", table.keys[k], row.values[k]);
   }
   return name;
@@ -74,12 +94,14 @@ Scaling scaling_of(const SweepTable& table, std::string name, std::vector<std::s
 
 // Those of one machine size say nothing about growth.
 std::vector<Scaling> scalings_of(const SweepTable& table) {
-  if (std::find(table.keys.begin(), table.keys.end(), size_key) == table.keys.end()) return {};
+  const auto nodes = std::find(table.keys.begin(), table.keys.end(), size_key);
+  if (nodes == table.keys.end()) return {};
+  const auto of_size = size_keys(table, static_cast<std::size_t>(nodes - table.keys.begin()));
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     if (!table.rows[i].outcome.feasible) continue;
-    const std::string name = other_settings(table, table.rows[i]);
+    const std::string name = other_settings(table, table.rows[i], of_size);
     if (!groups.contains(name)) order.push_back(name);
     groups[name].push_back(i);
   }

@@ -18,7 +18,7 @@ struct ScalingPoint {
   double marginal = 1;    // what the last growth of the machine brought, over what it would at best
 };
 
-// Points that differ in the number of nodes only.
+// Points that differ in the number of nodes, and in what moves with it, only.
 struct Scaling {
   std::string name;                  // the other settings: "strategy.zero 3, job.micro_batch 2"
   std::vector<ScalingPoint> points;  // feasible ones, by machine size

@@ -66,6 +66,26 @@ TEST_CASE("a machine that scales has no knee, and one that does not has it at on
   CHECK(report_of(amdahl(1)).scalings.front().knee == 0u);
 }
 
+TEST_CASE("what moves with the number of nodes belongs to the size of the machine", "[sweep]") {
+  SweepTable table = amdahl(0.1);
+  table.keys = {"cluster.nodes", "job.gradient_accumulation", "way"};
+  std::vector<SweepRow> other;
+  for (SweepRow& row : table.rows) {
+    row.values = {row.values[0], std::to_string(32 / std::stoi(row.values[0])), "a"};
+    other.push_back(row);
+    other.back().values[2] = "b";
+  }
+  table.rows.insert(table.rows.end(), other.begin(), other.end());
+  const auto& scalings = report_of(table).scalings;
+  REQUIRE(scalings.size() == 2);
+  CHECK(scalings[0].name == "way a");
+  CHECK(scalings[1].name == "way b");
+  CHECK(scalings[0].points.size() == 6);
+  // Not so for a key that has several values at one size.
+  table.rows[0].values[1] = "7";
+  CHECK(report_of(table).scalings.empty());
+}
+
 TEST_CASE("a batch that grows with the machine is weak scaling", "[sweep]") {
   SweepTable table = amdahl(0.1);
   for (SweepRow& row : table.rows)

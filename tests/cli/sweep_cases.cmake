@@ -51,6 +51,11 @@ cli("find what comes and goes" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_
   OUTPUT ": 4\nit comes and goes, so all 6 values were tried\n")
 cli("find what nothing meets" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:4
   --find "max job.micro_batch such that step_time < 1 us" CODE 1 OUTPUT ": none of the 3 values tried\n")
+cli("find what holds to the end of the values" ARGS sweep llama32-3b-sft-zero3 --vary job.sequence=1024,2048
+  --find "max job.sequence such that fits"
+  OUTPUT ": at least 2048\nit holds at every one of 2 values up to 2048, where the values end; --vary job.sequence=2048:131072:\\*2 goes on\n")
+cli("strong scaling of a training run" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --zip cluster.nodes=1,2
+  --zip job.gradient_accumulation=2,1 OUTPUT "efficiency.*100 %.*[0-9]+ %.*strong")
 cli("find without a condition" ARGS sweep llama32-3b-sft-zero3 --find "max job.micro_batch" CODE 2
   ERROR "--find: expected \"max KEY such that CONDITION\" or \"min KEY such that CONDITION\", found \"max job.micro_batch\"")
 cli("find with a misspelt metric" ARGS sweep llama32-3b-sft-zero3 --find "max job.micro_batch such that step_tim < 3 s" CODE 2
