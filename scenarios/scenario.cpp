@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 
 #include "scenarios/choice.hpp"
 #include "scenarios/constants.hpp"
@@ -193,12 +194,44 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   for (std::string& note : grpo_notes(job)) scenario.notes.push_back(std::move(note));
 }
 
+// Keys that were set over a scenario with a DeepSpeed file stand over that, too: the scenario's
+// text names them from then on.
+constexpr std::string_view standing = "deepspeed_except";
+
+bool says(const Table& table, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  if (dot == std::string_view::npos) return table.has(path);
+  const std::string_view block = path.substr(0, dot);
+  return table.is_mapping(block) && says(table.table(block), path.substr(dot + 1));
+}
+
+void let_settings_stand(Document& document, std::span<const Setting> settings) {
+  if (!says(document.root(), "strategy.deepspeed")) return;
+  std::vector<std::string> keys = document.root().table("strategy").texts_or(standing);
+  for (const auto& [key, value] : settings)
+    for (const std::string_view rival : deepspeed_rivals)
+      if (rival == key || rival.starts_with(key + ".")) {
+        keys.push_back(key);
+        break;
+      }
+  if (!keys.empty())
+    document.set(fmt::format("strategy.{}", standing), fmt::format("[{}]", fmt::join(keys, ", ")));
+}
+
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
-void apply_deepspeed(const std::string& name, const std::string& scenario_file,
+void apply_deepspeed(const Table& root, const std::string& name, const std::string& scenario_file,
                      Scenario& scenario) {
   const std::string file = beside(scenario_file, name);
-  DeepSpeedImport read = read_deepspeed(file, scenario.strategy, scenario.job, scenario.model,
-                                        mesh_of(scenario.strategy, scenario.cluster).data());
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(file, failed))
+    return root.table("strategy")
+        .problem("deepspeed", fmt::format("no file \"{}\", beside the scenario or here", name));
+  DeepSpeedQuestion question{scenario.strategy, scenario.job, scenario.model,
+                             mesh_of(scenario.strategy, scenario.cluster).data()};
+  for (const std::string_view rival : deepspeed_rivals)
+    if (says(root, rival)) question.said.emplace_back(rival);
+  question.set = root.table("strategy").texts_or(standing);
+  DeepSpeedImport read = read_deepspeed(file, question);
   scenario.files.push_back(file);
   scenario.strategy = read.strategy;
   scenario.job = read.job;
@@ -231,6 +264,26 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(std::array<std::string, 2>{"constants", key}, value);
   else
     document.set(key, value);
+}
+
+// What a setting broke is no fault of the file that it went into.
+std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Setting> settings) {
+  for (Problem& problem : problems)
+    for (const auto& [key, value] : settings) {
+      constexpr std::string_view own = "constants.";
+      std::string_view said = problem.key;
+      if (names_constant(key) && said.starts_with(own)) said.remove_prefix(own.size());
+      const bool below =
+          said.starts_with(key) && (said.size() == key.size() || said[key.size()] == '.');
+      const bool constant =
+          names_constant(key) && !said.empty() && key.ends_with(fmt::format(".{}", said));
+      if (!below && !constant) continue;
+      problem.file = "--set";
+      problem.key = constant ? key : std::string(said);
+      problem.line = 0;
+      break;
+    }
+  return problems;
 }
 
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
@@ -266,8 +319,9 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     if (table->sound()) load();
   }
   const std::string deepspeed = strategy.text_or("deepspeed", "");
+  if (!deepspeed.empty()) strategy.has(standing);
   if (!deepspeed.empty() && found.model && found.cluster)
-    apply_deepspeed(deepspeed, document.file(), scenario);
+    apply_deepspeed(root, deepspeed, document.file(), scenario);
   if (grpo) load_grpo(job, found, scenario);
   for (NamedConstant constant : document.constants()) {
     constant.name = "scenario." + constant.name;
@@ -296,7 +350,12 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
   Document document = open_scenario(find_scenario(data, path_or_name));
   for (const auto& [key, value] : settings) apply(document, key, value);
-  return read_scenario(data, std::move(document), draw, {});
+  let_settings_stand(document, settings);
+  try {
+    return read_scenario(data, std::move(document), draw, {});
+  } catch (const UserError& error) {
+    throw UserError(blame(error.problems(), settings));
+  }
 }
 
 }  // namespace stepsim

@@ -22,6 +22,7 @@ using detail::Notes;
 using detail::Shape;
 
 constexpr std::size_t largest_file = 16u << 20;
+constexpr std::size_t most_named = 32;  // keys that a message lists
 
 std::string path_of(const std::string& mapping, const std::string& key) {
   return mapping.empty() ? key : fmt::format("{}.{}", mapping, key);
@@ -36,7 +37,10 @@ void note_unknown(Notes& notes, const Node& node, const std::string& path) {
     }
     if (node.asked.empty()) continue;  // a mapping whose keys are free
     std::string message = "unknown key" + did_you_mean(key, node.asked);
-    if (message == "unknown key") message += "; expected " + one_of(node.asked);
+    if (message == "unknown key")
+      message += node.asked.size() > most_named
+                     ? fmt::format("; none of the {} known ones is near", node.asked.size())
+                     : "; expected " + one_of(node.asked);
     notes.add(child.line, full, message);
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)

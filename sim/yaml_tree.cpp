@@ -184,6 +184,7 @@ class DocumentStarts : public YAML::EventHandler {
 // end.
 Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
                 const std::string& path) {
+  const std::string language = file.ends_with(".json") ? "JSON" : "YAML";
   const std::string closed = fmt::format("{}{}...\n", text, text.ends_with('\n') ? "" : "\n");
   try {
     std::istringstream stream(closed);
@@ -197,8 +198,10 @@ Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
     throw UserError({{file, 0, "", "is nested too deeply"}});
   } catch (const YAML::Exception& error) {
     if (error.msg == YAML::ErrorMsg::DOC_IN_SCALAR)  // our own end: the line says nothing
-      throw UserError({{file, 0, "", "is no valid YAML: a quote is never closed"}});
-    throw UserError({{file, error.mark.line + 1, "", "is no valid YAML: " + error.msg}});
+      throw UserError(
+          {{file, 0, "", fmt::format("is no valid {}: a quote is never closed", language)}});
+    throw UserError(
+        {{file, error.mark.line + 1, "", fmt::format("is no valid {}: {}", language, error.msg)}});
   }
 }
 

@@ -165,6 +165,14 @@ std::string first_of(const UserError& error) {
   return first.key.empty() ? first.message : fmt::format("{}: {}", first.key, first.message);
 }
 
+// A setting of a sweep may have come by either option.
+UserError of_sweep(const UserError& error) {
+  std::vector<Problem> problems = error.problems();
+  for (Problem& problem : problems)
+    if (problem.file == "--set") problem.file = "--set or --vary";
+  return UserError(std::move(problems));
+}
+
 }  // namespace
 
 std::span<const NamedMetric> all_metrics() {
@@ -286,7 +294,7 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
   try {
     loaded = load_scenario(data, scenario, settings, draw);
   } catch (const UserError& error) {
-    if (any_malformed(error)) throw;
+    if (any_malformed(error)) throw of_sweep(error);
     return impossible(first_of(error));
   }
   try {
@@ -302,7 +310,7 @@ std::vector<std::string> require_meaning(const std::string& data, const std::str
   try {
     return load_scenario(data, scenario, settings).files;
   } catch (const UserError& error) {
-    if (any_malformed(error)) throw;
+    if (any_malformed(error)) throw of_sweep(error);
   }
   return {};
 }

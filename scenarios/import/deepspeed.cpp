@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <optional>
 
+#include "scenarios/import/deepspeed_batch.hpp"
+#include "scenarios/import/deepspeed_keys.hpp"
+#include "scenarios/import/relaxed_json.hpp"
 #include "sim/config.hpp"
+#include "sim/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -44,152 +49,85 @@ std::optional<Offload> device_of(const Table& block) {
   return device == "nvme" ? Offload::nvme : Offload::none;
 }
 
-void read_offload(const Table& zero, Strategy& strategy, std::vector<std::string>& notes) {
+// `cpu_offload: true` and its like are what the blocks were called once.
+Offload place_of(const Table& zero, std::string_view block,
+                 std::initializer_list<std::string_view> older, Offload fallback) {
+  const auto told = zero.table_if(block);
+  Offload place = told ? *device_of(*told) : fallback;
+  for (const std::string_view key : older) {
+    if (!zero.flag_or(key, false)) continue;
+    if (told)
+      zero.problem(key, fmt::format("is an older name of {}, which is there as well", block));
+    place = Offload::cpu;
+  }
+  return place;
+}
+
+void read_offload(const Table& zero, Strategy& strategy) {
   OffloadKeys& keys = strategy.offload;
+  strategy.optimizer_place =
+      place_of(zero, "offload_optimizer", {"cpu_offload"}, strategy.optimizer_place);
+  strategy.parameter_place = place_of(
+      zero, "offload_param", {"cpu_offload_param", "cpu_offload_params"}, strategy.parameter_place);
   if (const auto block = zero.table_if("offload_optimizer")) {
-    strategy.optimizer_place = *device_of(*block);
     keys.ratio = block->number_or("ratio", 1, 0, 1);
     keys.optimizer_buffers = block->integer_or("buffer_count", keys.optimizer_buffers, 1, 1 << 16);
     keys.pipeline_read = block->flag_or("pipeline_read", false);
     keys.pipeline_write = block->flag_or("pipeline_write", false);
-    if (strategy.optimizer_place == Offload::nvme && strategy.sharding != Sharding::zero3) {
-      strategy.optimizer_place = Offload::cpu;
-      notes.push_back(
-          "offload_optimizer.device nvme is host memory below stage 3, as in DeepSpeed");
-    }
-    if (keys.ratio != 1 && strategy.sharding != Sharding::zero3)
-      block->problem("ratio", "a part of the optimizer needs stage 3");
   }
   if (const auto block = zero.table_if("offload_param")) {
-    strategy.parameter_place = *device_of(*block);
     keys.parameter_buffers = block->integer_or("buffer_count", keys.parameter_buffers, 1, 1 << 16);
     keys.buffer_size = number_or_auto(*block, "buffer_size", keys.buffer_size, keys.buffer_size);
     keys.max_in_cpu = number_or_auto(*block, "max_in_cpu", keys.max_in_cpu, keys.max_in_cpu);
-    if (strategy.parameter_place != Offload::none && strategy.sharding != Sharding::zero3)
-      zero.problem("offload_param", "works with stage 3 only; DeepSpeed ignores it below");
   }
 }
 
-// Keys of stage 3 that DeepSpeed does not look at below it.
-constexpr std::array only_at_stage_3{"zero_hpz_partition_size", "zero_quantized_weights",
-                                     "zero_quantized_gradients",
-                                     "zero_quantized_nontrainable_weights", "leaf_module"};
-// Known to DeepSpeed, and without effect on what is modelled.
-constexpr std::array without_effect{"allgather_partitions",
-                                    "allgather_bucket_size",
-                                    "load_from_fp32_weights",
-                                    "elastic_checkpoint",
-                                    "ignore_unused_parameters",
-                                    "legacy_stage1",
-                                    "stage3_gather_16bit_weights_on_model_save",
-                                    "stage3_gather_fp16_weights_on_model_save",
-                                    "gather_16bit_weights_on_model_save",
-                                    "memory_efficient_linear",
-                                    "override_module_apply",
-                                    "pipeline_loading_checkpoint",
-                                    "enable_sanity_checks",
-                                    "log_trace_cache_warnings",
-                                    "save_muon_momentum_buffer_in_memory",
-                                    "cpu_offload_use_pin_memory"};
-
-// A step with the usual value is modelled, one with another is not.
-struct UsualValue {
-  std::string_view key, usual;  // nothing: DeepSpeed does without it
-};
-constexpr std::array usual_in_zero{UsualValue{"contiguous_gradients", "true"},
-                                   UsualValue{"reduce_scatter", "true"},
-                                   UsualValue{"use_multi_rank_bucket_allreduce", "true"},
-                                   UsualValue{"round_robin_gradients", "false"},
-                                   UsualValue{"stage3_model_persistence_threshold", ""},
-                                   UsualValue{"model_persistence_threshold", ""},
-                                   UsualValue{"stage3_module_granularity_threshold", "0"},
-                                   UsualValue{"module_granularity_threshold", "0"},
-                                   UsualValue{"stage3_use_all_reduce_for_fetch_params", "false"},
-                                   UsualValue{"use_all_reduce_for_fetch_params", "false"},
-                                   UsualValue{"stage3_allgather_sequential", "false"},
-                                   UsualValue{"allgather_sequential", "false"},
-                                   UsualValue{"zeropp_loco_param", ""},
-                                   UsualValue{"mics_shard_size", "-1"},
-                                   UsualValue{"mics_hierarchical_params_gather", "false"},
-                                   UsualValue{"zero_quantized_nontrainable_weights", "false"},
-                                   UsualValue{"cpu_offload", "false"},
-                                   UsualValue{"cpu_offload_params", "false"}};
-constexpr std::array usual_in_root{UsualValue{"communication_data_type", ""},
-                                   UsualValue{"seq_parallel_communication_data_type", ""},
-                                   UsualValue{"fp32_allreduce", "false"},
-                                   UsualValue{"disable_allgather", "false"},
-                                   UsualValue{"prescale_gradients", "false"},
-                                   UsualValue{"sparse_gradients", "false"},
-                                   UsualValue{"torch_autocast", ""},
-                                   UsualValue{"amp", ""},
-                                   UsualValue{"tensor_parallel", ""},
-                                   UsualValue{"sequence_parallel_size", "1"},
-                                   UsualValue{"pipeline", ""},
-                                   UsualValue{"compile", ""},
-                                   UsualValue{"hybrid_engine", ""},
-                                   UsualValue{"sparse_attention", ""},
-                                   UsualValue{"compression_training", ""},
-                                   UsualValue{"weight_quantization", ""}};
-
-std::string no_effect(std::string_view where, std::string_view key) {
-  return fmt::format("{}{} changes neither time nor memory here", where, key);
-}
-
-template <std::size_t N>
-void note_unusual(const Table& table, std::string_view where, const std::array<UsualValue, N>& keys,
-                  std::vector<std::string>& notes) {
-  for (const auto& [key, usual] : keys) {
-    if (!table.has(key)) continue;
-    const std::string value = table.one_line(key);
-    notes.push_back(
-        value == usual || value == "auto"
-            ? no_effect(where, key)
-            : fmt::format("{}{}: {} is not modelled: the step is predicted {}", where, key, value,
-                          usual.empty() ? "without it" : fmt::format("with {}", usual)));
-  }
-}
-
-// A key of these has an effect in DeepSpeed when it says something unusual; here it has none.
-void note_ignored(const Table& zero, const Strategy& strategy, std::vector<std::string>& notes) {
-  constexpr std::string_view where = "zero_optimization.";
-  for (const std::string_view key : without_effect)
-    if (zero.has(key)) notes.push_back(no_effect(where, key));
-  note_unusual(zero, where, usual_in_zero, notes);
-  if (strategy.sharding == Sharding::zero3) return;
-  for (const std::string_view key : only_at_stage_3)
-    if (zero.has(key)) notes.push_back(fmt::format("{}{} means nothing below stage 3", where, key));
-}
-
-void read_zero(const Table& zero, Strategy& strategy, const Model& model, std::int64_t ranks,
-               std::vector<std::string>& notes) {
-  const double h = static_cast<double>(model.hidden);
-  const std::int64_t stage = zero.integer_or("stage", 0, 0, 3);
-  strategy.sharding = static_cast<Sharding>(stage);
+void read_zero(const Table& zero, const DeepSpeedQuestion& question, Strategy& strategy) {
+  const double h = static_cast<double>(question.model.hidden);
   ZeroKeys& keys = strategy.zero;
-  keys.overlap_comm = flag_or_auto(zero, "overlap_comm", stage == 3);
+  keys.overlap_comm = flag_or_auto(zero, "overlap_comm", keys.overlap_comm);
   keys.reduce_bucket = number_or_auto(zero, "reduce_bucket_size", keys.reduce_bucket, h * h);
   keys.sub_group = number_or_auto(zero, "sub_group_size", keys.sub_group, keys.sub_group);
-  keys.prefetch_bucket = stage3(zero, "prefetch_bucket_size", keys.prefetch_bucket, 0.9 * h * h);
+  keys.prefetch_bucket =
+      stage3(zero, "prefetch_bucket_size", keys.prefetch_bucket, std::floor(0.9 * h * h));
   keys.persistence_threshold =
       stage3(zero, "param_persistence_threshold", keys.persistence_threshold, 10 * h);
   keys.max_live = stage3(zero, "max_live_parameters", keys.max_live, keys.max_live);
   keys.max_reuse = stage3(zero, "max_reuse_distance", keys.max_reuse, keys.max_reuse);
-  if (const auto leaf = zero.table_if("leaf_module")) {
+  if (const auto leaf = zero.table_if("leaf_module"))
     keys.leaf_modules = !leaf->texts_or("classes").empty() || !leaf->texts_or("names").empty() ||
                         !leaf->texts_or("name_suffixes").empty();
+  read_offload(zero, strategy);
+  keys.hpz = zero.integer_or("zero_hpz_partition_size", keys.hpz, 1, 1 << 20);
+  keys.quantized_weights = zero.flag_or("zero_quantized_weights", keys.quantized_weights);
+  keys.quantized_gradients = zero.flag_or("zero_quantized_gradients", keys.quantized_gradients);
+}
+
+// What DeepSpeed does below stage 3 with keys that need it.
+void check_zero(const Table& zero, const DeepSpeedQuestion& question, DeepSpeedImport& result) {
+  Strategy& s = result.strategy;
+  const auto free = [&](std::string_view key) { return !was_set(question, key); };
+  if (s.sharding == Sharding::zero3) {
+    if (s.zero.hpz > 1 && question.ranks % s.zero.hpz != 0)
+      zero.problem("zero_hpz_partition_size",
+                   fmt::format("{} does not divide {} ranks", s.zero.hpz, question.ranks));
+    return;
   }
-  read_offload(zero, strategy, notes);
-  keys.hpz = zero.integer_or("zero_hpz_partition_size", 1, 1, 1 << 20);
-  keys.quantized_weights = zero.flag_or("zero_quantized_weights", false);
-  keys.quantized_gradients = zero.flag_or("zero_quantized_gradients", false);
-  if (stage != 3) {  // as in DeepSpeed
-    keys.hpz = 1;
-    keys.quantized_weights = keys.quantized_gradients = keys.leaf_modules = false;
-  } else if (keys.hpz > 1 && ranks % keys.hpz != 0) {
-    zero.problem("zero_hpz_partition_size",
-                 fmt::format("{} does not divide {} ranks", keys.hpz, ranks));
+  if (s.optimizer_place == Offload::nvme && free("strategy.offload.optimizer")) {
+    s.optimizer_place = Offload::cpu;
+    result.notes.emplace_back(
+        "offload_optimizer.device nvme is host memory below stage 3, as in DeepSpeed");
   }
-  note_ignored(zero, strategy, notes);
+  if (const auto block = zero.table_if("offload_optimizer");
+      block && s.offload.ratio != 1 && free("strategy.offload.ratio"))
+    block->problem("ratio", "a part of the optimizer needs stage 3");
+  if (s.parameter_place != Offload::none && free("strategy.offload.parameters"))
+    zero.problem("offload_param", "works with stage 3 only; DeepSpeed ignores it below");
+  if (free("strategy.zero_optimization.zero_hpz_partition_size")) s.zero.hpz = 1;
+  if (free("strategy.zero_optimization.zero_quantized_weights")) s.zero.quantized_weights = false;
+  if (free("strategy.zero_optimization.zero_quantized_gradients"))
+    s.zero.quantized_gradients = false;
+  s.zero.leaf_modules = false;
 }
 
 // The type in which gradients wait for the update: without a word that of the model.
@@ -206,135 +144,175 @@ void read_types(const Table& root, Strategy& strategy) {
                    "differs from the model's type: DeepSpeed needs stage 1 or more");
 }
 
-std::optional<std::int64_t> count(const Table& root, std::string_view key) {
-  if (!root.has(key) || root.text_or(key, "") == "auto") return std::nullopt;
-  return root.integer(key, 1, 1 << 30);
+// DeepSpeed's own names, and behind them those of torch.optim, where it looks for any other.
+constexpr std::array optimizers{"Adam",       "AdamW",  "Adagrad",     "Lamb",   "OneBitAdam",
+                                "OneBitLamb", "MuAdam", "ZeroOneAdam", "MuSGD",  "MuAdamW",
+                                "Lion",       "Muon",   "Adadelta",    "Adamax", "Adafactor",
+                                "ASGD",       "LBFGS",  "NAdam",       "RAdam",  "RMSprop",
+                                "Rprop",      "SGD",    "SparseAdam"};
+
+std::string small(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
 }
 
-// train_batch = micro x accumulation x ranks; any two give the third by whole division, and the
-// product must hold. "auto" is what the trainer says; what is absent DeepSpeed makes up itself: one
-// micro-batch to a step.
-void read_batch(const Table& root, Job& job, std::int64_t ranks, std::vector<std::string>& notes) {
-  constexpr std::string_view micro_key = "train_micro_batch_size_per_gpu";
-  constexpr std::string_view accumulation_key = "gradient_accumulation_steps";
-  const bool says_micro = root.has(micro_key), says_accumulation = root.has(accumulation_key);
-  const auto batch = count(root, "train_batch_size");
-  const auto third = [&](std::int64_t other) {
-    return std::max<std::int64_t>(1, *batch / (other * ranks));
-  };
-  if (const auto micro = count(root, micro_key)) job.micro_batch = *micro;
-  const std::int64_t wanted = job.accumulation;
-  if (const auto accumulation = count(root, accumulation_key))
-    job.accumulation = *accumulation;
-  else if (batch && says_micro)
-    job.accumulation = third(job.micro_batch);
-  else if (!says_accumulation && (batch || says_micro))
-    job.accumulation = 1;
-  if (batch && !says_micro) job.micro_batch = third(job.accumulation);
-  if (!says_accumulation && job.accumulation != wanted)
-    notes.push_back(fmt::format("{} is absent, so DeepSpeed takes {}, not {}", accumulation_key,
-                                job.accumulation, wanted));
-  if (batch && job.micro_batch * job.accumulation * ranks != *batch)
-    root.problem("train_batch_size",
-                 fmt::format("{} is not micro batch {} x accumulation {} x {} ranks = {}", *batch,
-                             job.micro_batch, job.accumulation, ranks,
-                             job.micro_batch * job.accumulation * ranks));
+// FusedAdam and DeepSpeedCPUAdam are what "AdamW" picks by itself.
+std::string nearest_optimizer(const std::string& plain, const std::vector<std::string>& names) {
+  return plain.ends_with("adam") ? " (did you mean \"AdamW\"?)" : did_you_mean(plain, names);
 }
 
-// Keys of DeepSpeed that are read here, and those that are not.
-constexpr std::array read_here{"zero_optimization",
-                               "data_types",
-                               "optimizer",
-                               "train_batch_size",
-                               "train_micro_batch_size_per_gpu",
-                               "gradient_accumulation_steps"};
-constexpr std::array not_read{"bf16",
-                              "bfloat16",
-                              "fp16",
-                              "scheduler",
-                              "gradient_clipping",
-                              "gradient_predivide_factor",
-                              "zero_allow_untested_optimizer",
-                              "zero_force_ds_cpu_optimizer",
-                              "activation_checkpointing",
-                              "aio",
-                              "checkpoint",
-                              "nebula",
-                              "steps_per_print",
-                              "wall_clock_breakdown",
-                              "memory_breakdown",
-                              "dump_state",
-                              "flops_profiler",
-                              "comms_logger",
-                              "tensorboard",
-                              "wandb",
-                              "comet",
-                              "csv_monitor",
-                              "monitor_config",
-                              "elasticity",
-                              "autotuning",
-                              "quantize_training",
-                              "data_efficiency",
-                              "curriculum_learning",
-                              "progressive_layer_drop",
-                              "eigenvalue",
-                              "timers",
-                              "graph_harvesting",
-                              "dataloader_drop_last",
-                              "use_data_before_expert_parallelism",
-                              "local_rank"};
-
-// Which optimizer runs is the scenario's word; how its kernels run, DeepSpeed's, which refuses some
-// together with ZeRO.
-void read_optimizer(const Table& root, Strategy& strategy, std::vector<std::string>& notes) {
+// The optimizer is the scenario's, an AdamW; DeepSpeed refuses some others together with ZeRO.
+void read_optimizer(const Table& root, DeepSpeedImport& result) {
   const auto optimizer = root.table_if("optimizer");
   if (!optimizer) return;
-  const std::string type = optimizer->text_or("type", "");
+  Strategy& strategy = result.strategy;
+  const std::string type = optimizer->text_or("type", ""), plain = small(type);
   optimizer->has("legacy_fusion");
-  std::string small = type;
-  std::transform(small.begin(), small.end(), small.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const bool compressed = small.starts_with("onebit") || small.starts_with("zeroone");
+  const std::vector<std::string> names(optimizers.begin(), optimizers.end());
+  if (std::none_of(names.begin(), names.end(), [&](auto& name) { return small(name) == plain; }))
+    return optimizer->problem(
+        "type", type.empty()
+                    ? "is missing"
+                    : fmt::format("neither DeepSpeed nor torch.optim has an optimizer \"{}\"{}",
+                                  type, nearest_optimizer(plain, names)));
+  const bool compressed = plain.starts_with("onebit") || plain.starts_with("zeroone");
   if (compressed && strategy.sharding != Sharding::zero0)
     optimizer->problem("type", fmt::format("{} does not work with ZeRO", type));
-  const bool adam = small == "adam" || small == "adamw";
-  if (!type.empty() && !adam)
-    notes.push_back(
-        fmt::format("optimizer.type: {} is not modelled: the update is that of "
-                    "strategy.optimizer",
-                    type));
-  const auto parameters = optimizer->table_if("params");
-  if (!parameters) return;
-  for (const std::string& key : parameters->keys()) parameters->one_line(key);
-  // PyTorch's own works through lists of tensors; without the word it is one fused kernel.
-  if (!adam || strategy.optimizer != OptimizerKind::adamw) return;
-  if (!parameters->flag_or("torch_adam", false)) return;
-  if (strategy.optimizer_place == Offload::none)
-    strategy.update_kernels = UpdateKernels::foreach;
-  else
-    notes.push_back(
-        "optimizer.params.torch_adam is not modelled on the host: the update is DeepSpeed's own");
+  else if (plain != "adam" && plain != "adamw")
+    result.notes.push_back(
+        fmt::format("optimizer.type {} is not modelled: AdamW is assumed", type));
+  if (!optimizer->is_mapping("params")) return;
+  const Table params = optimizer->table("params");
+  for (const std::string& key : params.keys()) params.has(key);
+  if (params.flag_or("torch_adam", false) && strategy.optimizer == OptimizerKind::adamw)
+    strategy.update_kernels = UpdateKernels::foreach;  // PyTorch's own choice on a GPU
+}
+
+// What the file says at "optimizer.params.torch_adam".
+std::optional<std::string> value_at(const Table& table, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  if (dot != std::string_view::npos) {
+    const std::string_view block = path.substr(0, dot);
+    if (!table.is_mapping(block)) return std::nullopt;
+    return value_at(table.table(block), path.substr(dot + 1));
+  }
+  if (!table.has(path)) return std::nullopt;
+  return table.one_line(path);
+}
+
+// Whose value it is when both say a key, and a word about the other one.
+struct Settle {
+  const Table& root;
+  const DeepSpeedQuestion& question;
+  DeepSpeedImport& result;
+
+  template <class Get>
+  void operator()(std::string_view key, std::string_view theirs, const Get& get) const {
+    auto& value = get(result);
+    const auto& own = get(question);
+    if (value == own) return;
+    auto told = value_at(root, theirs);
+    constexpr std::string_view stage = "zero_optimization.stage";
+    if (!told && theirs == stage) told = "0";
+    if (was_set(question, key)) {
+      value = own;
+      if (told) note("{1} is {2} there; {0} was set and stands", key, theirs, *told);
+    } else if (told &&
+               std::find(question.said.begin(), question.said.end(), key) != question.said.end()) {
+      note("{1} {2} stands, not {0} of the scenario", key, theirs, *told);
+    }
+  }
+  void note(fmt::string_view text, std::string_view key, std::string_view theirs,
+            std::string_view told) const {
+    result.notes.push_back(fmt::vformat(text, fmt::make_format_args(key, theirs, told)));
+  }
+};
+
+void settle_offload(const Settle& settle) {
+  const auto offload = [&](std::string_view key, std::string_view theirs, const auto& get) {
+    settle(fmt::format("strategy.offload.{}", key), fmt::format("zero_optimization.{}", theirs),
+           get);
+  };
+  offload("optimizer", "offload_optimizer.device",
+          [](auto& it) -> auto& { return it.strategy.optimizer_place; });
+  offload("parameters", "offload_param.device",
+          [](auto& it) -> auto& { return it.strategy.parameter_place; });
+  offload("ratio", "offload_optimizer.ratio",
+          [](auto& it) -> auto& { return it.strategy.offload.ratio; });
+  offload("pipeline_read", "offload_optimizer.pipeline_read",
+          [](auto& it) -> auto& { return it.strategy.offload.pipeline_read; });
+  offload("pipeline_write", "offload_optimizer.pipeline_write",
+          [](auto& it) -> auto& { return it.strategy.offload.pipeline_write; });
+  offload("optimizer_buffers", "offload_optimizer.buffer_count",
+          [](auto& it) -> auto& { return it.strategy.offload.optimizer_buffers; });
+  offload("parameter_buffers", "offload_param.buffer_count",
+          [](auto& it) -> auto& { return it.strategy.offload.parameter_buffers; });
+  offload("buffer_size", "offload_param.buffer_size",
+          [](auto& it) -> auto& { return it.strategy.offload.buffer_size; });
+  offload("max_in_cpu", "offload_param.max_in_cpu",
+          [](auto& it) -> auto& { return it.strategy.offload.max_in_cpu; });
+}
+
+void settle_zero(const Settle& settle) {
+  const auto zero = [&](std::string_view key, const auto& get) {
+    settle(fmt::format("strategy.zero_optimization.{}", key),
+           fmt::format("zero_optimization.{}", key), get);
+  };
+  zero("overlap_comm", [](auto& it) -> auto& { return it.strategy.zero.overlap_comm; });
+  zero("reduce_bucket_size", [](auto& it) -> auto& { return it.strategy.zero.reduce_bucket; });
+  zero("sub_group_size", [](auto& it) -> auto& { return it.strategy.zero.sub_group; });
+  zero("stage3_prefetch_bucket_size",
+       [](auto& it) -> auto& { return it.strategy.zero.prefetch_bucket; });
+  zero("stage3_param_persistence_threshold",
+       [](auto& it) -> auto& { return it.strategy.zero.persistence_threshold; });
+  zero("stage3_max_live_parameters", [](auto& it) -> auto& { return it.strategy.zero.max_live; });
+  zero("stage3_max_reuse_distance", [](auto& it) -> auto& { return it.strategy.zero.max_reuse; });
+  zero("zero_hpz_partition_size", [](auto& it) -> auto& { return it.strategy.zero.hpz; });
+  zero("zero_quantized_weights",
+       [](auto& it) -> auto& { return it.strategy.zero.quantized_weights; });
+  zero("zero_quantized_gradients",
+       [](auto& it) -> auto& { return it.strategy.zero.quantized_gradients; });
+}
+
+void settle_rest(const Settle& settle) {
+  settle("job.micro_batch", "train_micro_batch_size_per_gpu",
+         [](auto& it) -> auto& { return it.job.micro_batch; });
+  settle("job.gradient_accumulation", "gradient_accumulation_steps",
+         [](auto& it) -> auto& { return it.job.accumulation; });
+  settle("strategy.gradient_dtype", "data_types.grad_accum_dtype",
+         [](auto& it) -> auto& { return it.strategy.gradients; });
+  settle("strategy.optimizer_kernels", "optimizer.params.torch_adam",
+         [](auto& it) -> auto& { return it.strategy.update_kernels; });
 }
 
 }  // namespace
 
-DeepSpeedImport read_deepspeed(const std::string& path, const Strategy& strategy, const Job& job,
-                               const Model& model, std::int64_t ranks) {
-  const Document document = read_document(path);
+DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question) {
+  const Document document = parse_document(without_comments(read_file(path), path), path);
   const Table root = document.root();
-  DeepSpeedImport result{strategy, job, {}};
-  result.strategy.zero = {};
-  if (const auto zero = root.table_if("zero_optimization"))
-    read_zero(*zero, result.strategy, model, ranks, result.notes);
-  else
-    result.strategy.sharding = Sharding::zero0;
-  read_batch(root, result.job, ranks, result.notes);
-  read_types(root, result.strategy);
-  read_optimizer(root, result.strategy, result.notes);
-  for (const std::string_view key : read_here) root.has(key);
-  for (const std::string_view key : not_read)
-    if (root.has(key)) result.notes.push_back(no_effect("", key));
-  note_unusual(root, "", usual_in_root, result.notes);
+  DeepSpeedImport result{question.strategy, question.job, {}};
+  const Settle settle{root, question, result};
+  const auto zero = root.table_if("zero_optimization");
+  Strategy& strategy = result.strategy;
+  strategy.sharding = static_cast<Sharding>(zero ? zero->integer_or("stage", 0, 0, 3) : 0);
+  settle("strategy.zero", "zero_optimization.stage",
+         [](auto& it) -> auto& { return it.strategy.sharding; });
+  constexpr std::string_view overlap = "strategy.zero_optimization.overlap_comm";
+  if (std::find(question.said.begin(), question.said.end(), overlap) == question.said.end())
+    strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
+  if (zero) read_zero(*zero, question, strategy);
+  read_types(root, strategy);
+  read_optimizer(root, result);
+  settle_offload(settle);
+  settle_zero(settle);
+  if (zero) {
+    check_zero(*zero, question, result);
+    note_unread_of_zero(*zero, strategy, result.notes);
+  }
+  read_batch(root, question, result);
+  settle_rest(settle);
+  note_unread(root, result.notes);
   for (std::string& note : result.notes) note = fmt::format("{}: {}", path, note);
   document.finish();
   return result;

@@ -19,7 +19,7 @@ cli("grpo gather that does not fit" ARGS ${production} --set cluster.nodes=12 --
 
 # Every rule, with its reason.
 function(refused name setting message)
-  cli("grpo ${name}" ARGS ${production} ${setting} CODE 2 ERROR_MATCHES "grpo-32b-production.yaml:([0-9]+:)? job[^ ]*: ${message}")
+  cli("grpo ${name}" ARGS ${production} ${setting} CODE 2 ERROR_MATCHES "(grpo-32b-production.yaml:([0-9]+:)?|--set:) job[^ ]*: ${message}")
 endfunction()
 refused("engine wider than a node" "--set;job.vllm_tensor_parallel_size=8"
   "8 GPUs of one node: a node has 4, and an engine never spans nodes")

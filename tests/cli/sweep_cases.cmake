@@ -22,7 +22,7 @@ cli("sweep without a scenario" ARGS sweep CODE 2 ERROR_MATCHES "^stepsim: which 
 cli("sweep over nothing" ARGS sweep llama32-3b-sft-zero3 CODE 2
   ERROR "nothing is varied: --vary KEY=VALUES such as cluster.nodes=2:32")
 cli("sweep over a misspelt key" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_bach=1,2 -o out/r CODE 2
-  ERROR "@ROOT@/scenarios/seeds/llama32-3b-sft-zero3.yaml: job.micro_bach: unknown key (did you mean \"micro_batch\"?)")
+  ERROR "--set or --vary: job.micro_bach: unknown key (did you mean \"micro_batch\"?)")
 cli("sweep over a misspelt name" ARGS sweep llama32-3b-sft-zero3 --vary model=llama-3.2-3b,lama-3.2-1b -o out/r CODE 2
   ERROR_MATCHES "model: no model \"lama-3.2-1b\" \\(did you mean \"llama-3.2-1b\"\\?\\)\n$")
 cli("sweep over a word where a number belongs" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,two -o out/r CODE 2

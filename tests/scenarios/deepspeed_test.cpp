@@ -1,6 +1,7 @@
 // DeepSpeed's own file, read as DeepSpeed reads it.
 #include "scenarios/import/deepspeed.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 #include "sim/error.hpp"
@@ -24,7 +25,7 @@ DeepSpeedImport read(const std::string& text, const Job& job = {}) {
   const TemporaryFolder folder;
   const std::string path = folder.file("ds.json");
   std::ofstream(path) << text;
-  return read_deepspeed(path, Strategy{}, job, dense_model(), ranks);
+  return read_deepspeed(path, {Strategy{}, job, dense_model(), ranks});
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ TEST_CASE("auto sizes are those of the Hugging Face integration", "[scenarios]")
   const double h = 4096;
   CHECK(s.sharding == Sharding::zero3);
   CHECK(s.zero.reduce_bucket == h * h);
-  CHECK(s.zero.prefetch_bucket == 0.9 * h * h);
+  CHECK(s.zero.prefetch_bucket == 15099494);  // a whole number, 0.9 * h * h
   CHECK(s.zero.persistence_threshold == 10 * h);
   CHECK(s.zero.overlap_comm);
 }
@@ -214,6 +215,89 @@ TEST_CASE("keys that make no difference are noted", "[scenarios]") {
   const auto notes = read(R"({"steps_per_print": 10})").notes;
   REQUIRE(notes.size() == 1);
   CHECK_THAT(notes.front(), Contains("steps_per_print"));
+}
+
+TEST_CASE("old names of offload mean what they became", "[scenarios]") {
+  const auto place = [](const std::string& keys) {
+    const Strategy s = read("{\"zero_optimization\": {\"stage\": 3, " + keys + "}}").strategy;
+    return std::pair(s.optimizer_place, s.parameter_place);
+  };
+  CHECK(place(R"("cpu_offload": true)") == std::pair(Offload::cpu, Offload::none));
+  CHECK(place(R"("cpu_offload_params": true)") == std::pair(Offload::none, Offload::cpu));
+  CHECK(place(R"("cpu_offload_param": true)") == std::pair(Offload::none, Offload::cpu));
+  CHECK(place(R"("cpu_offload": false)") == std::pair(Offload::none, Offload::none));
+}
+
+TEST_CASE("PyTorch's own AdamW runs an operator at a time", "[scenarios]") {
+  const auto kernels = [](const std::string& params) {
+    return read(R"({"optimizer": {"type": "AdamW", "params": {)" + params + "}}}")
+        .strategy.update_kernels;
+  };
+  CHECK(kernels(R"("lr": 1e-5)") == UpdateKernels::fused);
+  CHECK(kernels(R"("torch_adam": true)") == UpdateKernels::foreach);
+}
+
+TEST_CASE("training in 32 bits is told from 16", "[scenarios]") {
+  const auto told = [](const std::string& text) {
+    const auto notes = read(text).notes;
+    return std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+      return note.find("trains in fp32, which is not modelled; the result is for bf16") !=
+             std::string::npos;
+    });
+  };
+  CHECK(told(R"({"bf16": {"enabled": false}})"));
+  CHECK(told(R"({"bf16": {"enabled": false}, "fp16": {"enabled": false}})"));
+  CHECK_FALSE(told(R"({"bf16": {"enabled": false}, "fp16": {"enabled": true}})"));
+  CHECK_FALSE(told(R"({"bf16": {"enabled": "auto"}, "fp16": {"enabled": "auto"}})"));
+  CHECK_FALSE(told("{}"));
+}
+
+namespace {
+
+// What is set over the scenario, beside a file of stage 3 with a batch of 64.
+DeepSpeedImport with_set(const Strategy& strategy, const Job& job, std::vector<std::string> set) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("ds.json");
+  std::ofstream(path) << R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 2,
+      "gradient_accumulation_steps": 4, "zero_optimization": {"stage": 3, "reduce_bucket_size": 1e8,
+      "zero_hpz_partition_size": 8, "offload_optimizer": {"device": "cpu"}}})";
+  return read_deepspeed(path, {strategy, job, dense_model(), ranks, {}, std::move(set)});
+}
+
+}  // namespace
+
+TEST_CASE("what is set stands over DeepSpeed's file, and only that", "[scenarios]") {
+  Strategy strategy;
+  strategy.sharding = Sharding::zero2;
+  strategy.zero.reduce_bucket = 5;
+  const DeepSpeedImport none = with_set(strategy, {}, {});
+  CHECK(none.strategy.sharding == Sharding::zero3);
+  CHECK(none.strategy.zero.reduce_bucket == 1e8);
+  CHECK(none.strategy.zero.hpz == 8);
+  CHECK(none.notes.empty());
+  const DeepSpeedImport stage = with_set(strategy, {}, {"strategy.zero"});
+  CHECK(stage.strategy.sharding == Sharding::zero2);
+  CHECK(stage.strategy.zero.reduce_bucket == 1e8);
+  CHECK(stage.strategy.zero.hpz == 1);  // a key of stage 3
+  CHECK_FALSE(stage.strategy.zero.overlap_comm);
+  CHECK(stage.strategy.optimizer_place == Offload::cpu);
+  const DeepSpeedImport block = with_set(strategy, {}, {"strategy.zero_optimization"});
+  CHECK(block.strategy.sharding == Sharding::zero3);
+  CHECK(block.strategy.zero.reduce_bucket == 5);
+  CHECK(block.strategy.zero.hpz == 1);
+  CHECK(with_set(strategy, {}, {"strategy.offload"}).strategy.optimizer_place == Offload::none);
+}
+
+TEST_CASE("the whole batch gives way to a part of it that is set", "[scenarios]") {
+  Job job;
+  job.micro_batch = 4;
+  const DeepSpeedImport read = with_set({}, job, {"job.micro_batch"});
+  CHECK(read.job.micro_batch == 4);
+  CHECK(read.job.accumulation == 4);
+  REQUIRE(read.notes.size() == 2);
+  CHECK_THAT(read.notes[1], Contains("train_batch_size is 64 there; with what was set it is 128"));
+  CHECK_THAT(read.notes[0], Contains("train_micro_batch_size_per_gpu is 2 there; job.micro_batch "
+                                     "was set and stands"));
 }
 
 }  // namespace stepsim
