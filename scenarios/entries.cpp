@@ -13,6 +13,9 @@
 namespace stepsim {
 namespace {
 
+// Beyond it what is kept of each rank alone fills the memory of the machine that asks.
+constexpr std::int64_t most_nodes = 8192;
+
 // Only then do the constants of the other kernels stand behind a prediction.
 bool attention_uses_shares(const Scenario& scenario) {
   const AttentionKernel kernel = attention_of(scenario.stack, scenario.strategy);
@@ -25,12 +28,32 @@ bool moves_tokens(const Scenario& scenario) {
          !scenario.stack.fused.permute;
 }
 
+// A path that leads to no config.json, or a name that no model has.
+void check_model(const Table& root, const std::string& name, const std::vector<std::string>& all) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  const fs::path path(name);
+  const bool folder = fs::is_directory(path, failed);
+  if (folder && !fs::exists(path / "config.json", failed))
+    return root.problem("model", fmt::format("\"{}\" is a folder without config.json", name));
+  if (!is_config_path(name)) {
+    known(root, "model", "model", name, all);
+    return;
+  }
+  if (folder || fs::exists(path, failed)) return;
+  const std::string near = did_you_mean(path.filename().string(), all);
+  root.problem("model",
+               fmt::format("no file or folder \"{}\", beside the scenario or here{}", name, near));
+}
+
 }  // namespace
 
 std::string beside(const std::string& file, const std::string& path) {
   const std::filesystem::path there = std::filesystem::path(file).parent_path() / path;
   std::error_code failed;
-  return std::filesystem::is_regular_file(there, failed) ? there.string() : path;
+  const bool found = std::filesystem::is_regular_file(there, failed) ||
+                     std::filesystem::exists(there / "config.json", failed);
+  return found ? there.string() : path;
 }
 
 Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file) {
@@ -40,7 +63,7 @@ Names read_names(const Table& root, const Table& cluster, const std::string& sce
       !names.model.empty() && is_config_path(near))
     names.model = near;
   names.cluster.name = cluster.text("node");
-  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, 1 << 20));
+  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, most_nodes));
   names.cluster.network = cluster.text_or("network", "");
   if (cluster.has("gpus_per_node"))
     names.cluster.gpus = static_cast<std::uint32_t>(cluster.integer("gpus_per_node", 1, 1024));
@@ -65,9 +88,12 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
   const bool network =
       names.cluster.network.empty() ||
       known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
-  return {root.is_mapping("model") || is_config_path(names.model) ||
-              known(root, "model", "model", names.model, names_on(data, model_shelf)),
-          node && network, known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
+  const std::size_t problems = root.problems();
+  if (!names.model.empty()) check_model(root, names.model, names_on(data, model_shelf));
+  const bool model =
+      root.problems() == problems && (root.is_mapping("model") || !names.model.empty());
+  return {model, node && network,
+          known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
 }
 
 void load_entries(const std::string& data, const Names& names, const Found& found,

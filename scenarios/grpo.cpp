@@ -245,6 +245,19 @@ void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo) {
   grpo.learners = learners_by_node(list, nodes);
 }
 
+// open-instruct's default is a node of eight; with other numbers it would not start.
+void fit_default_partition(const Table& job, Scenario& scenario) {
+  Grpo& grpo = *scenario.grpo;
+  if (job.has("deepspeed_zpg") || !job.sound()) return;
+  const auto learners = static_cast<std::int64_t>(place(scenario.cluster, grpo).learners.size());
+  const std::int64_t usual = grpo.hpz;
+  while (grpo.hpz > 1 && learners % grpo.hpz != 0) --grpo.hpz;
+  if (grpo.hpz != usual)
+    scenario.notes.push_back(fmt::format(
+        "job.deepspeed_zpg is not set: {}, as its default of {} does not divide {} learners",
+        grpo.hpz, usual, learners));
+}
+
 void check_grpo(const Table& job, const Scenario& scenario) {
   const Grpo& grpo = *scenario.grpo;
   if (grpo.layout == GrpoLayout::separate) check_learners(job, scenario);

@@ -16,6 +16,10 @@ void apply_grpo_strategy(const Table& job, Strategy& strategy);
 // Where learners are, once the number of nodes is known.
 void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo);
 
+// The second copy of parameters when the job says nothing of it: of as many ranks as divide the
+// learners, at most open-instruct's default. A note says when they are fewer.
+void fit_default_partition(const Table& job, Scenario& scenario);
+
 // Notes every rule that is broken, with the reason.
 void check_grpo(const Table& job, const Scenario& scenario);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
 
@@ -15,6 +16,7 @@
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/import/deepspeed_version.hpp"
 #include "scenarios/job_reader.hpp"
+#include "scenarios/mismatches.hpp"
 #include "scenarios/offload_rules.hpp"
 #include "scenarios/parallel_rules.hpp"
 #include "scenarios/pipeline_rules.hpp"
@@ -190,6 +192,7 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   scenario.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
   if (!found.cluster || !found.model) return;
   place_learners(job, scenario.cluster.nodes, grpo);
+  fit_default_partition(job, scenario);
   check_grpo(job, scenario);
   for (std::string& note : grpo_notes(job)) scenario.notes.push_back(std::move(note));
 }
@@ -235,7 +238,7 @@ void apply_deepspeed(const Table& root, const std::string& name, const std::stri
   scenario.files.push_back(file);
   scenario.strategy = read.strategy;
   scenario.job = read.job;
-  scenario.notes = std::move(read.notes);
+  std::move(read.notes.begin(), read.notes.end(), std::back_inserter(scenario.notes));
 }
 
 std::string family_of(const Scenario& scenario) {
@@ -294,6 +297,9 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
   scenario.name = root.text("name");
+  if (std::any_of(scenario.name.begin(), scenario.name.end(),
+                  [](unsigned char c) { return std::iscntrl(c) != 0; }))
+    root.problem("name", "holds a control character");
   root.text_or("note", "");
   const Table cluster = root.table("cluster");
   const Names names = read_names(root, cluster, document.file());
@@ -332,6 +338,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   document.finish();
+  for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
   if (outgrows_positions(scenario))
     scenario.notes.push_back(fmt::format(
         "rows of {} tokens are longer than {} states ({}): its positions have to be stretched",

@@ -167,9 +167,10 @@ bool Table::flag_or(std::string_view key, bool fallback) const {
   const Node* node = find_scalar(key, false, "true or false");
   if (node == nullptr) return fallback;
   for (const std::string& word : all_of(*node)) {
-    if (word == "true" || word == "false") continue;
+    if (!node->quoted && (word == "true" || word == "false")) continue;
     notes_->add(node->line, path_of(key),
-                fmt::format("expected true or false, found \"{}\"", word));
+                fmt::format("expected true or false, found {}\"{}\"",
+                            node->quoted ? "the text " : "", word));
     return fallback;
   }
   return node->scalar == "true";

@@ -73,6 +73,11 @@ Model read_hf_config(const Table& root, std::string name) {
     model.architecture = architecture->name;
   }
   model.name = std::move(name);
+  if (root.is_mapping("quantization_config")) {
+    const Table stored = root.table("quantization_config");
+    for (const std::string& key : stored.keys()) stored.has(key);
+    model.stored_as = stored.text_or("quant_method", "fewer bits");
+  }
   // Widths that no layer has would only mislead.
   const std::int64_t with_experts = expert_layers(model);
   if (with_experts == 0) model.experts.reset();

@@ -78,6 +78,7 @@ struct ModelPart {
 struct Model {
   std::string name;
   std::string architecture;  // as config.json spells it
+  std::string stored_as{};   // the method of quantization_config; 16 bits are counted all the same
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;

@@ -37,6 +37,7 @@ Stack read_stack(const Table& table) {
   stack.name = table.text("name");
   stack.title = table.text("title");
   table.text_or("note", "");
+  if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
   read_habits(table);
   stack.measured_as = table.texts_or("measured_as");
   const Table host = table.table("host");

@@ -47,6 +47,7 @@ inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "o
 struct Stack {
   std::string name;
   std::string title;
+  std::string vendor{};                  // of the GPUs that its costs are for; empty: any
   std::vector<std::string> measured_as;  // words by which tables of training steps name it
   struct HostCosts {
     Constant<Seconds> forward_launch;     // one operator, dispatched, in the forward pass

@@ -44,7 +44,40 @@ cli("run with a misspelt constant" ARGS run llama32-3b-sft-zero3 --set cluster.x
 cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set stack.host.sync=3GB CODE 2
   ERROR "--set: stack.host.sync: expected a time such as \"25 us\", found a size (\"3GB\")")
 cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --set gpu.bandwidth=3TB/s CODE 2
-  ERROR "${seeds}/llama32-3b-sft-zero3.yaml: constants.gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
+  ERROR "--set: gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
+
+cli("run with a constant above the peak of its GPU" ARGS run llama32-3b-sft-zero3 --set gpu.gemm.rate=10000TFLOP/s CODE 2
+  ERROR "--set: gpu.gemm.rate: is above the bf16 peak")
+cli("run with a block in which something is wrong" ARGS run llama32-3b-sft-zero3 --set "job.document_length={mean: 100000}" CODE 2
+  ERROR "--set: job.document_length.mean: expected a number from 1 to 8192, found 100000")
+cli("run with a misspelt way of folding" ARGS run llama32-3b-sft-zero3 --fold of CODE 2
+  ERROR "--fold: expected auto or off, found \"of\" (did you mean \"off\"?)")
+cli("run on more nodes than can be looked at" ARGS run llama32-3b-sft-zero3 --set cluster.nodes=8193 CODE 2
+  ERROR "--set: cluster.nodes: expected a number from 1 to 8192, found 8193")
+cli("run with a name that a terminal would obey" ARGS run llama32-3b-sft-zero3 --set "name=\"a\\e[31mb\"" CODE 2
+  ERROR "--set: name: holds a control character")
+
+# ---- what does not go together ----
+cli("run with the stack of another vendor" ARGS run llama32-3b-sft-zero3 --samples 0 --set stack=deepspeed-hf CODE 1
+  OUTPUT "note: stack deepspeed-hf has the costs of a host of nvidia GPUs, and mi300x is of amd\n")
+cli("run with a kernel that the GPU has not" ARGS run llama32-3b-sft-zero3 --samples 0 --set strategy.attention=flash3
+  OUTPUT "note: mi300x has no flash3 in its file: it is taken as flash\n")
+
+# ---- a model by its path ----
+cli("run with a model's name on the hub" ARGS run llama32-3b-sft-zero3 --set model=meta-llama/Llama-3.1-8B CODE 2
+  ERROR "--set: model: no file or folder \"meta-llama/Llama-3.1-8B\", beside the scenario or here (did you mean \"llama-3.1-8b\"?)")
+cli("run with a config.json that is not there" ARGS run llama32-3b-sft-zero3 --set model=none.json CODE 2
+  ERROR "--set: model: no file or folder \"none.json\", beside the scenario or here")
+cli("run with a folder without a model" ARGS run llama32-3b-sft-zero3 --set model=@WORK@/d CODE 2 SHELL "mkdir -p @WORK@/d; \"$@\""
+  ERROR "--set: model: \"@WORK@/d\" is a folder without config.json")
+set(tiny [[{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 4, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 8192}]])
+cli("run with the folder of a model beside the scenario" ARGS run @WORK@/own.yaml --samples 0
+  SHELL "mkdir -p @WORK@/model; sed 's/^model:.*/model: model/' @ROOT@/scenarios/seeds/llama32-3b-sft-zero3.yaml >@WORK@/own.yaml
+    printf '%s' '${tiny}' | sed 's/}$/, \"quantization_config\": {\"quant_method\": \"fp8\"}}/' >@WORK@/model/config.json; \"$@\""
+  OUTPUT "note: quantization_config \\(fp8\\) of model is not modelled: its weights count 16 bits each\n")
+cli("run with a switch of a model in quotes" ARGS run llama32-3b-sft-zero3 --set model=@WORK@/own.json CODE 2
+  SHELL "printf '%s' '${tiny}' | sed 's/}$/, \"tie_word_embeddings\": \"false\"}/' >@WORK@/own.json; \"$@\""
+  ERROR "@WORK@/own.json:1: tie_word_embeddings: expected true or false, found the text \"false\"")
 
 # ---- what a scenario does not know ----
 cli("run of what a scenario does not know" ARGS run llama32-3b-dpo-zero3 --samples 8

@@ -1,0 +1,23 @@
+#include "scenarios/mismatches.hpp"
+
+#include <fmt/format.h>
+
+namespace stepsim {
+
+std::vector<std::string> mismatches(const Scenario& scenario) {
+  std::vector<std::string> notes;
+  const Gpu& gpu = scenario.cluster.gpu;
+  const std::string& vendor = scenario.stack.vendor;
+  if (!vendor.empty() && vendor != gpu.vendor)
+    notes.push_back(fmt::format("stack {} has the costs of a host of {} GPUs, and {} is of {}",
+                                scenario.stack.name, vendor, gpu.name, gpu.vendor));
+  if (scenario.strategy.attention == AttentionKernel::flash3 && !gpu.attention.later)
+    notes.push_back(fmt::format("{} has no flash3 in its file: it is taken as flash", gpu.name));
+  if (!scenario.model.stored_as.empty())
+    notes.push_back(fmt::format(
+        "quantization_config ({}) of {} is not modelled: its weights count 16 bits each",
+        scenario.model.stored_as, scenario.model.name));
+  return notes;
+}
+
+}  // namespace stepsim
