@@ -210,7 +210,8 @@ Shown show_cluster(const std::string& data, const std::string& name, const Docum
 
 bool is_model(const std::string& data, const std::string& name) {
   const std::vector<std::string> names = names_on(data, model_shelf);
-  return is_config_path(name) || std::find(names.begin(), names.end(), name) != names.end();
+  const bool config = is_config_path(name) && !is_scenario(data, name);
+  return config || std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {

@@ -59,16 +59,6 @@ std::string rate_text(BytesPerSecond rate) {
   return fmt::format("{:.2f}", rate.value / 1e9);
 }
 
-std::string word(const Options& options, std::string_view option, std::string_view fallback,
-                 std::initializer_list<std::string_view> allowed) {
-  std::string text = options.get(option).value_or(std::string(fallback));
-  const std::vector<std::string> names(allowed.begin(), allowed.end());
-  if (std::find(names.begin(), names.end(), text) == names.end())
-    throw UserError(fmt::format("--{}: expected {}, found \"{}\"{}", option, one_of(names), text,
-                                did_you_mean(text, names)));
-  return text;
-}
-
 void check_operation(const std::string& name) {
   const auto& known = bandwidth_operations();
   if (std::find(known.begin(), known.end(), name) == known.end())
@@ -83,12 +73,13 @@ BandwidthQuestion question_of(const Options& options) {
   question.sizes = parse_sizes(options.get("sizes").value_or("64KiB:4GiB"));
   question.options.algorithm = options.get("algorithm").value_or("");
   if (options.has("protocol"))
-    question.options.protocol = word(options, "protocol", "", {"ll", "simple"});
-  question.options.detail = word(options, "detail", "fluid", {"fluid", "stepped"}) == "fluid"
+    question.options.protocol = word_of(options, "protocol", "", {"ll", "simple"});
+  question.options.detail = word_of(options, "detail", "fluid", {"fluid", "stepped"}) == "fluid"
                                 ? Detail::fluid
                                 : Detail::stepped;
-  question.folding =
-      word(options, "fold", "auto", {"auto", "off"}) == "auto" ? Folding::automatic : Folding::off;
+  question.folding = word_of(options, "fold", "auto", {"auto", "off"}) == "auto"
+                         ? Folding::automatic
+                         : Folding::off;
   return question;
 }
 

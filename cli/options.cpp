@@ -159,6 +159,16 @@ std::uint32_t parse_count(std::string_view option, std::string_view text, std::u
   return value;
 }
 
+std::string word_of(const Options& options, std::string_view name, std::string_view fallback,
+                    std::initializer_list<std::string_view> allowed) {
+  std::string text = options.get(name).value_or(std::string(fallback));
+  const std::vector<std::string> names(allowed.begin(), allowed.end());
+  if (std::find(names.begin(), names.end(), text) == names.end())
+    throw UserError(fmt::format("--{}: expected {}, found \"{}\"{}", name, one_of(names), text,
+                                did_you_mean(text, names)));
+  return text;
+}
+
 std::vector<std::uint32_t> parse_ranks(std::string_view text) {
   constexpr std::uint32_t highest = 1u << 20;
   std::vector<std::uint32_t> ranks;

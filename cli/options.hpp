@@ -1,6 +1,7 @@
 // Command lines, read with Boost.Program_options, its complaints in our words.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +46,9 @@ inline constexpr OptionSpec json_option{"json", "", "for machines"};
 // option.
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words);
 
+// A word out of a closed list; the message names the list and the nearest member.
+std::string word_of(const Options& options, std::string_view name, std::string_view fallback,
+                    std::initializer_list<std::string_view> allowed);
 // "0,1,4-7" -> 0 1 4 5 6 7
 std::vector<std::uint32_t> parse_ranks(std::string_view text);
 // "64KiB:16GiB" doubles from one to the other; "1MiB,4MiB" are single sizes.

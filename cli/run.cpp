@@ -356,6 +356,7 @@ int run_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
   const std::vector<Setting> settings = settings_of(*options);
+  const bool fold = word_of(*options, "fold", "auto", {"auto", "off"}) == "auto";
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
   if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
   // Before this process replays: its workers have to find a fresh engine.
@@ -371,7 +372,6 @@ int run_command(const CommandLine& line) {
        .movers = samples ? most_movers : 0},
       scenario,
       samples ? std::optional(parse_count("--samples", *samples, 0, 4096)) : std::nullopt);
-  const bool fold = options->get("fold").value_or("auto") != "off";
   Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off, free);
   if (interval) add_interval(prediction.run, *interval);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);

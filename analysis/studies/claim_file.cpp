@@ -345,6 +345,7 @@ std::vector<Claim> read_claims(const std::string& data, const std::string& path)
       table.problem("id", fmt::format("\"{}\" stands here twice", id));
     ids.push_back(id);
   }
+  if (claims.empty() && root.sound()) root.problem("claims", "no claims stand here");
   document.finish();
   return claims;
 }

@@ -96,11 +96,14 @@ std::string moments_table(const Footprint& f) {
 std::string failure_text(const Footprint& f) {
   const auto& failed = f.device.failed ? f.device.failed : f.host.failed;
   if (!failed) return "";
-  return fmt::format("{}: {}{} for {} in {}, with {} allocated before\n",
+  // As the framework says it, in powers of two, and as all other sizes here.
+  const auto both = [](double bytes) {
+    return fmt::format("{} ({})", size(bytes), gibibytes(bytes));
+  };
+  return fmt::format("{}: {} for {} in {}, with {} allocated before\n",
                      f.device.failed ? "what fails first" : "what fails first on the host",
-                     gibibytes(failed->bytes),
-                     failed->bytes < 0x1p30 ? fmt::format(" ({})", size(failed->bytes)) : "",
-                     spoken(failed->tensor_class), failed->moment, gibibytes(failed->before));
+                     both(failed->bytes), spoken(failed->tensor_class), failed->moment,
+                     failed->before > 0 ? both(failed->before) : "nothing");
 }
 
 std::string host_text(const Footprint& f) {

@@ -204,6 +204,8 @@ cli("explain of two GRPO jobs" ARGS explain @ROOT@/tests/cli/grpo-small.yaml --s
   OUTPUT "\ngeneration,-[0-9.]+,")
 
 # ---- check ----
+cli("check of a file without claims" ARGS check @WORK@/none.yaml CODE 2 SHELL "echo 'claims: []' >@WORK@/none.yaml; \"$@\""
+  ERROR "@WORK@/none.yaml:1: claims: no claims stand here")
 set(claims @WORK@/claims.yaml)
 # claims(BODY): writes a file of one claim about two scenarios before the command runs.
 function(claim_case name body)
@@ -285,6 +287,8 @@ cli("validate a misspelt name" ARGS validate mpt7b-zero3 CODE 2
 # ---- list and show ----
 cli("list scenarios" ARGS list scenarios OUTPUT "^scenarios\n.*seeds/qwen3-30b-sft-zero3 +Qwen3-30B-A3B SFT.*variants/")
 cli("list stacks as JSON" ARGS list stacks --json KEYS stacks/0/name stacks/0/title)
+cli("show a scenario by its path" ARGS show ${seeds}/llama32-3b-sft-zero3.yaml OUTPUT "Llama-3.2-3B SFT")
+cli("show a scenario by its folder and name" ARGS show seeds/llama32-3b-sft-zero3 OUTPUT "Llama-3.2-3B SFT")
 cli("show a stack" ARGS show deepspeed-hf OUTPUT "\\(stack\\).*host.module_hook.*sources")
 cli("show a scenario" ARGS show mpt7b-zero2 OUTPUT "samples: 87925.*resolved.*optimizer steps +2748\n.*iterations +10991 ")
 cli("show a scenario as JSON" ARGS show qwen3-30b-sft-zero3 --json
