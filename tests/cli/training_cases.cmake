@@ -38,7 +38,7 @@ cli("run with a misspelt cause" ARGS run llama32-3b-sft-zero3 --ideal lunch CODE
 cli("run with a free cause into a trace" ARGS run llama32-3b-sft-zero3 --ideal launch -o @WORK@/out/run.h5 CODE 2
   ERROR "--ideal: a step with free causes is no run to keep; leave out --output")
 cli("run with a constant of the cluster" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.xgmi.bandwidth=1GB/s
-  OUTPUT "gather_bytes .* 3\\.[0-9]+ s\n")
+  OUTPUT "gather_bytes .* 2\\.[0-9]+ s\n")
 cli("run with a misspelt constant" ARGS run llama32-3b-sft-zero3 --set cluster.xgmi.bandwith=1GB/s CODE 2
   ERROR "--set: cluster.xgmi.bandwith: no constant of this cluster or stack is called so (did you mean \"cluster.xgmi.bandwidth\"?); `stepsim show` of the GPU, node, network or stack lists them")
 cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set stack.host.sync=3GB CODE 2
@@ -151,7 +151,7 @@ cli("run with a slow GPU" ARGS run llama32-3b-sft-zero3 --samples 0 --set "clust
 cli("run with a GPU that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_gpus=[{rank: 8, speed: 0.5}]" CODE 2
   ERROR_MATCHES "cluster.slow_gpus\\[0\\].rank: ")
 cli("run with a slow link" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.01}]"
-  OUTPUT "step time +11\\.[0-9] s")
+  OUTPUT "step time +13\\.[0-9] s")
 cli("run with a link that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu9, share: 0.5}]" CODE 2
   ERROR_MATCHES "slow_links\\[0\\].link: no link \"xgmi.gpu0>gpu9\" .did you mean \"xgmi.gpu0>gpu[0-9]\"")
 cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.vary={seed: 7}"
