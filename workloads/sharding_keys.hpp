@@ -1,0 +1,63 @@
+// How parameters, gradients and states are shared out, in the words of those who do it: DeepSpeed,
+// Megatron, PyTorch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace stepsim {
+
+// DeepSpeed's keys with DeepSpeed's defaults; sizes in elements, as there.
+struct ZeroKeys {
+  double reduce_bucket = 5e8;
+  double prefetch_bucket = 5e7;
+  double persistence_threshold = 1e5;
+  double max_live = 1e9;
+  double max_reuse = 1e9;
+  double sub_group = 1e9;
+  bool leaf_modules = false;
+  std::int64_t hpz = 1;              // ranks of the secondary partition that backward gathers from
+  bool quantized_weights = false;    // gathers move 8 bits
+  bool quantized_gradients = false;  // reductions between nodes are exchanges of 4 bits
+  // What a release does with all tensors of a model, again and again.
+  bool clears_in_sub_groups = true;  // stage 3 clears all gradients for each sub-group
+  bool counts_in_hooks = false;      // each gradient hook counts the tensors that have one
+  bool overlap_comm = true;          // DeepSpeed: true at stage 3, false below
+};
+
+// Megatron's distributed optimizer: products add to one buffer of all gradients, whose buckets are
+// reduce-scattered at the last micro-batch.
+struct DistributedOptimizer {
+  bool used = false;
+  bool overlap_reduce = true;  // beside the backward pass
+  bool overlap_gather = true;  // of the updated parameters, beside the next forward pass
+  std::int64_t shard = 0;      // neighbours that share one copy of the states; 0: all ranks
+};
+
+enum class FsdpPrefetch : std::uint8_t {
+  pre,   // the next group is asked for before the backward pass of this one
+  post,  // after it
+  none,
+};
+inline constexpr std::array<std::string_view, 3> fsdp_prefetch_names{"pre", "post", "none"};
+
+enum class ReduceDtype : std::uint8_t { fp32, bf16 };
+inline constexpr std::array<std::string_view, 2> reduce_dtype_names{"fp32", "bf16"};
+
+// PyTorch's keys. Version 1 shards one flat parameter per group, version 2 each parameter.
+struct FsdpKeys {
+  std::int64_t version = 2;
+  ReduceDtype reduce = ReduceDtype::fp32;  // in which gradients travel
+  bool reshard_after_forward = true;       // false: parameters stay until their backward pass
+  bool sync_each_batch = true;    // false: no_sync, gradients are reduced at the boundary only
+  bool limit_all_gathers = true;  // version 1: the host runs at most two groups ahead
+  bool forward_prefetch = false;  // the next group is asked for by name, not by running ahead
+  FsdpPrefetch backward_prefetch = FsdpPrefetch::pre;
+  bool root_group = false;  // embedding and head together, gathered from first to last use
+  // hsdp: ranks that share one copy, and how many copies; 0: a copy per node, or what is left.
+  std::int64_t shard = 0;
+  std::int64_t replicate = 0;
+};
+
+}  // namespace stepsim
