@@ -10,10 +10,12 @@
 namespace stepsim {
 namespace {
 
-// Those of one pipeline stage, which share what follows among them.
+// Those of one pipeline stage, which share what follows among them; all where stages do not come
+// out even, which is said already.
 std::int64_t ranks_of(const Sharing& sharing) {
-  return std::max<std::int64_t>(1,
-                                sharing.cluster.ranks() / sharing.strategy.pipeline_parallel.size);
+  const std::int64_t ranks = sharing.cluster.ranks();
+  const std::int64_t stages = sharing.strategy.pipeline_parallel.size;
+  return ranks % stages == 0 ? ranks / stages : ranks;
 }
 
 struct Checker {

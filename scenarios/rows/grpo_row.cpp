@@ -114,6 +114,8 @@ void find_gaps(const GrpoRow& row, RowText& text) {
   if (!measured) text.lack("the time of a step");
   if (!row.generation_batch) text.lack("responses of a step");
   if (row.gen_pipeline.value_or(1) > 1) text.lack("engines with pipeline parallelism");
+  if (row.train_pipeline.value_or(1) > 1)
+    text.lack(fmt::format("pipeline parallelism ({:g})", *row.train_pipeline));
 }
 
 struct Lengths {

@@ -1,0 +1,57 @@
+# Cases of steps over pipeline stages. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(variant @ROOT@/scenarios/variants/llama33-70b-pipeline.yaml)
+set(stages --set strategy.pipeline_parallel)
+set(rank "${variant}:1: strategy.pipeline_parallel")  # of a setting; of the file: 14
+
+cli("run over pipeline stages" ARGS run llama33-70b-pipeline --samples 0
+  OUTPUT "64 ranks: data 2 x tensor 8 x stages 4\n.*mean of all stages .*pipeline_bubble .*stage_transfer .*the peak is in backward, at [a-z_.]+, on stage 0, the fullest of 4 stages\n")
+cli("run over pipeline stages, as JSON" ARGS run llama33-70b-pipeline --samples 0 --json KEYS step_time_s stage breakdown/0/cause)
+cli("run over stages that have fewer micro-batches" ARGS run llama33-70b-pipeline --samples 0 --set job.gradient_accumulation=2
+    --set strategy.pipeline_parallel.schedule=gpipe --set strategy.pipeline_parallel.virtual_stages=1
+  OUTPUT "note: 2 micro-batches are fewer than 4 stages: each stage waits for the others 60 % of the passes\n")
+cli("memory over pipeline stages" ARGS memory llama33-70b-pipeline OUTPUT "fits, .*on stage 0, the fullest of 4 stages\n")
+cli("memory over stages, the last of which has most layers" ARGS memory llama33-70b-pipeline --set strategy.checkpointing=full
+    --set strategy.pipeline_parallel.schedule=1f1b --set strategy.pipeline_parallel.virtual_stages=1
+    --set "strategy.pipeline_parallel.layers=[10,10,10,50]"
+  OUTPUT "on stage 3, the fullest of 4 stages\n")
+cli("explain of a schedule" ARGS explain @WORK@/out/stages.yaml --samples 0 --set strategy.pipeline_parallel.schedule=gpipe
+  SHELL "sed -e 's/70b/8b/;s/llama-3.3/llama-3.1/;s/nodes: 8/nodes: 1/;s/accumulation: 32/accumulation: 2/;s/size: 8/size: 1/;s/, sched.*/}/' ${variant} >@WORK@/out/stages.yaml
+    \"$@\"; code=$?; rm @WORK@/out/stages.yaml; exit $code"
+  OUTPUT "stage_transfer .*gap ")
+cli("sweep over pipeline stages" ARGS sweep llama33-70b-pipeline --vary job.gradient_accumulation=2,4
+  OUTPUT "2 points, 1 of them can run")
+cli("a step over stages for a tracing page" ARGS export llama33-70b-pipeline --perfetto @WORK@/out/stages.json
+  OUTPUT "open it at")
+
+cli("stages that do not divide the ranks and the layers" ARGS run llama33-70b-pipeline ${stages}={size:\ 3} CODE 2
+  ERROR "${rank}.size: 3 does not divide 64 ranks
+${rank}.size: 3 stages do not divide 80 layers; say how many each has, such as layers: [27, 27, 26]")
+cli("more stages than layers" ARGS run llama33-70b-pipeline --set cluster.nodes=128 --set strategy.tensor_parallel.size=1 ${stages}={size:\ 128}
+  CODE 2 ERROR "${rank}.size: 128 stages are more than the 80 layers of llama-3.3-70b")
+cli("pieces that do not divide the layers" ARGS run llama33-70b-pipeline
+    ${stages}={size:\ 4,\ schedule:\ interleaved,\ virtual_stages:\ 3}
+  CODE 2 ERROR "${rank}.virtual_stages: 4 x 3 pieces do not divide 80 layers; say how many each has, such as layers: [7, 7, 7, 7, 7, 7, 7, 7, 6, 6, 6, 6]")
+cli("interleaved micro-batches that do not come out even" ARGS run llama33-70b-pipeline --set job.gradient_accumulation=30
+  CODE 2 ERROR "${variant}:14: strategy.pipeline_parallel.schedule: interleaved stages take micro-batches 4 at a time: job.gradient_accumulation 30 is no multiple of that")
+cli("a schedule that nobody has" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ schedule:\ 1f1c}
+  CODE 2 ERROR "${rank}.schedule: expected 1f1b, gpipe or interleaved, found \"1f1c\" (did you mean \"1f1b\"?)")
+cli("pieces without their schedule" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ virtual_stages:\ 2}
+  CODE 2 ERROR "${rank}.virtual_stages: needs schedule: interleaved")
+cli("layers of stages that are not those of the model" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ layers:\ [20,\ 0,\ 20,\ 20]}
+  CODE 2 ERROR "${rank}.layers: expected 80 layers in all, those of llama-3.3-70b, found 60
+${rank}.layers: only the first and the last may have none")
+foreach(stage 2 3)
+  cli("stages under zero ${stage}" ARGS run llama33-70b-pipeline --set strategy.zero=${stage} CODE 2
+    ERROR_MATCHES "pipeline_parallel.size: zero: 2 and 3 send gradients away behind each micro-batch, .*DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep parameters gathered\n$")
+endforeach()
+cli("stages of preferences" ARGS run llama33-70b-pipeline --set job.method=dpo CODE 2
+  ERROR "${variant}:14: strategy.pipeline_parallel.size: is modelled for method: sft only")
+cli("stages that offload" ARGS run llama33-70b-pipeline --set strategy.offload.optimizer=cpu CODE 2
+  ERROR_MATCHES "pipeline_parallel.size: is not modelled with offload\n$")
+cli("rows over pipeline stages" ARGS validate --rows @WORK@/out/stages.csv
+  SHELL "grep -E '^(id|kf-cv-70b-tp4pp4|mlm-530b-full|simumax-b200-llama3_70b_l12_tp1_pp2_dp4_mbc4_cef),' @ROOT@/scenarios/measured/steps/dense_fsdp_h100.csv >@WORK@/out/stages.csv
+    \"$@\"; code=$?; rm @WORK@/out/stages.csv; exit $code"
+  OUTPUT "kf-cv-70b-tp4pp4 +step_s +4.29 .*1 of 1 rows are predicted")
