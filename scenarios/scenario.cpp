@@ -210,15 +210,15 @@ bool says(const Table& table, std::string_view path) {
 
 void let_settings_stand(Document& document, std::span<const Setting> settings) {
   if (!says(document.root(), "strategy.deepspeed")) return;
-  std::vector<std::string> keys = document.root().table("strategy").texts_or(standing);
+  std::vector<std::string> keys;
   for (const auto& [key, value] : settings)
     for (const std::string_view rival : deepspeed_rivals)
-      if (rival == key || rival.starts_with(key + ".")) {
-        keys.push_back(key);
-        break;
-      }
-  if (!keys.empty())
-    document.set(fmt::format("strategy.{}", standing), fmt::format("[{}]", fmt::join(keys, ", ")));
+      if (rival == key || (rival.starts_with(key + ".") && says(document.root(), rival)))
+        keys.emplace_back(rival);
+  if (keys.empty()) return;
+  for (std::string& key : document.root().table("strategy").texts_or(standing))
+    keys.push_back(std::move(key));
+  document.set(fmt::format("strategy.{}", standing), fmt::format("[{}]", fmt::join(keys, ", ")));
 }
 
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
