@@ -161,10 +161,11 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   text += '\n';
   text += fmt::format(
       "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
-      "             {} for 6 FLOP a token and matrix parameter, {} for causal attention; none for\n"
+      "             {} for {:.0f} FLOP a token and matrix parameter, {} for causal attention; none "
+      "for\n"
       "             recomputation and padding\n",
       100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
-      to_text(Flops{p.flops.attention}));
+      p.flops.per_parameter, to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0)
     text += fmt::format("{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
                         interval ? fmt::format("  ({} to {})", to_text(Seconds{interval->wall.low}),

@@ -103,8 +103,7 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
   }
   // Scores and values may have heads of different widths: the kernel's is their mean.
   const double heads = static_cast<double>(a.heads);
-  KernelRow row =
-      stepsim::attention("attention", t(), keys / t(), heads, (q + out) / (2 * heads));
+  KernelRow row = stepsim::attention("attention", t(), keys / t(), heads, (q + out) / (2 * heads));
   row.bytes = half * t() * (inputs + out);
   row.share = forward;
   row.later = kernel == AttentionKernel::flash3;
@@ -116,7 +115,9 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
   attend.core_bytes = half * t() * out + 4 * t() * static_cast<double>(a.heads);
   attend.saved_bytes = half * t() * inputs + attend.core_bytes;
   attend.core_rows = 1;
-  if (kernel == AttentionKernel::flash) attend.syncs = stack.attention_reads;
+  // Both generations of the kernel are called with the lengths of sequences.
+  if (kernel == AttentionKernel::flash || kernel == AttentionKernel::flash3)
+    attend.syncs = stack.attention_reads;
   // The flash kernel sums the gradient of its queries in fp32.
   attend.gradient_bytes = half * t() * inputs;
   attend.backward_bytes = 4 * t() * q;

@@ -48,24 +48,29 @@ ModelFlops model_flops(const StepInput& input) {
   const AttentionWidths widths = widths_of(input.model.attention);
   const double width = static_cast<double>(widths.queries + widths.result) / 2;
   ModelFlops flops;
-  flops.matrices = passes * 2 * tokens * multiplied_parameters(input.model);
+  // A reference model goes forward once more; with adapters it is the model without them. Frozen
+  // weights have no gradient of their own; adapters have.
+  const double scored = job.has_reference() ? 1 : 0;
+  const double of_weights = input.strategy.lora.rank > 0 ? passes - 1 : passes;
+  flops.per_parameter = 2 * (of_weights + scored);
+  flops.matrices = flops.per_parameter * tokens * multiplied_parameters(input.model);
   if (input.strategy.lora.rank > 0) {
-    // Frozen weights have no gradient of their own; adapters have.
-    flops.matrices *= (passes - 1) / passes;
     for (const std::vector<Unit>& layer : units_of(input).layers)
       for (const Unit& unit : layer)
         flops.matrices += passes * 2 * tokens * unit.trained_elements();
   }
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer)
-    flops.attention += passes * 4 * width * load_of(input.model, job, layer).wanted;
-  flops.attention_in_rows = passes * 4 * width * tokens * static_cast<double>(job.sequence) *
+    flops.attention += (passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;
+  flops.attention_in_rows = (passes + scored) * 4 * width * tokens *
+                            static_cast<double>(job.sequence) *
                             static_cast<double>(input.model.layers);
   // Of one rank's part where several share a model or a sequence; of stages the mean.
   const double micro = static_cast<double>(job.accumulation) /
                        static_cast<double>(input.strategy.tensor_parallel.size *
                                            input.strategy.pipeline_parallel.size *
                                            input.strategy.sequence_parallel.ranks());
-  return {micro * flops.matrices, micro * flops.attention, micro * flops.attention_in_rows};
+  for (double* part : {&flops.matrices, &flops.attention, &flops.attention_in_rows}) *part *= micro;
+  return flops;
 }
 
 }  // namespace stepsim

@@ -7,7 +7,9 @@ namespace stepsim {
 
 // Of one rank and optimizer step: forward, and twice that for both gradients.
 struct ModelFlops {
-  // 6 for each token and parameter that multiplies it; 4 where it is frozen.
+  // 6 for each token and parameter that multiplies it; 4 where it is frozen; 2 more where a
+  // reference model scores it, too.
+  double per_parameter = 0;
   double matrices = 0;
   double attention = 0;  // scores and their product with values, of keys that a query sees
   // The same as if every query saw a whole row, as those count it who write 12 x layers x width x

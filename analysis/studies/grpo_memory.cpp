@@ -119,6 +119,15 @@ GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
   m.cache_tokens = decode.capacity();
   m.cached_sequences = std::floor(m.cache_tokens / static_cast<double>(grpo.model_length()));
   m.failure = failure_of(scenario, m);
+  // While a GPU generates, it still holds what its learner has not moved to the host.
+  const double kept = states.here(grpo) - states.parked(grpo);
+  if (!m.failure && grpo.layout == GrpoLayout::colocated && engine + kept > m.learner_capacity)
+    m.failure = fmt::format(
+        "an engine cannot start beside its learner: {} for memory_utilization {} and {} of states "
+        "are more than {} usable{}",
+        to_text(Bytes{engine}), grpo.memory_utilization, to_text(Bytes{kept}),
+        to_text(Bytes{m.learner_capacity}),
+        grpo.park_learners ? "" : "; park_learners moves the states to the host");
   return m;
 }
 

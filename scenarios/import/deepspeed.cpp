@@ -185,8 +185,12 @@ void read_optimizer(const Table& root, DeepSpeedImport& result) {
   if (!optimizer->is_mapping("params")) return;
   const Table params = optimizer->table("params");
   for (const std::string& key : params.keys()) params.has(key);
-  if (params.flag_or("torch_adam", false) && strategy.optimizer == OptimizerKind::adamw)
+  if (!params.flag_or("torch_adam", false) || strategy.optimizer != OptimizerKind::adamw) return;
+  if (strategy.optimizer_place == Offload::none)
     strategy.update_kernels = UpdateKernels::foreach;  // PyTorch's own choice on a GPU
+  else
+    result.notes.push_back(
+        "optimizer.params.torch_adam is not modelled on the host: the update is DeepSpeed's own");
 }
 
 // What the file says at "optimizer.params.torch_adam".

@@ -88,9 +88,9 @@ cli("run of a word that a scenario does not know" ARGS run llama32-3b-sft-zero3 
     --set "strategy.checkpointing={value: full, any_of: [full, none], source: nobody says}"
   OUTPUT "scenario.strategy.checkpointing +full +full +none +guess ")
 cli("run of a word that cannot be" ARGS run llama32-3b-sft-zero3 --set "strategy.zero={value: 3, any_of: [3, 4], source: nobody says}" CODE 2
-  ERROR "${seeds}/llama32-3b-sft-zero3.yaml:15: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\"")
+  ERROR "--set: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\"")
 cli("run of an unknown value that says nothing" ARGS run llama32-3b-sft-zero3 --set "job.fill={value: 0.5, source: nobody}" CODE 2
-  ERROR "${seeds}/llama32-3b-sft-zero3.yaml:11: job.fill: expected low and high, or any_of; what is known stands alone")
+  ERROR "--set: job.fill: expected low and high, or any_of; what is known stands alone")
 cli("validate with intervals" ARGS validate ${seeds}/llama32-3b-dpo-zero3.yaml --samples 4
   OUTPUT "error +interval +holds it\n.*wall +102 min .* yes\n.*[0-9] of 3 figures are in their intervals\n$")
 cli("validate with intervals, as JSON" ARGS validate ${seeds}/llama32-3b-dpo-zero3.yaml --samples 4 --json
@@ -151,7 +151,7 @@ cli("run with a slow GPU" ARGS run llama32-3b-sft-zero3 --samples 0 --set "clust
 cli("run with a GPU that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_gpus=[{rank: 8, speed: 0.5}]" CODE 2
   ERROR_MATCHES "cluster.slow_gpus\\[0\\].rank: ")
 cli("run with a slow link" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.01}]"
-  OUTPUT "step time +13\\.[0-9] s")
+  OUTPUT "step time +1[23]\\.[0-9] s")
 cli("run with a link that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu9, share: 0.5}]" CODE 2
   ERROR_MATCHES "slow_links\\[0\\].link: no link \"xgmi.gpu0>gpu9\" .did you mean \"xgmi.gpu0>gpu[0-9]\"")
 cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.vary={seed: 7}"
@@ -280,7 +280,7 @@ cli("validate of estimates" ARGS validate --estimates OUTPUT "metric +estimated 
 cli("validate a folder without scenarios" ARGS validate @ROOT@/cmake CODE 2
   ERROR "@ROOT@/cmake: holds no scenario (*.yaml)")
 cli("validate what nobody measured" ARGS validate @ROOT@/scenarios/variants CODE 2
-  ERROR "none of 15 scenarios has a measured: block")
+  ERROR "none of 16 scenarios has a measured: block")
 cli("validate a misspelt name" ARGS validate mpt7b-zero3 CODE 2
   ERROR_MATCHES "^stepsim: no file and no scenario \"mpt7b-zero3\" \\(did you mean \"mpt7b-zero2\"\\?\\)")
 

@@ -100,7 +100,8 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   token_share_ = 1 / std::min(tp, width(a.kv_heads));
   layer_token_bytes_ = 2 * width(a.kv_heads * a.head_dim) * bytes_of(grpo.cache);
   // Scores, and values weighed by them.
-  attention_per_pair_ = 4 * width(a.heads * a.head_dim) / tp / gpu.attention.flash.forward.value.value;
+  attention_per_pair_ =
+      4 * width(a.heads * a.head_dim) / tp / gpu.attention.flash.forward.value.value;
   bytes_per_token_ = layers * layer_token_bytes_;
   const ParameterCount count = count_parameters(model);
   const double outer = width(count.of(TensorClass::embedding));
