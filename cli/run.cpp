@@ -138,6 +138,21 @@ std::string unknown_text(const Scenario& scenario) {
   return table.rows.empty() ? "" : "\n" + render(table);
 }
 
+// Where the time goes, cause by cause.
+std::string breakdown_text(const Prediction& p) {
+  const bool stages = p.memory.stage.count > 0;
+  TextTable table{
+      {stages ? "mean of all stages" : "where the time goes", "exposed", "share", "hidden"},
+      {Align::left, Align::right, Align::right, Align::right},
+      {}};
+  const auto share = [&](Seconds s) { return fmt::format("{:.1f} %", 100 * (s / p.step_time)); };
+  for (const BreakdownRow& row : p.breakdown.rows)
+    table.rows.push_back({std::string(to_text(row.cause)), to_text(row.exposed), share(row.exposed),
+                          to_text(row.hidden)});
+  table.rows.push_back({"idle", to_text(p.breakdown.idle), share(p.breakdown.idle), ""});
+  return "\n" + render(table);
+}
+
 std::string text_of(const Scenario& scenario, const Prediction& p,
                     const std::optional<Interval>& interval) {
   std::string text =
@@ -161,9 +176,8 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   text += '\n';
   text += fmt::format(
       "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
-      "             {} for {:.0f} FLOP a token and matrix parameter, {} for causal attention; none "
-      "for\n"
-      "             recomputation and padding\n",
+      "             {} for {:.0f} FLOP a token and matrix parameter, {} for causal attention;\n"
+      "             none for recomputation and padding\n",
       100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
       p.flops.per_parameter, to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0)
@@ -172,17 +186,7 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
                                                to_text(Seconds{interval->wall.high}))
                                  : "");
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
-  const bool stages = p.memory.stage.count > 0;
-  TextTable table{
-      {stages ? "mean of all stages" : "where the time goes", "exposed", "share", "hidden"},
-      {Align::left, Align::right, Align::right, Align::right},
-      {}};
-  const auto share = [&](Seconds s) { return fmt::format("{:.1f} %", 100 * (s / p.step_time)); };
-  for (const BreakdownRow& row : p.breakdown.rows)
-    table.rows.push_back({std::string(to_text(row.cause)), to_text(row.exposed), share(row.exposed),
-                          to_text(row.hidden)});
-  table.rows.push_back({"idle", to_text(p.breakdown.idle), share(p.breakdown.idle), ""});
-  text += "\n" + render(table);
+  text += breakdown_text(p);
   const Footprint& memory = p.memory;
   text += fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
                       to_text(Bytes{memory.capacity}), verdict_text(memory));

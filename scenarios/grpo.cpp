@@ -33,15 +33,6 @@ std::vector<std::int64_t> integers(const Table& table, std::string_view key, std
   return list;
 }
 
-// A number, or one that nobody published with its range, which is drawn from like a constant.
-double stated(const Table& table, std::string_view key, double low, double high) {
-  if (!table.is_mapping(key)) return table.number(key, low, high);
-  const Constant<Ratio> value = table.constant<Ratio>(key);
-  if (value.low.value < low || value.high.value > high)
-    table.problem(key, fmt::format("expected a range from {:g} to {:g}", low, high));
-  return value.value.value;
-}
-
 ResponseLengths read_lengths(const Table& job, std::int64_t limit) {
   ResponseLengths lengths;
   // Nobody who leaves it out has measured it: a third of the limit, and a long tail.
@@ -56,9 +47,9 @@ ResponseLengths read_lengths(const Table& job, std::int64_t limit) {
     if (lengths.list.empty()) lengths.list = {limit};
     return lengths;
   }
-  lengths.mean = stated(*table, "mean", 1, 1e7);
+  lengths.mean = table->number("mean", 1, 1e7);
   if (lengths.kind == LengthKind::lognormal && table->has("sigma"))
-    lengths.sigma = stated(*table, "sigma", 0, 3);
+    lengths.sigma = table->number("sigma", 0, 3);
   return lengths;
 }
 

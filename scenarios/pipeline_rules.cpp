@@ -123,7 +123,14 @@ PipelineParallel read_pipeline(const Table& table) {
 void check_pipeline(const Table& strategy, const Sharing& sharing) {
   const auto table = strategy.table_if("pipeline_parallel");
   const PipelineParallel& p = sharing.strategy.pipeline_parallel;
-  if (!table || p.size == 1) return;
+  if (!table) return;
+  if (p.size == 1) {
+    constexpr std::string_view alone = "needs a size of 2 or more";
+    if (p.schedule == PipelineSchedule::interleaved) table->problem("schedule", alone);
+    if (p.virtual_stages > 1) table->problem("virtual_stages", alone);
+    if (!p.layers.empty()) table->problem("layers", alone);
+    return;
+  }
   if (sharing.cluster.ranks() % p.size != 0)
     table->problem("size",
                    fmt::format("{} does not divide {} ranks", p.size, sharing.cluster.ranks()));

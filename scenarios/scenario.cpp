@@ -143,7 +143,8 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
   if (s.distributed.used && (s.sharding != Sharding::zero1 || s.optimizer_place != Offload::none))
     strategy.problem("distributed_optimizer", "is modelled with zero: 1 and no offload");
   if (s.distributed.shard > 0 && found.cluster) {
-    const std::int64_t ranks = scenario.cluster.ranks() / s.tensor_parallel.size;
+    const std::int64_t ranks =
+        scenario.cluster.ranks() / s.tensor_parallel.size / s.pipeline_parallel.size;
     if (ranks % s.distributed.shard != 0 || s.expert_parallel > 1)
       strategy.problem("distributed_optimizer",
                        fmt::format("shard: {} has to divide {} ranks, without expert_parallel",

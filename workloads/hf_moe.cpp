@@ -122,7 +122,7 @@ Model read_deepseek(const Table& root) {
   Experts experts =
       read_experts(root, {"n_routed_experts", "moe_intermediate_size", "n_shared_experts", ""});
   experts.first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
-  experts.every = root.integer_or("moe_layer_freq", 1, 1, hf_limits.layers);
+  experts.every = root.integer_or("moe_layer_freq", 1, 1, 1);
   experts.selection_bias = true;
   model.experts = experts;
   return model;

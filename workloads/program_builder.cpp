@@ -29,7 +29,8 @@ ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
   constexpr std::size_t usual = 1 << 19;
   if (written == Written::memory) graph_.keep_labels_only();
   graph_.reserve(usual, 2 * usual, usual);
-  marks_.reserve(usual * traffic.lanes());
+  constexpr std::size_t most_marks = std::size_t{1} << 22;
+  marks_.reserve(std::min(usual * traffic.lanes(), most_marks));
   for (const Family& family : traffic.folded.families) {
     std::vector<PatternId>& ids = patterns_.emplace_back();
     for (const Pattern& pattern : family) ids.push_back(graph_.pattern(pattern));

@@ -30,6 +30,33 @@ Stack::MemoryLog read_memory_log(const Table& table) {
   return log;
 }
 
+Stack::HostCosts read_host(const Table& host) {
+  const auto or_none = [&](std::string_view key) {
+    return host.has(key) ? host.constant<Seconds>(key) : Constant<Seconds>{};
+  };
+  return {.forward_launch = host.constant<Seconds>("forward_launch"),
+          .backward_launch = host.constant<Seconds>("backward_launch"),
+          .collective_launch = host.constant<Seconds>("collective_launch"),
+          .sync = host.constant<Seconds>("sync"),
+          .module_call = or_none("module_call"),
+          .expert_call = or_none("expert_call"),
+          .module_hook = host.constant<Seconds>("module_hook"),
+          .plain_hook = host.constant<Seconds>("plain_hook"),
+          .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
+          .gather_calls = host.constant<Seconds>("gather_calls"),
+          .gradient_hook = host.constant<Seconds>("gradient_hook"),
+          .shard_group = host.constant<Seconds>("shard_group"),
+          .shard_tensor = host.constant<Seconds>("shard_tensor"),
+          .sub_group = host.constant<Seconds>("sub_group"),
+          .clear_visit = host.constant<Seconds>("clear_visit"),
+          .count_visit = host.constant<Seconds>("count_visit"),
+          .repoint = host.constant<Seconds>("repoint"),
+          .step = host.constant<Seconds>("step"),
+          .batch = host.constant<Seconds>("batch"),
+          .file_write = host.constant<BytesPerSecond>("file_write"),
+          .file_read = host.constant<BytesPerSecond>("file_read")};
+}
+
 }  // namespace
 
 Stack read_stack(const Table& table) {
@@ -40,30 +67,7 @@ Stack read_stack(const Table& table) {
   if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
   read_habits(table);
   stack.measured_as = table.texts_or("measured_as");
-  const Table host = table.table("host");
-  stack.host = {.forward_launch = host.constant<Seconds>("forward_launch"),
-                .backward_launch = host.constant<Seconds>("backward_launch"),
-                .collective_launch = host.constant<Seconds>("collective_launch"),
-                .sync = host.constant<Seconds>("sync"),
-                .module_call = host.has("module_call") ? host.constant<Seconds>("module_call")
-                                                       : Constant<Seconds>{},
-                .expert_call = host.has("expert_call") ? host.constant<Seconds>("expert_call")
-                                                       : Constant<Seconds>{},
-                .module_hook = host.constant<Seconds>("module_hook"),
-                .plain_hook = host.constant<Seconds>("plain_hook"),
-                .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
-                .gather_calls = host.constant<Seconds>("gather_calls"),
-                .gradient_hook = host.constant<Seconds>("gradient_hook"),
-                .shard_group = host.constant<Seconds>("shard_group"),
-                .shard_tensor = host.constant<Seconds>("shard_tensor"),
-                .sub_group = host.constant<Seconds>("sub_group"),
-                .clear_visit = host.constant<Seconds>("clear_visit"),
-                .count_visit = host.constant<Seconds>("count_visit"),
-                .repoint = host.constant<Seconds>("repoint"),
-                .step = host.constant<Seconds>("step"),
-                .batch = host.constant<Seconds>("batch"),
-                .file_write = host.constant<BytesPerSecond>("file_write"),
-                .file_read = host.constant<BytesPerSecond>("file_read")};
+  stack.host = read_host(table.table("host"));
   const Table kernels = table.table("kernels");
   stack.kernels = {.gemm = kernels.constant<Ratio>("gemm"),
                    .attention = kernels.constant<Ratio>("attention"),

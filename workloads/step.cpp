@@ -63,9 +63,11 @@ Seconds input_call(const StepWriter& writer, const Unit& unit) {
 }
 
 // What the host does beside operators to route tokens and to send them to their experts: half of it
-// before it learns how many come.
+// before it learns how many come. DeepEP's kernels do that on the device.
 void call_dispatcher(StepWriter& writer, const Unit& unit) {
-  if (unit.counts <= 0 || writer.input().strategy.dispatch_graphs) return;
+  const Strategy& strategy = writer.input().strategy;
+  if (unit.counts <= 0 || strategy.dispatch_graphs) return;
+  if (strategy.dispatcher != Dispatcher::all_to_all) return;
   writer.spend(writer.scaled(writer.input().stack.host.expert_call.value / 2));
 }
 

@@ -155,11 +155,11 @@ void note_types(const Table& root, Notes& notes) {
   const auto sixteen_bits = [](const std::string& word) {
     return word == "true" || word == "auto";
   };
+  // A file without a word of them leaves the type to the trainer, as those of Hugging Face do.
   if (bf16 + fp16 == "" || sixteen_bits(bf16) || sixteen_bits(fp16)) return;
   notes.push_back(
       "bf16 and fp16 are off, so DeepSpeed trains in fp32, which is not modelled; the result is "
-      "for "
-      "bf16");
+      "for bf16");
 }
 
 // DeepSpeed ignores keys that it does not have; one that is near to a key of it is a mistake.

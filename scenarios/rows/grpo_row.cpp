@@ -151,7 +151,8 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   text.job += "  batching: shares\n  park_reference: true\n";
   text.assume("a reference model waits in host memory");
   if (in_turn(row)) {
-    text.job += "  layout: colocated\n  park_learners: true\n";
+    text.job += "  layout: colocated\n  park_learners: true\n  vllm_gpu_memory_utilization: 0.7\n";
+    text.assume("engines take 0.7 of their GPU");
     text.assume("learners' states wait in host memory while engines generate");
     return;
   }

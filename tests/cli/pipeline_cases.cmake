@@ -45,12 +45,12 @@ cli("layers of stages that are not those of the model" ARGS run llama33-70b-pipe
 ${rank}.layers: only the first and the last may have none")
 foreach(stage 2 3)
   cli("stages under zero ${stage}" ARGS run llama33-70b-pipeline --set strategy.zero=${stage} CODE 2
-    ERROR_MATCHES "pipeline_parallel.size: zero: 2 and 3 send gradients away behind each micro-batch, .*DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep parameters gathered\n$")
+    ERROR_MATCHES "pipeline_parallel.size: zero: 2 and 3 send gradients away behind each micro-batch, .*DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep parameters gathered\n")
 endforeach()
 cli("stages of preferences" ARGS run llama33-70b-pipeline --set job.method=dpo CODE 2
   ERROR "${variant}:14: strategy.pipeline_parallel.size: is modelled for method: sft only")
 cli("stages that offload" ARGS run llama33-70b-pipeline --set strategy.offload.optimizer=cpu CODE 2
-  ERROR_MATCHES "pipeline_parallel.size: is not modelled with offload\n$")
+  ERROR_MATCHES "pipeline_parallel.size: is not modelled with offload\n")
 cli("rows over pipeline stages" ARGS validate --rows @WORK@/out/stages.csv
   SHELL "grep -E '^(id|kf-cv-70b-tp4pp4|mlm-530b-full|simumax-b200-llama3_70b_l12_tp1_pp2_dp4_mbc4_cef),' @ROOT@/scenarios/measured/steps/dense_fsdp_h100.csv >@WORK@/out/stages.csv
     \"$@\"; code=$?; rm @WORK@/out/stages.csv; exit $code"
