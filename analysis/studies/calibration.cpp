@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/studies/robust_fit.hpp"
+#include "analysis/studies/stretch_fit.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/error.hpp"
 
@@ -34,9 +35,14 @@ struct Trial {
   std::vector<NamedConstant> constants;
   std::vector<double> weights;  // [row]: rows of one scenario share one
 
-  std::vector<PredictedRow> predict(const std::vector<double>& values) const {
-    const std::vector<Setting> stack = settings_of(constants, values);
-    return predict_rows({.data = data, .rows = rows, .samples = 0, .seed = 1, .stack = stack});
+  std::vector<PredictedRow> predict(const std::vector<double>& values,
+                                    std::uint32_t samples = 0) const {
+    std::vector<Setting> stack = settings_of(constants, values);
+    if (samples > 0)
+      stack.emplace_back("unexplained",
+                         "{value: 1, low: 1, high: 1, grade: fitted, source: a trial}");
+    return predict_rows(
+        {.data = data, .rows = rows, .samples = samples, .seed = 1, .stack = stack});
   }
 };
 
@@ -78,7 +84,9 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   complete_references(rows);
   for (StepRow& row : rows) {
     const ExpressedRow made = express(row, catalog);
-    if (!made.expressed() || made.stack != plan.stack) continue;
+    if (!made.expressed() ||
+        std::find(plan.stacks.begin(), plan.stacks.end(), made.stack) == plan.stacks.end())
+      continue;
     same[made.scenario.substr(made.scenario.find("\nfamily:"))].push_back(problem.rows.size());
     problem.rows.push_back(std::move(row));
   }
@@ -86,14 +94,16 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   for (const auto& [scenario, members] : same)
     for (const std::size_t row : members)
       problem.weights[row] = 1.0 / static_cast<double>(members.size());
-  const Document stack = open_entry(data, stack_shelf, plan.stack);
+  if (plan.free.empty()) return problem;
+  const std::string& name = plan.stacks.front();
+  const Document stack = open_entry(data, stack_shelf, name);
   read_stack(stack.root());
   for (const FreeConstant& free : plan.free) {
     const auto& all = stack.constants();
     const auto place = std::find_if(all.begin(), all.end(),
                                     [&](const NamedConstant& c) { return c.name == free.name; });
     if (place == all.end())
-      throw UserError(fmt::format("{} has no constant \"{}\"", plan.stack, free.name));
+      throw UserError(fmt::format("{} has no constant \"{}\"", name, free.name));
     problem.constants.push_back(*place);
   }
   return problem;
@@ -122,6 +132,15 @@ Range spread_of(const RobustFit& fit, std::size_t constant, double value,
   return {std::min(value, quantile(wanted, 0.1)), std::max(value, quantile(wanted, 0.9))};
 }
 
+// The range of `unexplained`, and in `rows` the intervals that come of it.
+Range stretch_of(const Trial& problem, std::vector<PredictedRow>& rows) {
+  std::vector<StretchRow> weighed;
+  for (std::size_t i = 0; i < rows.size(); ++i) weighed.push_back({&rows[i], problem.weights[i]});
+  const Range stretch = fit_stretch(weighed);
+  for (PredictedRow& row : rows) row.interval = stretched_interval(row, stretch);
+  return stretch;
+}
+
 // The linearised problem without one family gives the constants; that family is then predicted
 // with them in full.
 std::vector<HeldOutFamily> leave_out(const Trial& problem, const RobustFit& fit,
@@ -144,7 +163,7 @@ std::vector<HeldOutFamily> leave_out(const Trial& problem, const RobustFit& fit,
 
 }  // namespace
 
-Calibration calibrate(const std::string& data, const CalibrationPlan& plan) {
+Calibration calibrate(const std::string& data, const CalibrationPlan& plan, std::uint32_t samples) {
   Trial problem = trial_of(data, plan);
   Calibration result;
   std::vector<double> values;
@@ -155,15 +174,21 @@ Calibration calibrate(const std::string& data, const CalibrationPlan& plan) {
   }
   std::vector<PredictedRow> here = problem.predict(values);
   drop_untimed(problem, here);
-  if (here.empty()) throw UserError(fmt::format("no row is predicted with {}", plan.stack));
+  if (here.empty())
+    throw UserError(fmt::format("no row is predicted with {}", fmt::join(plan.stacks, ", ")));
   result.before = families_of(here);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && !values.empty(); ++round) {
     values = moved(values, solve(linearised(problem, values, here)));
     here = problem.predict(values);
   }
   const RobustFit fit = linearised(problem, values, here);
+  if (!values.empty()) result.held_out = leave_out(problem, fit, values, here);
+  if (samples > 0) {
+    here = problem.predict(values, samples);
+    result.unexplained = stretch_of(problem, here);
+    result.samples = samples;
+  }
   result.after = families_of(here);
-  result.held_out = leave_out(problem, fit, values, here);
   result.rows = here.size();
   double runs = 0;
   for (const double weight : problem.weights) runs += weight;

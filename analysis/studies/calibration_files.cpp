@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "analysis/studies/calibration.hpp"
 #include "scenarios/scenario.hpp"
@@ -34,33 +35,79 @@ std::string note_of(const CalibrationPlan& plan, const Calibration& calibration)
       calibration.rows, calibration.runs, plan.source, cross);
 }
 
-// The comment at the top is for people: it stays.
-std::string leading_comment(const std::string& text) {
-  std::size_t end = 0;
-  while (end < text.size() && text[end] == '#') {
-    const std::size_t line = text.find('\n', end);
-    if (line == std::string::npos) break;
-    end = line + 1;
+std::string stretch_note(const CalibrationPlan& plan, const Calibration& calibration) {
+  return fmt::format(
+      "the narrowest range with which intervals of {} draws miss at most one in ten of {} rows, {} "
+      "different runs, on either side: {}",
+      calibration.samples, calibration.rows, calibration.runs, plan.source);
+}
+
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+bool is_key(std::string_view line, std::string_view key) {
+  line.remove_prefix(indent_of(line));
+  return line.starts_with(key) && line.substr(key.size()).starts_with(':');
+}
+
+// The lines below and deeper than this one; those of people between them, too.
+std::size_t end_of_block(const std::vector<std::string>& lines, std::size_t key) {
+  std::size_t end = key + 1;
+  while (end < lines.size() && !lines[end].empty() && indent_of(lines[end]) > indent_of(lines[key]))
+    ++end;
+  return end;
+}
+
+// Puts one value, on a line, where the file has that key, or behind its last neighbour; comments
+// and all other lines stay as they are.
+void put(std::vector<std::string>& lines, std::string_view name, const std::string& value) {
+  std::size_t begin = 0, end = lines.size(), indent = 0;
+  for (;;) {
+    const std::size_t dot = name.find('.');
+    const std::string key(name.substr(0, dot));
+    std::size_t at = begin;
+    while (at < end && !(indent_of(lines[at]) == indent && is_key(lines[at], key))) ++at;
+    const bool last = dot == std::string_view::npos;
+    if (at == end)
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(end),
+                   std::string(indent, ' ') + key + ":");
+    if (last) {
+      const auto first = lines.begin() + static_cast<std::ptrdiff_t>(at);
+      lines.erase(first + 1, lines.begin() + static_cast<std::ptrdiff_t>(end_of_block(lines, at)));
+      lines[at] = fmt::format("{}{}: {}", std::string(indent, ' '), key, value);
+      return;
+    }
+    begin = at + 1;
+    end = end_of_block(lines, at);
+    indent = begin < end ? indent_of(lines[begin]) : indent + 2;
+    name.remove_prefix(dot + 1);
   }
-  return text.substr(0, end);
+}
+
+std::string range_text(double value, const Range& range, Dimension dimension,
+                       const std::string& source) {
+  return fmt::format("{{value: {}, low: {}, high: {}, grade: fitted, source: \"{}\"}}",
+                     rounded(value, dimension), rounded(range.low, dimension),
+                     rounded(range.high, dimension), source);
 }
 
 }  // namespace
 
-CalibrationPlan read_calibration_plan(const std::string& data, const std::string& stack) {
-  std::vector<std::string> names;
+CalibrationPlan read_calibration_plan(const std::string& data, const std::string& name) {
   const Shelf shelf{"workloads/calibration", "calibration"};
-  const Document document = open_entry(data, shelf, stack);
+  const Document document = open_entry(data, shelf, name);
   const Table root = document.root();
   CalibrationPlan plan;
-  plan.stack = stack;
+  plan.name = name;
+  plan.stacks = root.texts_or("stacks");
+  if (plan.stacks.empty()) plan.stacks = {name};
   plan.source = root.text("source");
   plan.tables = root.texts("tables");
   plan.turn = root.number_or("turn", plan.turn, 1e-3, 1);
   plan.prior = root.number_or("prior", plan.prior, 1e-3, 10);
-  for (const Table& each : root.tables("free")) {
-    const Table bounds = each;
-    plan.free.push_back({each.text("name"), 0, 0});
+  for (const Table& bounds : root.has("free") ? root.tables("free") : std::vector<Table>{}) {
+    plan.free.push_back({bounds.text("name"), 0, 0});
     const std::string low = bounds.text("low"), high = bounds.text("high");
     const auto parsed_low = parse_quantity(low), parsed_high = parse_quantity(high);
     if (!parsed_low || !parsed_high || parsed_low->value <= 0 ||
@@ -69,23 +116,25 @@ CalibrationPlan read_calibration_plan(const std::string& data, const std::string
     else
       plan.free.back() = {plan.free.back().name, parsed_low->value, parsed_high->value};
   }
+  if (plan.stacks.size() > 1 && !plan.free.empty())
+    root.problem("free", "is fitted to one stack: expected nothing beside several stacks");
   document.finish();
   return plan;
 }
 
-std::string fitted_stack_file(const std::string& data, const CalibrationPlan& plan,
-                              const Calibration& calibration) {
-  const std::string path = file_of(data, stack_shelf, plan.stack);
-  const std::string text = read_file(path);
-  Document document = parse_document(text, path);
-  for (const FittedConstant& constant : calibration.constants)
-    document.set(
-        constant.name,
-        fmt::format("{{value: {}, low: {}, high: {}, grade: fitted, source: \"{}\"}}",
-                    rounded(constant.value, constant.dimension),
-                    rounded(constant.low, constant.dimension),
-                    rounded(constant.high, constant.dimension), note_of(plan, calibration)));
-  return leading_comment(text) + document.canonical();
+std::string fitted_stack_file(const std::string& data, const std::string& stack,
+                              const CalibrationPlan& plan, const Calibration& calibration) {
+  const std::string text = read_file(file_of(data, stack_shelf, stack));
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  for (const FittedConstant& c : calibration.constants)
+    put(lines, c.name,
+        range_text(c.value, {c.low, c.high}, c.dimension, note_of(plan, calibration)));
+  if (calibration.samples > 0)
+    put(lines, "unexplained",
+        range_text(1, calibration.unexplained, Dimension::ratio, stretch_note(plan, calibration)));
+  return fmt::format("{}\n", fmt::join(lines, "\n"));
 }
 
 }  // namespace stepsim

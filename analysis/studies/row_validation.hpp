@@ -22,6 +22,12 @@ struct RowFigure {
   double error() const { return predicted / measured - 1; }
 };
 
+// Predicted time of a step over the measured one, less one, with constants drawn like that.
+struct DrawnError {
+  Draw draw;
+  double error = 0;
+};
+
 struct PredictedRow {
   std::string id;
   std::string family;
@@ -33,6 +39,7 @@ struct PredictedRow {
   bool timed = false;
   double tokens_per_gpu = 0, measured_tokens_per_gpu = 0;  // per second, as the model counts them
   std::optional<double> memory_error;
+  std::vector<DrawnError> drawn;
   std::optional<Range> interval;  // of the step error: eight of ten draws
   double needed = 0, capacity = 0;
   bool measured_fits = true;

@@ -34,21 +34,6 @@ constexpr std::array numbers{
     std::pair{"latency_s", &EngineRow::latency},
 };
 
-// "Qwen/Qwen3-14B-Instruct-2507" and "Llama-2-70B (32k)" are variants of what the catalogue has.
-std::string known_model(const RowCatalog& catalog, std::string_view name) {
-  constexpr std::array<std::string_view, 10> variants{
-      "2507", "0528", "instruct", "thinking", "chat", "hf", "fp8", "base", "it", "(32k)"};
-  std::string rest(name.substr(name.rfind('/') + 1));
-  while (true) {
-    if (std::string found = same_model(catalog, rest); !found.empty()) return found;
-    const std::size_t cut = rest.find_last_of("- ");
-    if (cut == std::string::npos) return "";
-    const std::string last = lower_case(std::string_view(rest).substr(cut + 1));
-    if (std::find(variants.begin(), variants.end(), last) == variants.end()) return "";
-    rest.resize(cut);
-  }
-}
-
 void read_bits(const EngineRow& row, ExpressedEngineRow& made) {
   const std::string type = lower_case(row.dtype);
   if (contains(type, "fp8")) {
@@ -153,7 +138,7 @@ std::vector<EngineRow> engine_rows(const CsvTable& table) {
 
 ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {
   ExpressedEngineRow made{row.id, "engine " + row.hardware, {}, row.unreadable, {}};
-  made.load.model = known_model(catalog, row.model);
+  made.load.model = same_model(catalog, row.model);
   if (made.load.model.empty()) made.missing.push_back(fmt::format("the model \"{}\"", row.model));
   read_bits(row, made);
   read_machine(row, catalog, made);

@@ -16,14 +16,46 @@ std::size_t longest_word(const std::vector<std::string>& words, const std::strin
   return longest;
 }
 
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 // Letters and digits alone: "Llama-2-7B" and "Llama2-7B" are one.
 std::string bare(std::string_view name) {
   std::string result;
   for (const char c : lower_case(name))
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) result += c;
-  constexpr std::string_view tuned = "instruct";
-  if (result.ends_with(tuned)) result.resize(result.size() - tuned.size());
+    if ((c >= 'a' && c <= 'z') || digit(c)) result += c;
   return result;
+}
+
+std::size_t digits_at(std::string_view text) {
+  std::size_t count = 0;
+  while (count < text.size() && digit(text[count])) ++count;
+  return count;
+}
+
+// What people add to a name without meaning another model: how it was tuned, a version ("v0.1"),
+// its size ("671B", "A12B", "16E"), a month ("2507"). How many characters of it stand at the
+// beginning.
+std::size_t ending_at(std::string_view rest) {
+  for (const std::string_view word :
+       {"instruct", "thinking", "base", "chat", "hf", "it", "fp8", "32k"})
+    if (rest.starts_with(word)) return word.size();
+  const std::size_t letters = rest.starts_with('v') || rest.starts_with('a') ? 1 : 0;
+  const std::size_t digits = digits_at(rest.substr(letters));
+  const std::size_t end = letters + digits;
+  if (digits > 0 && rest.starts_with('v')) return end;
+  if (digits > 0 && end < rest.size() && (rest[end] == 'b' || rest[end] == 'e')) return end + 1;
+  return digits == 4 ? end : 0;
+}
+
+bool ends_a_name(std::string_view rest) {
+  while (!rest.empty()) {
+    const std::size_t length = ending_at(rest);
+    if (length == 0) return false;
+    rest.remove_prefix(length);
+  }
+  return true;
 }
 
 }  // namespace
@@ -102,10 +134,17 @@ std::string first_name(const std::vector<MachineWords::Entry>& entries, std::str
 }
 
 std::string same_model(const RowCatalog& catalog, std::string_view name) {
-  const std::string wanted = bare(name);
-  for (const std::string& known : catalog.models)
-    if (!wanted.empty() && bare(known) == wanted) return known;
-  return "";
+  const std::string wanted = bare(name.substr(name.rfind('/') + 1));  // without who published it
+  std::string best;
+  std::size_t length = 0;  // of the longest name that it begins with
+  for (const std::string& known : catalog.models) {
+    const std::string begin = bare(known);
+    if (begin.size() <= length || !wanted.starts_with(begin)) continue;
+    if (!ends_a_name(std::string_view(wanted).substr(begin.size()))) continue;
+    best = known;
+    length = begin.size();
+  }
+  return best;
 }
 
 }  // namespace stepsim

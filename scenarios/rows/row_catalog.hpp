@@ -34,7 +34,7 @@ std::string best_name(const std::vector<MachineWords::Entry>& entries, std::stri
 // The name whose word stands first in the text, of those that begin there the longest: what comes
 // first in "LLM Foundry on PyTorch FSDP" is what drives the rest.
 std::string first_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
-// A model whose name has the same letters and digits, with or without "instruct" at its end.
+// A model whose name has the same letters and digits; what people add to it behind does not count.
 std::string same_model(const RowCatalog& catalog, std::string_view name);
 
 }  // namespace stepsim

@@ -59,6 +59,11 @@ void write_fsdp(const StepRow& row, const Words& words, RowText& text) {
     text.strategy += "    root_group: true\n    sync_each_batch: false\n";
 }
 
+double parts_of_a_copy(const StepRow& row) {
+  return row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) *
+         row.context_parallel.value_or(1);
+}
+
 void write_sharding(const StepRow& row, const Words& words, RowText& text) {
   // KempnerForge leaves FSDP out where there is nothing to shard.
   const bool alone = contains(words.framework, "kempner") && row.shards.value_or(0) == 1 &&
@@ -69,7 +74,8 @@ void write_sharding(const StepRow& row, const Words& words, RowText& text) {
     text.strategy += fmt::format("  zero: {:.0f}\n", *row.stage);
     if (row.replicas.value_or(1) > 1 && *row.stage > 0 && text.stack != "internevo")
       text.assume("optimizer states shared by all ranks, not by a part of them");
-  } else if (alone || row.gpus.value_or(1) == 1 || contains(words.strategy, "ddp")) {
+  } else if (alone || row.gpus.value_or(1) <= parts_of_a_copy(row) ||
+             contains(words.strategy, "ddp")) {
     text.strategy += "  zero: 0\n";
   } else {
     text.lack(fmt::format("the sharding \"{}\"", row.strategy));

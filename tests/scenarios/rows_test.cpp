@@ -66,6 +66,30 @@ TEST_CASE("a model that the catalogue does not have is built from its widths", "
         Approx(8.03e9).epsilon(0.01));
 }
 
+TEST_CASE("a model is known by its name, whatever people add to it behind", "[scenarios]") {
+  const auto known = [](std::string_view name) { return same_model(catalog(), name); };
+  CHECK(known("Llama3.1-8B-Instruct") == "llama-3.1-8b");
+  CHECK(known("meta-llama/Llama-3.1-8B") == "llama-3.1-8b");
+  CHECK(known("DeepSeek V3 671B") == "deepseek-v3");
+  CHECK(known("glm45_air_106b_a12b") == "glm-4.5-air");
+  CHECK(known("Mistral-7B-v0.1") == "mistral-7b");
+  CHECK(known("Qwen3-30B-A3B-Thinking-2507") == "qwen3-30b-a3b");
+  CHECK(known("Qwen3-30B-A3B-Instruct-2507") == "qwen3-30b-a3b-instruct-2507");
+  CHECK(known("Phi-4-mini").empty());
+  CHECK(known("Llama-3.1").empty());
+  CHECK(known("").empty());
+}
+
+TEST_CASE("parallel parts that take all GPUs leave nothing to shard", "[scenarios]") {
+  StepRow row = changed("FSDP2,3,8,1,1,1", "TP8,,,,8,1");
+  row.framework = "Megatron-DeepSpeed";
+  const ExpressedRow alone = express(row, catalog());
+  REQUIRE(alone.missing.empty());
+  CHECK(parse_scenario(data, alone.scenario, "r").strategy.sharding == Sharding::zero0);
+  row.tensor_parallel = 4;
+  CHECK_THAT(express(row, catalog()).missing.front(), Contains("the sharding \"TP8\""));
+}
+
 TEST_CASE("accumulation follows from the batch of the step", "[scenarios]") {
   const ExpressedRow made = express(changed(",2,1,16,", ",2,,64,"), catalog());
   REQUIRE(made.missing.empty());
