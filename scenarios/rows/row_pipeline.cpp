@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -55,10 +56,15 @@ Layers layers_of(const StepRow& row, std::int64_t pieces, RowText& text) {
 void write_pipeline(const StepRow& row, RowText& text) {
   const auto size = static_cast<std::int64_t>(row.pipeline.value_or(1));
   if (size <= 1) return;
+  const double wanted = static_cast<double>(size) * std::max(1.0, row.interleave.value_or(1));
+  if (row.layers && wanted > *row.layers) {
+    text.lack(fmt::format("a layer for each of {:.0f} pieces of the model", wanted));
+    return;
+  }
   const std::string words = lower_case(row.strategy);
   if (contains(words, "schedule") && !contains(words, "1f1b"))
     text.lack(fmt::format("the schedule of \"{}\"", row.strategy));
-  auto pieces = static_cast<std::int64_t>(row.interleave.value_or(1));
+  auto pieces = static_cast<std::int64_t>(std::max(1.0, row.interleave.value_or(1)));
   const double each = row.layers.value_or(0) / static_cast<double>(size);
   if (!row.interleave && contains(words, "interleav") && each == std::floor(each)) {
     pieces = static_cast<std::int64_t>(each);

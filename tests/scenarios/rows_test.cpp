@@ -190,6 +190,21 @@ TEST_CASE("an empty row lacks much and breaks nothing", "[scenarios]") {
   CHECK(made.missing.size() >= 4);
 }
 
+TEST_CASE("counts that make no sense are named or taken as one", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.framework = "Megatron-LM";
+  row.strategy = "Megatron TP+PP";
+  row.stage = 1;
+  row.pipeline = 2;
+  row.interleave = 0;
+  const ExpressedRow none = express(row, catalog());
+  REQUIRE(none.missing.empty());
+  CHECK(parse_scenario(data, none.scenario, "r").strategy.pipeline_parallel.virtual_stages == 1);
+  row.interleave = 1e12;
+  CHECK_THAT(express(row, catalog()).missing.front(),
+             Contains("a layer for each of 2000000000000 pieces"));
+}
+
 TEST_CASE("columns may be missing, but rows are called by their id", "[scenarios]") {
   CHECK(step_rows(parse_csv("id\nx\n", "r.csv")).front().id == "x");
   CHECK_THROWS_WITH(step_rows(parse_csv("name\nx\n", "r.csv")),
