@@ -365,6 +365,19 @@ cli("errors recorded nowhere" ARGS validate --rows @ROOT@/scenarios/measured/ste
 cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv --recorded nowhere.csv --json CODE 2
   ERROR "--recorded: prints a table; leave out --json")
 
+# ---- constants of stacks ----
+cli("a calibration is the same twice" ARGS calibrate fms-fsdp --samples 2 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
+  OUTPUT "constant .*kernels.memory .*unexplained .*family .*left out  inside 80 %.*fms-fsdp h100-sxm +4 .*all +8 ")
+cli("a calibration goes into the stack's file" ARGS calibrate fms-fsdp --samples 0 --write
+  EDIT workloads/calibration/fms-fsdp.yaml "high: 1.0" "high: 0.99"
+  SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -c unexplained @DATA@/workloads/stacks/fms-fsdp.yaml && grep gemm: @DATA@/workloads/stacks/fms-fsdp.yaml"
+  OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
+cli("calibrate without a plan" ARGS calibrate CODE 2 ERROR "which plan? usage: stepsim calibrate PLAN [options]")
+cli("calibrate by a plan that there is not" ARGS calibrate llm-foundri CODE 2 ERROR_MATCHES "no calibration \"llm-foundri\".*llm-foundry")
+cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
+  EDIT workloads/calibration/few-rows.yaml "name: few-rows" "name: few-rows\nfree: [{name: kernels.gemm, low: 0.5, high: 1}]"
+  ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")
+
 # ---- single kernels ----
 cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 439 rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)

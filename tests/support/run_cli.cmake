@@ -10,6 +10,7 @@ set(data ${ROOT})
 if(EDIT OR CUT)
   set(data ${WORK}/data)
   file(COPY ${ROOT}/topology DESTINATION ${data} FILES_MATCHING PATTERN *.yaml)
+  file(COPY ${ROOT}/workloads/calibration ${ROOT}/workloads/stacks DESTINATION ${data}/workloads)
   file(COPY ${ROOT}/scenarios/measured DESTINATION ${data}/scenarios)
   file(GLOB_RECURSE copies ${data}/*)
   file(CHMOD ${copies} PERMISSIONS OWNER_READ OWNER_WRITE)  # the original may be read-only
