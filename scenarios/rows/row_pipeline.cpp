@@ -57,7 +57,7 @@ void write_pipeline(const StepRow& row, RowText& text) {
   const auto size = static_cast<std::int64_t>(row.pipeline.value_or(1));
   if (size <= 1) return;
   const double wanted = static_cast<double>(size) * std::max(1.0, row.interleave.value_or(1));
-  if (row.layers && wanted > *row.layers) {
+  if (row.layers && wanted > *row.layers + 2) {  // embedding and head may be pieces, too
     text.lack(fmt::format("a layer for each of {:.0f} pieces of the model", wanted));
     return;
   }
