@@ -57,7 +57,12 @@ Work unknown(std::string_view op, std::string_view what) {
   return {.kind = "", .row = {}, .backward = false, .reason = fmt::format("{} {}", op, what)};
 }
 
-Work product_of(const RowReader& read, std::string_view op) {
+// What is repeated for a tenth of a second and more runs at the clocks that power allows.
+double share_of(const RowReader& read, const KernelBench& bench) {
+  return read.cell("extra") == "long run" ? bench.sustained : 1;
+}
+
+Work product_of(const RowReader& read, std::string_view op, const KernelBench& bench) {
   const double m = read("M"), n = read("N"), k = read("K");
   if (m <= 0 || n <= 0 || k <= 0) return unknown(op, "is no matrix product of known shape");
   const std::string_view pass = pass_of(read.cell("layout"));
@@ -66,10 +71,12 @@ Work product_of(const RowReader& read, std::string_view op) {
     const double groups = read.count("groups");
     work.row = pass == " for weights" ? grouped_gemm("product", groups, k, m, n)
                                       : grouped_gemm("product", groups, m, k, n);
+    work.row.share = share_of(read, bench);
     return work;
   }
   const double batch = read.count("batch");
   work.row = gemm("product", batch * m, k, n);
+  work.row.share = share_of(read, bench);
   work.row.bytes =
       half * batch * (m * k + k * n) + output_bytes(read.cell("dtype")) * batch * m * n;
   return work;
@@ -97,10 +104,11 @@ Work attention_of(const RowReader& read, std::string_view op, const Gpu& gpu) {
   return work;
 }
 
-Work work_of(const RowReader& read, const Gpu& gpu) {
+Work work_of(const RowReader& read, const KernelBench& bench) {
   const std::string_view op = read.cell("op");
-  if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, gpu);
-  if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm") return product_of(read, op);
+  if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench.gpu);
+  if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm")
+    return product_of(read, op, bench);
   return unknown(op, "is no matrix product or attention of known shape");
 }
 
@@ -112,7 +120,8 @@ double seconds_of(const RowReader& read, const KernelRow& work) {
 
 }  // namespace
 
-KernelBench::KernelBench(const Gpu& measured) : gpu(measured) {
+KernelBench::KernelBench(const Gpu& measured)
+    : gpu(measured), sustained(measured.gemm.sustained.value.value) {
   gpu.gemm.sustained.value = {1};
   stack.kernels.gemm.value = stack.kernels.attention.value = {1};
   stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
@@ -139,7 +148,7 @@ MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> 
       }
       if (!result.benches.contains(node->gpu))
         result.benches.emplace(node->gpu, load_cluster(data, {.name = node->name}).gpu);
-      Work work = work_of(read, result.benches.at(node->gpu).gpu);
+      Work work = work_of(read, result.benches.at(node->gpu));
       const double seconds = work.kind.empty() ? 0 : seconds_of(read, work.row);
       if (work.kind.empty())
         result.skipped.push_back({id, work.reason});

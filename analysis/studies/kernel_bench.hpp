@@ -17,6 +17,7 @@ namespace stepsim {
 struct KernelBench {
   Gpu gpu;
   Stack stack;
+  double sustained;  // of the GPU's file: what a product in a long run reaches of that
 
   explicit KernelBench(const Gpu& measured);
   double time(const TimedKernel& kernel) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analysis/studies/kernel_bench.hpp"
 #include "sim/error.hpp"
 #include "tests/support/catch.hpp"
 
@@ -126,6 +127,23 @@ TEST_CASE("attention is as fast as measured", "[analysis]") {
   check("mi300x attention aiter", 10, 0.04, 0.08);
   check("h100-sxm attention flash3", 18, 0.05, 0.15);
   check("b200 attention flashinfer", 28, 0.12, 0.30);
+}
+
+TEST_CASE("a long run of products is held against what a GPU sustains", "[analysis]") {
+  const std::string columns =
+      "id,source,hardware,op,dtype,batch,M,N,K,layout,extra,time_ms,tflops\n";
+  const std::string product = "s,B200 SXM,gemm,bf16,1,8192,8192,8192,TN,";
+  const KernelTimes times = predict(parse_csv(
+      columns + "short," + product + ",,1000\nlong," + product + "long run,,1000\n", "long.csv"));
+  REQUIRE(times.kernels.size() == 2);
+  const double sustained = KernelBench(load_cluster(data, {.name = "b200-8"}).gpu).sustained;
+  CHECK(sustained < 0.8);
+  CHECK(times.kernels[0].predicted == Approx(sustained * times.kernels[1].predicted).epsilon(0.02));
+  // In short runs nothing beats the fastest cube.
+  const Families check{families_of(predict(published()).kernels)};
+  check("b200 gemm", 35, 0.05, 0.32);
+  check("b200 gemm for inputs", 28, 0.10, 0.25);
+  check("h100-sxm grouped_gemm", 4, 0.10, 0.20);
 }
 
 TEST_CASE("kernels that a GPU's file knows nothing of are left out", "[analysis]") {

@@ -379,7 +379,7 @@ cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
   ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")
 
 # ---- single kernels ----
-cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 439 rows are predicted")
+cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 562 rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
 cli("a curve fitted to kernels" ARGS kernels --fit h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
