@@ -26,6 +26,8 @@ void validate(const Pattern& pattern, const Platform& platform) {
   for (const Rank member : pattern.members)
     if (member >= platform.devices.size())
       broken(fmt::format("pattern {}: no rank {}", pattern.name, member));
+  if (!(pattern.occupancy >= 0 && pattern.occupancy <= 1))
+    broken(fmt::format("pattern {}: occupancy lies in [0, 1]", pattern.name));
   for (const Round& round : pattern.rounds) {
     if (!is_amount(round.latency.value))
       broken(fmt::format("pattern {}: latency is no amount", pattern.name));

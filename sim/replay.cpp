@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "sim/link_meter.hpp"
+#include "sim/occupancy.hpp"
 #include "sim/series.hpp"
 
 namespace stepsim {
@@ -73,13 +74,12 @@ std::vector<std::string> engine_arguments() {
 // Hosts and links in SimGrid for the devices and paths of a program.
 class Machine {
  public:
-  Machine(const Platform& platform, const OpGraph& graph)
+  Machine(const Platform& platform, const OpGraph& graph, const Occupancy& occupancy)
       : platform_(platform), units_(units_per_byte(graph)), series_(platform.links, graph) {
     zone_ = sg4::create_full_zone("cluster");
     for (const Device& device : platform.devices) {
-      const double full = device.speed * work_per_second;
       sg4::Host* host = zone_->create_host(fmt::format("d{}", devices_.size()),
-                                           std::vector<double>{full, full * device.compute_share});
+                                           occupancy.rates(device, device.speed * work_per_second));
       devices_.push_back(host->seal());
     }
     links_.resize(platform.links.size(), nullptr);
@@ -99,7 +99,7 @@ class Machine {
   double units() const { return units_; }
   sg4::Host* device(Rank rank) const { return devices_[rank]; }
 
-  void slow_compute(Rank rank, bool slow) { devices_[rank]->set_pstate(slow ? 1 : 0); }
+  void set_compute(Rank rank, std::size_t state) { devices_[rank]->set_pstate(state); }
   void slow_engines(Rank rank, bool slow) {
     const Device& device = platform_.devices[rank];
     for (const LinkId id : device.engines) {
@@ -169,10 +169,11 @@ class Machine {
 
 class ReadyLoop {
  public:
-  ReadyLoop(const Platform& platform, const OpGraph& graph, Machine& machine)
+  ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, Machine& machine)
       : platform_(platform),
         graph_(graph),
         machine_(machine),
+        occupancy_(std::move(occupancy)),
         successors_(graph),
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
@@ -205,8 +206,7 @@ class ReadyLoop {
   };
   struct Load {
     std::uint32_t computations = 0;
-    std::uint32_t collectives = 0;
-    bool compute_slow = false;
+    std::size_t compute_state = 0;
     bool engines_slow = false;
     bool changed = false;
   };
@@ -332,11 +332,10 @@ class ReadyLoop {
   }
 
   void occupy(const Pattern& pattern, int by) {
-    if (!pattern.occupies_devices) return;
+    if (pattern.occupancy <= 0) return;
     for (const Rank rank : pattern.members) {
-      const Device& device = platform_.devices[rank];
-      if (device.compute_share < 1 || device.collective_share < 1)
-        change(rank).collectives += static_cast<std::uint32_t>(by);
+      change(rank);
+      occupancy_.change(rank, pattern.occupancy, by);
     }
   }
 
@@ -344,11 +343,11 @@ class ReadyLoop {
   void apply_load(Rank rank) {
     Load& load = load_[rank];
     load.changed = false;
-    const bool slow_compute = load.collectives > 0 && platform_.devices[rank].compute_share < 1;
-    if (slow_compute != load.compute_slow) machine_.slow_compute(rank, slow_compute);
-    load.compute_slow = slow_compute;
-    const bool slow_engines = load.collectives > 0 && load.computations > 0 &&
-                              platform_.devices[rank].collective_share < 1;
+    const std::size_t state = occupancy_.state(rank);
+    if (state != load.compute_state) machine_.set_compute(rank, state);
+    load.compute_state = state;
+    const bool slow_engines =
+        state > 0 && load.computations > 0 && platform_.devices[rank].collective_share < 1;
     if (slow_engines != load.engines_slow) machine_.slow_engines(rank, slow_engines);
     load.engines_slow = slow_engines;
   }
@@ -368,6 +367,7 @@ class ReadyLoop {
   const Platform& platform_;
   const OpGraph& graph_;
   Machine& machine_;
+  Occupancy occupancy_;
   Successors successors_;
   Trace trace_;
   std::vector<std::uint32_t> waiting_;
@@ -388,13 +388,13 @@ Trace replay(const Platform& platform, const OpGraph& graph) {
   start_engine();
   std::vector<std::string> arguments = engine_arguments();
   std::vector<char*> argv;
-  argv.reserve(arguments.size());
   for (std::string& argument : arguments) argv.push_back(argument.data());
   int argc = static_cast<int>(argv.size());
   sg4::Engine engine(&argc, argv.data());
   std::signal(SIGINT, SIG_DFL);  // SimGrid's own handler would end with 1, which means "no"
-  Machine machine(platform, graph);
-  return ReadyLoop(platform, graph, machine).run(engine);
+  const Occupancy occupancy(graph, platform.devices.size());
+  Machine machine(platform, graph, occupancy);
+  return ReadyLoop(platform, graph, occupancy, machine).run(engine);
 }
 
 }  // namespace stepsim

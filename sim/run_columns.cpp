@@ -185,7 +185,7 @@ void op_tables(const auto& door, auto&& ops, auto& trace) {
 
 void pattern_tables(const auto& door, auto&& patterns, auto& rounds, auto& flows) {
   door.table("/patterns", patterns, field("name", &Pattern::name),
-             field("occupies_devices", &Pattern::occupies_devices));
+             field("occupancy", &Pattern::occupancy));
   door.table("/patterns", rounds, field("round_latency", &Round::latency));
   door.table("/patterns", flows, field("flow_source", &Flow::source),
              field("flow_target", &Flow::target), field("flow_share", &Flow::share),

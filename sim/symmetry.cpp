@@ -273,10 +273,7 @@ struct Quotient {
   Pattern pattern(std::uint32_t group, std::uint32_t first_flow, std::uint32_t end_flow,
                   const Incidence& incidence) const {
     const Pattern& whole = *s.groups[group];
-    Pattern folded{.name = whole.name,
-                   .members = {},
-                   .rounds = {},
-                   .occupies_devices = whole.occupies_devices};
+    Pattern folded{.name = whole.name, .members = {}, .rounds = {}, .occupancy = whole.occupancy};
     std::vector<std::uint8_t> taken(ranks.first.size(), 0);
     for (const Rank member : whole.members)
       if (std::uint8_t& mark = taken[ranks.of[member]]; mark == 0) {

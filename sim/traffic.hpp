@@ -37,7 +37,9 @@ struct Pattern {
   std::string name{};           // "all_gather ring simple"
   std::vector<Rank> members{};  // the ranks that wait for each other, in group order
   std::vector<Round> rounds{};
-  bool occupies_devices = true;  // runs on the devices' own cores and so slows their compute
+  // How much of a device it takes while it runs on the device's own cores: 1 slows compute down to
+  // the device's `compute_share`, one half by half as much, 0 not at all.
+  double occupancy = 1;
 
   friend bool operator==(const Pattern&, const Pattern&) = default;
 };

@@ -26,6 +26,7 @@ Communication read_communication(const Table& table) {
   if (const auto nvls = table.table_if("nvls"))
     result.nvls = {.step = nvls->constant<Seconds>("step"),
                    .efficiency = nvls->constant<Ratio>("efficiency")};
+  if (table.has("channels")) result.channels = table.constant<Ratio>("channels");
   const Table algorithms = table.table("algorithms");
   for (const std::string& kind : collective_kinds)
     if (algorithms.has(kind)) result.algorithms.emplace_back(kind, algorithms.texts(kind));

@@ -27,6 +27,8 @@ struct Communication {
     Constant<Ratio> efficiency;
   };
   std::optional<InSwitch> nvls;
+  // Multiprocessors that a collective runs on: in a node, or for each of a node's ports in use.
+  std::optional<Constant<Ratio>> channels;
   // For each kind of collective the algorithms that the library considers here.
   std::vector<std::pair<std::string, std::vector<std::string>>> algorithms;
 };

@@ -73,6 +73,20 @@ bool uses_network(const Schedule& schedule) {
                      [](const ScheduleRound& round) { return round.steps.network > 0; });
 }
 
+// A channel of the library is a block of threads that keeps a multiprocessor to itself. Between
+// nodes there are as many as the ports in use can feed, inside a node many more; what a device
+// loses to these is known.
+double occupancy_between_nodes(const Cluster& cluster, std::span<const Rank> group) {
+  const auto& inside = cluster.node.collectives.channels;
+  const auto& each_port = cluster.network->collectives.channels;
+  if (!inside || !each_port) return 1;
+  std::size_t ranks = 1;
+  for (const Group& node : lay_out(cluster, group).nodes) ranks = std::max(ranks, node.size());
+  const double ports =
+      std::min(static_cast<double>(ranks), double{1} * cluster.node.count(PartKind::nic));
+  return std::min(1.0, ports * each_port->value.value / inside->value.value);
+}
+
 }  // namespace
 
 std::string_view to_text(Collective kind) {
@@ -136,8 +150,10 @@ Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span
   }
   if (!pattern.rounds.empty()) {
     pattern.rounds.front().latency += cluster.node.collectives.launch.value;
-    if (uses_network(schedule))
+    if (uses_network(schedule)) {
       pattern.rounds.front().latency += cluster.network->collectives.launch.value;
+      pattern.occupancy = occupancy_between_nodes(cluster, group);
+    }
   }
   return pattern;
 }

@@ -33,7 +33,7 @@ CollectivePlan plan_file(const Cluster& cluster, FileAccess access, std::span<co
     candidate.patterns.push_back({.name = reads ? "read" : "write",
                                   .members = {rank},
                                   .rounds = {{Seconds{0}, {flow}}},
-                                  .occupies_devices = false});
+                                  .occupancy = 0});
   }
   candidate.cost = cost_of(cluster, candidate.patterns);
   plan.candidates.push_back(std::move(candidate));

@@ -135,6 +135,7 @@ CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups) 
           round.legs.push_back(
               {.source = source, .target = target, .share = 1 / static_cast<double>(group.size())});
     candidate.patterns.push_back(make_pattern(cluster, {round}, group, "exchange", protocol));
+    candidate.patterns.back().occupancy = 1;  // a set of multiprocessors is put aside for them
   }
   candidate.cost = cost_of(cluster, candidate.patterns);
   plan.candidates.push_back(std::move(candidate));
@@ -164,7 +165,7 @@ CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const
     candidate.patterns.push_back({.name = direction == Copy::h2d ? "h2d" : "d2h",
                                   .members = {rank},
                                   .rounds = {{cluster.node.host.copy_start.value, {flow}}},
-                                  .occupies_devices = false});
+                                  .occupancy = 0});
   }
   candidate.cost = cost_of(cluster, candidate.patterns);
   plan.candidates.push_back(std::move(candidate));
@@ -197,7 +198,7 @@ CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ran
     candidate.patterns.push_back({.name = "cpu_update",
                                   .members = {rank},
                                   .rounds = {{Seconds{0}, {flow}}},
-                                  .occupies_devices = false});
+                                  .occupancy = 0});
   }
   candidate.cost = cost_of(cluster, candidate.patterns);
   plan.candidates.push_back(std::move(candidate));

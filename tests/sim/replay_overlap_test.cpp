@@ -91,6 +91,30 @@ TEST_CASE("two collectives on a device slow its compute once", "[sim]") {
   CHECK_THAT(trace.finish[index(compute)], exactly(second + work - share * second));
 }
 
+TEST_CASE("a collective on few of a device's cores slows its compute by as much less", "[sim]") {
+  const double work = 4, share = 0.5, few = 0.25, latency = 2;
+  OpGraph graph;
+  const OpId compute = graph.add(compute_op(0, work), {});
+  Pattern small = one_round(latency, {});
+  small.occupancy = few;
+  graph.add(traffic_op(graph.pattern(small), 0), {});
+  const Trace trace = replay(overlapping(share, 1), graph);
+  CHECK_THAT(trace.finish[index(compute)], exactly(work + few * (1 - share) * latency));
+}
+
+TEST_CASE("of two collectives on a device the one on more cores counts", "[sim]") {
+  const double work = 4, share = 0.5, few = 0.25, first = 1, second = 2;
+  OpGraph graph;
+  const OpId compute = graph.add(compute_op(0, work), {});
+  Pattern small = one_round(second, {});
+  small.occupancy = few;
+  graph.add(traffic_op(graph.pattern(small), 0), {});
+  graph.add(traffic_op(graph.pattern(one_round(first, {})), 0), {});
+  const double lost = (1 - share) * first + few * (1 - share) * (second - first);
+  const Trace trace = replay(overlapping(share, 1), graph);
+  CHECK_THAT(trace.finish[index(compute)], exactly(work + lost));
+}
+
 TEST_CASE("a collective occupies its devices during its latency too", "[sim]") {
   const double work = 2, share = 0.5, latency = 1;
   OpGraph graph;
@@ -104,7 +128,7 @@ TEST_CASE("a copy engine takes nothing from compute and loses nothing to it", "[
   const double work = 2, transfer = 1;
   OpGraph graph;
   Pattern copy = one_round(0, {flow_over({1})});
-  copy.occupies_devices = false;
+  copy.occupancy = 0;
   const OpId compute = graph.add(compute_op(0, work), {});
   const OpId moved =
       graph.add(traffic_op(graph.pattern(copy), 100 * transfer, OpKind::transfer), {});

@@ -14,10 +14,8 @@ PatternId add_gather(OpGraph& graph) {
   Round first{.latency = {2e-6}, .flows = {{0, 1, {there}, 0.5, 0.55}, {1, 0, {back}, 0.5, 0.55}}};
   Round second{.latency = {1e-6}, .flows = {{0, 1, {there, there}, 0.25, 0.25, 1e9}}};
   graph.pattern({.name = "send to itself", .members = {1}, .rounds = {}});
-  return graph.pattern({.name = "all_gather direct",
-                        .members = {0, 1},
-                        .rounds = {first, second},
-                        .occupies_devices = false});
+  return graph.pattern(
+      {.name = "all_gather direct", .members = {0, 1}, .rounds = {first, second}, .occupancy = 0});
 }
 
 OpGraph tiny_graph() {

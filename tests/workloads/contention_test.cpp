@@ -1,6 +1,7 @@
 // Who gets in whose way, worked out by hand.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
@@ -166,6 +167,25 @@ TEST_CASE("two MI300X talk over the link between them and over no other", "[work
                                           "engine.gpu1.out", "xgmi.gpu0>gpu1", "xgmi.gpu1>gpu0"});
   CHECK(only(plan_of(cluster, {.kind = Collective::all_reduce, .ranks = {0, 1}})).algorithm ==
         "direct");
+}
+
+TEST_CASE("a collective takes of a GPU what the ports in use can feed", "[workloads]") {
+  // Two channels for each port, 24 in a node: eight ports take two thirds as much as a collective
+  // inside the node does, four ports half of that, and a group of one rank a node one port's part.
+  const auto taken = [](const std::string& name, std::uint32_t nodes, std::vector<Rank> ranks) {
+    const Cluster cluster = catalogued(name, nodes);
+    return only(plan_collective(cluster, Collective::all_gather, {std::move(ranks)}))
+        .patterns.front()
+        .occupancy;
+  };
+  std::vector<Rank> node(8), both(16);
+  std::iota(node.begin(), node.end(), Rank{0});
+  std::iota(both.begin(), both.end(), Rank{0});
+  CHECK(taken("a100-8", 2, node) == 1);
+  CHECK_THAT(taken("a100-8", 2, both), exactly(16.0 / 24));
+  CHECK_THAT(taken("a100-8-4x100", 2, both), exactly(8.0 / 24));
+  CHECK_THAT(taken("a100-8", 2, {0, 8}), exactly(2.0 / 24));
+  CHECK(taken("mi300x-8", 2, both) == 1);  // not known there
 }
 
 TEST_CASE("compute beside a collective slows it and is slowed by it", "[workloads]") {

@@ -49,9 +49,9 @@ TEST_CASE("no product beats the peak, and one more row never makes it shorter by
 
 TEST_CASE("one tile more than a full wave costs more than its share", "[workloads]") {
   const Bench bench("a100-8");
-  // 108 units: one wave of 108 tiles, and one tile more.
-  const double full = bench.time(gemm("product", 256 * 108, 4096, 128));
-  const double more = bench.time(gemm("product", 256 * 109, 4096, 128));
+  // 108 units: one wave of 12 x 9 tiles, and one tile more in each column.
+  const double full = bench.time(gemm("product", 256 * 12, 8192, 128 * 9));
+  const double more = bench.time(gemm("product", 256 * 12 + 1, 8192, 128 * 9));
   CHECK(more > 1.05 * full);
 }
 

@@ -55,7 +55,7 @@ Schedule binomial(const Group& group) {
 CollectivePlan gloo_plan(const SyncInput& input, const Group& group) {
   CollectivePlan plan = plan_of(input, group, binomial(group), "broadcast gloo");
   for (Pattern& pattern : plan.candidates.front().patterns) {
-    pattern.occupies_devices = false;  // through host memory
+    pattern.occupancy = 0;  // through host memory
     for (Round& round : pattern.rounds)
       for (Flow& flow : round.flows) flow.rate_cap = input.stack.sync.stream.value.value;
   }
