@@ -40,6 +40,7 @@ Job read_job(const Table& table) {
   job.method = choice(table, "method", method_names, Method::sft);
   if (job.method == Method::grpo) return job;  // what it says is read by read_grpo()
   job.reference_model = table.flag_or("reference_model", true);
+  job.only_update = table.flag_or("only_update", false);
   job.sequence = table.integer("sequence", 1, 1 << 24);
   job.micro_batch = table.integer_or("micro_batch", 1, 1, 1 << 16);
   job.accumulation = table.integer_or("gradient_accumulation", 1, 1, 1 << 16);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "scenarios/choice.hpp"
 #include "workloads/resident.hpp"
 #include "workloads/tensors.hpp"
 
@@ -15,10 +16,19 @@ constexpr std::int64_t states = 4;  // fp32 copy, two moments, gradient: a buffe
 void check_ratio(const Table& offload, const Strategy& s) {
   if (s.offload.ratio == 1) return;
   const auto reject = [&](std::string_view message) { offload.problem("ratio", message); };
-  if (s.sharding != Sharding::zero3) reject("a part of the optimizer needs zero: 3");
   if (s.optimizer_place != Offload::cpu) reject("needs optimizer: cpu");
   if (s.optimizer != OptimizerKind::adamw)
     reject("DeepSpeed updates both parts with AdamW: needs strategy.optimizer: adamw");
+}
+
+void check_host_adam(const Table& offload, const Scenario& scenario) {
+  const HostAdam adam = scenario.strategy.offload.adam;
+  if (adam == HostAdam::one_pass) return;
+  if (scenario.strategy.optimizer_place != Offload::cpu)
+    offload.problem("cpu_adam", "needs optimizer: cpu");
+  if (adam == HostAdam::grace && !scenario.cluster.node.host.cpu_adam_grace)
+    offload.problem("cpu_adam", fmt::format("{} has no host.cpu_adam_grace in its file",
+                                            scenario.cluster.node.name));
 }
 
 void check_drives(const Table& offload, const Scenario& scenario) {
@@ -51,6 +61,7 @@ void check_drives(const Table& offload, const Scenario& scenario) {
 
 OffloadKeys read_offload_keys(const Table& table) {
   OffloadKeys keys;
+  keys.adam = choice(table, "cpu_adam", host_adam_names, HostAdam::one_pass);
   keys.ratio = table.number_or("ratio", keys.ratio, 0, 1);
   keys.pipeline_read = table.flag_or("pipeline_read", false);
   keys.pipeline_write = table.flag_or("pipeline_write", false);
@@ -75,6 +86,7 @@ void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   if (s.optimizer_place == Offload::nvme && s.optimizer != OptimizerKind::adamw)
     offload.problem("optimizer", "nvme needs strategy.optimizer: adamw");
   check_ratio(offload, s);
+  if (found) check_host_adam(offload, scenario);
   if (found && (s.optimizer_place == Offload::nvme || s.parameter_place == Offload::nvme))
     check_drives(offload, scenario);
 }

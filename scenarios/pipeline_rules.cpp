@@ -96,6 +96,7 @@ std::vector<std::string> refusals(const Sharing& sharing) {
   refuse(is_fsdp(s.sharding) && sharing.model.tied_embeddings,
          "is not modelled with fsdp and a head that shares the embedding's matrix");
   refuse(sharing.job.method != Method::sft, "is modelled for method: sft only");
+  refuse(sharing.job.only_update, "is not modelled with job.only_update");
   refuse(s.lora.rank > 0, "is not modelled with lora");
   refuse(s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
              s.activation_place != Offload::none,

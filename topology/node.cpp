@@ -52,6 +52,7 @@ Host read_host(const Table& table) {
   host.dram_capacity = table.constant<Bytes>("dram_capacity");
   if (table.has("drive_capacity")) host.drive_capacity = table.constant<Bytes>("drive_capacity");
   host.cpu_adam = table.constant<Seconds>("cpu_adam");
+  if (table.has("cpu_adam_grace")) host.cpu_adam_grace = table.constant<Seconds>("cpu_adam_grace");
   host.cpu_adam_bytes = table.constant<Ratio>("cpu_adam_bytes");
   host.pageable = table.constant<Ratio>("pageable");
   host.copy_start = table.constant<Seconds>("copy_start");

@@ -10,9 +10,18 @@ namespace stepsim {
 enum class Offload : std::uint8_t { none, cpu, nvme };
 inline constexpr std::array<std::string_view, 3> offload_names{"none", "cpu", "nvme"};
 
+// Which AdamW the host runs.
+enum class HostAdam : std::uint8_t {
+  one_pass,   // DeepSpeed's CPU-Adam, PyTorch's with fused=True, as Megatron has it
+  operators,  // PyTorch's own, an operator at a time
+  grace,      // GraceAdam: one pass, written for that processor
+};
+inline constexpr std::array<std::string_view, 3> host_adam_names{"one_pass", "operators", "grace"};
+
 // DeepSpeed's keys with DeepSpeed's defaults; sizes in elements.
 struct OffloadKeys {
-  double ratio = 1;            // of the optimizer's sub-groups; the others stay on the device
+  HostAdam adam = HostAdam::one_pass;
+  double ratio = 1;  // of the optimizer, at stage 3 in sub-groups; the others stay on the device
   bool pipeline_read = false;  // nvme: the next sub-group is read during the update of this one
   bool pipeline_write = false;
   std::int64_t optimizer_buffers = 4;  // nvme: of the largest sub-group each

@@ -32,20 +32,19 @@ void list_replicated(Lister& list, const StepInput& input, const Shares& shares)
   const double largest = tensors_of(input).largest;
   if (keeps_whole_gradient(s))
     list.add(Pool::device, "gradients", gradient_bytes(s) * shares.trained);
-  if (s.optimizer_place == Offload::none) {
-    list.add(Pool::device, "master_weights", s.master_weights ? 4 * owned : 0);
-    list.add(Pool::device, "optimizer", state_bytes(s) * owned);
-    return;
-  }
+  const double here = states_on_device(input) * owned, there = owned - here;
+  list.add(Pool::device, "master_weights", s.master_weights ? 4 * here : 0);
+  list.add(Pool::device, "optimizer", state_bytes(s) * here);
+  if (s.optimizer_place == Offload::none) return;
   // A tensor's gradient passes through a buffer on both sides; its sum waits in 16 bits.
   list.add(Pool::device, "offload_buffer", half * largest);
   list.add(Pool::pinned, "offload_buffer", half * largest);
-  list.add(Pool::pinned, "fp32_gradients", 4 * owned);
+  list.add(Pool::pinned, "fp32_gradients", 4 * there);
   if (input.job.accumulation > 1 && !keeps_whole_gradient(s))
-    list.add(Pool::pinned, "gradients", half * owned);
-  list.add(Pool::pageable, "master_weights", 4 * owned);
-  list.add(Pool::pageable, "optimizer", state_bytes(s) * owned);
-  list.add(Pool::pageable, "update_copy", half * owned);
+    list.add(Pool::pinned, "gradients", half * there);
+  list.add(Pool::pageable, "master_weights", 4 * there);
+  list.add(Pool::pageable, "optimizer", state_bytes(s) * there);
+  list.add(Pool::pageable, "update_copy", half * there);
 }
 
 void list_zero3(Lister& list, const StepInput& input, const Shares& shares) {
@@ -105,8 +104,9 @@ double Resident::in(Pool pool) const {
 double states_on_device(const StepInput& input) {
   const Strategy& s = input.strategy;
   if (s.optimizer_place == Offload::none) return 1;
-  if (s.optimizer_place == Offload::nvme || s.sharding != Sharding::zero3) return 0;
-  if (s.zero.sub_group <= 0) return 1 - s.offload.ratio;  // a tensor each
+  if (s.optimizer_place == Offload::nvme) return 0;
+  if (s.sharding != Sharding::zero3) return 1 - s.offload.ratio;  // tensor by tensor
+  if (s.zero.sub_group <= 0) return 1 - s.offload.ratio;          // a tensor each
   const double groups = std::max(1.0, std::ceil(shares_of(input).updated / s.zero.sub_group));
   return std::floor((1 - s.offload.ratio) * groups) / groups;
 }
@@ -197,8 +197,8 @@ double states_of(const StepInput& input) {
   if (is_fsdp(s.sharding)) return sum + (s.master_weights ? 4 : half) * shares.updated;
   if (s.sharding == Sharding::zero0) return sum + half * shares.trained;
   const bool own = s.sharding == Sharding::zero1 || s.sharding == Sharding::zero2;
-  if (!own || keeps_whole_gradient(s) || s.optimizer_place != Offload::none) return sum;
-  return sum + gradient_bytes(s) * shares.updated;
+  if (!own || keeps_whole_gradient(s)) return sum;
+  return sum + states_on_device(input) * gradient_bytes(s) * shares.updated;
 }
 
 Resident resident_of(const StepInput& input) {

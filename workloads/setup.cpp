@@ -150,29 +150,26 @@ std::vector<SetupChange> Setup::replicated() {
         flatten(group);
   }
   moment_ = "fp32 copies";
-  if (strategy().master_weights || on_host())
-    copy_masters(on_host() ? Pool::pageable : Pool::device, {owned});
-  if (!on_host()) {
-    if (!whole) {  // a gradient of zeros, for the states' sake
-      take(Pool::device, "optimizer_temporary", 4 * owned);
-      give(Pool::device, "optimizer_temporary", 4 * owned);
-    }
+  const double here = states_on_device(input_) * owned, there = owned - here;
+  if (strategy().master_weights && here > 0) copy_masters(Pool::device, {here});
+  if (there > 0) copy_masters(Pool::pageable, {there});
+  if (!whole) {  // a gradient of zeros, for the states' sake
+    take(Pool::device, "optimizer_temporary", 4 * here);
+    give(Pool::device, "optimizer_temporary", 4 * here);
   }
   moment_ = "gradient buffers";
   const bool kept = keeps_whole_gradient(strategy());
   if (kept) take(Pool::device, "gradients", gradient_bytes(strategy()) * shares_.trained);
-  if (!on_host()) {
-    moment_ = "first update";
-    take(Pool::device, "optimizer", state_bytes(strategy()) * owned);
-    return std::move(changes_);
+  if (there > 0) {
+    pin("fp32_gradients", 4 * there);
+    take(Pool::device, "offload_buffer", half * tensors_.largest);
+    pin("offload_buffer", half * tensors_.largest);
+    if (input_.job.accumulation > 1 && !kept) pin("gradients", half * there);
   }
-  pin("fp32_gradients", 4 * owned);
-  take(Pool::device, "offload_buffer", half * tensors_.largest);
-  pin("offload_buffer", half * tensors_.largest);
-  if (input_.job.accumulation > 1 && !kept) pin("gradients", half * owned);
   moment_ = "first update";
-  take(Pool::pageable, "optimizer", state_bytes(strategy()) * owned);
-  take(Pool::pageable, "update_copy", half * owned);
+  take(Pool::device, "optimizer", state_bytes(strategy()) * here);
+  take(Pool::pageable, "optimizer", state_bytes(strategy()) * there);
+  take(Pool::pageable, "update_copy", half * there);
   return std::move(changes_);
 }
 

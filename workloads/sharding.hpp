@@ -64,6 +64,7 @@ class Replicated {
   double kept_ = 0;     // bytes of gradients that wait for the update
   double owned_ = 0;    // of those reduced already
   bool split_experts_ = false;
+  double here_ = 1;   // share of the optimizer's elements that the device updates
   Mark reduction_{};  // the last one issued
   bool outstanding_ = false;
   // Parameters that the step before updated, as the forward pass meets them.
@@ -96,6 +97,8 @@ class Zero3 {
   void find_modules();
   void fetch_module(const Visit& now);
   void fetch_leaf(std::size_t first);
+  Mark clear_buffer(double elements, Mark ready);
+  void stop_for(Mark mark);
   void fetch(const std::vector<Wanted>& wanted, bool coalesced);
   Mark gather_shards(double elements, Mark ready);
   void await(std::uint32_t instance);
@@ -106,6 +109,7 @@ class Zero3 {
   void give_up(std::uint32_t instance, double bytes);
   Mark on_reduce_stream(double bytes, double launches, std::string_view name, Mark ready);
   Mark reduce_bucket(bool last_micro_batch);
+  Mark list_parts(double bytes, Mark made);
   Mark exchange_quantized(Mark ready);
   Mark to_host(Mark reduced, bool last_micro_batch);
   Mark to_device(double elements, Mark ready);
@@ -156,6 +160,10 @@ class Zero3 {
 
 // What the host spends when a tensor's gradient is there; `tensors` are all of the model.
 Seconds gradient_hook(const StepInput& input, double tensors);
+
+// What one socket takes for 1e9 parameters in one pass, and the host memory traffic of a parameter.
+Seconds host_adam_time(const StepInput& input);
+double host_adam_bytes(const StepInput& input);
 
 // The host cores update a shard when `ready` is done; the host thread waits for it.
 Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready);

@@ -23,7 +23,10 @@ struct ZeroKeys {
   // What a release does with all tensors of a model, again and again.
   bool clears_in_sub_groups = true;  // stage 3 clears all gradients for each sub-group
   bool counts_in_hooks = false;      // each gradient hook counts the tensors that have one
-  bool overlap_comm = true;          // DeepSpeed: true at stage 3, false below
+  // Stage 3 stops the host at each fetch until the device is done, and looks neither ahead nor
+  // back.
+  bool stops_at_fetches = false;
+  bool overlap_comm = true;  // DeepSpeed: true at stage 3, false below
 };
 
 // Megatron's distributed optimizer: products add to one buffer of all gradients, whose buckets are

@@ -132,8 +132,9 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
   Activations activations(writer, visits);
   const double core = input.cluster.node.host.core_speed.value.value;
   writer.context = {Phase::other, -1, 0};
-  writer.host(input.stack.host.step.value / core, Cause::other, "step_overhead");
-  for (std::int64_t micro = 0; micro < input.job.accumulation; ++micro) {
+  const std::int64_t batches = input.job.only_update ? 0 : input.job.accumulation;
+  if (batches > 0) writer.host(input.stack.host.step.value / core, Cause::other, "step_overhead");
+  for (std::int64_t micro = 0; micro < batches; ++micro) {
     const bool last = micro + 1 == input.job.accumulation;
     for (std::size_t i = 0; i < visits.size(); ++i) {
       const Visit& visit = visits[i];
@@ -184,6 +185,7 @@ StepProgram build_step(const StepInput& input, Folding folding, Written written)
     program.resident = resident_of(input);
   }
   stretch(program.traffic.folded.platform, program.graph, input.stack.unexplained.value.value);
+  if (input.job.only_update) return program;
   program.flops = model_flops(input);
   program.tokens = static_cast<double>(mesh_of(input.strategy, input.cluster).data()) *
                    input.job.slots() * static_cast<double>(input.job.accumulation) * input.job.fill;

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <utility>
 
+#include "workloads/sharding.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -69,7 +71,7 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       plan.if_shared(Collective::all_gather, copies, same),
       offload ? plan_copy(cluster, Copy::d2h, world) : nothing,
       offload ? plan_copy(cluster, Copy::h2d, world) : nothing,
-      offload ? plan_cpu_update(cluster, world) : nothing,
+      offload ? plan_cpu_update(cluster, world, host_adam_time(input)) : nothing,
       plan.if_shared(Collective::all_reduce, mesh.replicas, apart * mesh.shard),
       plan.if_shared(Collective::all_reduce, mesh.tensor, 1),
       plan.if_shared(Collective::all_gather, mesh.tensor, 1),

@@ -30,6 +30,10 @@ constexpr Version last_to_clear_in_sub_groups{0, 19, 6};
 // Release 0.18.5 brought it, and pull request 7886 took it out: merged after 0.18.6 and before
 // 0.18.9 was prepared.
 constexpr Version first_to_count{0, 18, 5}, last_to_count{0, 18, 7};
+// Pull request 1453 wrote stage 3 anew for 0.6.0. Before, a fetch called torch.cuda.synchronize(),
+// and counted modules from the second one on (issue 1069), so that each looked like another one
+// than expected and nothing was prefetched or kept.
+constexpr Version first_to_run_on{0, 6, 0};
 
 }  // namespace
 
@@ -43,6 +47,7 @@ void read_deepspeed_version(const Table& strategy, ZeroKeys& keys) {
   }
   keys.clears_in_sub_groups = *version <= last_to_clear_in_sub_groups;
   keys.counts_in_hooks = first_to_count <= *version && *version <= last_to_count;
+  keys.stops_at_fetches = *version < first_to_run_on;
 }
 
 }  // namespace stepsim

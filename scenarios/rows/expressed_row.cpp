@@ -58,6 +58,10 @@ void write_batch(const StepRow& row, double copies, RowText& text) {
 }
 
 void write_job(const StepRow& row, RowText& text) {
+  if (only_updates(row)) {
+    text.job = "job: {sequence: 1, only_update: true}\n";
+    return;
+  }
   if (!row.sequence || *row.sequence < 1) {
     text.lack("the sequence length");
     return;

@@ -37,7 +37,7 @@ std::string widths(const StepRow& row) {
       "  num_hidden_layers: {:.0f}\n  hidden_size: {:.0f}\n  num_attention_heads: {:.0f}\n"
       "  num_key_value_heads: {:.0f}\n  max_position_embeddings: {:.0f}\n",
       of(row.layers), of(row.hidden), of(row.heads), row.kv_heads.value_or(of(row.heads)),
-      of(row.sequence));
+      std::max(1.0, of(row.sequence)));
 }
 
 std::string mpt_text(const StepRow& row, double vocabulary) {
@@ -54,6 +54,15 @@ std::string gpt_text(const StepRow& row, double vocabulary) {
       "  n_inner: {:.0f}\n  vocab_size: {:.0f}\n  n_positions: {:.0f}\n",
       of(row.layers), of(row.hidden), of(row.heads), row.ffn.value_or(4 * of(row.hidden)),
       vocabulary, of(row.sequence));
+}
+
+// So many parameters that nobody runs: nearly all of them in one matrix.
+std::string flat_text(double parameters) {
+  constexpr double width = 1024;
+  return fmt::format(
+      "  architectures: [GPT2LMHeadModel]\n  n_layer: 1\n  n_embd: {0:.0f}\n  n_head: 1\n"
+      "  n_inner: {0:.0f}\n  vocab_size: {1:.0f}\n  n_positions: 1\n",
+      width, parameters / width);
 }
 
 std::string expert_text(const StepRow& row, double vocabulary) {
@@ -89,6 +98,11 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   // Widths alone do not make one of these: which layers are dense, and how attention is narrowed.
   if (contains(lower_case(row.model), "deepseek")) {
     text.lack(fmt::format("the dense layers of the model \"{}\"", row.model));
+    return;
+  }
+  if (only_updates(row) && !widths_known && of(row.parameters) > 0) {
+    text.model = fmt::format("model:\n  name: {}\n{}", quoted_text(row.model),
+                             flat_text(1e9 * of(row.parameters)));
     return;
   }
   const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;

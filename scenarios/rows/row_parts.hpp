@@ -31,6 +31,7 @@ void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text
 std::string kind_of(const StepRow& row);
 bool has_experts(const StepRow& row);
 bool offloads(const StepRow& row);
+bool only_updates(const StepRow& row);  // times the optimizer alone
 bool has_adapter(const StepRow& row);
 
 // As YAML needs it.

@@ -64,6 +64,36 @@ double parts_of_a_copy(const StepRow& row) {
          row.context_parallel.value_or(1);
 }
 
+bool of_azure_post(const StepRow& row) {
+  return contains(row.source, "deepspeed-azure");
+}
+
+// The recipes that the post of July 2022 links to (examples/azure of Megatron-DeepSpeed). It names
+// DeepSpeed 0.6.2 for its images; its steps take what products and all collectives take one after
+// the other at every batch, which releases before 0.6 do and later ones do not.
+void write_azure_recipe(const StepRow& row, RowText& text) {
+  text.strategy +=
+      "  deepspeed_version: 0.5.10\n  zero_optimization:\n    reduce_bucket_size: 9e7\n"
+      "    stage3_max_live_parameters: 3e9\n    stage3_max_reuse_distance: 3e9\n";
+  text.assume("stage 3 of DeepSpeed before 0.6, whose host waits for each gather");
+  if (!contains(lower_case(row.model), "1t")) return;
+  text.strategy += "  offload: {optimizer: cpu}\n";
+  text.assume("the optimizer on the host, as in the recipe for 1T");
+}
+
+// Parameters and states stay on the host, which updates them.
+bool on_host_alone(const StepRow& row) {
+  return contains(lower_case(row.task), "cpu adam step");
+}
+
+void write_host_update(const Words& words, RowText& text) {
+  const std::string_view adam = contains(words.optimizer, "pytorch")     ? "operators"
+                                : contains(words.optimizer, "graceadam") ? "grace"
+                                                                         : "one_pass";
+  text.strategy += fmt::format(
+      "  zero: 3\n  offload: {{optimizer: cpu, parameters: cpu, cpu_adam: {}}}\n", adam);
+}
+
 void write_sharding(const StepRow& row, const Words& words, RowText& text) {
   // KempnerForge leaves FSDP out where there is nothing to shard.
   const bool alone = contains(words.framework, "kempner") && row.shards.value_or(0) == 1 &&
@@ -72,6 +102,7 @@ void write_sharding(const StepRow& row, const Words& words, RowText& text) {
     write_fsdp(row, words, text);
   } else if (row.stage && *row.stage <= 3) {
     text.strategy += fmt::format("  zero: {:.0f}\n", *row.stage);
+    if (of_azure_post(row)) write_azure_recipe(row, text);
     if (row.replicas.value_or(1) > 1 && *row.stage > 0 && text.stack != "internevo")
       text.assume("optimizer states shared by all ranks, not by a part of them");
   } else if (alone || row.gpus.value_or(1) <= parts_of_a_copy(row) ||
@@ -161,8 +192,6 @@ void write_offload(const StepRow& row, const Words& words, RowText& text) {
   const bool optimizer = contains(word, "optimizer") || contains(word, "states");
   if (!activations && !offloads(row)) return;
   const double share = share_in(word);
-  if (share < 1 && row.stage.value_or(0) != 3)
-    text.lack("a part of the optimizer on the host below stage 3");
   text.strategy += "  offload:\n";
   if (share < 1) text.strategy += fmt::format("    ratio: {:g}\n", share);
   if (activations) text.strategy += "    activations: cpu\n";
@@ -238,6 +267,10 @@ void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
 
 }  // namespace
 
+bool only_updates(const StepRow& row) {
+  return contains(lower_case(row.task), "optimizer step only") || on_host_alone(row);
+}
+
 bool offloads(const StepRow& row) {
   return contains(lower_case(row.offload + row.checkpointing), "cpu");
 }
@@ -259,9 +292,10 @@ std::string quoted_text(std::string_view text) {
 
 void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   const Words words = words_of(row);
-  if (contains(words.task, "micro-benchmark") || contains(words.task, "optimizer step only"))
-    text.lack("a step of the optimizer alone");
   text.strategy = "strategy:\n";
+  if (on_host_alone(row)) return write_host_update(words, text);
+  if (contains(words.task, "micro-benchmark"))
+    text.lack(fmt::format("the micro-benchmark \"{}\"", row.task));
   write_sharding(row, words, text);
   write_parallelism(row, words, text);
   write_checkpointing(row, words, catalog.habits_of(text.stack).checkpointing, text);

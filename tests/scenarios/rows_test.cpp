@@ -287,6 +287,7 @@ TEST_CASE("a part of the optimizer on the host is what a row says in per cent", 
   CHECK(parse_scenario(data, half.scenario, "r").strategy.offload.ratio == 0.5);
   const ExpressedRow all = row("3", "optimizer states -> CPU");
   CHECK(parse_scenario(data, all.scenario, "r").strategy.offload.ratio == 1);
-  CHECK(row("2", "optimizer states 37.5 % -> CPU").missing ==
-        std::vector<std::string>{"a part of the optimizer on the host below stage 3"});
+  const ExpressedRow below = row("2", "optimizer states 37.5 % -> CPU");
+  REQUIRE(below.missing.empty());
+  CHECK(parse_scenario(data, below.scenario, "r").strategy.offload.ratio == 0.375);
 }

@@ -5,6 +5,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
+#include "workloads/sharding.hpp"
 
 using namespace stepsim;
 
@@ -63,6 +64,64 @@ TEST_CASE("a ratio leaves whole sub-groups of the optimizer on the device", "[wo
         sum_named(build_step(step.input(), Folding::off).graph, OpKind::cpu, "cpu_adam").bytes / 28;
     CHECK_THAT(updated + mine * stays, exactly(mine));
   }
+}
+
+TEST_CASE("below stage 3 a ratio is a share of the optimizer, to the byte", "[workloads]") {
+  const auto stage = GENERATE(Sharding::zero1, Sharding::zero2);
+  for (const double ratio : {1.0, 0.6, 0.25}) {
+    CAPTURE(ratio);
+    TinyStep step = tiny_step(stage);
+    step.strategy.optimizer_place = Offload::cpu;
+    step.strategy.offload.ratio = ratio;
+    const double mine = elements_of(step).total / ranks;
+    CHECK_THAT(held(step, Pool::device, "optimizer"), exactly(8 * mine * (1 - ratio)));
+    CHECK_THAT(held(step, Pool::pageable, "master_weights"), exactly(4 * mine * ratio));
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    CHECK_THAT(sum_named(graph, OpKind::cpu, "cpu_adam").bytes / 28, exactly(mine * ratio));
+    // In fp32 down, in 16 bits up.
+    CHECK_THAT(moved(step, Stream::d2h).bytes, exactly(4 * mine * ratio));
+    CHECK_THAT(moved(step, Stream::h2d).bytes, exactly(2 * mine * ratio));
+    CHECK((sum_named(graph, OpKind::compute, "update").count > 0) == (ratio < 1));
+  }
+}
+
+TEST_CASE("an optimizer alone updates what a whole step does, and runs no layer", "[workloads]") {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero3, Sharding::fsdp}) {
+    CAPTURE(sharding_names[static_cast<std::size_t>(sharding)]);
+    TinyStep step = tiny_step(sharding);
+    const auto updated = [&] {
+      double seconds = 0;
+      const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+      for (const Op& op : graph.ops())
+        if (op.kind == OpKind::compute && op.cause == Cause::optimizer && op.rank == 0)
+          seconds += op.seconds.value;
+      return seconds;
+    };
+    const double whole = updated();
+    CHECK(whole > 0);
+    step.job.only_update = true;
+    CHECK_THAT(updated(), exactly(whole));
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    for (const Op& op : graph.ops())
+      CHECK((op.kind != OpKind::compute || op.cause == Cause::optimizer));
+  }
+}
+
+TEST_CASE("AdamW on the host: in one pass, an operator at a time, or written for Grace",
+          "[workloads]") {
+  TinyStep step = on_host(1, 4);
+  step.strategy.parameter_place = Offload::cpu;
+  step.job.only_update = true;
+  const auto seconds = [&](HostAdam adam) {
+    step.strategy.offload.adam = adam;
+    step.cluster.node.host.cpu_adam_grace = step.cluster.node.host.cpu_adam;
+    step.cluster.node.host.cpu_adam_grace->value.value *= 0.8;
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return sum_named(graph, OpKind::cpu, "cpu_adam").bytes * host_adam_time(step.input()).value;
+  };
+  const double once = seconds(HostAdam::one_pass);
+  CHECK_THAT(seconds(HostAdam::operators), exactly(once * 20 / 7));  // passes over fp32 numbers
+  CHECK_THAT(seconds(HostAdam::grace), exactly(once * 0.8));
 }
 
 TEST_CASE("what stays on the device is updated while the host works on the rest", "[workloads]") {

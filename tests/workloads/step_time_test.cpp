@@ -141,6 +141,57 @@ TEST_CASE("releases that count tensors in hooks, and that clear gradients once",
              WithinRel(tensors * tensors * step.stack.host.count_visit.value.value, 0.01));
 }
 
+namespace {
+
+// On the first device: seconds of kernels, seconds of gathers, and how long both ran at once.
+struct Shared {
+  double step, kernels, gathers, both;
+};
+Shared shared_time(const TinyStep& step) {
+  const std::vector<double> numbers = numbers_from_worker([&] {
+    const Replayed replayed = play(step);
+    const OpGraph& graph = replayed.program.graph;
+    std::vector<std::pair<double, double>> kernels, gathers;
+    for (std::size_t i = 0; i < graph.size(); ++i) {
+      const Op& op = graph[OpId{static_cast<std::uint32_t>(i)}];
+      const std::pair span{replayed.trace.start[i], replayed.trace.finish[i]};
+      if (op.rank != 0) continue;
+      if (op.kind == OpKind::compute) kernels.push_back(span);
+      if (op.kind == OpKind::collective && op.stream == Stream::gather) gathers.push_back(span);
+    }
+    std::vector<double> sums{replayed.trace.makespan.value, 0, 0, 0};
+    for (const auto& [begin, end] : kernels) sums[1] += end - begin;
+    for (const auto& [begin, end] : gathers) {
+      sums[2] += end - begin;
+      for (const auto& [from, to] : kernels)
+        sums[3] += std::max(0.0, std::min(end, to) - std::max(begin, from));
+    }
+    return sums;
+  });
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+}  // namespace
+
+TEST_CASE("a release that stops at each fetch hides no gather, at any batch", "[workloads]") {
+  TinyStep step = wide_step(Sharding::zero3, wide_model());
+  step.strategy.zero.reduce_bucket = 1e6;  // every matrix goes alone
+  const auto with = [&](bool stops, std::int64_t batch) {
+    step.strategy.zero.stops_at_fetches = stops;
+    step.job.micro_batch = batch;
+    return shared_time(step);
+  };
+  const Shared some = with(true, 4), twice = with(true, 8), ahead = with(false, 8);
+  for (const Shared& each : {some, twice}) {
+    CHECK(each.both <= 1e-12);
+    CHECK(each.step >= each.kernels + each.gathers);
+  }
+  // Releases that run on hide most of it, and gather what is used again soon only once.
+  CHECK(ahead.both > 0.5 * ahead.gathers);
+  CHECK(ahead.step < ahead.kernels + ahead.gathers);
+  CHECK(ahead.gathers < 0.75 * twice.gathers);
+}
+
 TEST_CASE("a dense model is as fast under stage 3 as under stage 2", "[workloads]") {
   const double two = seconds_of(wide_step(Sharding::zero2, wide_model()));
   const double three = seconds_of(wide_step(Sharding::zero3, wide_model()));

@@ -21,6 +21,7 @@ Replicated::Replicated(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits) {
   const Strategy& strategy = writer.input().strategy;
   split_experts_ = sends_tokens(strategy);
+  here_ = states_on_device(writer.input());
   for (const Visit& visit : visits) {
     if (visit.phase != Phase::forward || visit.frozen) continue;
     Bucket& bucket = bucket_of(*visit.unit);
@@ -123,10 +124,8 @@ Mark Replicated::copy_to_bucket(double elements) {
 void Replicated::keep_own_gradients(Mark since) {
   const StepInput& input = writer_.input();
   const Strategy& s = input.strategy;
-  if (owned_ > 0 || s.sharding == Sharding::zero0 || s.optimizer_place != Offload::none ||
-      keeps_whole_gradient(s))
-    return;
-  owned_ = gradient_bytes(s) * shares_of(input).updated;
+  if (owned_ > 0 || s.sharding == Sharding::zero0 || keeps_whole_gradient(s)) return;
+  owned_ = here_ * gradient_bytes(s) * shares_of(input).updated;
   writer_.allocate(since, "gradients", owned_);
 }
 
@@ -156,8 +155,8 @@ Mark Replicated::reduce(Bucket& bucket, bool last_micro_batch) {
     if (!overlap) writer_.compute_after(reduction_);
   }
   keep_own_gradients(done);
-  if (writer_.input().strategy.optimizer_place != Offload::none)
-    to_host(bytes.value / half / bucket.sharers, bucket, last_micro_batch);
+  if (here_ < 1)
+    to_host((1 - here_) * bytes.value / half / bucket.sharers, bucket, last_micro_batch);
   return done;
 }
 
@@ -200,7 +199,7 @@ void Replicated::finish_backward(bool last_micro_batch) {
 void Replicated::step() {
   const Strategy& s = writer_.input().strategy;
   std::optional<Mark> norm;
-  if (s.optimizer_place == Offload::none && !s.update_in_backward)
+  if (here_ > 0 && !s.update_in_backward)
     norm = writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
                               {own_norm()});
   finish_step(norm);
@@ -221,20 +220,22 @@ Replicated::Owned Replicated::owned() const {
 Mark Replicated::own_norm() {
   writer_.context = {Phase::optimizer, -1, -1};
   const auto [elements, tensors] = owned();
-  return writer_.run({{"norm", KernelClass::memory, 0, half * elements, 3 * tensors}}, false,
-                     Cause::optimizer, "gradient_norm");
+  return writer_.run(
+      {{"norm", KernelClass::memory, 0, half * here_ * elements, 3 * here_ * tensors}}, false,
+      Cause::optimizer, "gradient_norm");
 }
 
 void Replicated::finish_step(std::optional<Mark> norm) {
   writer_.context = {Phase::optimizer, -1, -1};
   const Strategy& s = writer_.input().strategy;
   const auto [elements, tensors] = owned();
-  if (s.optimizer_place != Offload::none) update_on_host(elements);
   if (norm) {
     writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {*norm});
     // One flat shard after the other.
-    for (const double group : group_shards()) update_group(group, tensors * group / elements);
+    for (const double group : group_shards())
+      update_group(here_ * group, here_ * tensors * group / elements);
   }
+  if (here_ < 1) update_on_host((1 - here_) * elements);
   give_up_gradients(writer_.last_compute());
   if (s.sharding != Sharding::zero0) gather_updated();
 }
@@ -301,8 +302,7 @@ void Replicated::gather_updated() {
 }
 
 Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready) {
-  const Host& host = writer.input().cluster.node.host;
-  const double bytes = elements * host.cpu_adam_bytes.value.value;
+  const double bytes = elements * host_adam_bytes(writer.input());
   const Mark update =
       writer.traffic(World::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam", {ready});
   writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});

@@ -84,6 +84,19 @@ UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
   return cost;
 }
 
+Seconds host_adam_time(const StepInput& input) {
+  const Host& host = input.cluster.node.host;
+  const bool grace = input.strategy.offload.adam == HostAdam::grace && host.cpu_adam_grace;
+  return (grace ? *host.cpu_adam_grace : host.cpu_adam).value;
+}
+
+// Operator by operator what is in memory passes through the cores as often as on a device.
+double host_adam_bytes(const StepInput& input) {
+  const double once = input.cluster.node.host.cpu_adam_bytes.value.value;
+  const bool apart = input.strategy.offload.adam == HostAdam::operators;
+  return apart ? once * passes_of_operators() / passes_of_one_kernel : once;
+}
+
 KernelRow update_row(const UpdateCost& cost, double bytes, double others) {
   KernelRow row{"update", KernelClass::memory, 0, bytes + cost.more_bytes, cost.launches + others};
   row.operators = cost.dispatches + others;

@@ -110,6 +110,7 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard.
   if (input.strategy.parameter_place != Offload::none) ready = to_device(elements, ready);
+  if (input.strategy.zero.stops_at_fetches) ready = clear_buffer(elements, ready);
   const Mark gather = gather_shards(elements, ready);
   writer_.allocate(gather, "gathered", half * elements);
   uncut_.push_back(coalesced ? half * elements : 0);
@@ -119,6 +120,27 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
     batch_[each.instance] = uncut_.size() - 1;
   }
   live_ += elements;
+}
+
+// Releases that stop at fetches fill the buffer with zeros and wait for the device before they ask
+// for the gather.
+Mark Zero3::clear_buffer(double elements, Mark ready) {
+  const Mark cleared =
+      writer_.beside(Stream::gather, half * elements, Cause::gather_bytes, "clear_buffer", {ready});
+  stop_for(cleared);
+  return writer_.last_host();
+}
+
+// Everything that the device was given is done, reductions and this among it.
+void Zero3::stop_for(Mark mark) {
+  writer_.host({0}, Cause::gather_latency, "fetch_wait", {mark});
+  if (!reductions_.empty())
+    writer_.host({0}, Cause::gradient_reduce, "reduce_wait", {reductions_.back()});
+  writer_.drain(writer_.input().stack.host.sync.value, Cause::gather_latency, "synchronize");
+  fetches_.clear();
+  reductions_.clear();
+  for (const GivenUp& each : given_up_) held_ -= each.bytes;
+  given_up_.clear();
 }
 
 // A rank's own part; what of it is on drives is read first, as soon as somebody asks for it.
@@ -174,6 +196,7 @@ void Zero3::await(std::uint32_t instance) {
 // The next tensors in recorded order, until the bucket is full, as one gather.
 void Zero3::prefetch(std::size_t visit) {
   const ZeroKeys& keys = writer_.input().strategy.zero;
+  if (keys.stops_at_fetches) return;
   prefetched_ = std::max(prefetched_, visit + 1);
   const double room = std::min(keys.prefetch_bucket, keys.max_live - live_);
   std::vector<Wanted> wanted;
@@ -223,10 +246,12 @@ void Zero3::fetch_module(const Visit& now) {
   }
   // Modules with a tensor each gather one by one.
   const auto apart = std::min(static_cast<std::size_t>(now.unit->owners), tensors);
+  const bool stops = writer_.input().strategy.zero.stops_at_fetches;
   for (std::size_t i = 0; i < apart; ++i) {
-    fetch({{now.instance, needed / static_cast<double>(apart)}}, tensors > apart);
+    fetch({{now.instance, needed / static_cast<double>(apart)}}, !stops && tensors > apart);
     await(now.instance);
   }
+  if (stops) stop_for(arrival_[now.instance]);
 }
 
 void Zero3::fetch_leaf(std::size_t first) {
@@ -244,7 +269,7 @@ void Zero3::fetch_leaf(std::size_t first) {
 // still there.
 bool Zero3::reused_soon(std::size_t visit) const {
   const std::size_t next = next_use_[visit];
-  if (next == never) return false;
+  if (next == never || writer_.input().strategy.zero.stops_at_fetches) return false;
   return scheduled_[visits_[visit].instance] > visit ||
          before_[begin_[next]] - before_[end_[visit]] < writer_.input().strategy.zero.max_reuse;
 }

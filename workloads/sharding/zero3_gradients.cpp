@@ -32,8 +32,9 @@ Mark Zero3::reduce_bucket(bool last_micro_batch) {
   const Bytes bytes{half * bucket_};
   const bool whole = waiting_.size() == 1 && std::fmod(bucket_, writer_.sharers()) == 0;
   const Mark made = writer_.last_compute();
-  const Mark ready = whole ? on_reduce_stream(2 * bytes.value, 1, "divide", made)
-                           : on_reduce_stream(3 * bytes.value, 2, "interleave", made);
+  const Mark ready = writer_.input().strategy.zero.stops_at_fetches ? list_parts(bytes.value, made)
+                     : whole ? on_reduce_stream(2 * bytes.value, 1, "divide", made)
+                             : on_reduce_stream(3 * bytes.value, 2, "interleave", made);
   const Mark reduced = quantizes_gradients(writer_.input().strategy, writer_.input().cluster)
                            ? exchange_quantized(ready)
                            : writer_.collective(World::reduce_scatter, bytes, Stream::reduce,
@@ -46,6 +47,14 @@ Mark Zero3::reduce_bucket(bool last_micro_batch) {
   waiting_.clear();
   bucket_ = 0;
   return reduced;
+}
+
+// The same by releases that stop at fetches: divided in place, and handed over as a list of parts,
+// of which PyTorch copies one after the other behind the one before.
+Mark Zero3::list_parts(double bytes, Mark made) {
+  const double copies = writer_.sharers() * static_cast<double>(waiting_.size());
+  writer_.spend(writer_.scaled(copies * writer_.input().stack.host.forward_launch.value));
+  return on_reduce_stream(4 * bytes, 1, "divide_and_list", made);
 }
 
 // Tensor by tensor: 4 bits to the ranks of the node, which sum them up, and 4 bits of the sums to
