@@ -124,6 +124,7 @@ void write_figures(JsonWriter& json, const PredictedRow& row) {
       .member("metric", "verdict")
       .member("predicted", row.fit == Fit::oom ? "oom" : "fits")
       .member("measured", row.measured_fits ? "fits" : "oom")
+      .member("judged", row.judged)
       .member("needed_bytes", row.needed)
       .member("capacity_bytes", row.capacity)
       .key("error")

@@ -1,6 +1,7 @@
 #include "scenarios/scenario.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -68,10 +69,29 @@ FsdpKeys read_fsdp_keys(const Table& table, FsdpKeys keys) {
   return keys;
 }
 
+// By Megatron's names, instead of the core of attention alone.
+RecomputedModules read_modules(const Table& table) {
+  const std::vector<std::string> names(module_names.begin(), module_names.end());
+  RecomputedModules modules{.chosen = {}};
+  for (const std::string& name : table.texts_or("recompute_modules")) {
+    const auto known = std::find(module_names.begin(), module_names.end(), name);
+    if (known == module_names.end())
+      table.problem("recompute_modules",
+                    fmt::format("\"{}\" is no module that can run again{}; there are {}", name,
+                                did_you_mean(name, names), fmt::join(names, ", ")));
+    else
+      modules.chosen[static_cast<std::size_t>(known - module_names.begin())] = true;
+  }
+  if (table.text_or("checkpointing", "") != "selective")
+    table.problem("recompute_modules", "is a choice of checkpointing: selective");
+  return modules;
+}
+
 Strategy read_strategy(const Table& table) {
   Strategy strategy;
   strategy.sharding = choice(table, "zero", sharding_names, Sharding::zero3);
   strategy.checkpointing = choice(table, "checkpointing", checkpointing_names, Checkpointing::full);
+  if (table.has("recompute_modules")) strategy.recomputed = read_modules(table);
   strategy.checkpoint_every = table.number_or("checkpoint_every", 1, 1, 1 << 16);
   strategy.compiled = table.flag_or("compile", false);
   strategy.attention = choice(table, "attention", attention_names, AttentionKernel::stack);

@@ -46,6 +46,7 @@ void LayerWriter::project() {
     linear("self_attn.v_proj", h(), kv, a.qkv_bias);
   }
   keeps_input(half * t() * h());  // the projections share it
+  units.back().normed_bytes = units.back().saved_bytes;
   if (a.qk_norm != Attention::QkNorm::none) {
     const double d = static_cast<double>(a.head_dim);
     const bool per_head = a.qk_norm == Attention::QkNorm::per_head;
@@ -64,17 +65,21 @@ void LayerWriter::project_latent(const Latent& latent) {
     linear("self_attn.q_a_proj", h(), narrow, a.qkv_bias);
     norm("self_attn.q_a_layernorm", narrow, 1);
     linear("self_attn.q_b_proj", narrow, q, false);
+    units.back().part = LayerPart::mla_up_proj;
     keeps_input(half * t() * narrow);
   } else {
     linear("self_attn.q_proj", h(), q, false);
+    units.back().part = LayerPart::mla_up_proj;
   }
   linear("self_attn.kv_a_proj_with_mqa", h(), width + static_cast<double>(latent.rotary),
          a.qkv_bias);
   keeps_input(half * t() * h());
+  units.back().normed_bytes = units.back().saved_bytes;
   norm("self_attn.kv_a_layernorm", width, 1);
   const std::int64_t own_keys = widths.keys - a.heads * latent.rotary;
   linear("self_attn.kv_b_proj", width, static_cast<double>(own_keys + widths.values), false);
   keeps_input(half * t() * width);
+  units.back().part = LayerPart::mla_up_proj;
 }
 
 // Which keys a kernel looks at: those of the document, those before it in the row, or, behind a
@@ -110,6 +115,7 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
   rows.push_back(row);
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));
   Unit& attend = unit("self_attn.attend", sinks, std::move(rows));
+  if (a.latent) attend.part = LayerPart::mla_up_proj;
   attend.backward.back().share = backward;
   // The result and a logarithm for each row and head, beside queries, keys and values.
   attend.core_bytes = half * t() * out + 4 * t() * static_cast<double>(a.heads);

@@ -2,16 +2,70 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace stepsim {
 namespace {
 
-// Only attention's own kernels run again, from queries, keys and values that were kept.
-void recompute_attention(Unit& unit) {
-  unit.kept_bytes = unit.saved_bytes - unit.core_bytes;
-  if (unit.core_rows == 0) return;
+// All of it, from what it was given.
+void run_again(Unit& unit, bool sends) {
   unit.called_again = true;
-  unit.again.assign(unit.forward.end() - unit.core_rows, unit.forward.end());
+  unit.sends_again = sends;
+  unit.again = unit.forward;
+}
+
+// Kernels of attention, and what makes queries, keys and values out of narrow ones.
+void recompute_attention(Unit& unit, const RecomputedModules& modules) {
+  const bool core = modules.has(LayerPart::core_attn), inputs = modules.has(unit.part);
+  if (!core && !inputs) return;
+  unit.called_again = true;
+  const auto own = unit.forward.end() - unit.core_rows;
+  if (inputs) unit.again.assign(unit.forward.begin(), own);
+  if (core) unit.again.insert(unit.again.end(), own, unit.forward.end());
+  if (core) unit.kept_bytes -= unit.core_bytes;
+  if (inputs) unit.kept_bytes -= unit.saved_bytes - unit.core_bytes;
+}
+
+void recompute_activation(Unit& unit) {
+  unit.called_again = true;
+  unit.kept_bytes -= unit.acted_bytes;
+  for (const KernelRow& row : unit.forward)
+    if (row.name == "activation") unit.again.push_back(row);
+}
+
+// What a norm makes is kept by those that read it; computed again it comes from the norm.
+void hand_to_norms(std::vector<Unit>& units) {
+  Unit* norm = nullptr;
+  for (Unit& unit : units) {
+    if (unit.kind == TensorClass::norm && unit.name.ends_with("_layernorm") &&
+        !unit.name.starts_with("self_attn"))
+      norm = &unit;
+    if (norm == nullptr || unit.normed_bytes <= 0) continue;
+    if (!norm->called_again) {
+      norm->kept_bytes = norm->saved_bytes;
+      run_again(*norm, false);
+    }
+    norm->saved_bytes += unit.normed_bytes;
+    unit.saved_bytes -= std::exchange(unit.normed_bytes, 0);
+  }
+}
+
+void recompute_modules(std::vector<Unit>& units, const RecomputedModules& modules) {
+  if (modules.has(LayerPart::layernorm)) hand_to_norms(units);
+  for (Unit& unit : units) {
+    if (unit.called_again) continue;  // a norm
+    unit.kept_bytes = unit.saved_bytes;
+    if (modules.whole(unit.part)) {
+      run_again(unit, true);
+      unit.kept_bytes = unit.normed_bytes;
+    } else if (unit.core_rows > 0) {
+      recompute_attention(unit, modules);
+    } else if (unit.part == LayerPart::mla_up_proj && modules.has(unit.part)) {
+      run_again(unit, false);
+    } else if (unit.acted_bytes > 0 && modules.has(LayerPart::moe_act)) {
+      recompute_activation(unit);
+    }
+  }
 }
 
 // A kernel whose result was kept is an operator that finds it, and no kernel.
@@ -23,8 +77,7 @@ KernelRow from_cache(KernelRow row) {
 // The policy names single matrix products and attention in one kernel. Kernels that multiply for
 // many experts at once are not among them, and the router's product is made to run again.
 void recompute_operators(Unit& unit, int& products) {
-  unit.called_again = true;
-  unit.again = unit.forward;
+  run_again(unit, true);
   if (unit.core_rows > 0) {
     if (unit.core_rows > 1) return;
     unit.again.back() = from_cache(unit.again.back());
@@ -65,17 +118,16 @@ void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strate
         unit.kept_bytes = unit.saved_bytes;
         break;
       case Checkpointing::selective:
-        recompute_attention(unit);
         break;
       case Checkpointing::operators:
         recompute_operators(unit, products);
         break;
       case Checkpointing::full:
-        unit.called_again = true;
-        unit.again = unit.forward;
+        run_again(unit, true);
         break;
     }
   }
+  if (way == Checkpointing::selective) recompute_modules(units, strategy.recomputed);
   if (way == Checkpointing::full || way == Checkpointing::operators)
     units.front().input_bytes = input_bytes;
   if (way == Checkpointing::full && stack.recompute_stops_early) stop_early(units);

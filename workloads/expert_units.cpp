@@ -1,6 +1,7 @@
 // Experts as the public implementations run them. Operators and kernels of the loops were counted
 // with a dispatcher trace of transformers 4.57 and 5; the others follow the code.
 #include <algorithm>
+#include <utility>
 
 #include "workloads/layer_writer.hpp"
 #include "workloads/rank_share.hpp"
@@ -62,7 +63,8 @@ void LayerWriter::router(const Experts& e) {
                     {gemm("router", t(), h(), n), memory("routing", 12 * 4 * t() * n, 12)});
   made.in_moe = true;
   made.plain_modules = 1;
-  made.saved_bytes = t() * n * (4 + 4) + half * t() * h();
+  made.normed_bytes = half * t() * h();
+  made.saved_bytes = t() * n * (4 + 4) + made.normed_bytes;
   if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
     made.saved_bytes += 8 * n * static_cast<double>(e.per_token) * t();
 }
@@ -280,7 +282,12 @@ void LayerWriter::shared_expert(const Experts& e) {
   if (e.shared_width > 0)
     dense_ffn("mlp.shared_expert", static_cast<double>(e.shared_width), true, false, false);
   if (e.shared_gate) linear("mlp.shared_expert_gate", h(), 1, false);
-  for (std::size_t i = first; i < units.size(); ++i) units[i].in_moe = true;
+  for (std::size_t i = first; i < units.size(); ++i) {
+    units[i].in_moe = true;
+    units[i].part = LayerPart::shared_experts;
+    // The router has kept what both read.
+    units[i].saved_bytes -= std::exchange(units[i].normed_bytes, 0);
+  }
 }
 
 }  // namespace stepsim

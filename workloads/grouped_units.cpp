@@ -38,12 +38,25 @@ KernelRow LayerWriter::added(std::string_view name, double rows) const {
                     stack.expert_shares.scatter.value.value);
 }
 
-// Counts of tokens per expert, their order, and each token's rows behind one another.
+// Megatron-Core's experts: gate and up are one product, and the router's weights are multiplied in
+// the activation's kernel, so that nothing is left of them behind the experts.
+bool LayerWriter::weighted() const {
+  return fused.permute && strategy.moe_kernel == MoeKernel::grouped;
+}
+
+// One copy of a token's row goes to each rank that has one of its experts.
+bool LayerWriter::sends_once() const {
+  return sends_tokens(strategy) && strategy.dispatcher == Dispatcher::deepep;
+}
+
+// Counts of tokens per expert, their order, and each token's rows behind one another. Kernels that
+// send a token once take it from where it is, and bring back sums.
 void LayerWriter::dispatch(double routed) {
   const double ranks = static_cast<double>(strategy.expert_parallel);
+  const KernelRow sort = memory("sort", 6 * 8 * routed, 12);
   Unit& made =
-      moe_step("mlp.dispatch", {memory("sort", 6 * 8 * routed, 12), moved("gather", routed)}, 0);
-  made.backward = {added("gather_backward", routed)};
+      moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
+  made.backward = {sends_once() ? nothing : added("gather_backward", routed)};
   made.saved_bytes = 8 * routed;
   made.gradient_bytes = half * t() * h();
   if (sends_tokens(strategy)) made.counts = 8 * ranks * ranks;
@@ -63,6 +76,14 @@ void LayerWriter::send(Unit& made, const GroupedRows& rows) const {
 void LayerWriter::combine(const GroupedRows& rows) {
   const double routed = rows.routed;
   const bool one = tight() || strategy.compiled;
+  if (weighted()) {
+    const bool sums = !sends_once();
+    Unit& made = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : nothing}, 0);
+    send(made, rows);
+    made.backward = {sums ? moved("gather", routed) : nothing};
+    made.gradient_bytes = half * (sums ? routed : rows.arrived) * h();
+    return;
+  }
   const KernelRow weigh = memory("weigh", (one ? 2 * half : 20) * routed * h(), one ? 1 : 3);
   std::vector<KernelRow> kernels{added("scatter_add", routed)};
   if (!tight()) kernels.insert(kernels.begin(), weigh);
@@ -89,6 +110,8 @@ KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
     row.operators = backward ? 5 * rows.experts : 4 * rows.experts;
     return row;
   }
+  // What came once is copied to each of its experts of this rank, and summed up behind them.
+  if (sends_once()) return memory("order", half * (rows.arrived + rows.held) * h(), 1);
   const bool passes = sends_tokens(strategy) || !tight();
   return passes ? moved("order", rows.held) : nothing;
 }
@@ -103,7 +126,10 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   // less than what experts get.
   if (sends_tokens(strategy))
     rows.sent *= imbalance(strategy.expert_parallel, strategy.moe_skew / std::sqrt(rows.experts));
-  rows.held = rows.sent;
+  rows.held = rows.arrived = rows.sent;
+  if (sends_once())
+    rows.arrived *= t() / rows.routed *
+                    groups_met(e.count, e.per_token, static_cast<double>(strategy.expert_parallel));
   if (sends_tokens(strategy)) rows.held *= static_cast<double>(expert_tensor_of(strategy));
   rows.multiplied = rows.held;
   constexpr double block = 128;
@@ -119,9 +145,10 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
 void LayerWriter::grouped_experts(const Experts& e) {
   const GroupedRows rows = grouped_rows(e);
   const double n = rows.experts, w = static_cast<double>(e.width), each = rows.multiplied / n;
+  const KernelRow down = grouped_gemm("down", n, each, w, h());
   std::vector<KernelRow> products{grouped_gemm("gate", n, each, h(), w),
-                                  grouped_gemm("up", n, each, h(), w),
-                                  grouped_gemm("down", n, each, w, h())};
+                                  grouped_gemm("up", n, each, h(), w), down};
+  if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), 2 * w), down};
   for (KernelRow& row : products) row.ragged = strategy.moe_kernel == MoeKernel::grouped;
   // Models of single experts are rewritten for grouped kernels, unless the scenario says otherwise.
   const bool separate =
@@ -137,8 +164,9 @@ void LayerWriter::grouped_experts(const Experts& e) {
   if (separate) tensors.assign(static_cast<std::size_t>(3 * n), h() * w);
   if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
   Unit& made = unit("mlp.experts", std::move(tensors), {});
-  made.forward = {in_order(rows, false), stacked, products[0], products[1], activation, products[2],
-                  in_order(rows, false)};
+  made.forward = {in_order(rows, false), stacked};
+  made.forward.insert(made.forward.end(), products.begin(), products.end() - 1);
+  made.forward.insert(made.forward.end(), {activation, products.back(), in_order(rows, false)});
   made.backward = backward(products);
   for (const KernelRow& row : backward_of({activation})) made.backward.push_back(row);
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
@@ -149,11 +177,13 @@ void LayerWriter::grouped_experts(const Experts& e) {
   made.in_moe = true;
   send(made, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
-  made.saved_bytes = half * rows.multiplied * (h() + 4 * w) + stack_bytes;
+  made.acted_bytes = half * rows.multiplied * w;
+  made.saved_bytes = half * rows.multiplied * h() + activation_bytes(rows.multiplied, w, true) +
+                     made.acted_bytes + stack_bytes;
   gradients_inside(made, rows.multiplied, w);
   made.backward_bytes += stack_bytes;
   // What arrives, beside what is sent.
-  made.forward_bytes = sends_tokens(strategy) ? half * rows.sent * h() : 0;
+  made.forward_bytes = sends_tokens(strategy) ? half * rows.arrived * h() : 0;
   if (rows.held > rows.sent) share_tokens(made, half * rows.held * h());
   expert_adapter(n, each, w, 1);
   combine(rows);

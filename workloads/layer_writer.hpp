@@ -12,9 +12,10 @@ namespace stepsim {
 
 // Rows of tokens around experts that run together.
 struct GroupedRows {
-  double routed = 0;      // that the rank's own tokens make
-  double sent = 0;        // that arrive at the busiest rank
-  double held = 0;        // there, with those of the ranks that share its experts
+  double routed = 0;   // that the rank's own tokens make
+  double sent = 0;     // that arrive at the busiest rank
+  double arrived = 0;  // of these, those that travelled: one for each token where it is sent once
+  double held = 0;     // there, with those of the ranks that share its experts
   double multiplied = 0;  // with what is padded
   double experts = 0;     // of the rank
 };
@@ -70,6 +71,8 @@ struct LayerWriter {
   void grouped_experts(const Experts& e);
   GroupedRows grouped_rows(const Experts& e) const;
   bool tight() const;
+  bool weighted() const;
+  bool sends_once() const;
   KernelRow moved(std::string_view name, double rows) const;
   KernelRow added(std::string_view name, double rows) const;
   KernelRow in_order(const GroupedRows& rows, bool backward) const;

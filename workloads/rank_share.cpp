@@ -180,8 +180,10 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   for (const std::string_view name :
        {"self_attn.v_proj", "self_attn.qkv_proj", "self_attn.kv_a_proj_with_mqa", "mlp.up_proj",
         "mlp.gate_up_proj", "mlp.gate", "mlp.shared_expert.up_proj"})
-    if (Unit* unit = find(units, name); unit != nullptr && !(sent && name == "mlp.gate"))
+    if (Unit* unit = find(units, name); unit != nullptr && !(sent && name == "mlp.gate")) {
       unit->saved_bytes -= std::min(unit->saved_bytes, bytes * (1 - 1 / ranks));
+      unit->normed_bytes = std::min(unit->normed_bytes, unit->saved_bytes);
+    }
 }
 
 void share_embedding(Unit& embedding, const Model& model, const Strategy& strategy,

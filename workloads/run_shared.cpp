@@ -141,18 +141,17 @@ void run_ring(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>
 
 // What was kept need not come again: see checkpointing.hpp.
 void arrive(StepWriter& writer, const Unit& unit, Phase phase) {
-  const Checkpointing way = writer.input().strategy.checkpointing;
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return;
-  if (phase == Phase::recompute && way == Checkpointing::selective) return;
+  if (phase == Phase::recompute && !unit.sends_again) return;
   hand_over(writer, backward ? unit.hand.arrive_back : unit.hand.arrive, backward);
 }
 
 void leave(StepWriter& writer, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return;
-  const bool full = writer.input().strategy.checkpointing == Checkpointing::full;
-  if (phase == Phase::recompute && (!full || unit.again.empty())) return;
+  const bool single = writer.input().strategy.checkpointing == Checkpointing::operators;
+  if (phase == Phase::recompute && (single || !unit.sends_again || unit.again.empty())) return;
   hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave, backward);
 }
 

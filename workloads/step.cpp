@@ -104,7 +104,8 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
 
 Mark run_visit(StepWriter& writer, const Visit& visit) {
   const bool backward = visit.phase == Phase::backward;
-  if (!backward) exchange(writer, *visit.unit);
+  const bool sends = visit.phase == Phase::forward || visit.unit->sends_again;
+  if (!backward && sends) exchange(writer, *visit.unit);
   const Mark compute = run_unit(writer, visit);
   if (backward) exchange(writer, *visit.unit);
   return compute;

@@ -8,6 +8,7 @@
 #include "workloads/expert_strategy.hpp"
 #include "workloads/offload.hpp"
 #include "workloads/pipeline_strategy.hpp"
+#include "workloads/recompute.hpp"
 #include "workloads/sharding_keys.hpp"
 
 namespace stepsim {
@@ -25,7 +26,7 @@ constexpr bool is_fsdp(Sharding sharding) {
 // What the backward pass computes again instead of having kept it.
 enum class Checkpointing : std::uint8_t {
   none,
-  selective,  // the core of attention, as Megatron does
+  selective,  // single modules, as Megatron does: the core of attention unless others are named
   operators,  // all but attention and every second matrix product, as torchtitan does
   full,       // the whole layer, from its input
 };
@@ -116,7 +117,8 @@ struct Lora {
 struct Strategy {
   Sharding sharding = Sharding::zero3;
   Checkpointing checkpointing = Checkpointing::full;
-  bool compiled = false;  // torch.compile: what is between matrix products is fused
+  RecomputedModules recomputed;  // under selective
+  bool compiled = false;         // torch.compile: what is between matrix products is fused
   CrossEntropy cross_entropy = CrossEntropy::stack;
   OptimizerKind optimizer = OptimizerKind::adamw;
   UpdateKernels update_kernels = UpdateKernels::fused;

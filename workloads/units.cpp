@@ -156,6 +156,7 @@ void LayerWriter::dense_ffn(std::string_view prefix, double width, bool gated, b
     linear(fmt::format("{}.up_proj", prefix), h(), width, bias);
   }
   keeps_input(half * t() * h());
+  units.back().normed_bytes = units.back().saved_bytes;
   Unit& act = unit(fmt::format("{}.act_fn", prefix), {}, {activation_row(t(), width, gated)});
   act.plain_modules = 2;  // the block and its activation
   act.saved_bytes = activation_bytes(t(), width, gated);
@@ -170,10 +171,14 @@ void LayerWriter::dense_ffn(std::string_view prefix, double width, bool gated, b
 void LayerWriter::feed_forward(bool with_experts) {
   norm("post_attention_layernorm", h(), 1);
   const FeedForward& ffn = model.feed_forward;
+  const std::size_t first = units.size();
   if (with_experts)
     experts(*model.experts);
   else
     dense_ffn("mlp", static_cast<double>(ffn.width), ffn.gated, ffn.fused_gate_up, ffn.bias);
+  for (std::size_t i = first; i < units.size(); ++i)
+    if (units[i].part == LayerPart::none)
+      units[i].part = with_experts ? LayerPart::moe : LayerPart::mlp;
   residual("ffn_residual");
 }
 

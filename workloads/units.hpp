@@ -9,6 +9,7 @@
 #include "workloads/handover.hpp"
 #include "workloads/kernels.hpp"
 #include "workloads/load.hpp"
+#include "workloads/recompute.hpp"
 
 namespace stepsim {
 
@@ -41,11 +42,15 @@ struct Unit {
   double result_bytes = 0;  // of a single matrix product
   double core_bytes = 0;    // of saved_bytes what attention's own kernels save
   int core_rows = 0;        // the last so many forward rows are attention's own
+  double normed_bytes = 0;  // of saved_bytes the result of the norm before
+  double acted_bytes = 0;   // of saved_bytes the result of an activation inside
+  LayerPart part = LayerPart::none;
 
   // What is kept and what is computed again: see checkpointing.hpp.
   double kept_bytes = 0;         // waits from the forward pass on
   double input_bytes = 0;        // of the layer's input, at its first unit
   bool called_again = false;     // before the backward pass
+  bool sends_again = false;      // then what it exchanges and hands over goes once more, too
   std::vector<KernelRow> again;  // what then runs
 
   double elements() const;

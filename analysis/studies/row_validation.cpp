@@ -21,20 +21,34 @@ struct Answer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
          shown = 0;
   int fit = 0, logged = 0, binary = 0;
+  std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
 };
 
+// The first of its ways that fits at the stated constants; 0: as it is, also where none does.
+std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) {
+  const auto fits = [&](const std::string& text) {
+    const Scenario scenario = parse_scenario(question.data, text, row.id, {}, question.stack);
+    return footprint(scenario).fit() != Fit::oom;
+  };
+  if (row.lighter.empty() || fits(row.scenario)) return 0;
+  for (std::size_t i = 0; i < row.lighter.size(); ++i)
+    if (fits(row.lighter[i].scenario)) return i + 1;
+  return 0;
+}
+
 std::string answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
-  const Scenario scenario =
-      parse_scenario(question.data, row.scenario, row.id, draw, question.stack);
+  const std::size_t way = way_that_fits(question, row);
+  const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
+  const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
   const Prediction p = predict(scenario, Folding::automatic);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const double allocated = p.memory.device.peak.bytes;
   const Stack::MemoryLog& log = scenario.stack.memory_log;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
                      p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
                      allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
                      p.memory.shown(), static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
-                     static_cast<int>(log.binary));
+                     static_cast<int>(log.binary), way);
 }
 
 Answer parse_answer(const std::string& text) {
@@ -42,7 +56,7 @@ Answer parse_answer(const std::string& text) {
   Answer answer;
   words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.reserved >>
       answer.needed >> answer.capacity >> answer.shown >> answer.fit >> answer.logged >>
-      answer.binary;
+      answer.binary >> answer.lighter;
   return answer;
 }
 
@@ -89,13 +103,22 @@ double predicted_memory(const Answer& answer, MemoryKind kind) {
   }
 }
 
-void compare(const StepRow& row, const Answer& answer, PredictedRow& result) {
+bool ran(const StepRow& row) {
+  const std::string oom = lower_case(row.oom);
+  return oom.empty() || oom == "no" || oom == "false" || oom == "0";
+}
+
+void compare(const StepRow& row, const ExpressedRow& made, const Answer& answer,
+             PredictedRow& result) {
+  result.judged = answer.lighter == 0;
+  if (answer.lighter > 0)
+    result.assumed.push_back(fmt::format("checkpointing \"{}\": the least that fits",
+                                         made.lighter[answer.lighter - 1].checkpointing));
   result.figures = figures_of(row, answer);
   result.needed = answer.needed;
   result.capacity = answer.capacity;
   result.fit = static_cast<Fit>(answer.fit);
-  const std::string oom = lower_case(row.oom);
-  result.measured_fits = oom.empty() || oom == "no" || oom == "false" || oom == "0";
+  result.measured_fits = ran(row);
   const Stack::MemoryLog log{static_cast<MemoryKind>(answer.logged), answer.binary != 0};
   if (const double bytes = measured_memory(row, log); bytes > 0) {
     const double unit = bytes / *row.memory;
@@ -117,8 +140,8 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
   std::vector<double> times, memories;
   double sum = 0;
   for (const PredictedRow* row : rows) {
-    family.fits += 1;
-    family.fits_right += row->measured_fits == (row->fit != Fit::oom) ? 1 : 0;
+    family.fits += row->judged ? 1 : 0;
+    family.fits_right += row->judged && row->measured_fits == (row->fit != Fit::oom) ? 1 : 0;
     if (row->memory_error) memories.push_back(std::abs(*row->memory_error));
     if (!row->timed) continue;
     times.push_back(std::abs(row->step_error));
@@ -148,15 +171,16 @@ std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
   const RowCatalog catalog = row_catalog(question.data);
   std::vector<RowTask> tasks;
   for (const StepRow& row : question.rows) {
-    const ExpressedRow made = express(row, catalog);
+    ExpressedRow made = express(row, catalog);
+    if (!ran(row)) made.lighter.clear();  // a run that failed says nothing of what would have fit
     RowTask& task = tasks.emplace_back();
     task.result.id = made.id;
     task.result.family = made.family;
     task.result.missing = made.missing;
     task.result.assumed = made.assumed;
     task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
-    task.compare = [&row](const std::string& answer, PredictedRow& result) {
-      compare(row, parse_answer(answer), result);
+    task.compare = [&row, made](const std::string& answer, PredictedRow& result) {
+      compare(row, made, parse_answer(answer), result);
     };
   }
   return predict_all(tasks, question.samples, question.seed);

@@ -43,6 +43,7 @@ struct PredictedRow {
   std::optional<Range> interval;  // of the step error: eight of ten draws
   double needed = 0, capacity = 0;
   bool measured_fits = true;
+  bool judged = true;  // else what was computed again was chosen so that it fits
   Fit fit{};
 
   bool predicted() const { return missing.empty(); }
@@ -67,7 +68,7 @@ struct RowFamily {
   double worst_error = 0;
   std::size_t memory_rows = 0;
   double memory_median = 0;
-  std::size_t fits = 0, fits_right = 0;  // rows whose outcome is known, and met
+  std::size_t fits = 0, fits_right = 0;  // rows whose outcome is known and judged, and met
   std::size_t inside = 0, intervals = 0;
 };
 // By name; the last is all of them.

@@ -72,14 +72,25 @@ void write_job(const StepRow& row, RowText& text) {
   write_batch(row, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), text);
 }
 
+// Ways to compute more again than a scenario does: single modules, where Megatron has experts, and
+// whole layers.
+std::vector<std::string> lighter_ways(const std::string& scenario, const std::string& stack) {
+  std::vector<std::string> ways;
+  const bool none = contains(scenario, "checkpointing: none");
+  if (none && stack == "megatron" && contains(scenario, "  moe:"))
+    ways.emplace_back("selective: layernorm, moe_act");
+  if (none || contains(scenario, "checkpointing: selective")) ways.emplace_back("full");
+  return ways;
+}
+
 }  // namespace
 
 ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
-  StepRow row = given;
+  RowText text;
+  StepRow row = with_recipes(given, catalog.recipes, text.assumed);
   if (!row.experts)
     if (const double experts = catalog.experts_of(same_model(catalog, row.model)); experts > 0)
       row.experts = experts;
-  RowText text;
   text.missing = row.unreadable;
   write_model(row, catalog, text);
   write_cluster(row, catalog, text);
@@ -93,11 +104,18 @@ ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
                     text.stack,
                     "",
                     std::move(text.missing),
-                    std::move(text.assumed)};
+                    std::move(text.assumed),
+                    {}};
   if (made.expressed())
     made.scenario = fmt::format("name: {}\nfamily: {}\n{}{}stack: {}\n{}{}", quoted_text(row.id),
                                 quoted_text(made.family), text.model, text.cluster, text.stack,
                                 text.job, text.strategy);
+  if (!given.checkpointing.empty()) return made;
+  for (const std::string& way : lighter_ways(made.scenario, made.stack)) {
+    StepRow other = given;
+    other.checkpointing = way;
+    made.lighter.push_back({way, express(other, catalog).scenario});
+  }
   return made;
 }
 

@@ -17,6 +17,11 @@ struct ExpressedRow {
   std::string scenario;              // a file's text
   std::vector<std::string> missing;  // what the row does not say or a scenario cannot; then no text
   std::vector<std::string> assumed;  // what the row does not say and a scenario has to
+  // The same run with more computed again, least first, where the row does not say how much was.
+  struct Lighter {
+    std::string checkpointing, scenario;
+  };
+  std::vector<Lighter> lighter{};
 
   bool expressed() const { return missing.empty(); }
 };

@@ -9,6 +9,8 @@
 namespace stepsim {
 namespace {
 
+constexpr Shelf recipe_shelf{"scenarios/recipes", "recipe"};
+
 std::size_t longest_word(const std::vector<std::string>& words, const std::string& text) {
   std::size_t longest = 0;
   for (const std::string& word : words)
@@ -101,6 +103,12 @@ RowCatalog row_catalog(const std::string& data) {
       for (const std::string_view key : {"num_experts", "num_local_experts", "n_routed_experts"})
         if (config->has(key)) experts = config->number(key, 0, 1e6);
     catalog.experts.push_back(experts);
+  }
+  for (const std::string& name : names_on(data, recipe_shelf)) {
+    const Document document = open_entry(data, recipe_shelf, name);
+    const std::vector<Recipe> more = read_recipes(document.root());
+    document.finish();
+    catalog.recipes.insert(catalog.recipes.end(), more.begin(), more.end());
   }
   return catalog;
 }

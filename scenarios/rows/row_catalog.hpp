@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "scenarios/measured.hpp"
+#include "scenarios/rows/recipes.hpp"
 #include "workloads/stack.hpp"
 
 namespace stepsim {
@@ -21,6 +22,7 @@ struct RowCatalog {
   std::vector<StackHabits> habits;  // [stack]
   std::vector<std::string> models;
   std::vector<double> experts;  // [model]
+  std::vector<Recipe> recipes;
 
   const NodeSize* node(std::string_view name) const;
   // How many experts a model of the catalogue has.

@@ -92,7 +92,8 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text)
     text.strategy += fmt::format("    expert_parallel: {:.0f}\n", ranks);
     // Megatron divides experts like the layers, where that many ranks are left.
     const double in_stage = row.gpus.value_or(1) / row.pipeline.value_or(1);
-    const bool divides = std::fmod(in_stage, ranks * tensor) == 0;
+    const bool divides =
+        std::fmod(in_stage, ranks * tensor) == 0 && !contains(notes, "experts whole");
     if (tensor > 1)
       text.strategy += fmt::format("    expert_tensor_parallel: {:.0f}\n", divides ? tensor : 1);
   }

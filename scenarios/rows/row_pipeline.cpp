@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include "scenarios/rows/row_parts.hpp"
@@ -15,11 +16,10 @@ namespace {
 using Layers = std::vector<std::int64_t>;
 
 // "last stage 13 layers": the number behind the words.
-std::int64_t last_stage_in(std::string_view notes) {
-  constexpr std::string_view mark = "last stage ";
+std::optional<std::int64_t> layers_in(std::string_view notes, std::string_view mark) {
   const std::size_t place = notes.find(mark);
+  if (place == std::string_view::npos) return {};
   std::int64_t layers = 0;
-  if (place == std::string_view::npos) return layers;
   const std::string_view digits = notes.substr(place + mark.size());
   std::from_chars(digits.data(), digits.data() + digits.size(), layers);
   return layers;
@@ -35,10 +35,18 @@ Layers dealt_out(std::int64_t layers, std::int64_t pieces) {
 // Empty: all alike. Megatron can count embedding and head as a layer each.
 Layers layers_of(const StepRow& row, std::int64_t pieces, RowText& text) {
   const auto layers = static_cast<std::int64_t>(row.layers.value_or(0));
+  const std::string notes = lower_case(row.notes);
+  const auto first = layers_in(notes, "first piece "), end = layers_in(notes, "last piece ");
+  if (first && end && pieces > 2 && *first + *end < layers) {
+    Layers each = dealt_out(layers - *first - *end, pieces - 2);
+    each.insert(each.begin(), *first);
+    each.push_back(*end);
+    return each;
+  }
   if (layers <= 0 || layers % pieces == 0) return {};
-  if (const std::int64_t last = last_stage_in(lower_case(row.notes)); last > 0 && last < layers) {
-    Layers each = dealt_out(layers - last, pieces - 1);
-    each.push_back(last);
+  if (const auto last = layers_in(notes, "last stage "); last && *last > 0 && *last < layers) {
+    Layers each = dealt_out(layers - *last, pieces - 1);
+    each.push_back(*last);
     return each;
   }
   if ((layers + 2) % pieces == 0) {

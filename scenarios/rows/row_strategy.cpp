@@ -1,5 +1,6 @@
 // How a row spread its job, in the words of a scenario; what these cannot say is named.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -138,16 +139,36 @@ void write_layers_recomputed(const StepRow& row, RowText& text) {
   if (share < 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", 1 / share);
 }
 
+// Those of Megatron's modules that the word names: "selective: moe_act, layernorm".
+std::vector<std::string_view> modules_in(std::string_view word) {
+  std::vector<std::string_view> found;
+  const auto in_name = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  for (std::size_t begin = 0; begin < word.size();) {
+    std::size_t end = begin;
+    while (end < word.size() && in_name(word[end])) ++end;
+    const std::string_view name = word.substr(begin, end - begin);
+    if (std::find(module_names.begin(), module_names.end(), name) != module_names.end())
+      found.push_back(name);
+    begin = end + 1;
+  }
+  return found;
+}
+
 // Megatron means the core of attention by "selective", torchtitan single operators, others layers.
 void write_selective(const StepRow& row, const Words& words, RowText& text) {
   const std::string& word = words.checkpointing;
-  if (contains(word, "layer") || contains(words.framework, "fms")) {
+  const bool named = !modules_in(word).empty();
+  if ((contains(word, "layer") && !named) || contains(words.framework, "fms")) {
     text.strategy += "  checkpointing: full\n";
     write_layers_recomputed(row, text);
-  } else if (contains(word, "op") || contains(words.framework, "titan")) {
+  } else if ((contains(word, "op") && !named) || contains(words.framework, "titan")) {
     text.strategy += "  checkpointing: operators\n";
   } else {
     text.strategy += "  checkpointing: selective\n";
+    if (const auto modules = modules_in(word); !modules.empty()) {
+      text.strategy += fmt::format("  recompute_modules: [{}]\n", fmt::join(modules, ", "));
+      return;
+    }
     if (!contains(words.framework, "megatron"))
       text.assume(fmt::format("the core of attention recomputed (\"{}\")", row.checkpointing));
   }

@@ -1,5 +1,7 @@
 #include "scenarios/rows/step_row.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -94,6 +96,27 @@ void complete_references(std::vector<StepRow>& rows) {
       if (!(row.*member) && std::find(measured.begin(), measured.end(), member) == measured.end())
         row.*member = other.*member;
   }
+}
+
+bool is_column(std::string_view column) {
+  const auto named = [&](const auto& entry) { return column == entry.first; };
+  return std::any_of(texts.begin(), texts.end(), named) ||
+         std::any_of(numbers.begin(), numbers.end(), named);
+}
+
+std::string cell_of(const StepRow& row, std::string_view column) {
+  for (const auto& [name, member] : texts)
+    if (name == column) return row.*member;
+  for (const auto& [name, member] : numbers)
+    if (name == column && row.*member) return fmt::format("{:g}", *(row.*member));
+  return "";
+}
+
+void fill_cell(StepRow& row, std::string_view column, std::string_view text) {
+  for (const auto& [name, member] : texts)
+    if (name == column) row.*member = text;
+  for (const auto& [name, member] : numbers)
+    if (name == column) row.*member = number_in(text, column, row.unreadable);
 }
 
 std::string lower_case(std::string_view text) {

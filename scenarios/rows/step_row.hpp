@@ -29,6 +29,11 @@ struct StepRow {
 // there.
 std::vector<StepRow> step_rows(const CsvTable& table);
 
+// By the names of columns: what a cell holds, as text, and what it is to hold.
+bool is_column(std::string_view column);
+std::string cell_of(const StepRow& row, std::string_view column);
+void fill_cell(StepRow& row, std::string_view column, std::string_view text);
+
 // A row that refers to another one is of the same run: what it does not say of that run is taken
 // from there. What was measured is not.
 void complete_references(std::vector<StepRow>& rows);

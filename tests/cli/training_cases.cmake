@@ -12,6 +12,10 @@ cli("run by name with its folder, as JSON" ARGS run seeds/phi4-14b-dpo-zero3 --j
   KEYS step_time_s tokens_per_second_per_gpu wall_h peak_memory_bytes capacity_bytes verdict breakdown/0/cause)
 cli("run of the template" ARGS run @ROOT@/scenarios/template.yaml OUTPUT "^My run.*fits")
 cli("run that does not fit" ARGS run openrlhf-qwen3-30b-2x96-zero2-oom CODE 1 OUTPUT "does not fit, [0-9.]+ GB too much")
+cli("modules that run again, by wrong names" ARGS run qwen3-30b-sft-zero2moe --set strategy.checkpointing=selective --set "strategy.recompute_modules=[moe_acts]" CODE 2
+  ERROR "--set: strategy.recompute_modules: \"moe_acts\" is no module that can run again (did you mean \"moe_act\"?); there are core_attn, layernorm, moe_act, mla_up_proj, mlp, moe, shared_experts")
+cli("modules that run again, without selective" ARGS run qwen3-30b-sft-zero2moe --set "strategy.recompute_modules=[moe_act]" CODE 2
+  ERROR "--set: strategy.recompute_modules: is a choice of checkpointing: selective")
 cli("run without a scenario" ARGS run CODE 2 ERROR_MATCHES "^stepsim: which scenario\\? usage: stepsim run ")
 cli("run of a misspelt name" ARGS run llama32-3b-sft-zero4 CODE 2
   ERROR "no file and no scenario \"llama32-3b-sft-zero4\" (did you mean \"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them")

@@ -117,6 +117,45 @@ TEST_CASE("what is computed again is said as each framework means it", "[scenari
   CHECK_THAT(text("full + CPU offload of checkpoints", "prime-rl"), Contains("activations: cpu"));
 }
 
+TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenarios]") {
+  const auto row = [&](const std::string& checkpointing) {
+    StepRow made = row_of(usual);
+    made.framework = "Megatron-Bridge recipe";
+    made.model = "gpt-oss-120b";
+    made.source = "docs/performance-summary.md";
+    made.stage = 1;
+    made.expert_parallel = 8;
+    made.checkpointing = checkpointing;
+    return express(made, catalog());
+  };
+  CHECK_THAT(row("").scenario, Contains("recompute_modules: [layernorm, moe_act]"));
+  CHECK_THAT(row("").assumed.front(),
+             Contains("as Megatron-Bridge's recipes have it: act_ckpt selective: layernorm"));
+  CHECK_THAT(row("none").scenario, Contains("checkpointing: none"));  // the row's word stands
+  // The page says once what it means by "selective".
+  StepRow other = row_of(usual);
+  other.framework = "Megatron-LM";
+  other.source = "docs/en/benchmark/megatron_moe_benchmark.md";
+  other.checkpointing = "selective";
+  CHECK_THAT(express(other, catalog()).scenario,
+             Contains("recompute_modules: [moe_act, layernorm]"));
+  other.checkpointing = "full";
+  CHECK_THAT(express(other, catalog()).scenario, Contains("checkpointing: full"));
+}
+
+TEST_CASE("a row that does not say what was computed again offers more of it", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.framework = "Megatron-LM";
+  row.strategy = "Megatron DP (distributed optimizer)";
+  row.stage = 1;
+  CHECK(express(row, catalog()).lighter.empty());  // it says "full"
+  row.checkpointing = "";
+  const ExpressedRow made = express(row, catalog());
+  CHECK_THAT(made.scenario, Contains("checkpointing: none"));
+  REQUIRE(made.lighter.size() == 1);
+  CHECK_THAT(made.lighter.front().scenario, Contains("checkpointing: full"));
+}
+
 TEST_CASE("utilisation with and without recomputation says how many layers were recomputed",
           "[scenarios]") {
   StepRow row = row_of(usual);

@@ -86,6 +86,47 @@ TEST_CASE("recomputation by operators keeps attention and every second product",
   CHECK(sums.operators - sums.launches == 3 * (4 + 1));
 }
 
+TEST_CASE("modules named by Megatron's words run again, and nothing else", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1, tiny_model(8));
+  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.expert_parallel = 4;
+  step.strategy.checkpointing = Checkpointing::selective;
+  step.stack.fused = {.norm = true, .rope = true, .activation = true, .permute = true};
+  const auto with = [&](std::initializer_list<LayerPart> parts) {
+    step.strategy.recomputed.chosen = {};
+    for (const LayerPart part : parts)
+      step.strategy.recomputed.chosen[static_cast<std::size_t>(part)] = true;
+    return of_layers(step, Checkpointing::selective);
+  };
+  const auto exchanges = [&] {
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return sum_of(graph, OpKind::collective, Cause::moe_all_to_all).count;
+  };
+  const Sums nothing = with({});
+  CHECK(nothing.launches == 0);
+  const double sent = exchanges();
+  const double routed = static_cast<double>(step.model.experts->per_token) * value;
+  const double width = static_cast<double>(step.model.experts->width);
+  SECTION("the result of the experts' activation, one kernel a layer") {
+    const Sums sums = with({LayerPart::moe_act});
+    CHECK_THAT(nothing.kept - sums.kept, exactly(3 * routed * width));
+    CHECK(sums.launches == 3);
+    CHECK(sums.flops == 0);
+    CHECK(exchanges() == sent);
+  }
+  SECTION("what norms make, which queries, keys and values share, and the block behind them") {
+    const Sums sums = with({LayerPart::layernorm});
+    CHECK_THAT(nothing.kept - sums.kept, exactly(3 * 2 * value * h));
+    CHECK(sums.launches == 3 * 2);
+    CHECK(exchanges() == sent);
+  }
+  SECTION("the whole block of experts, with its tokens sent once more") {
+    const Sums sums = with({LayerPart::moe});
+    CHECK(nothing.kept - sums.kept > 3 * routed * (h + 3 * width));
+    CHECK_THAT(exchanges(), exactly(1.5 * sent));
+  }
+}
+
 TEST_CASE("one layer of two is computed again", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2);
   step.model.layers = 4;

@@ -172,3 +172,27 @@ TEST_CASE("kernels that send a token once send fewer rows", "[workloads]") {
   CHECK_THAT(bytes_of(step, "send_to_nodes"), exactly(ways * layers * once * groups_met(8, 2, 2)));
   CHECK_THAT(bytes_of(step, "send_to_ranks"), exactly(copies));
 }
+
+TEST_CASE("kernels that send a token once leave nothing to put in order before", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1, tiny_model(8));
+  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.expert_parallel = 4;
+  step.stack.fused.permute = true;
+  const auto moved = [&](Dispatcher dispatcher) {
+    step.strategy.dispatcher = dispatcher;
+    double bytes = 0;
+    const ModelUnits units = units_of(step.input());
+    for (const Unit& unit : units.layers.front())
+      for (const KernelRow& row : unit.forward)
+        if (row.name == "gather" || row.name == "order" || row.name == "scatter_add")
+          bytes += row.bytes;
+    return bytes / (half * step.job.slots() * static_cast<double>(step.model.hidden));
+  };
+  // Two of eight experts, over four ranks with two each.
+  const double ranks = groups_met(8, 2, 4);
+  CHECK_THAT(ranks, exactly(4 * (1 - 30.0 / 56)));
+  // Read and written by the sender, twice around the experts, and summed where they came from.
+  CHECK_THAT(moved(Dispatcher::all_to_all), exactly(2.0 * 2 + 2 * 2 * 2 + (2 + 1)));
+  // From what arrives to the rows of experts, and back.
+  CHECK_THAT(moved(Dispatcher::deepep), exactly(2 * (ranks + 2)));
+}
