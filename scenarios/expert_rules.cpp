@@ -8,9 +8,31 @@
 namespace stepsim {
 namespace {
 
+// Ranks with different experts are an axis of their own, between those that share layers and those
+// that hold different rows.
+void check_repeats(const Table& moe, const Sharing& sharing) {
+  const Strategy& s = sharing.strategy;
+  const auto reject = [&](std::string_view message) { moe.problem("same_rows", message); };
+  const std::int64_t ranks =
+      sharing.cluster.ranks() / s.pipeline_parallel.size / s.tensor_parallel.size;
+  if (s.expert_parallel > 1 && ranks % s.expert_parallel != 0)
+    moe.problem("expert_parallel",
+                fmt::format("{} does not divide {} ranks", s.expert_parallel, ranks));
+  if (!is_fsdp(s.sharding)) reject("is modelled for zero: fsdp and hsdp only");
+  if (s.dispatcher != Dispatcher::all_to_all) reject("goes with dispatcher: all_to_all");
+  if (s.sequence_parallel.ranks() > 1) reject("is not modelled with sequence_parallel");
+  if (sharing.job.save.every > 0) reject("is not modelled with job.save");
+  if (s.tensor_parallel.size > 1 && (s.tensor_parallel.sequence || s.expert_tensor != 1))
+    reject("needs tensor_parallel.sequence: false and expert_tensor_parallel: 1");
+}
+
 // Experts are dealt to the ranks of one copy of the states, whether or not these share tensors.
 void check_ranks(const Table& moe, const Sharing& sharing) {
   const Strategy& s = sharing.strategy;
+  if (s.same_rows) {
+    check_repeats(moe, sharing);
+    return;
+  }
   const std::int64_t tensor = s.tensor_parallel.size, columns = expert_tensor_of(s);
   const std::int64_t ranks = wanted_shard(s, sharing.cluster) * tensor;
   if (columns != 1 && columns != tensor)
@@ -34,6 +56,7 @@ void read_experts(const Table& moe, Strategy& strategy) {
   strategy.dispatcher = choice(moe, "dispatcher", dispatcher_names, Dispatcher::all_to_all);
   strategy.expert_parallel = moe.integer_or("expert_parallel", 1, 1, 1 << 16);
   strategy.expert_tensor = moe.integer_or("expert_tensor_parallel", 0, 1, 1 << 16);
+  strategy.same_rows = moe.flag_or("same_rows", false);
   strategy.capacity_factor = moe.number_or("capacity_factor", 1, 0, 100);
   strategy.expert_layout = choice(moe, "layout", expert_layout_names, ExpertLayout::model);
   strategy.dispatch_graphs = moe.flag_or("graphs", false);
@@ -43,6 +66,11 @@ void read_experts(const Table& moe, Strategy& strategy) {
 // What DeepSpeed itself rejects, said before anything is simulated.
 void check_experts(const Table& moe, const Sharing& sharing, Known known) {
   const Strategy& s = sharing.strategy;
+  if (s.same_rows && s.expert_parallel == 1)
+    moe.problem("same_rows", "needs an expert_parallel above 1");
+  if (s.expert_tensor == 1 && s.expert_parallel == 1 && s.tensor_parallel.size > 1 &&
+      s.tensor_parallel.sequence)
+    moe.problem("expert_tensor_parallel", "1 without expert_parallel needs sequence: false");
   if (s.expert_parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
   if (s.lora.rank > 0) reject("is not modelled with lora");

@@ -90,9 +90,8 @@ std::vector<std::string> refusals(const Sharing& sharing) {
          "zero: 2 and 3 send gradients away behind each micro-batch, but a stage adds those of all "
          "its micro-batches up first: DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep "
          "parameters gathered");
-  refuse(is_fsdp(s.sharding) && (s.fsdp.reshard_after_forward || s.fsdp.sync_each_batch),
-         "fsdp.reshard_after_forward and fsdp.sync_each_batch are false in a pipeline: parameters "
-         "stay for all micro-batches");
+  refuse(is_fsdp(s.sharding) && s.fsdp.sync_each_batch,
+         "fsdp.sync_each_batch is false in a pipeline: gradients are added up first");
   refuse(is_fsdp(s.sharding) && sharing.model.tied_embeddings,
          "is not modelled with fsdp and a head that shares the embedding's matrix");
   refuse(sharing.job.method != Method::sft, "is modelled for method: sft only");

@@ -64,6 +64,7 @@ FsdpKeys read_fsdp_keys(const Table& table, FsdpKeys keys) {
   keys.backward_prefetch =
       choice(table, "backward_prefetch", fsdp_prefetch_names, FsdpPrefetch::pre);
   keys.root_group = table.flag_or("root_group", keys.version == 1);
+  keys.reshard_root = table.flag_or("reshard_root", false);
   keys.shard = table.integer_or("shard", 0, 1, 1 << 20);
   keys.replicate = table.integer_or("replicate", 0, 1, 1 << 20);
   return keys;
@@ -137,6 +138,8 @@ Strategy read_strategy(const Table& table) {
     strategy.tensor_parallel.sequence = tensor->flag_or("sequence", true);
     strategy.tensor_parallel.gathers_logits = tensor->flag_or("gather_logits", false);
     strategy.tensor_parallel.gathers_each = tensor->flag_or("gather_each", false);
+    strategy.tensor_parallel.divides_embedding = tensor->flag_or("divide_embedding", true);
+    strategy.tensor_parallel.divides_head = tensor->flag_or("divide_head", true);
   }
   if (const auto sequence = table.table_if("sequence_parallel")) {
     strategy.sequence_parallel.ulysses = sequence->integer_or("ulysses", 1, 1, 1 << 16);

@@ -103,7 +103,10 @@ void Activations::ran(std::size_t visit, Mark compute) {
       writer_.release(compute, "activations", unit.kept_bytes - unit.saved_bytes);
       break;
     default:
-      writer_.release(compute, "activations", unit.saved_bytes);
+      if (unit.lingers)
+        lingers_ += unit.saved_bytes;
+      else
+        writer_.release(compute, "activations", unit.saved_bytes);
       writer_.release(compute, "checkpoints", unit.input_bytes);
       pass_gradient(visit, compute);
       break;
@@ -136,7 +139,8 @@ void Activations::pass_gradient(std::size_t visit, Mark compute) {
 void Activations::end_pass(Mark compute) {
   writer_.release(compute, "activation_gradients", residual_);
   writer_.release(compute, "gradients", waits_);
-  residual_ = waits_ = 0;
+  writer_.release(compute, "activations", lingers_);
+  residual_ = waits_ = lingers_ = 0;
 }
 
 double activation_bytes(const StepInput& input, const std::vector<Visit>& visits) {
@@ -145,7 +149,8 @@ double activation_bytes(const StepInput& input, const std::vector<Visit>& visits
   for (const Visit& visit : visits) {
     if (visit.phase != Phase::forward || visit.frozen) continue;
     inputs += visit.unit->input_bytes;
-    kept += visit.unit->kept_bytes;
+    kept += visit.unit->lingers ? visit.unit->saved_bytes : visit.unit->kept_bytes;
+    if (visit.unit->lingers) continue;
     again[visit.layer] += visit.unit->saved_bytes - visit.unit->kept_bytes;
   }
   for (const auto& [layer, bytes] : again) largest = std::max(largest, bytes);

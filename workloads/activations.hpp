@@ -38,6 +38,7 @@ class Activations {
   std::map<std::int16_t, Waiting> waiting_;  // by layer
   double passed_ = 0;    // bytes of gradients that the unit that ran last backward left
   double residual_ = 0;  // of that of the residual stream
+  double lingers_ = 0;   // of what was computed again and is kept by name
   double waits_ = 0;     // of that of a matrix that the head shares with the embedding
 };
 

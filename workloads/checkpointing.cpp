@@ -102,6 +102,16 @@ void stop_early(std::vector<Unit>& units) {
   }
 }
 
+// A router keeps its balancing loss by name, and with it the graph that recomputation built up to
+// there: its tensors were never asked for backward, and wait until the loss of the next forward
+// pass takes its place.
+void linger(std::vector<Unit>& units) {
+  const auto router = std::find_if(units.begin(), units.end(),
+                                   [](const Unit& unit) { return unit.name == "mlp.gate"; });
+  if (router == units.end()) return;
+  for (auto unit = units.begin(); unit <= router; ++unit) unit->lingers = unit->called_again;
+}
+
 }  // namespace
 
 void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
@@ -131,6 +141,7 @@ void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strate
   if (way == Checkpointing::full || way == Checkpointing::operators)
     units.front().input_bytes = input_bytes;
   if (way == Checkpointing::full && stack.recompute_stops_early) stop_early(units);
+  if (way == Checkpointing::full && stack.routers_keep_graph) linger(units);
 }
 
 }  // namespace stepsim

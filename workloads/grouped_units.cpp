@@ -182,6 +182,8 @@ void LayerWriter::grouped_experts(const Experts& e) {
                      made.acted_bytes + stack_bytes;
   gradients_inside(made, rows.multiplied, w);
   made.backward_bytes += stack_bytes;
+  // What came has to be told apart once more before a batch can be made of it.
+  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) made.syncs = 1;
   // What arrives, beside what is sent.
   made.forward_bytes = sends_tokens(strategy) ? half * rows.arrived * h() : 0;
   if (rows.held > rows.sent) share_tokens(made, half * rows.held * h());

@@ -19,8 +19,9 @@ Rank take(Rank& left, std::int64_t wanted) {
 
 Rank wanted_shard(const Strategy& strategy, const Cluster& cluster) {
   const FsdpKeys& keys = strategy.fsdp;
-  const std::int64_t ranks = std::max<std::int64_t>(
-      1, cluster.ranks() / strategy.pipeline_parallel.size / strategy.tensor_parallel.size);
+  const std::int64_t ranks =
+      std::max<std::int64_t>(1, cluster.ranks() / strategy.pipeline_parallel.size /
+                                    strategy.tensor_parallel.size / repeats_of(strategy));
   if (strategy.distributed.shard > 0) return static_cast<Rank>(strategy.distributed.shard);
   if (strategy.sharding != Sharding::hsdp) return static_cast<Rank>(ranks);
   if (keys.shard > 0) return static_cast<Rank>(keys.shard);
@@ -36,11 +37,15 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
   Rank left = mesh.ranks;
   mesh.stages = take(left, strategy.pipeline_parallel.size);
   mesh.tensor = take(left, strategy.tensor_parallel.size);
+  mesh.repeats = take(left, repeats_of(strategy));
   mesh.shard = left;
   if (const Rank wanted = wanted_shard(strategy, cluster); left % wanted == 0) mesh.shard = wanted;
   mesh.replicas = left / mesh.shard;
   Rank dealt = mesh.in_stage() / mesh.replicas;
-  mesh.expert_tensor = take(dealt, expert_tensor_of(strategy));
+  if (mesh.repeats > 1)
+    take(dealt, strategy.tensor_parallel.size);
+  else
+    mesh.expert_tensor = take(dealt, expert_tensor_of(strategy));
   mesh.experts = take(dealt, strategy.expert_parallel);
   mesh.expert_shard = dealt;
   const Rank in_node = std::max<Rank>(1, cluster.gpus_per_node() / mesh.expert_tensor);
@@ -73,9 +78,10 @@ std::string to_text(const Mesh& mesh) {
     add("data", mesh.data());
     add("ring", mesh.ring);
     add("ulysses", mesh.ulysses);
+    add("same rows", mesh.repeats);
     add("tensor", mesh.tensor);
     add("stages", mesh.stages);
-    if (mesh.experts > 1 && mesh.tensor > 1)
+    if (mesh.experts > 1 && mesh.tensor > 1 && mesh.repeats == 1)
       text += fmt::format("; experts {} x tensor {} x data {}", mesh.experts, mesh.expert_tensor,
                           mesh.expert_shard * mesh.replicas);
     if (mesh.replicas > 1)

@@ -12,14 +12,16 @@
 namespace stepsim {
 
 // Sizes of the groups. Ranks count up inside a tensor-parallel group first, then among those that
-// exchange the heads of a sequence, then round the ring that passes it on, then among those that
-// hold different rows, then from one pipeline stage to the next.
+// repeat the same rows, then among those that exchange the heads of a sequence, then round the ring
+// that passes it on, then among those that hold different rows, then from one pipeline stage to the
+// next.
 struct Mesh {
   Rank ranks = 1;
   Rank stages = 1;
   Rank tensor = 1;    // ranks that share every layer
   Rank ulysses = 1;   // ranks that share a sequence and swap it for heads
   Rank ring = 1;      // ranks that share a sequence and pass keys and values round
+  Rank repeats = 1;   // ranks that go through the same rows with different experts
   Rank shard = 1;     // ranks that share one copy of parameters, gradients or optimizer states
   Rank replicas = 1;  // copies of that: hybrid sharding has several
   // The same ranks once more, dealt out for experts: those that share each of them, those that hold
@@ -31,7 +33,10 @@ struct Mesh {
 
   Rank sequence() const { return ulysses * ring; }
   Rank in_stage() const { return ranks / stages; }
-  Rank data() const { return in_stage() / tensor / sequence(); }  // that hold different rows
+  Rank data() const { return in_stage() / tensor / repeats / sequence(); }  // of different rows
+  Rank apart() const { return tensor * repeats; }  // so far ranks of a shard are from each other
+  // So far ranks are from each other that hold different experts.
+  Rank beside() const { return repeats > 1 ? tensor : expert_tensor; }
 };
 // A size that does not divide the ranks is the reader's to reject; here it counts as 1.
 Mesh mesh_of(const Strategy& strategy, const Cluster& cluster);

@@ -190,7 +190,7 @@ std::vector<Module> outer_modules(const Model& model) {
   add_plain(list, "causal_lm");
   add_plain(list, "model");
   if (model.part.embeds)
-    add_linear(list, "model.embed_tokens", {model.hidden, model.vocabulary, false, table});
+    add_linear(list, "model.embed_tokens", {model.hidden, model.rows_of_table(), false, table});
   if (model.positions == Positions::learned && model.part.embeds)
     add_linear(list, "model.embed_positions", {model.hidden, model.longest_sequence, false, table});
   if (model.positions == Positions::rotary) add_plain(list, "model.rotary_emb");

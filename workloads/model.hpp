@@ -82,6 +82,7 @@ struct Model {
   std::int64_t layers = 0;
   std::int64_t hidden = 0;
   std::int64_t vocabulary = 0;
+  std::int64_t looked_up = 0;  // rows of the table, where a rank has more of it than of the head
   std::int64_t longest_sequence = 0;
   Positions positions = Positions::rotary;  // learned: a row for each of longest_sequence
   bool tied_embeddings = false;
@@ -91,6 +92,8 @@ struct Model {
   FeedForward feed_forward;  // of the dense layers
   std::optional<Experts> experts;
   ModelPart part;
+
+  std::int64_t rows_of_table() const { return looked_up > 0 ? looked_up : vocabulary; }
 };
 
 struct Tensor {

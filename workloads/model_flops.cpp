@@ -65,10 +65,11 @@ ModelFlops model_flops(const StepInput& input) {
                             static_cast<double>(job.sequence) *
                             static_cast<double>(input.model.layers);
   // Of one rank's part where several share a model or a sequence; of stages the mean.
-  const double micro = static_cast<double>(job.accumulation) /
-                       static_cast<double>(input.strategy.tensor_parallel.size *
-                                           input.strategy.pipeline_parallel.size *
-                                           input.strategy.sequence_parallel.ranks());
+  const double micro =
+      static_cast<double>(job.accumulation) /
+      static_cast<double>(input.strategy.tensor_parallel.size * repeats_of(input.strategy) *
+                          input.strategy.pipeline_parallel.size *
+                          input.strategy.sequence_parallel.ranks());
   for (double* part : {&flops.matrices, &flops.attention, &flops.attention_in_rows}) *part *= micro;
   return flops;
 }

@@ -57,7 +57,7 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   const TensorParallel& tensor = strategy.tensor_parallel;
   const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
   LossCost cost = loss_cost(kind);
-  if (tensor.size > 1 && !tensor.gathers_logits && !single) cost = divided(cost);
+  if (ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single) cost = divided(cost);
   if (kind == CrossEntropy::logits_32) head.forward.front().share = tf32_share;
   head.backward = backward_of(head.forward);
   head.forward.push_back(
@@ -121,7 +121,7 @@ Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& lo
   const double h = static_cast<double>(model.hidden);
   Unit unit;
   unit.name = "embed_tokens";
-  unit.tensors = {static_cast<double>(model.vocabulary) * h};
+  unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
   if (model.positions == Positions::learned)
     unit.tensors.push_back(static_cast<double>(model.longest_sequence) * h);
   unit.owners = static_cast<int>(unit.tensors.size());
@@ -158,7 +158,8 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   // Ranks that gather the logits of each other's part of the vocabulary all have them all.
   const TensorParallel& tensor = strategy.tensor_parallel;
-  const double logits = t * v * (tensor.gathers_logits ? static_cast<double>(tensor.size) : 1);
+  const double logits =
+      t * v * (tensor.gathers_logits ? static_cast<double>(ranks_of_head(tensor)) : 1);
   if (job.method == Method::dpo) {
     // Preferences need the probability of every token: the logarithmic softmax of the logits, row
     // by row, stays for the backward pass. A fused loss does not help.

@@ -45,23 +45,24 @@ void shrink(Unit& unit, double ranks) {
 
 // Between the first and the last product of a block everything is divided: its input comes in
 // whole, its output leaves as a sum of parts. Where each product that reads the input collects it
-// for itself, it keeps what it collected and sums its gradient for itself. Linear layers that
-// overlap keep a piece, collect it again for the weights' gradient behind the product for the
-// input's, and sum that one behind the product for the weights'.
+// for itself, it keeps what it collected and sums its gradient for itself; a compiler sees that
+// they collect the same, but not that they could add before they sum. Linear layers that overlap
+// keep a piece, collect it again for the weights' gradient behind the product for the input's, and
+// sum that one behind the product for the weights'.
 struct Sharing {
   const Strategy& strategy;
   bool overlaps;
   double bytes;
 };
-void share_block(Unit& first, Unit& last, const Sharing& sharing,
-                 const std::vector<Unit*>& readers) {
+void share_block(Unit& first, Unit& last, const Sharing& sharing, std::vector<Unit*> readers) {
   const Strategy& strategy = sharing.strategy;
   const double bytes = sharing.bytes;
   first.hand.overlapped = sharing.overlaps && first.rounds == 1;
   if (divides_tokens(strategy) && strategy.tensor_parallel.gathers_each) {
     for (Unit* reader : readers) {
-      reader->hand.arrive.push_back({Handover::collect, bytes});
       reader->hand.leave_back.push_back({Handover::scatter, bytes});
+      if (strategy.compiled && reader != readers.front()) continue;
+      reader->hand.arrive.push_back({Handover::collect, bytes});
       if (reader->trained) reader->saved_bytes += bytes;
     }
     last.hand.leave.push_back({Handover::scatter, bytes});
@@ -73,7 +74,8 @@ void share_block(Unit& first, Unit& last, const Sharing& sharing,
     last.hand.leave.push_back({Handover::scatter, bytes});
     last.hand.arrive_back.push_back({Handover::collect, bytes});
   } else {
-    first.hand.leave_back.push_back({Handover::sum, bytes});
+    if (!strategy.tensor_parallel.gathers_each) readers = {&first};
+    for (Unit* reader : readers) reader->hand.leave_back.push_back({Handover::sum, bytes});
     last.hand.leave.push_back({Handover::sum, bytes});
   }
 }
@@ -106,7 +108,11 @@ Model model_of_rank(const Model& model, const Strategy& strategy) {
   mine.attention.heads = part(model.attention.heads);
   mine.attention.kv_heads = part(model.attention.kv_heads);  // one is held by several ranks
   mine.feed_forward.width = part(model.feed_forward.width);
-  mine.vocabulary = (model.vocabulary + ranks - 1) / ranks;
+  const auto words = [&](std::int64_t sharers) {
+    return (model.vocabulary + sharers - 1) / sharers;
+  };
+  mine.vocabulary = words(ranks_of_head(strategy.tensor_parallel));
+  mine.looked_up = words(ranks_of_embedding(strategy.tensor_parallel));
   if (mine.experts) {
     mine.experts->width =
         std::max<std::int64_t>(1, model.experts->width / expert_tensor_of(strategy));
@@ -162,7 +168,7 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
       found(units, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
                     "self_attn.qkv_proj", "self_attn.q_a_proj", "self_attn.kv_a_proj_with_mqa"}));
   // Routed tokens stay with their rank until they are sent to an expert; a shared expert takes all.
-  const bool sent = sends_tokens(strategy) && second[1].in_moe;
+  const bool sent = (sends_tokens(strategy) || repeats_experts(strategy)) && second[1].in_moe;
   Unit* const shared = find(units, "mlp.shared_expert.gate_proj");
   if (!sent)
     share_block(second[1], last, sharing,
@@ -191,7 +197,9 @@ void share_embedding(Unit& embedding, const Model& model, const Strategy& strate
   if (strategy.tensor_parallel.size == 1) return;
   const double bytes = half * load.tokens * static_cast<double>(model.hidden);
   const bool divided = divides_tokens(strategy);
-  embedding.hand.leave.push_back({divided ? Handover::scatter : Handover::sum, bytes});
+  // With the whole table a rank looks up what it needs, and wants the gradients of all tokens.
+  if (strategy.tensor_parallel.divides_embedding)
+    embedding.hand.leave.push_back({divided ? Handover::scatter : Handover::sum, bytes});
   if (divided) embedding.hand.arrive_back.push_back({Handover::collect, bytes});
 }
 
@@ -204,6 +212,12 @@ void share_head(std::vector<Unit>& head, const Model& model, const Strategy& str
   const double vocabulary = static_cast<double>(model.vocabulary) * share(strategy);
   Unit& logits = head.back();
   const bool divided = divides_tokens(strategy);
+  if (!strategy.tensor_parallel.divides_head) {
+    if (!divided) return;
+    logits.hand.arrive.push_back({Handover::collect, bytes});
+    shrink(head.front(), share(strategy));
+    return;
+  }
   if (divided) {
     logits.hand.arrive.push_back({Handover::collect, bytes});
     if (overlaps) logits.hand.arrive_back.push_back({Handover::collect, bytes});

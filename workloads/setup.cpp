@@ -77,10 +77,15 @@ void Setup::load_sharded(std::string_view tensor_class, Pool pool, double stored
   give(Pool::pageable, "checkpoint", file);
 }
 
-// The model is there, whole, on every device: tensor by tensor a shard is cut out of it.
+// The model is there, whole, on every device: tensor by tensor a shard is cut out of it. Where
+// ranks with different experts have the same rows, each builds all experts and drops the others'.
 void Setup::partition(std::string_view tensor_class, Pool pool, double stored) {
   moment_ = "model load";
-  load_whole(tensor_class, stored * shares_.whole);
+  const ParameterCount count = count_parameters(model_of_rank(input_.model, strategy()));
+  const double others = static_cast<double>(count.of(TensorClass::expert)) *
+                        (1 - 1 / static_cast<double>(repeats_of(strategy())));
+  load_whole(tensor_class, stored * (shares_.whole + others));
+  give(Pool::device, tensor_class, stored * others);
   moment_ = "partition";
   const double first = stored * tensors_.largest * shares_.shard / shares_.whole;
   take(pool, tensor_class, first);

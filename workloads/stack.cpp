@@ -26,6 +26,7 @@ Stack::MemoryLog read_memory_log(const Table& table) {
   for (std::size_t i = 0; i < memory_kind_names.size(); ++i)
     if (memory_kind_names[i] == word) log.kind = static_cast<MemoryKind>(i);
   log.binary = table.choice("unit", {"GB", "GiB"}) == "GiB";
+  log.first_stage = table.flag_or("first_stage", false);
   table.text("source");
   return log;
 }
@@ -82,6 +83,7 @@ Stack read_stack(const Table& table) {
   stack.cross_entropy = read_cross_entropy(table);
   stack.holds_logits = table.flag_or("holds_logits", false);
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
+  stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
   stack.fp32_frozen = table.flag_or("fp32_frozen", false);
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);

@@ -93,15 +93,18 @@ struct Stack {
   // Recomputation ends where all that the backward pass needs is there, as PyTorch does it from 2.1
   // on without the reentrant way: the last product of a layer does not run again.
   bool recompute_stops_early = false;
+  // Routers have a name for a loss of theirs: what is computed again up to there is not freed.
+  bool routers_keep_graph = false;
   TensorLayers tensor_layers = TensorLayers::plain;
   bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
   // Between pipeline stages that are not interleaved the host waits for each message.
   bool stops_for_stages = false;
   struct MemoryLog {
     MemoryKind kind = MemoryKind::unsaid;
-    bool binary = false;    // its "GB" are 2^30 bytes
-  } memory_log;             // what its own log prints
-  struct AttentionShares {  // of the rate that the GPU's file gives for a flash kernel
+    bool binary = false;       // its "GB" are 2^30 bytes
+    bool first_stage = false;  // of a pipeline; else of the one with least memory left
+  } memory_log;                // what its own log prints
+  struct AttentionShares {     // of the rate that the GPU's file gives for a flash kernel
     Constant<Ratio> efficient_forward;
     Constant<Ratio> efficient_backward;
     Constant<Ratio> flex_forward;

@@ -44,12 +44,12 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
   const CollectivePlan nothing;
   const bool sharded = s.sharding == Sharding::zero3 || is_fsdp(s.sharding);
   const bool scattered = sharded || s.distributed.used;
-  const Rank apart = mesh.tensor;  // ranks of a shard are so far from each other
+  const Rank apart = mesh.apart();  // ranks of a shard are so far from each other
   Group world(mesh.ranks);
   std::iota(world.begin(), world.end(), Rank{0});
   // Expert-parallel groups are neighbours; ranks of equal place in them hold equal experts.
   const bool experts = input.model.experts && mesh.experts > 1;
-  const Rank beside = mesh.expert_tensor, copies = experts ? mesh.expert_shard : 1;
+  const Rank beside = mesh.beside(), copies = experts ? mesh.expert_shard : 1;
   const Rank same = beside * mesh.experts;  // holders of the same experts are so far apart
   const bool once = experts && s.dispatcher == Dispatcher::deepep;
   const Rank rails = once ? mesh.expert_nodes : 1;

@@ -89,6 +89,8 @@ struct TensorParallel {
   bool sequence = true;         // they also share the tokens between blocks
   bool gathers_logits = false;  // each computes the loss over the whole vocabulary
   bool gathers_each = false;    // each product of a block collects the block's input for itself
+  bool divides_embedding = true;
+  bool divides_head = true;  // else each has the whole one, and computes the whole loss
 };
 
 // Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
@@ -138,6 +140,7 @@ struct Strategy {
   double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
   std::int64_t expert_parallel = 1;  // ranks that share one set of experts
   std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer
+  bool same_rows = false;            // ranks with different experts have the same rows
   double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
   bool dispatch_graphs = false;      // routing and sending tokens are replayed as CUDA graphs
   double moe_skew = 0;               // of the tokens that experts get: standard deviation over mean
@@ -157,6 +160,21 @@ constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
 // Tokens of a rank are its own between blocks, and go to the ranks that hold their experts.
 constexpr bool sends_tokens(const Strategy& strategy) {
   return strategy.expert_parallel > 1;
+}
+// Ranks that go through the same rows, but hold different experts.
+constexpr std::int64_t repeats_of(const Strategy& strategy) {
+  return strategy.same_rows ? strategy.expert_parallel : 1;
+}
+// Ranks that share a layer have each expert whole and the same tokens: each runs all of it.
+constexpr bool repeats_experts(const Strategy& strategy) {
+  return strategy.tensor_parallel.size > 1 && !strategy.tensor_parallel.sequence &&
+         strategy.expert_tensor == 1;
+}
+constexpr std::int64_t ranks_of_embedding(const TensorParallel& tensor) {
+  return tensor.divides_embedding ? tensor.size : 1;
+}
+constexpr std::int64_t ranks_of_head(const TensorParallel& tensor) {
+  return tensor.divides_head ? tensor.size : 1;
 }
 
 }  // namespace stepsim

@@ -52,6 +52,7 @@ struct Unit {
   bool called_again = false;     // before the backward pass
   bool sends_again = false;      // then what it exchanges and hands over goes once more, too
   std::vector<KernelRow> again;  // what then runs
+  bool lingers = false;          // what that saved stays until the whole pass is over
 
   double elements() const;
   double trained_elements() const { return trained ? elements() : 0; }

@@ -40,6 +40,7 @@ struct Footprint {
   struct OfStage {
     std::size_t number = 0, count = 0;  // none: all ranks hold the same
   } stage;                              // of a pipeline
+  double first_stage = 0;               // bytes allocated on that one; 0: there are none
 
   double needed() const { return device.peak.bytes + slack + library; }
   // What the device's own tool shows after a step. Idle memory is given back when it is asked for.

@@ -42,8 +42,9 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
   const Prediction p = predict(scenario, Folding::automatic);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
-  const double allocated = p.memory.device.peak.bytes;
   const Stack::MemoryLog& log = scenario.stack.memory_log;
+  const bool first = log.first_stage && p.memory.first_stage > 0;
+  const double allocated = first ? p.memory.first_stage : p.memory.device.peak.bytes;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
                      p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
                      allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,

@@ -11,13 +11,16 @@ Footprint fullest_footprint(const Scenario& scenario, const StepProgram& program
   if (program.stages.empty()) return footprint_of(scenario, program.resident, step(0));
   Scenario own = scenario;
   Footprint fullest;
+  double first = 0;
   for (std::size_t i = 0; i < program.stages.size(); ++i) {
     const StepStage& stage = program.stages[i];
     own.model = stage.model;
     Footprint of_stage = footprint_of(own, stage.resident, step(stage.lane));
     of_stage.stage = {i, program.stages.size()};
+    if (i == 0) first = of_stage.device.peak.bytes;
     if (i == 0 || of_stage.margin.value < fullest.margin.value) fullest = std::move(of_stage);
   }
+  fullest.first_stage = first;
   return fullest;
 }
 

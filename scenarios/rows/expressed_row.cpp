@@ -42,6 +42,8 @@ void write_batch(const StepRow& row, double copies, RowText& text) {
   if (piped && batch) accumulation.reset();
   if (piped && !batch && !accumulation) text.lack("how many micro-batches go through the pipeline");
   if (!accumulation && batch) accumulation = *batch / (copies * *micro);
+  if (!accumulation && row.step && contains(lower_case(row.notes), "accumulation not stated"))
+    text.lack("how often gradients are accumulated");
   if (!accumulation) {
     accumulation = 1;
     text.assume("no accumulation");
@@ -67,8 +69,8 @@ void write_job(const StepRow& row, RowText& text) {
     return;
   }
   text.job = fmt::format("job:\n  sequence: {:.0f}\n", *row.sequence);
-  const double split =
-      row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) * row.context_parallel.value_or(1);
+  const double split = row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) *
+                       row.context_parallel.value_or(1) * repeats_rows(row);
   write_batch(row, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), text);
 }
 

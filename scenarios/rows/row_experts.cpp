@@ -35,10 +35,6 @@ void write_skew(const StepRow& row, const StackHabits::Skew& usual, RowText& tex
 // A library that only exchanges tokens between ranks is there because ranks hold different experts.
 double expert_ranks(const StepRow& row, RowText& text) {
   if (row.expert_parallel) {
-    const double others = row.shards.value_or(0) * row.replicas.value_or(1) *
-                          row.tensor_parallel.value_or(1) * row.context_parallel.value_or(1);
-    if (*row.expert_parallel > 1 && others * *row.expert_parallel == row.gpus.value_or(1))
-      text.lack("ranks with different experts and the same rows");
     return *row.expert_parallel;
   }
   const double gpus = row.gpus.value_or(1), experts = row.experts.value_or(1);
@@ -54,6 +50,15 @@ double expert_ranks(const StepRow& row, RowText& text) {
 }
 
 }  // namespace
+
+// Those that are not shared out among shards, copies, tensors and sequences.
+double repeats_rows(const StepRow& row) {
+  const double ranks = row.expert_parallel.value_or(1);
+  const double others = row.shards.value_or(0) * row.replicas.value_or(1) *
+                        row.tensor_parallel.value_or(1) * row.context_parallel.value_or(1) *
+                        row.pipeline.value_or(1);
+  return ranks > 1 && others * ranks == row.gpus.value_or(1) ? ranks : 1;
+}
 
 bool has_adapter(const StepRow& row) {
   return contains(lower_case(row.task + row.optimizer), "lora") ||
@@ -83,6 +88,7 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text)
   else if (kernel == "padded")
     text.strategy += "    layout: fused\n";
   const double ranks = expert_ranks(row, text);
+  const bool same = repeats_rows(row) > 1;
   const std::string said = notes + lower_case(row.framework);
   if (ranks > 1 && (contains(said, "deepep") || contains(said, "hybridep")))
     text.strategy += "    dispatcher: deepep\n";
@@ -94,9 +100,13 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text)
     const double in_stage = row.gpus.value_or(1) / row.pipeline.value_or(1);
     const bool divides =
         std::fmod(in_stage, ranks * tensor) == 0 && !contains(notes, "experts whole");
-    if (tensor > 1)
+    if (tensor > 1 && !same)
       text.strategy += fmt::format("    expert_tensor_parallel: {:.0f}\n", divides ? tensor : 1);
+    if (same) text.strategy += "    same_rows: true\n";
   }
+  // KempnerForge divides attention only.
+  if (tensor > 1 && contains(lower_case(row.framework), "kempner"))
+    text.strategy += "    expert_tensor_parallel: 1\n";
   if (ranks > 1 || kernel == "padded") write_skew(row, usual.skew, text);
 }
 

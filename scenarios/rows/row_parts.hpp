@@ -30,6 +30,8 @@ void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text
 // "dense", "moe", with "offload" or "lora" behind it.
 std::string kind_of(const StepRow& row);
 bool has_experts(const StepRow& row);
+// Ranks that hold different experts and go through the same rows.
+double repeats_rows(const StepRow& row);
 bool offloads(const StepRow& row);
 bool only_updates(const StepRow& row);  // times the optimizer alone
 bool has_adapter(const StepRow& row);

@@ -55,9 +55,12 @@ void write_fsdp(const StepRow& row, const Words& words, RowText& text) {
     text.strategy += "    reshard_after_forward: false\n";
   // Composer's default.
   if (contains(words.framework, "foundry")) text.strategy += "    backward_prefetch: post\n";
-  // KempnerForge wraps layers and the rest, and reduces at the last micro-batch only.
+  // KempnerForge wraps layers and the rest, asks for both to be resharded, stages of a pipeline
+  // included, and reduces at the last micro-batch only.
   if (contains(words.framework, "kempner"))
-    text.strategy += "    root_group: true\n    sync_each_batch: false\n";
+    text.strategy +=
+        "    root_group: true\n    reshard_root: true\n    reshard_after_forward: true\n"
+        "    sync_each_batch: false\n";
 }
 
 double parts_of_a_copy(const StepRow& row) {
@@ -96,9 +99,8 @@ void write_host_update(const Words& words, RowText& text) {
 }
 
 void write_sharding(const StepRow& row, const Words& words, RowText& text) {
-  // KempnerForge leaves FSDP out where there is nothing to shard.
-  const bool alone = contains(words.framework, "kempner") && row.shards.value_or(0) == 1 &&
-                     row.replicas.value_or(1) == 1;
+  // KempnerForge leaves FSDP out on a single GPU only: its optimizer wants tensors of one kind.
+  const bool alone = contains(words.framework, "kempner") && row.gpus.value_or(1) == 1;
   if (fsdp(words) && !alone) {
     write_fsdp(row, words, text);
   } else if (row.stage && *row.stage <= 3) {
@@ -114,6 +116,16 @@ void write_sharding(const StepRow& row, const Words& words, RowText& text) {
   }
 }
 
+// KempnerForge (distributed/tensor_parallel.py): the embedding is whole on each rank; so is the
+// head of models that are cut into stages or have experts, and their tokens are not divided.
+void write_plain_tensors(const StepRow& row, RowText& text) {
+  const bool divided = row.pipeline.value_or(1) == 1 && !has_experts(row);
+  text.strategy += fmt::format(
+      "  tensor_parallel: {{size: {:.0f}, sequence: {}, gather_each: true, divide_embedding: false"
+      ", {}}}\n",
+      *row.tensor_parallel, divided, divided ? "gather_logits: true" : "divide_head: false");
+}
+
 void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
   write_pipeline(row, text);
   const double parts = row.context_parallel.value_or(1);
@@ -124,10 +136,12 @@ void write_parallelism(const StepRow& row, const Words& words, RowText& text) {
   const bool first =
       row.source.starts_with("2205.05198") || contains(words.strategy, "interleaving");
   const bool tokens = !first || contains(words.checkpointing + words.strategy, "sequence");
-  if (row.tensor_parallel.value_or(1) > 1)
-    text.strategy += fmt::format(
-        "  tensor_parallel: {{size: {:.0f}, sequence: {}{}}}\n", *row.tensor_parallel, tokens,
-        contains(words.framework, "kempner") ? ", gather_logits: true, gather_each: true" : "");
+  if (row.tensor_parallel.value_or(1) <= 1) return;
+  if (contains(words.framework, "kempner"))
+    write_plain_tensors(row, text);
+  else
+    text.strategy += fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}}}\n",
+                                 *row.tensor_parallel, tokens);
 }
 
 // What a row counts of its products with recomputation, over what it counts without, says how many
@@ -263,6 +277,8 @@ void write_optimizer(const StepRow& row, const Words& words, RowText& text) {
   if (contains(words.precision, "fp8")) text.lack("fp8");
   // Without fp32 parameters the moments are in 16 bits as well. KempnerForge casts the model before
   // it is sharded.
+  if (contains(words.framework, "kempner") && row.tensor_parallel.value_or(1) == 1)
+    text.strategy += "  load: replica\n";
   if (contains(words.precision, "bf16 params") || contains(words.precision, "pure bf16") ||
       contains(words.framework, "kempner"))
     text.strategy += "  master_weights: false\n";

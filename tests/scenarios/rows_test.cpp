@@ -313,6 +313,41 @@ TEST_CASE("experts and adapters of a row are those that its framework usually ha
   CHECK_FALSE(express(row, catalog()).expressed());  // over how many GPUs?
 }
 
+TEST_CASE("a row of KempnerForge says what its code divides and what it repeats", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.framework = "KempnerForge (FSDP2)";
+  row.shards = 2;
+  row.tensor_parallel = 4;
+  const auto strategy = [&] {
+    const ExpressedRow made = express(row, catalog());
+    CAPTURE(made.missing);
+    REQUIRE(made.expressed());
+    return parse_scenario(data, made.scenario, "r").strategy;
+  };
+  CHECK(strategy().tensor_parallel.sequence);
+  CHECK(strategy().tensor_parallel.gathers_logits);
+  CHECK_FALSE(strategy().tensor_parallel.divides_embedding);
+  CHECK(strategy().fsdp.reshard_root);
+  // Stages have the whole head, and reshard like everything else.
+  row.shards = 1;
+  row.pipeline = 2;
+  row.global_batch = 8;
+  CHECK_FALSE(strategy().tensor_parallel.sequence);
+  CHECK_FALSE(strategy().tensor_parallel.divides_head);
+  CHECK(strategy().fsdp.reshard_after_forward);
+  // Ranks with different experts are no part of those that hold different rows.
+  row.pipeline = 1;
+  row.tensor_parallel = 2;
+  row.shards = 2;
+  row.model = "Qwen3-30B-A3B";
+  row.expert_parallel = 2;
+  CHECK(strategy().same_rows);
+  CHECK(strategy().expert_tensor == 1);
+  row.expert_parallel.reset();
+  row.shards = 4;
+  CHECK_FALSE(strategy().same_rows);
+}
+
 TEST_CASE("a part of the optimizer on the host is what a row says in per cent", "[scenarios]") {
   const auto row = [](std::string_view stage, std::string_view offload) {
     return express(row_of(std::string("r,H100-80GB,1,8,,DeepSpeed,Llama-3.1-8B,8.03,32,4096,32,8,"

@@ -122,6 +122,29 @@ TEST_CASE("expert parallelism is refused where DeepSpeed refuses it", "[scenario
         Said{"6: strategy.moe.expert_parallel: llama-3.2-3b has no experts"});
 }
 
+TEST_CASE("the same rows on ranks with different experts need a layout that has them",
+          "[scenarios]") {
+  const std::string fine =
+      "{zero: fsdp, moe: {kernel: grouped, expert_parallel: 4, same_rows: true}}";
+  CHECK(problems(any_job, fine).empty());
+  CHECK(
+      problems(any_job, "{zero: 1, moe: {kernel: grouped, expert_parallel: 4, same_rows: true}}") ==
+      Said{"6: strategy.moe.same_rows: is modelled for zero: fsdp and hsdp only"});
+  CHECK(problems(any_job, "{zero: fsdp, moe: {kernel: grouped, same_rows: true}}") ==
+        Said{"6: strategy.moe.same_rows: needs an expert_parallel above 1"});
+  CHECK(problems(any_job,
+                 "{zero: fsdp, tensor_parallel: {size: 2}, "
+                 "moe: {kernel: grouped, expert_parallel: 8, same_rows: true}}") ==
+        Said{"6: strategy.moe.expert_parallel: 8 does not divide 4 ranks",
+             "6: strategy.moe.same_rows: needs tensor_parallel.sequence: false and "
+             "expert_tensor_parallel: 1"});
+  CHECK(problems(any_job,
+                 "{zero: fsdp, tensor_parallel: {size: 2}, "
+                 "moe: {kernel: grouped, expert_tensor_parallel: 1}}") ==
+        Said{"6: strategy.moe.expert_tensor_parallel: 1 without expert_parallel needs sequence: "
+             "false"});
+}
+
 TEST_CASE("what cannot be offloaded is refused", "[scenarios]") {
   CHECK(problems(any_job, "{zero: 2, offload: {parameters: cpu}}") ==
         Said{"6: strategy.offload.parameters: needs zero: 3"});

@@ -2,6 +2,7 @@
 #include "workloads/checkpointing.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/memory_timeline.hpp"
 #include "tests/support/exactly.hpp"
@@ -43,6 +44,39 @@ double recomputed_seconds(const OpGraph& graph) {
 }
 
 }  // namespace
+
+TEST_CASE("what routers keep by name waits until the backward pass is over", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8));
+  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.checkpointing = Checkpointing::full;
+  const ModelUnits units = units_of(step.input());
+  double before_router = 0;  // of one layer
+  for (const Unit& unit : units.layers.front()) {
+    before_router += unit.saved_bytes;
+    if (unit.name == "mlp.gate") break;
+  }
+  const double all = static_cast<double>(step.model.layers) * before_router;
+  // What goes at once, of all that activations take and give back.
+  const auto given_up = [&](double bytes) {
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    double sum = 0, most = 0;
+    bool found = false;
+    for (const MemoryEffect& effect : graph.memory()) {
+      if (effect.rank != 0 || graph.names()[index(effect.tensor_class)] != "activations") continue;
+      sum += effect.bytes;
+      most = std::max(most, sum);
+      found = found || std::abs(effect.bytes + bytes) < 1e-9 * bytes;
+    }
+    CHECK(std::abs(sum) < 1e-9 * most);
+    return found;
+  };
+  CHECK_FALSE(given_up(all));
+  step.stack.routers_keep_graph = true;
+  CHECK(given_up(all));
+  // Without recomputation nothing is built twice.
+  step.strategy.checkpointing = Checkpointing::none;
+  CHECK_FALSE(given_up(all));
+}
 
 TEST_CASE("full recomputation keeps inputs of layers and runs each forward pass again",
           "[workloads]") {

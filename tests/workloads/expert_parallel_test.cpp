@@ -135,6 +135,41 @@ TEST_CASE("ranks that share tensors hold whole experts or pieces of all", "[work
   CHECK(mesh.experts * mesh.expert_tensor * mesh.expert_shard == mesh.ranks);
 }
 
+TEST_CASE("ranks that repeat the same rows share nothing but experts", "[workloads]") {
+  // Eight ranks, four of which hold different experts: as two ranks with all experts do it.
+  TinyStep few = spread(Sharding::fsdp, 1), same = spread(Sharding::fsdp, 4);
+  few.cluster.gpus_used = 2;
+  same.strategy.same_rows = true;
+  const StepProgram alone = build_step(few.input(), Folding::automatic);
+  const StepProgram repeated = build_step(same.input(), Folding::automatic);
+  CHECK(repeated.tokens == alone.tokens);
+  CHECK_THAT(repeated.flops.total() * 4, exactly(alone.flops.total()));
+  const Mesh mesh = mesh_of(same.strategy, same.cluster);
+  CHECK(mesh.data() == 2);
+  CHECK(mesh.shard == 2);
+  CHECK(mesh.expert_shard == 2);
+  // Its part of the experts gets the tokens of all four.
+  CHECK_THAT(expert_flops(same), exactly(expert_flops(few)));
+  CHECK_THAT(bytes_of(same, "all_to_all"),
+             exactly(2 * 3 * static_cast<double>(same.model.layers) * routed_bytes(same)));
+  const double experts = elements_of(few).experts;
+  const double others = elements_of(few).total - experts;
+  CHECK_THAT(shares_of(same.input()).shard, exactly(others / 2 + experts / 4 / 2));
+}
+
+TEST_CASE("ranks that repeat a layer's tokens run whole experts on them", "[workloads]") {
+  TinyStep alone = spread(Sharding::fsdp, 1), tensor = alone;
+  tensor.strategy.tensor_parallel.size = 2;
+  tensor.strategy.tensor_parallel.sequence = false;
+  tensor.strategy.expert_tensor = 1;
+  CHECK_THAT(expert_flops(tensor), exactly(expert_flops(alone)));
+  // Attention alone sums parts up; the table and the loss do it as elsewhere.
+  const double layers = static_cast<double>(alone.model.layers);
+  const double bytes = half * alone.job.slots() * static_cast<double>(alone.model.hidden);
+  const double loss = 3 * 4 * alone.job.slots();
+  CHECK_THAT(bytes_of(tensor, "sum_parts"), exactly((3 * layers + 2) * bytes + loss));
+}
+
 TEST_CASE("adapters beside experts are trained, the experts are not", "[workloads]") {
   TinyStep step = spread(Sharding::fsdp, 1);
   step.strategy.lora = {4, LoraTargets::all, Quantised::none};

@@ -55,6 +55,10 @@ TEST_CASE("layers gather once forward and once backward, the head stays in betwe
   step.strategy.fsdp.root_group = true;
   const double outside = 2 * head - hidden;
   CHECK_THAT(gathered(step), exactly(accumulation * half * (2 * e.total - outside)));
+  // A root that is given up between the passes is gathered again.
+  step.strategy.fsdp.reshard_root = true;
+  CHECK_THAT(gathered(step), exactly(accumulation * half * 2 * e.total));
+  step.strategy.fsdp.reshard_root = false;
   // Kept until their backward pass, everything is gathered once.
   step.strategy.fsdp.reshard_after_forward = false;
   step.strategy.fsdp.root_group = false;

@@ -239,6 +239,31 @@ TEST_CASE("what stages hold beyond a step's end is what they began with, and row
   }
 }
 
+TEST_CASE("stages that shard reduce all gradients behind their last backward pass", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(), 1, 8);
+  step.model.layers = 4;
+  step.job.accumulation = 4;
+  step.strategy.fsdp.sync_each_batch = false;
+  step.strategy.fsdp.reshard_after_forward = false;
+  step.strategy.pipeline_parallel = {2, one_forward_one_backward, 1, {}};
+  const auto graph_of = [&] { return build_step(step.input(), Folding::automatic).graph; };
+  const OpGraph graph = graph_of();
+  std::size_t last_pass = 0, first_reduction = graph.size();
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    if (op.rank != 0) continue;
+    if (op.kind == OpKind::compute && op.cause == Cause::compute) last_pass = i;
+    if (graph.names()[index(op.name)] == "reduce_group")
+      first_reduction = std::min(first_reduction, i);
+  }
+  CHECK(first_reduction < graph.size());
+  CHECK(last_pass < first_reduction);
+  // Resharding behind each forward pass, a stage gathers for each backward pass as well.
+  const double kept = sum_named(graph, OpKind::collective, "gather_group").bytes;
+  step.strategy.fsdp.reshard_after_forward = true;
+  CHECK(sum_named(graph_of(), OpKind::collective, "gather_group").bytes > 2 * kept);
+}
+
 TEST_CASE("stages of one rank each hold the model between them", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero0, tiny_model(), 1, 4);
   step.model.layers = 4;

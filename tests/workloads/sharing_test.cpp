@@ -2,6 +2,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/mesh.hpp"
+#include "workloads/resident.hpp"
 #include "workloads/visits.hpp"
 
 using namespace stepsim;
@@ -79,6 +80,52 @@ TEST_CASE("dividing the tokens between blocks turns a sum into a collection and 
   CHECK_THAT(named(graph, "collect_sequence"), exactly((3 * 2 * layers + 3) * bytes));
   const double norms = (2 * layers + 1) * static_cast<double>(step.model.hidden);
   CHECK_THAT(named(graph, "sum_norm_gradients"), exactly(half * norms));
+}
+
+TEST_CASE("products that hand over for themselves sum for themselves", "[workloads]") {
+  TinyStep step = tensor_step(4, false);
+  step.stack.tensor_layers = TensorLayers::plain;
+  step.strategy.checkpointing = Checkpointing::none;
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  const double together = named(graph_of(step), "sum_parts");
+  step.strategy.tensor_parallel.gathers_each = true;
+  // Queries, keys, values, gate and up: five gradients of inputs where there were two.
+  CHECK_THAT(named(graph_of(step), "sum_parts"), exactly(together + 3 * layers * bytes));
+}
+
+TEST_CASE("a compiler collects an input once, and scatters as many gradients", "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.stack.tensor_layers = TensorLayers::plain;
+  step.strategy.checkpointing = Checkpointing::none;
+  const auto collected = [](const TinyStep& of) { return named(graph_of(of), "collect_sequence"); };
+  const auto scattered = [](const TinyStep& of) { return named(graph_of(of), "scatter_parts"); };
+  TinyStep each = step;
+  each.strategy.tensor_parallel.gathers_each = true;
+  TinyStep compiled = each;
+  compiled.strategy.compiled = true;
+  const double more = 3 * static_cast<double>(step.model.layers) * slot_bytes(step);
+  CHECK_THAT(collected(each), exactly(collected(step) + more));
+  CHECK_THAT(collected(compiled), exactly(collected(step)));
+  CHECK_THAT(scattered(each), exactly(scattered(step) + more));
+  CHECK_THAT(scattered(compiled), exactly(scattered(each)));
+}
+
+TEST_CASE("a whole table or head on each rank costs work and memory, and no hand-over",
+          "[workloads]") {
+  TinyStep step = tensor_step(4, false);
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  const double words = static_cast<double>(step.model.vocabulary * step.model.hidden);
+  const double held = shares_of(step.input()).whole;
+  const double flops = forward_flops(step, KernelClass::gemm);
+  step.strategy.tensor_parallel.divides_embedding = false;
+  CHECK_THAT(shares_of(step.input()).whole, exactly(held + words * 3 / 4));
+  CHECK_THAT(forward_flops(step, KernelClass::gemm), exactly(flops));
+  step.strategy.tensor_parallel.divides_head = false;
+  CHECK_THAT(shares_of(step.input()).whole, exactly(held + 2 * words * 3 / 4));
+  const double head = 2 * step.job.slots() * words;
+  CHECK_THAT(forward_flops(step, KernelClass::gemm), exactly(flops + head * 3 / 4));
+  // What is left is what the blocks sum up.
+  CHECK_THAT(named(graph_of(step), "sum_parts"), exactly(3 * 2 * layers * bytes));
 }
 
 TEST_CASE("a block that overlaps nothing keeps its input whole", "[workloads]") {

@@ -20,10 +20,14 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
     add_call(i, visits[i]);
     if (visits[i].phase == Phase::forward) count(visits[i], groups_[calls_[call_of_[i]].group]);
   }
-  std::vector<bool> called(groups_.size(), false);
+  std::vector<bool> called(groups_.size(), false), forward(groups_.size(), false);
   for (std::size_t i = calls_.size(); i-- > 0;) {
-    calls_[i].again = called[calls_[i].group];
-    called[calls_[i].group] = true;
+    const std::size_t group = calls_[i].group;
+    calls_[i].again = called[group];
+    called[group] = true;
+    if (calls_[i].phase != Phase::forward) continue;
+    calls_[i].turns = !forward[group];
+    forward[group] = true;
   }
 }
 
@@ -93,6 +97,10 @@ double FullyShardedGroups::reduce_bytes() const {
   return keys_.reduce == ReduceDtype::fp32 ? 4 : half;
 }
 
+bool FullyShardedGroups::of_stage() const {
+  return writer_.input().strategy.pipeline_parallel.size > 1;
+}
+
 // Whether a group keeps its parameters behind a call: what stands outside the layers does from its
 // first to its last use, because the backward pass begins where the forward pass ended.
 bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
@@ -100,13 +108,14 @@ bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
   if (call.again) {
     const bool root = group.outside && (keys_.root_group || writer_.input().model.tied_embeddings);
     const bool head = group.outside && call.first > 0;
+    if (root && keys_.reshard_root) return !call.turns;
     return root || head || (!group.frozen && !keys_.reshard_after_forward);
   }
-  // Version 1 that does not reshard after forward does so with the reduction only.
-  // So do pipeline stages, of either version.
-  const bool keeps = keys_.version == 1 || writer_.input().strategy.pipeline_parallel.size > 1;
-  return keeps && !keys_.reshard_after_forward && !keys_.sync_each_batch && !last_micro_batch &&
-         !group.frozen;
+  // Version 1 that does not reshard after forward does so with the reduction only. Stages of a
+  // pipeline, of either version, reshard and reduce all groups behind their last backward pass.
+  if (of_stage()) return !group.frozen;
+  return keys_.version == 1 && !keys_.reshard_after_forward && !keys_.sync_each_batch &&
+         !last_micro_batch && !group.frozen;
 }
 
 // Version 1 lets the host run ahead until two groups wait for the device to be done with them.
@@ -201,12 +210,15 @@ void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
   if (!stays(call, last_micro_batch)) reshard(group);
   if (call.phase != Phase::backward) return;
   if (keys_.backward_prefetch == FsdpPrefetch::post) gather(number + 1);
-  if (!call.again && group.trained > 0) reduce(group, last_micro_batch);
+  if (call.again || group.trained <= 0) return;
+  if (of_stage() && last_micro_batch) held_back_.push_back(call.group);
+  reduce(group, last_micro_batch && !of_stage());
 }
 
 // Version 2 copies gradients together and casts them in one kernel; the mean is the collective's.
 Mark FullyShardedGroups::copied_in(const Group& group) {
-  const double bytes = (half + reduce_bytes()) * group.trained + group.unreduced;
+  const double fresh = of_stage() ? 0 : half;  // else they were added to those that wait
+  const double bytes = (fresh + reduce_bytes()) * group.trained + group.unreduced;
   return writer_.run({{"copy_in", KernelClass::memory, 0, bytes, 1}}, true, Cause::gradient_reduce,
                      "copy_in");
 }
@@ -261,6 +273,12 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
 }
 
 void FullyShardedGroups::finish_backward(bool) {
+  std::sort(held_back_.begin(), held_back_.end());
+  for (const std::size_t number : held_back_) {
+    reshard(groups_[number]);
+    reduce(groups_[number], true);
+  }
+  held_back_.clear();
   if (kept_) writer_.compute_after(*kept_);
   kept_.reset();
   reduced_.reset();

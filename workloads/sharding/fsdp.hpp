@@ -41,6 +41,7 @@ class FullyShardedGroups {
     std::size_t group = 0;
     Phase phase = Phase::forward;
     bool again = false;  // later in the micro-batch the group is called once more
+    bool turns = false;  // the last such call of the forward pass
   };
   bool apart(const Visit& visit) const;
   double sharers(const Group& group) const;
@@ -59,6 +60,7 @@ class FullyShardedGroups {
   Mark flattened(const Group& group);
   double stored_bytes() const;
   double reduce_bytes() const;
+  bool of_stage() const;
 
   StepWriter& writer_;
   FsdpKeys keys_;
@@ -69,6 +71,7 @@ class FullyShardedGroups {
   std::vector<std::size_t> call_of_;  // [visit]: the innermost
   std::optional<Mark> copied_out_, copied_out_before_;
   std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
+  std::vector<std::size_t> held_back_;  // of a stage: groups that are reduced behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
   double shard_ = 0;                    // trained elements of a rank
   double tensors_ = 0;                  // trained
