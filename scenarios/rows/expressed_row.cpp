@@ -21,14 +21,16 @@ double tokens_per_step(const StepRow& row) {
          seconds / flops;
 }
 
-bool whole(double value) {
-  return value >= 0.5 && std::abs(value - std::round(value)) < 0.02 * value;
+// A batch that follows from printed rates is rounded as they are.
+bool whole(double value, bool rounded) {
+  return value >= 0.5 && std::abs(value - std::round(value)) < (rounded ? 0.02 * value : 1e-6);
 }
 
 // Micro-batch and accumulation from each other and from the batch of the step.
 void write_batch(const StepRow& row, double copies, RowText& text) {
   Cell batch = row.global_batch;
   const double sequence = row.sequence.value_or(0);
+  const bool rounded = !batch;
   if (!batch && sequence > 0 && tokens_per_step(row) > 0)
     batch = std::round(tokens_per_step(row) / sequence);
   Cell micro = row.micro_batch, accumulation = row.accumulation;
@@ -48,11 +50,14 @@ void write_batch(const StepRow& row, double copies, RowText& text) {
     accumulation = 1;
     text.assume("no accumulation");
   }
-  if (!whole(*micro) || !whole(*accumulation)) {
+  const double rows = copies * *micro * *accumulation;
+  const bool differs = batch && std::abs(rows - *batch) > (rounded ? 0.02 : 1e-6) * *batch;
+  if (!whole(*micro, rounded) || !whole(*accumulation, rounded) || differs) {
     text.lack(
         fmt::format("a batch that its parts multiply to: {:g} rows over {:g} copies with "
-                    "micro-batch {:g}",
-                    batch.value_or(0), copies, *micro));
+                    "micro-batch {:g}{}",
+                    batch.value_or(0), copies, *micro,
+                    differs ? fmt::format(", {:g} times", *accumulation) : ""));
     return;
   }
   text.job += fmt::format("  micro_batch: {:.0f}\n  gradient_accumulation: {:.0f}\n",
@@ -90,9 +95,9 @@ std::vector<std::string> lighter_ways(const std::string& scenario, const std::st
 ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
   RowText text;
   StepRow row = with_recipes(given, catalog.recipes, text.assumed);
-  if (!row.experts)
-    if (const double experts = catalog.experts_of(same_model(catalog, row.model)); experts > 0)
-      row.experts = experts;
+  const RowCatalog::ModelSize size = catalog.size_of(same_model(catalog, row.model));
+  if (!row.experts && size.experts > 0) row.experts = size.experts;
+  if (!row.layers && size.layers > 0) row.layers = size.layers;
   text.missing = row.unreadable;
   write_model(row, catalog, text);
   write_cluster(row, catalog, text);

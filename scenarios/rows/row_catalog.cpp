@@ -1,6 +1,7 @@
 #include "scenarios/rows/row_catalog.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
@@ -22,11 +23,20 @@ bool digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Letters and digits alone: "Llama-2-7B" and "Llama2-7B" are one.
+// Letters and digits: "Llama-2-7B" and "Llama2-7B" are one, "3.1" and "31" too. Between two numbers
+// a line stays, so that "Qwen2-57B" is not "Qwen2.5-7B".
 std::string bare(std::string_view name) {
   std::string result;
-  for (const char c : lower_case(name))
-    if ((c >= 'a' && c <= 'z') || digit(c)) result += c;
+  bool apart = false;
+  for (const char c : lower_case(name)) {
+    if ((c >= 'a' && c <= 'z') || digit(c)) {
+      if (apart && digit(c) && !result.empty() && digit(result.back())) result += '-';
+      result += c;
+      apart = false;
+    } else {
+      apart = apart || c != '.';
+    }
+  }
   return result;
 }
 
@@ -40,6 +50,7 @@ std::size_t digits_at(std::string_view text) {
 // its size ("671B", "A12B", "16E"), a month ("2507"). How many characters of it stand at the
 // beginning.
 std::size_t ending_at(std::string_view rest) {
+  if (rest.starts_with('-')) return 1;
   for (const std::string_view word :
        {"instruct", "thinking", "base", "chat", "hf", "it", "fp8", "32k"})
     if (rest.starts_with(word)) return word.size();
@@ -60,6 +71,22 @@ bool ends_a_name(std::string_view rest) {
   return true;
 }
 
+double first_of(const Table& config, std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys)
+    if (config.has(key)) return config.number(key, 0, 1e9);
+  return 0;
+}
+
+RowCatalog::ModelSize size_in(const Table& model) {
+  const auto outer = model.table_if("config");
+  if (!outer) return {};
+  const auto inner = outer->table_if("text_config");
+  const Table& config = inner ? *inner : *outer;
+  return {.layers = first_of(config, {"num_hidden_layers", "n_layers", "n_layer"}),
+          .hidden = first_of(config, {"hidden_size", "d_model", "n_embd"}),
+          .experts = first_of(config, {"num_experts", "num_local_experts", "n_routed_experts"})};
+}
+
 }  // namespace
 
 const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
@@ -68,10 +95,10 @@ const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
   return place == nodes.end() ? nullptr : &*place;
 }
 
-double RowCatalog::experts_of(std::string_view model) const {
+RowCatalog::ModelSize RowCatalog::size_of(std::string_view model) const {
   for (std::size_t i = 0; i < models.size(); ++i)
-    if (models[i] == model) return experts[i];
-  return 0;
+    if (models[i] == model) return sizes[i];
+  return {};
 }
 
 StackHabits RowCatalog::habits_of(std::string_view stack) const {
@@ -98,11 +125,7 @@ RowCatalog row_catalog(const std::string& data) {
   catalog.models = names_on(data, model_shelf);
   for (const std::string& name : catalog.models) {
     const Document document = open_entry(data, model_shelf, name);
-    double experts = 0;
-    if (const auto config = document.root().table_if("config"))
-      for (const std::string_view key : {"num_experts", "num_local_experts", "n_routed_experts"})
-        if (config->has(key)) experts = config->number(key, 0, 1e6);
-    catalog.experts.push_back(experts);
+    catalog.sizes.push_back(size_in(document.root()));
   }
   for (const std::string& name : names_on(data, recipe_shelf)) {
     const Document document = open_entry(data, recipe_shelf, name);

@@ -21,12 +21,14 @@ struct RowCatalog {
   std::vector<MachineWords::Entry> stacks;
   std::vector<StackHabits> habits;  // [stack]
   std::vector<std::string> models;
-  std::vector<double> experts;  // [model]
+  struct ModelSize {  // 0: its file does not say
+    double layers = 0, hidden = 0, experts = 0;
+  };
+  std::vector<ModelSize> sizes;  // [model]
   std::vector<Recipe> recipes;
 
   const NodeSize* node(std::string_view name) const;
-  // How many experts a model of the catalogue has.
-  double experts_of(std::string_view model) const;
+  ModelSize size_of(std::string_view model) const;
   StackHabits habits_of(std::string_view stack) const;
 };
 RowCatalog row_catalog(const std::string& data);
@@ -36,7 +38,7 @@ std::string best_name(const std::vector<MachineWords::Entry>& entries, std::stri
 // The name whose word stands first in the text, of those that begin there the longest: what comes
 // first in "LLM Foundry on PyTorch FSDP" is what drives the rest.
 std::string first_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);
-// A model whose name has the same letters and digits; what people add to it behind does not count.
+// A model whose name has the same letters and numbers; what people add to it behind does not count.
 std::string same_model(const RowCatalog& catalog, std::string_view name);
 
 }  // namespace stepsim

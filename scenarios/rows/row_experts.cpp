@@ -10,22 +10,26 @@
 namespace stepsim {
 namespace {
 
-// "LoRA r16": the number behind the letter.
-std::int64_t rank_in(std::string_view notes, std::int64_t usual) {
-  constexpr std::string_view mark = "lora r";
-  const std::size_t place = notes.find(mark);
-  if (place == std::string_view::npos) return usual;
-  std::int64_t rank = usual;
-  const std::string_view digits = notes.substr(place + mark.size());
-  std::from_chars(digits.data(), digits.data() + digits.size(), rank);
-  return std::max<std::int64_t>(1, rank);
+// "LoRA r16", "rank 64", "r=8": the number behind the word; 0: not said.
+std::int64_t rank_in(std::string_view notes) {
+  for (const std::string_view mark : {"rank", "lora r", "r="}) {
+    std::size_t place = notes.find(mark);
+    if (place == std::string_view::npos) continue;
+    place += mark.size();
+    while (place < notes.size() && (notes[place] == ' ' || notes[place] == '=')) ++place;
+    std::int64_t rank = 0;
+    std::from_chars(notes.data() + place, notes.data() + notes.size(), rank);
+    if (rank > 0) return rank;
+  }
+  return 0;
 }
 
 // Benchmarks with an even router say so. How unevenly others spread tokens hangs on data and
 // training, so what their stack usually does has a wide range.
 void write_skew(const StepRow& row, const StackHabits::Skew& usual, RowText& text) {
   const std::string notes = lower_case(row.notes);
-  if (contains(notes, "balance")) return;
+  const bool uneven = contains(notes, "imbalance") || contains(notes, "unbalance");
+  if (contains(notes, "balance") && !uneven) return;
   text.strategy +=
       fmt::format("    skew: {{value: {}, low: {}, high: {}, grade: guess, source: {}}}\n",
                   usual.stated, usual.least, usual.most, quoted_text(usual.source));
@@ -39,7 +43,7 @@ double expert_ranks(const StepRow& row, RowText& text) {
   }
   const double gpus = row.gpus.value_or(1), experts = row.experts.value_or(1);
   if (contains(lower_case(row.framework), "deepep")) {
-    double ranks = gpus;
+    double ranks = gpus / std::max(1.0, row.pipeline.value_or(1));
     while (ranks > 1 && std::fmod(experts, ranks) != 0) ranks /= 2;
     text.assume(fmt::format("experts over {:.0f} GPUs", ranks));
     return ranks;
@@ -69,8 +73,8 @@ void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text
   if (!has_adapter(row)) return;
   const StackHabits usual = catalog.habits_of(text.stack);
   const std::string notes = lower_case(row.notes);
-  const std::int64_t rank = rank_in(notes, usual.lora_rank);
-  if (!contains(notes, "lora r")) text.assume(fmt::format("adapters of rank {}", rank));
+  const std::int64_t said = rank_in(notes), rank = said > 0 ? said : usual.lora_rank;
+  if (said == 0) text.assume(fmt::format("adapters of rank {}", rank));
   text.assume(fmt::format("adapters beside {} matrices",
                           usual.lora_targets == "linear" ? "dense" : usual.lora_targets));
   text.strategy += fmt::format("  lora: {{rank: {}, targets: {}{}}}\n", rank, usual.lora_targets,
@@ -92,7 +96,7 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text)
   const std::string said = notes + lower_case(row.framework);
   if (ranks > 1 && (contains(said, "deepep") || contains(said, "hybridep")))
     text.strategy += "    dispatcher: deepep\n";
-  if (ranks > 1 && contains(notes, "cuda graph on")) text.strategy += "    graphs: true\n";
+  if (ranks > 1 && says(notes, "cuda graph")) text.strategy += "    graphs: true\n";
   const double tensor = row.tensor_parallel.value_or(1);
   if (ranks > 1) {
     text.strategy += fmt::format("    expert_parallel: {:.0f}\n", ranks);

@@ -81,6 +81,15 @@ std::string llama_text(const StepRow& row, double vocabulary) {
       widths(row), of(row.ffn), vocabulary);
 }
 
+// Models that were cut down, or another under the same name, have widths of their own in the row.
+bool same_size(const StepRow& row, const RowCatalog::ModelSize& known) {
+  const auto differs = [](const Cell& cell, double value) {
+    return cell && value > 0 && *cell > 0 && *cell != value;
+  };
+  return !differs(row.layers, known.layers) && !differs(row.hidden, known.hidden) &&
+         !differs(row.experts, known.experts);
+}
+
 }  // namespace
 
 bool has_experts(const StepRow& row) {
@@ -91,7 +100,8 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   const bool widths_known = of(row.layers) > 0 && of(row.hidden) > 0 && of(row.heads) > 0;
   // The benchmarks of LLM Foundry ran models of their own under the names of published sizes.
   const bool own = is_mpt(row) && widths_known;
-  if (const std::string known = same_model(catalog, row.model); !known.empty() && !own) {
+  const std::string known = same_model(catalog, row.model);
+  if (!known.empty() && !own && same_size(row, catalog.size_of(known))) {
     text.model = fmt::format("model: {}\n", known);
     return;
   }
@@ -113,6 +123,10 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   }
   if (has_experts(row) && (of(row.experts) < 1 || of(row.expert_width) < 1)) {
     text.lack(fmt::format("the experts of the model \"{}\"", row.model));
+    return;
+  }
+  if (has_experts(row) && !row.per_token) {
+    text.lack(fmt::format("through how many experts a token of \"{}\" goes", row.model));
     return;
   }
   double vocabulary = of(row.vocabulary);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/row_words.hpp"
 #include "scenarios/rows/step_row.hpp"
 
 namespace stepsim {
@@ -22,6 +23,10 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowText& text);
 void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text);
+// What is computed again and what is kept elsewhere; `usual` where the row does not say.
+void write_checkpointing(const StepRow& row, const std::string& usual, RowText& text);
+void write_offload(const StepRow& row, RowText& text);
+void write_precision(const StepRow& row, RowText& text);
 void write_pipeline(const StepRow& row, RowText& text);
 // Experts and adapters, as the stack usually has them where the row does not say.
 void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text);

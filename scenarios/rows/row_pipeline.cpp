@@ -70,7 +70,8 @@ void write_pipeline(const StepRow& row, RowText& text) {
     return;
   }
   const std::string words = lower_case(row.strategy);
-  if (contains(words, "schedule") && !contains(words, "1f1b"))
+  const bool all_forward = contains(words, "gpipe");
+  if (contains(words, "schedule") && !contains(words, "1f1b") && !all_forward)
     text.lack(fmt::format("the schedule of \"{}\"", row.strategy));
   auto pieces = static_cast<std::int64_t>(std::max(1.0, row.interleave.value_or(1)));
   const double each = row.layers.value_or(0) / static_cast<double>(size);
@@ -80,7 +81,8 @@ void write_pipeline(const StepRow& row, RowText& text) {
   }
   const Layers layers = layers_of(row, size * pieces, text);
   text.strategy += fmt::format("  pipeline_parallel: {{size: {}", size);
-  if (pieces > 1)
+  if (all_forward) text.strategy += ", schedule: gpipe";
+  if (pieces > 1 && !all_forward)
     text.strategy += fmt::format(", schedule: interleaved, virtual_stages: {}", pieces);
   if (!layers.empty()) text.strategy += fmt::format(", layers: [{}]", fmt::join(layers, ", "));
   text.strategy += "}\n";

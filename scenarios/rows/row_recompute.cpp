@@ -1,0 +1,174 @@
+// What a row keeps of its activations, where, and what else it sent to the host.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+// The number behind a word: "every 2", "every 3rd layer", "block 4"; 0: there is none.
+double number_behind(std::string_view text, std::string_view word) {
+  const std::size_t place = text.find(word);
+  if (place == std::string_view::npos) return 0;
+  std::string_view rest = text.substr(place + word.size());
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  double number = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  return number;
+}
+
+// "every second layer", "every 3rd", "selective 1/3": one layer in so many; 0: not said.
+double one_layer_in(std::string_view word) {
+  if (contains(word, "every second") || contains(word, "every other")) return 2;
+  if (const double every = number_behind(word, "every"); every > 0) return every;
+  return number_behind(word, "1/");
+}
+
+// What a row counts of its products with recomputation, over what it counts without, says how many
+// of its layers ran forward twice: all of them would make four thirds of it.
+void write_layers_recomputed(const StepRow& row, RowText& text) {
+  if (const double every = one_layer_in(lower_case(row.checkpointing)); every > 0) {
+    if (every > 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", every);
+    return;
+  }
+  const double extra = row.hfu && row.mfu && *row.mfu > 0 ? 3 * (*row.hfu / *row.mfu - 1) : 0;
+  const double share = extra > 0.1 ? std::min(1.0, extra) : 0.5;
+  if (extra <= 0.1) text.assume("every second layer recomputed");
+  if (share < 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", 1 / share);
+}
+
+// Those of Megatron's modules that the word names: "selective: moe_act, layernorm".
+std::vector<std::string_view> modules_in(std::string_view word) {
+  std::vector<std::string_view> found;
+  const auto in_name = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
+  for (std::size_t begin = 0; begin < word.size();) {
+    std::size_t end = begin;
+    while (end < word.size() && in_name(word[end])) ++end;
+    const std::string_view name = word.substr(begin, end - begin);
+    if (std::find(module_names.begin(), module_names.end(), name) != module_names.end())
+      found.push_back(name);
+    begin = end + 1;
+  }
+  return found;
+}
+
+// Megatron means the core of attention by "selective", torchtitan single operators, others layers.
+void write_selective(const StepRow& row, const RowWords& words, RowText& text) {
+  const std::string& word = words.checkpointing;
+  const bool named = !modules_in(word).empty();
+  const bool layers = contains(word, "layer") || one_layer_in(word) > 0;
+  if ((layers && !named) || contains(words.framework, "fms")) {
+    text.strategy += "  checkpointing: full\n";
+    write_layers_recomputed(row, text);
+  } else if ((contains(word, "op") && !named) || contains(words.framework, "titan")) {
+    text.strategy += "  checkpointing: operators\n";
+  } else {
+    text.strategy += "  checkpointing: selective\n";
+    if (const auto modules = modules_in(word); !modules.empty()) {
+      text.strategy += fmt::format("  recompute_modules: [{}]\n", fmt::join(modules, ", "));
+      return;
+    }
+    if (!contains(words.framework, "megatron"))
+      text.assume(fmt::format("the core of attention recomputed (\"{}\")", row.checkpointing));
+  }
+}
+
+// "full, block 4": so many layers of each stage, and the others not at all.
+void write_full(const StepRow& row, std::string_view word, RowText& text) {
+  text.strategy += "  checkpointing: full\n";
+  const double layers = number_behind(word, "block");
+  if (layers <= 0 || !row.layers) return;
+  const double every = *row.layers / std::max(1.0, row.pipeline.value_or(1)) / layers;
+  if (every > 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", every);
+}
+
+bool says_full(std::string_view word) {
+  constexpr std::array<std::string_view, 7> words{"yes", "on",  "true",         "recompute",
+                                                  "ac",  "all", "checkpointing"};
+  return word.starts_with("full") || contains(word, "gradient checkpointing") ||
+         contains(word, "block ") || std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// "optimizer states 50 %": the number before the sign; without one everything.
+double share_in(std::string_view word) {
+  std::size_t end = word.find('%');
+  if (end == std::string_view::npos) return 1;
+  const auto is_number = [](char c) { return (c >= '0' && c <= '9') || c == '.'; };
+  while (end > 0 && word[end - 1] == ' ') --end;
+  std::size_t begin = end;
+  while (begin > 0 && is_number(word[begin - 1])) --begin;
+  double percent = 100;
+  std::from_chars(word.data() + begin, word.data() + end, percent);
+  return percent / 100;
+}
+
+// Checkpoints that leave the device; their own column may say it.
+bool sends_activations(const RowWords& words) {
+  if (says(words.checkpointing, "offload") || contains(words.checkpointing, "on cpu") ||
+      contains(words.checkpointing, "to cpu"))
+    return true;
+  return !says_no(words.offload) &&
+         (contains(words.offload, "activation") || contains(words.offload, "checkpoint"));
+}
+
+// By the column, by the strategy's name, or by an optimizer that runs there.
+bool sends_states(const RowWords& words) {
+  for (const std::string_view name : {"zero-offload", "superoffload", "zero-infinity"})
+    if (contains(words.strategy, name)) return true;
+  if (contains(words.task, "cpu adam")) return true;
+  if (words.offload.empty())
+    return contains(words.optimizer, "cpu adam") || contains(words.optimizer, "cpu-adam");
+  if (says_no(words.offload)) return false;
+  return contains(words.offload, "optimizer") || contains(words.offload, "states") ||
+         contains(words.offload, "param") || !sends_activations(words);
+}
+
+}  // namespace
+
+bool offloads(const StepRow& row) {
+  const RowWords words = words_of(row);
+  return sends_states(words) || sends_activations(words);
+}
+
+void write_checkpointing(const StepRow& row, const std::string& usual, RowText& text) {
+  const RowWords words = words_of(row);
+  const std::string& word = words.checkpointing;
+  if (says_full(word)) {
+    write_full(row, word, text);
+  } else if (says_no(word) || contains(word, "selective: none")) {
+    text.strategy += "  checkpointing: none\n";
+  } else if (contains(word, "selective") || one_layer_in(word) > 0) {
+    write_selective(row, words, text);
+  } else if (word.empty()) {
+    const bool full = row.stage.value_or(0) == 3 && !has_adapter(row);  // adapters leave room
+    const std::string way = !usual.empty() ? usual : full ? "full" : "none";
+    text.strategy += fmt::format("  checkpointing: {}\n", way);
+    text.assume(way == "none" ? "no checkpointing" : way + " checkpointing");
+  } else {
+    text.lack(fmt::format("checkpointing \"{}\"", row.checkpointing));
+  }
+}
+
+void write_offload(const StepRow& row, RowText& text) {
+  if (!offloads(row)) return;
+  const RowWords words = words_of(row);
+  const std::string& word = words.offload;
+  const bool drives = contains(word, "nvme") || contains(words.strategy, "zero-infinity");
+  const double share = share_in(word);
+  text.strategy += "  offload:\n";
+  if (share < 1) text.strategy += fmt::format("    ratio: {:g}\n", share);
+  if (sends_activations(words)) text.strategy += "    activations: cpu\n";
+  const std::string_view place = drives ? "nvme" : "cpu";
+  if (sends_states(words)) text.strategy += fmt::format("    optimizer: {}\n", place);
+  if (contains(word, "param") || contains(words.strategy, "zero-infinity"))
+    text.strategy += fmt::format("    parameters: {}\n", place);
+}
+
+}  // namespace stepsim

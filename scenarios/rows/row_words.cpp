@@ -1,0 +1,38 @@
+#include "scenarios/rows/row_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace stepsim {
+
+RowWords words_of(const StepRow& row) {
+  return {lower_case(row.strategy),  lower_case(row.offload),   lower_case(row.checkpointing),
+          lower_case(row.precision), lower_case(row.optimizer), lower_case(row.task),
+          lower_case(row.framework), lower_case(row.compile),   lower_case(row.notes)};
+}
+
+bool says(std::string_view text, std::string_view word) {
+  constexpr std::array<std::string_view, 3> denials{"no ", "not ", "without "};
+  for (std::size_t place = text.find(word); place != std::string_view::npos;
+       place = text.find(word, place + 1)) {
+    const std::string_view before = text.substr(0, place);
+    if (std::none_of(denials.begin(), denials.end(),
+                     [&](std::string_view denial) { return before.ends_with(denial); }))
+      return true;
+  }
+  return false;
+}
+
+bool says_no(std::string_view cell) {
+  constexpr std::array<std::string_view, 8> words{"no", "none", "off", "false",
+                                                  "-",  "n/a",  "na",  "not stated"};
+  return std::find(words.begin(), words.end(), cell) != words.end() || cell.starts_with("no ") ||
+         cell.starts_with("none ");
+}
+
+bool is_fsdp(const RowWords& words) {
+  return contains(words.strategy, "fsdp") || contains(words.strategy, "hsdp") ||
+         (contains(words.framework, "fsdp") && !contains(words.strategy, "ddp"));
+}
+
+}  // namespace stepsim
