@@ -39,6 +39,9 @@ void check_tensor(const Table& table, const Sharing& sharing) {
   const std::int64_t ranks = sharing.strategy.tensor_parallel.size;
   const Model& model = sharing.model;
   const Checker check{table, "size"};
+  const TensorParallel& tensor = sharing.strategy.tensor_parallel;
+  if (tensor.in_pieces && (!tensor.sequence || tensor.gathers_each || !sharing.strategy.compiled))
+    table.problem("async", "needs compile: true, sequence: true and no gather_each");
   if (ranks > 1 && sharing.strategy.lora.rank > 0)
     table.problem("size", "is not modelled with lora");
   check.divides(ranks, ranks_of(sharing), "ranks");

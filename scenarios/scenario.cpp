@@ -88,6 +88,16 @@ RecomputedModules read_modules(const Table& table) {
   return modules;
 }
 
+TensorParallel read_tensor_keys(const Table& table) {
+  return {.size = table.integer_or("size", 1, 1, 1 << 16),
+          .sequence = table.flag_or("sequence", true),
+          .gathers_logits = table.flag_or("gather_logits", false),
+          .gathers_each = table.flag_or("gather_each", false),
+          .divides_embedding = table.flag_or("divide_embedding", true),
+          .divides_head = table.flag_or("divide_head", true),
+          .in_pieces = table.flag_or("async", false)};
+}
+
 Strategy read_strategy(const Table& table) {
   Strategy strategy;
   strategy.sharding = choice(table, "zero", sharding_names, Sharding::zero3);
@@ -133,14 +143,8 @@ Strategy read_strategy(const Table& table) {
     strategy.fsdp.reshard_after_forward = strategy.fsdp.sync_each_batch = false;
   if (const auto keys = table.table_if("fsdp"))
     strategy.fsdp = read_fsdp_keys(*keys, strategy.fsdp);
-  if (const auto tensor = table.table_if("tensor_parallel")) {
-    strategy.tensor_parallel.size = tensor->integer_or("size", 1, 1, 1 << 16);
-    strategy.tensor_parallel.sequence = tensor->flag_or("sequence", true);
-    strategy.tensor_parallel.gathers_logits = tensor->flag_or("gather_logits", false);
-    strategy.tensor_parallel.gathers_each = tensor->flag_or("gather_each", false);
-    strategy.tensor_parallel.divides_embedding = tensor->flag_or("divide_embedding", true);
-    strategy.tensor_parallel.divides_head = tensor->flag_or("divide_head", true);
-  }
+  if (const auto tensor = table.table_if("tensor_parallel"))
+    strategy.tensor_parallel = read_tensor_keys(*tensor);
   if (const auto sequence = table.table_if("sequence_parallel")) {
     strategy.sequence_parallel.ulysses = sequence->integer_or("ulysses", 1, 1, 1 << 16);
     strategy.sequence_parallel.ring = sequence->integer_or("ring", 1, 1, 1 << 16);

@@ -104,6 +104,62 @@ void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<Kern
   await(writer, gradient);
 }
 
+// PyTorch's asynchronous tensor parallelism: a compiler cuts the product behind a collection, or
+// before a scattering, into a piece for each rank. Of what the gradients of inputs are sums of
+// several products, so their scattering stays as it is.
+bool in_pieces(const StepWriter& writer, const std::vector<Transfer>& transfers, Handover kind) {
+  return writer.input().strategy.tensor_parallel.in_pieces && transfers.size() == 1 &&
+         transfers.front().kind == kind;
+}
+
+bool leaves_again(const StepWriter& writer, const Unit& unit) {
+  const bool single = writer.input().strategy.checkpointing == Checkpointing::operators;
+  return !single && unit.sends_again && !unit.again.empty();
+}
+
+// Bytes of what comes to a product, and of what goes from it, piece by piece; 0: nothing does.
+struct Pieces {
+  double come = 0, go = 0;
+};
+Pieces pieces_of(const StepWriter& writer, const Unit& unit, Phase phase) {
+  Pieces pieces;
+  if (unit.result_bytes <= 0) return pieces;  // no product of a layer: what a compiler is given
+  if (phase == Phase::recompute && !unit.sends_again) return pieces;
+  const bool backward = phase == Phase::backward;
+  const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;
+  if (in_pieces(writer, arrive, Handover::collect)) pieces.come = arrive.front().bytes;
+  if (backward || (phase == Phase::recompute && !leaves_again(writer, unit))) return pieces;
+  if (in_pieces(writer, unit.hand.leave, Handover::scatter))
+    pieces.go = unit.hand.leave.front().bytes;
+  return pieces;
+}
+
+void run_pieces(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
+                bool backward, Cause cause, Pieces pieces) {
+  const std::int64_t ranks = writer.input().strategy.tensor_parallel.size;
+  const double share = 1 / static_cast<double>(ranks);
+  std::vector<KernelRow> piece = backward ? part_of(rows, false) : rows;
+  for (KernelRow& row : piece) row.flops *= share, row.bytes *= share, row.rows *= share;
+  const auto pass = [&](double bytes, Mark ready) {
+    return writer.collective(World::tensor_pass, {bytes * share}, Stream::tensor,
+                             Cause::tensor_parallel, "pass_piece", {ready});
+  };
+  const Mark ready = writer.last_compute();
+  Mark last = ready;
+  for (std::int64_t i = 0; i < ranks; ++i) {
+    std::optional<Mark> next;
+    if (pieces.come > 0 && i + 1 < ranks) next = pass(pieces.come, ready);
+    const Mark made = writer.run(piece, backward, cause, unit.name);
+    if (pieces.go > 0 && i + 1 < ranks) last = pass(pieces.go, made);
+    if (next) writer.compute_after(*next);
+  }
+  if (backward) writer.run(part_of(rows, true), true, cause, unit.name);
+  if (pieces.go <= 0) return;
+  writer.compute_after(last);
+  writer.run({memory("sum_pieces", (1 + share) * pieces.go, 1)}, backward, Cause::tensor_parallel,
+             "sum_pieces");
+}
+
 Mark pass_on(StepWriter& writer, double bytes, Mark ready) {
   return writer.collective(World::ring_pass, {bytes}, Stream::tensor, Cause::sequence_parallel,
                            "pass_keys", {ready});
@@ -144,21 +200,25 @@ void arrive(StepWriter& writer, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return;
   if (phase == Phase::recompute && !unit.sends_again) return;
+  if (pieces_of(writer, unit, phase).come > 0) return;
   hand_over(writer, backward ? unit.hand.arrive_back : unit.hand.arrive, backward);
 }
 
 void leave(StepWriter& writer, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return;
-  const bool single = writer.input().strategy.checkpointing == Checkpointing::operators;
-  if (phase == Phase::recompute && (single || !unit.sends_again || unit.again.empty())) return;
+  if (phase == Phase::recompute && !leaves_again(writer, unit)) return;
+  if (pieces_of(writer, unit, phase).go > 0) return;
   hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave, backward);
 }
 
 void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
                  Phase phase, Cause cause) {
   const bool backward = phase == Phase::backward;
-  if (backward && unit.hand.overlapped)
+  const Pieces pieces = pieces_of(writer, unit, phase);
+  if (pieces.come > 0 || pieces.go > 0)
+    run_pieces(writer, unit, rows, backward, cause, pieces);
+  else if (backward && unit.hand.overlapped)
     run_overlapped(writer, unit, rows, cause);
   else if (unit.hand.rounds > 1)
     run_ring(writer, unit, rows, backward, cause);

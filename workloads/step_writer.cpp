@@ -27,6 +27,12 @@ struct Planner {
   CollectivePlan of(Collective kind, Rank size, Rank stride) const {
     return plan_collective(cluster, kind, strided_groups(mesh.ranks, size, stride));
   }
+  CollectivePlan of_copies(Rank size) const {
+    CollectivePlan plan = plan_ring_pass(cluster, strided_groups(mesh.ranks, size, 1));
+    for (Candidate& candidate : plan.candidates)
+      for (Pattern& pattern : candidate.patterns) pattern.occupies_devices = false;
+    return plan;
+  }
   CollectivePlan if_shared(Collective kind, Rank size, Rank stride) const {
     return size > 1 ? of(kind, size, stride) : CollectivePlan{};
   }
@@ -90,7 +96,8 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
                 : nothing,
       inside > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, inside, beside)) : nothing,
       drives ? plan_file(cluster, FileAccess::read, world) : nothing,
-      drives ? plan_file(cluster, FileAccess::write, world) : nothing};
+      drives ? plan_file(cluster, FileAccess::write, world) : nothing,
+      s.tensor_parallel.in_pieces && apart > 1 ? plan.of_copies(mesh.tensor) : nothing};
 }
 
 namespace {

@@ -55,6 +55,7 @@ enum class World : std::size_t {
   node_exchange,  // between those of such a group that share a node
   from_drive,     // past the page cache, as fast as the drives are
   to_drive,
+  tensor_pass,  // pieces of tokens from rank to rank of a layer, by the devices' copy engines
   // Of a save only; see save_plans().
   first_to_host,  // the ranks that hold one whole model between them
   first_to_file,

@@ -91,6 +91,7 @@ struct TensorParallel {
   bool gathers_each = false;    // each product of a block collects the block's input for itself
   bool divides_embedding = true;
   bool divides_head = true;  // else each has the whole one, and computes the whole loss
+  bool in_pieces = false;    // a compiler lets pieces of tokens travel beside products of others
 };
 
 // Ranks that share every sequence: by swapping its pieces for heads, and round a ring.

@@ -51,8 +51,8 @@ struct Unit {
   double input_bytes = 0;        // of the layer's input, at its first unit
   bool called_again = false;     // before the backward pass
   bool sends_again = false;      // then what it exchanges and hands over goes once more, too
+  bool lingers = false;          // what that saves stays until the whole pass is over
   std::vector<KernelRow> again;  // what then runs
-  bool lingers = false;          // what that saved stays until the whole pass is over
 
   double elements() const;
   double trained_elements() const { return trained ? elements() : 0; }

@@ -143,8 +143,9 @@ void write_parallelism(const StepRow& row, const RowWords& words, RowText& text)
   if (contains(words.framework, "kempner"))
     write_plain_tensors(row, text);
   else
-    text.strategy += fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}}}\n",
-                                 *row.tensor_parallel, tokens);
+    text.strategy +=
+        fmt::format("  tensor_parallel: {{size: {:.0f}, sequence: {}{}}}\n", *row.tensor_parallel,
+                    tokens, contains(words.strategy, "asynctp") ? ", async: true" : "");
 }
 
 // Words that would change a step and have no key here.

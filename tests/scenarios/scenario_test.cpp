@@ -145,6 +145,12 @@ TEST_CASE("the same rows on ranks with different experts need a layout that has 
              "false"});
 }
 
+TEST_CASE("tensor parallelism in pieces is a compiler's", "[scenarios]") {
+  CHECK(problems(any_job, "{zero: fsdp, tensor_parallel: {size: 2, async: true}}") ==
+        Said{"6: strategy.tensor_parallel.async: needs compile: true, sequence: true and no "
+             "gather_each"});
+}
+
 TEST_CASE("what cannot be offloaded is refused", "[scenarios]") {
   CHECK(problems(any_job, "{zero: 2, offload: {parameters: cpu}}") ==
         Said{"6: strategy.offload.parameters: needs zero: 3"});

@@ -110,6 +110,29 @@ TEST_CASE("a compiler collects an input once, and scatters as many gradients", "
   CHECK_THAT(scattered(compiled), exactly(scattered(each)));
 }
 
+TEST_CASE("pieces travel beside products, as many bytes as at once", "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.stack.tensor_layers = TensorLayers::plain;
+  step.strategy.checkpointing = Checkpointing::none;
+  TinyStep pieces = step;
+  pieces.strategy.tensor_parallel.in_pieces = true;
+  const OpGraph whole = graph_of(step), cut = graph_of(pieces);
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  // Two collections and two scatterings a layer forward, two collections backward; each passes on
+  // what three of four ranks have. Table and head are not given to the compiler.
+  const double moved = 2 * 3 * layers * bytes;
+  CHECK_THAT(named(cut, "pass_piece"), exactly(moved * 3 / 4));
+  CHECK_THAT(named(cut, "collect_sequence") + named(cut, "scatter_parts") + moved,
+             exactly(named(whole, "collect_sequence") + named(whole, "scatter_parts")));
+  const auto flops = [](const OpGraph& graph) {
+    double sum = 0;
+    for (const Op& op : graph.ops())
+      if (op.kind == OpKind::compute && op.rank == 0) sum += op.flops.value;
+    return sum;
+  };
+  CHECK_THAT(flops(cut), exactly(flops(whole)));
+}
+
 TEST_CASE("a whole table or head on each rank costs work and memory, and no hand-over",
           "[workloads]") {
   TinyStep step = tensor_step(4, false);
