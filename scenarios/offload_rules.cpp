@@ -22,13 +22,18 @@ void check_ratio(const Table& offload, const Strategy& s) {
 }
 
 void check_host_adam(const Table& offload, const Scenario& scenario) {
-  const HostAdam adam = scenario.strategy.offload.adam;
-  if (adam == HostAdam::one_pass) return;
-  if (scenario.strategy.optimizer_place != Offload::cpu)
-    offload.problem("cpu_adam", "needs optimizer: cpu");
-  if (adam == HostAdam::grace && !scenario.cluster.node.host.cpu_adam_grace)
-    offload.problem("cpu_adam", fmt::format("{} has no host.cpu_adam_grace in its file",
-                                            scenario.cluster.node.name));
+  const Host& host = scenario.cluster.node.host;
+  const OffloadKeys& keys = scenario.strategy.offload;
+  const auto check = [&](std::string_view key, bool asked, bool known, std::string_view constant) {
+    if (asked && scenario.strategy.optimizer_place != Offload::cpu)
+      offload.problem(key, "needs optimizer: cpu");
+    else if (asked && !known)
+      offload.problem(
+          key, fmt::format("{} has no host.{} in its file", scenario.cluster.node.name, constant));
+  };
+  check("cpu_adam", keys.adam != HostAdam::one_pass,
+        keys.adam == HostAdam::operators || host.cpu_adam_grace.has_value(), "cpu_adam_grace");
+  check("threads", keys.threads > 0, host.core_stream.has_value(), "core_stream");
 }
 
 void check_drives(const Table& offload, const Scenario& scenario) {
@@ -62,6 +67,7 @@ void check_drives(const Table& offload, const Scenario& scenario) {
 OffloadKeys read_offload_keys(const Table& table) {
   OffloadKeys keys;
   keys.adam = choice(table, "cpu_adam", host_adam_names, HostAdam::one_pass);
+  keys.threads = table.has("threads") ? table.integer("threads", 1, 1024) : 0;
   keys.ratio = table.number_or("ratio", keys.ratio, 0, 1);
   keys.pipeline_read = table.flag_or("pipeline_read", false);
   keys.pipeline_write = table.flag_or("pipeline_write", false);

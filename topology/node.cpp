@@ -54,6 +54,7 @@ Host read_host(const Table& table) {
   host.cpu_adam = table.constant<Seconds>("cpu_adam");
   if (table.has("cpu_adam_grace")) host.cpu_adam_grace = table.constant<Seconds>("cpu_adam_grace");
   host.cpu_adam_bytes = table.constant<Ratio>("cpu_adam_bytes");
+  if (table.has("core_stream")) host.core_stream = table.constant<BytesPerSecond>("core_stream");
   host.pageable = table.constant<Ratio>("pageable");
   host.copy_start = table.constant<Seconds>("copy_start");
   host.core_speed = table.constant<Ratio>("core_speed");

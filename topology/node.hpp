@@ -45,10 +45,11 @@ struct Host {
   Constant<Bytes> dram_capacity;
   std::optional<Constant<Bytes>> drive_capacity;  // of all drives of the node, where it is known
   Constant<Seconds> cpu_adam;  // per 1e9 parameters, one socket with all its cores: DeepSpeed's
-  std::optional<Constant<Seconds>> cpu_adam_grace;  // the same by GraceAdam, where that runs
-  Constant<Ratio> cpu_adam_bytes;                   // host memory traffic per parameter
-  Constant<Ratio> pageable;                         // share of the pinned copy rate
-  Constant<Seconds> copy_start;                     // before the first byte of a copy
+  std::optional<Constant<Seconds>> cpu_adam_grace;      // the same by GraceAdam, where that runs
+  Constant<Ratio> cpu_adam_bytes;                       // host memory traffic per parameter
+  std::optional<Constant<BytesPerSecond>> core_stream;  // that one core keeps up alone
+  Constant<Ratio> pageable;                             // share of the pinned copy rate
+  Constant<Seconds> copy_start;                         // before the first byte of a copy
   Constant<Ratio> core_speed;  // of the launching thread, against a 3.5 GHz server core
 };
 

@@ -21,6 +21,7 @@ inline constexpr std::array<std::string_view, 3> host_adam_names{"one_pass", "op
 // DeepSpeed's keys with DeepSpeed's defaults; sizes in elements.
 struct OffloadKeys {
   HostAdam adam = HostAdam::one_pass;
+  std::int64_t threads = 0;  // of a rank's update on the host; 0: its share of the cores
   double ratio = 1;  // of the optimizer, at stage 3 in sub-groups; the others stay on the device
   bool pipeline_read = false;  // nvme: the next sub-group is read during the update of this one
   bool pipeline_write = false;

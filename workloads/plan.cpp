@@ -172,7 +172,8 @@ CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const
   return plan;
 }
 
-CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks, Seconds adam) {
+CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks,
+                               const HostUpdate& update) {
   CollectivePlan plan;
   Candidate candidate{"update", "cpu", {}, {}};
   const Host& host = cluster.node.host;
@@ -192,8 +193,9 @@ CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ran
     // The update alone reaches less than a stream through the same memory does.
     double stream = capacity_of(cluster, flow.path.front()).value;
     for (const LinkId link : flow.path) stream = std::min(stream, capacity_of(cluster, link).value);
-    const double reached = 1e9 * host.cpu_adam_bytes.value.value / adam.value;
+    const double reached = 1e9 * host.cpu_adam_bytes.value.value / update.adam.value;
     flow.wire = std::max(1.0, stream / reached);
+    flow.rate_cap = update.most.value * flow.wire;
     plan.groups.push_back({rank});
     candidate.patterns.push_back({.name = "cpu_update",
                                   .members = {rank},

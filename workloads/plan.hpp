@@ -70,8 +70,12 @@ CollectivePlan plan_file(const Cluster& cluster, FileAccess access, std::span<co
 
 // DeepSpeed's CPU-Adam for each rank's share: bytes of host memory traffic, at the rate that the
 // node's file gives for a socket with all its cores. Ranks on one socket share it.
-// `adam`: of 1e9 parameters on one socket.
-CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks, Seconds adam);
+struct HostUpdate {
+  Seconds adam;  // of 1e9 parameters on one socket with all its cores
+  BytesPerSecond most{std::numeric_limits<double>::infinity()};  // by the cores of one rank
+};
+CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks,
+                               const HostUpdate& update);
 
 // Number of the cheapest candidate.
 std::size_t choose(const CollectivePlan& plan, Bytes bytes);

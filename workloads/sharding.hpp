@@ -161,8 +161,8 @@ class Zero3 {
 // What the host spends when a tensor's gradient is there; `tensors` are all of the model.
 Seconds gradient_hook(const StepInput& input, double tensors);
 
-// What one socket takes for 1e9 parameters in one pass, and the host memory traffic of a parameter.
-Seconds host_adam_time(const StepInput& input);
+// How fast the host updates, and the host memory traffic of a parameter.
+HostUpdate host_update_of(const StepInput& input);
 double host_adam_bytes(const StepInput& input);
 
 // The host cores update a shard when `ready` is done; the host thread waits for it.

@@ -77,7 +77,7 @@ std::vector<CollectivePlan> step_plans(const StepInput& input) {
       plan.if_shared(Collective::all_gather, copies, same),
       offload ? plan_copy(cluster, Copy::d2h, world) : nothing,
       offload ? plan_copy(cluster, Copy::h2d, world) : nothing,
-      offload ? plan_cpu_update(cluster, world, host_adam_time(input)) : nothing,
+      offload ? plan_cpu_update(cluster, world, host_update_of(input)) : nothing,
       plan.if_shared(Collective::all_reduce, mesh.replicas, apart * mesh.shard),
       plan.if_shared(Collective::all_reduce, mesh.tensor, 1),
       plan.if_shared(Collective::all_gather, mesh.tensor, 1),

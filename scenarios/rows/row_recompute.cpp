@@ -167,6 +167,12 @@ void write_offload(const StepRow& row, RowText& text) {
   if (sends_activations(words)) text.strategy += "    activations: cpu\n";
   const std::string_view place = drives ? "nvme" : "cpu";
   if (sends_states(words)) text.strategy += fmt::format("    optimizer: {}\n", place);
+  // Its scripts leave OMP_NUM_THREADS to torchrun, which sets it to 1 where it starts several
+  // ranks.
+  if (sends_states(words) && contains(words.framework, "megatron-swift")) {
+    text.strategy += "    threads: 1\n";
+    text.assume("one thread of the host for each rank's optimizer");
+  }
   if (contains(word, "param") || contains(words.strategy, "zero-infinity"))
     text.strategy += fmt::format("    parameters: {}\n", place);
 }

@@ -113,6 +113,7 @@ void write_sharding(const StepRow& row, const RowWords& words, RowText& text) {
   } else if (alone || whole || row.gpus.value_or(1) <= parts_of_a_copy(row) ||
              contains(words.strategy, "ddp")) {
     text.strategy += "  zero: 0\n";
+    if (text.stack == "megatron-deepspeed") text.strategy += "  master_weights: true\n";
   } else {
     text.lack(fmt::format("the sharding \"{}\"", row.strategy));
   }
@@ -138,7 +139,9 @@ void write_parallelism(const StepRow& row, const RowWords& words, RowText& text)
   const bool first =
       row.source.starts_with("2205.05198") || contains(words.strategy, "interleaving");
   const std::string said = words.checkpointing + words.strategy;
-  const bool tokens = (!first || contains(said, "sequence")) && !contains(said, "no sequence");
+  const bool asked = text.stack == "megatron-deepspeed";  // --sequence-parallel, off by default
+  const bool tokens =
+      ((!first && !asked) || contains(said, "sequence")) && !contains(said, "no sequence");
   if (row.tensor_parallel.value_or(1) <= 1) return;
   if (contains(words.framework, "kempner"))
     write_plain_tensors(row, text);

@@ -117,11 +117,30 @@ TEST_CASE("AdamW on the host: in one pass, an operator at a time, or written for
     step.cluster.node.host.cpu_adam_grace = step.cluster.node.host.cpu_adam;
     step.cluster.node.host.cpu_adam_grace->value.value *= 0.8;
     const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
-    return sum_named(graph, OpKind::cpu, "cpu_adam").bytes * host_adam_time(step.input()).value;
+    return sum_named(graph, OpKind::cpu, "cpu_adam").bytes *
+           host_update_of(step.input()).adam.value;
   };
   const double once = seconds(HostAdam::one_pass);
   CHECK_THAT(seconds(HostAdam::operators), exactly(once * 20 / 7));  // passes over fp32 numbers
   CHECK_THAT(seconds(HostAdam::grace), exactly(once * 0.8));
+}
+
+TEST_CASE("an update by one core takes its bytes over what a core keeps up", "[workloads]") {
+  TinyStep step = on_host(1, 1);
+  step.strategy.parameter_place = Offload::cpu;
+  step.job.only_update = true;
+  Constant<BytesPerSecond> stream;
+  stream.value = {1e6};  // far below a share of the socket
+  step.cluster.node.host.core_stream = stream;
+  const double bytes =
+      sum_named(build_step(step.input(), Folding::automatic).graph, OpKind::cpu, "cpu_adam").bytes;
+  const auto with = [&](std::int64_t threads) {
+    step.strategy.offload.threads = threads;
+    return seconds_of(step);
+  };
+  // Gathers and hooks around it stay what they are.
+  CHECK_THAT(with(1) - with(2), WithinRel(bytes / 1e6 / 2, 1e-6));
+  CHECK(with(0) < with(4));
 }
 
 TEST_CASE("what stays on the device is updated while the host works on the rest", "[workloads]") {

@@ -84,10 +84,14 @@ UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
   return cost;
 }
 
-Seconds host_adam_time(const StepInput& input) {
+HostUpdate host_update_of(const StepInput& input) {
   const Host& host = input.cluster.node.host;
-  const bool grace = input.strategy.offload.adam == HostAdam::grace && host.cpu_adam_grace;
-  return (grace ? *host.cpu_adam_grace : host.cpu_adam).value;
+  const OffloadKeys& keys = input.strategy.offload;
+  HostUpdate update{host.cpu_adam.value};
+  if (keys.adam == HostAdam::grace && host.cpu_adam_grace) update.adam = host.cpu_adam_grace->value;
+  if (keys.threads > 0 && host.core_stream)
+    update.most = {static_cast<double>(keys.threads) * host.core_stream->value.value};
+  return update;
 }
 
 // Operator by operator what is in memory passes through the cores as often as on a device.
