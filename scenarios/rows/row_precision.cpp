@@ -25,12 +25,13 @@ void write_attention(const StepRow& row, RowText& text) {
   }
 }
 
-// Megatron has a buffer in 32 bits for all gradients. Megatron-Bridge's recipes for models of
-// DeepSeek's kind (recipes/moonlight, recipes/deepseek) keep that and the moments in 16. Its
-// overlap is on in Megatron-Bridge and in what people run at scale; Megatron-SWIFT leaves it off.
+// Megatron has a buffer in 32 bits for all gradients. Megatron-Bridge's recipes for pre-training
+// models of DeepSeek's kind (recipes/moonlight, recipes/deepseek) keep that and the moments in 16;
+// those for fine-tuning them do not. Its overlap is on in Megatron-Bridge and in what people run at
+// scale; Megatron-SWIFT leaves it off.
 void write_buffers(const StepRow& row, RowText& text) {
   const std::string framework = lower_case(row.framework), model = lower_case(row.model);
-  const bool half = contains(framework, "bridge") &&
+  const bool half = contains(framework, "bridge") && !contains(lower_case(row.task), "sft") &&
                     (contains(model, "moonlight") || contains(model, "deepseek"));
   text.strategy +=
       half ? "  gradient_dtype: bf16\n  moment_dtype: bf16\n" : "  gradient_dtype: fp32\n";
