@@ -18,6 +18,7 @@ struct Unit {
   std::vector<double> tensors;   // elements of each, experts included
   std::vector<double> borrowed;  // those of a tied embedding, which its owner holds
   TensorClass kind = TensorClass::dense;
+  LayerPart part = LayerPart::none;
   bool trained = true;  // else frozen: no gradient of its tensors, no optimizer
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
@@ -44,7 +45,6 @@ struct Unit {
   int core_rows = 0;        // the last so many forward rows are attention's own
   double normed_bytes = 0;  // of saved_bytes the result of the norm before
   double acted_bytes = 0;   // of saved_bytes the result of an activation inside
-  LayerPart part = LayerPart::none;
 
   // What is kept and what is computed again: see checkpointing.hpp.
   double kept_bytes = 0;         // waits from the forward pass on
