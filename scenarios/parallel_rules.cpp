@@ -42,8 +42,8 @@ void check_tensor(const Table& table, const Sharing& sharing) {
   const TensorParallel& tensor = sharing.strategy.tensor_parallel;
   if (tensor.in_pieces && (!tensor.sequence || tensor.gathers_each || !sharing.strategy.compiled))
     table.problem("async", "needs compile: true, sequence: true and no gather_each");
-  if (ranks > 1 && sharing.strategy.lora.rank > 0)
-    table.problem("size", "is not modelled with lora");
+  if (ranks > 1 && sharing.strategy.lora.rank > 0 && sharing.model.experts)
+    table.problem("size", "is not modelled with lora beside experts");
   check.divides(ranks, ranks_of(sharing), "ranks");
   check.divides(ranks, model.attention.heads, "attention heads");
   check.shares(ranks, model.attention.kv_heads);

@@ -208,9 +208,18 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
   beside(h(), width);
   beside(h(), width);
   beside(width, h());
-  const double numbers = experts * rows * (2 * width + h());  // of the results
-  const std::vector<KernelRow> backward =
-      adapter_backward(products, numbers, experts * rows * (2 * h() + width));
+  std::vector<KernelRow> backward;
+  if (strategy.compiled && times == 1) {
+    // A compiler has the sums in what is around them: the activation reads what both gave, its
+    // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
+    // go.
+    sums = {memory("lora_add", half * experts * rows * (2 * width + 3 * h()), 1)};
+    backward = backward_of(products);
+    backward.push_back(memory("lora_add", half * experts * rows * (3 * width + 4 * h()), 1));
+  } else {
+    const double numbers = experts * rows * (2 * width + h());  // of the results
+    backward = adapter_backward(products, numbers, experts * rows * (2 * h() + width));
+  }
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& made = unit("mlp.experts.lora", std::move(tensors), std::move(products));
   made.backward = backward;
@@ -220,6 +229,7 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
   made.owners = 6;
   made.plain_modules = 6;
   made.in_moe = true;
+  made.syncs = stack.adapters.reads;
   made.saved_bytes = 3 * half * experts * rows * rank;
 }
 

@@ -31,7 +31,9 @@ double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
                                     : std::ceil(row.rows / tile.rows);
     const double count = row.groups * high * std::ceil(row.width / tile.width);
     for (const double cut : cuts) {
-      if (cut > 1 && row.depth / cut < shortest_cut) break;
+      // Grouped kernels leave the depth whole: what is summed over all tokens is.
+      const bool whole = row.kind == KernelClass::grouped_gemm;
+      if (cut > 1 && (whole || row.depth / cut < shortest_cut)) break;
       const double waves = std::ceil(count * cut / units);
       const double partial =
           cut > 1 ? 8 * cut * row.groups * row.rows * row.width : 0;  // written, then added

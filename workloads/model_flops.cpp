@@ -55,9 +55,11 @@ ModelFlops model_flops(const StepInput& input) {
   flops.per_parameter = 2 * (of_weights + scored);
   flops.matrices = flops.per_parameter * tokens * multiplied_parameters(input.model);
   if (input.strategy.lora.rank > 0) {
+    const double ranks = static_cast<double>(input.strategy.tensor_parallel.size);
     for (const std::vector<Unit>& layer : units_of(input).layers)
       for (const Unit& unit : layer)
-        flops.matrices += passes * 2 * tokens * unit.trained_elements();
+        flops.matrices +=
+            passes * 2 * tokens * (ranks * unit.trained_elements() - (ranks - 1) * unit.common);
   }
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer)
     flops.attention += (passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;

@@ -158,7 +158,9 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   }
   if (strategy.tensor_parallel.size == 1) return;
   Unit* const norm = find(units, "input_layernorm");
-  Unit* const out = find(units, "self_attn.o_proj");
+  // What an adapter adds is a part of the sum as well.
+  Unit* out = find(units, "self_attn.o_proj.lora");
+  if (out == nullptr) out = find(units, "self_attn.o_proj");
   Unit* const second = find(units, "post_attention_layernorm");
   if (norm == nullptr || out == nullptr || second == nullptr) return;
   Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();

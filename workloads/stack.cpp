@@ -86,6 +86,11 @@ Stack read_stack(const Table& table) {
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
   stack.fp32_frozen = table.flag_or("fp32_frozen", false);
+  if (const auto adapters = table.table_if("adapters"))
+    stack.adapters = {
+        .grouped = adapters->flag_or("grouped", false),
+        .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
+    };
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {

@@ -97,6 +97,10 @@ struct Stack {
   bool routers_keep_graph = false;
   TensorLayers tensor_layers = TensorLayers::plain;
   bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
+  struct Adapters {
+    bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel
+    int reads = 0;         // values that the host reads back for each call of one
+  } adapters;
   // Between pipeline stages that are not interleaved the host waits for each message.
   bool stops_for_stages = false;
   struct MemoryLog {

@@ -111,14 +111,18 @@ Mark run_visit(StepWriter& writer, const Visit& visit) {
   return compute;
 }
 
-// Ranks that ran a norm on tokens of their own have a part of its gradient each.
+// Ranks that ran a norm on tokens of their own have a part of its gradient each, and of the sides
+// of adapters that are whole on each of them.
 void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
   const TensorParallel& tensor = writer.input().strategy.tensor_parallel;
-  if (tensor.size == 1 || !tensor.sequence) return;
   double elements = 0;
-  for (const Visit& visit : visits)
-    if (visit.phase == Phase::backward && visit.unit->kind == TensorClass::norm)
-      elements += visit.unit->elements();
+  for (const Visit& visit : visits) {
+    if (visit.phase != Phase::backward) continue;
+    if (tensor.sequence && visit.unit->kind == TensorClass::norm)
+      elements += visit.unit->trained_elements();
+    elements += visit.unit->common;
+  }
+  if (tensor.size == 1 || elements <= 0) return;
   writer.compute_after(writer.collective(World::tensor_sum, {half * elements}, Stream::tensor,
                                          Cause::tensor_parallel, "sum_norm_gradients",
                                          {writer.last_compute()}));

@@ -119,7 +119,10 @@ KernelRow LayerWriter::lora_add(double numbers) const {
 // Down to the rank and up again, scaled and added to what the frozen matrix gives.
 void LayerWriter::adapter(const std::string& name, double in, double out) {
   const double rank = static_cast<double>(strategy.lora.rank);
-  std::vector<KernelRow> rows{gemm("lora_down", t(), in, rank), gemm("lora_up", t(), rank, out)};
+  const auto product = [&](std::string_view row, double from, double to) {
+    return stack.adapters.grouped ? grouped_gemm(row, 1, t(), from, to) : gemm(row, t(), from, to);
+  };
+  std::vector<KernelRow> rows{product("lora_down", in, rank), product("lora_up", rank, out)};
   const std::vector<KernelRow> backward = adapter_backward(rows, t() * out, t() * in);
   rows.push_back(lora_add(t() * out));
   Unit& made = unit(name + ".lora", {in * rank, rank * out}, std::move(rows));
@@ -127,7 +130,11 @@ void LayerWriter::adapter(const std::string& name, double in, double out) {
   made.trained = true;
   made.owners = 2;
   made.plain_modules = 2;  // the wrapper and its dropout
+  made.syncs = stack.adapters.reads;
   made.saved_bytes = half * t() * rank;
+  // Beside columns the way down is whole on each rank, beside rows the way up.
+  const bool of_rows = name.ends_with("o_proj") || name.ends_with("down_proj");
+  if (strategy.tensor_parallel.size > 1) made.common = rank * (of_rows ? out : in);
 }
 
 // Two reads and a write, unless the next norm does it.

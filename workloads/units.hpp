@@ -20,6 +20,9 @@ struct Unit {
   TensorClass kind = TensorClass::dense;
   LayerPart part = LayerPart::none;
   bool trained = true;  // else frozen: no gradient of its tensors, no optimizer
+  // Of its elements those that every rank of a tensor-parallel group has whole, with a part of the
+  // gradient: adapters beside divided matrices.
+  double common = 0;
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
   double saved_bytes = 0;     // activations that its backward pass needs

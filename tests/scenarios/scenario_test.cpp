@@ -331,9 +331,9 @@ TEST_CASE("a secondary partition and quantised traffic belong to stage 3", "[sce
         Said{"6: strategy.zero_optimization.zero_quantized_weights: needs zero: 3"});
 }
 
-TEST_CASE("adapters beside layers that ranks share are not modelled", "[scenarios]") {
+TEST_CASE("adapters beside experts that ranks share are not modelled", "[scenarios]") {
   CHECK(problems(any_job, "{zero: 1, lora: {rank: 8}, tensor_parallel: {size: 4}}") ==
-        Said{"6: strategy.tensor_parallel.size: is not modelled with lora"});
+        Said{"6: strategy.tensor_parallel.size: is not modelled with lora beside experts"});
 }
 
 TEST_CASE("a release of DeepSpeed stands for what it does", "[scenarios]") {

@@ -55,6 +55,18 @@ TEST_CASE("one tile more than a full wave costs more than its share", "[workload
   CHECK(more > 1.05 * full);
 }
 
+TEST_CASE("a grouped product of few tiles takes as long as one of them", "[workloads]") {
+  // The gradient of an adapter: a sum over all tokens, 8 tiles of 128 rows for 132 units. A library
+  // cuts the depth; a grouped kernel does not, so half of the tiles are no faster.
+  const Bench bench("h100-8");
+  const auto grouped = [&](double out) {
+    return bench.time(grouped_gemm("up", 1, out, 16384, 16));
+  };
+  const double start = bench.gpu.gemm.start.value.value;
+  CHECK(grouped(1024) - start == Approx(grouped(512) - start));
+  CHECK(grouped(1024) > 2 * bench.time(gemm("up", 1024, 16384, 16)));
+}
+
 TEST_CASE("longer rows and wider heads make better use of an attention kernel", "[workloads]") {
   const Bench bench("a100-8");
   const auto rate = [&](double tokens, double head) {

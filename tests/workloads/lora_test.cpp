@@ -124,3 +124,36 @@ TEST_CASE("matrices in four bits take a quarter of the memory and are unpacked i
   CHECK_THAT(unpacked(packed, true), exactly(weights * (bytes + half)));
   CHECK(unpacked(plain, false) == 0);
 }
+
+TEST_CASE("adapters beside divided matrices: parts of the sums that are there, and of gradients",
+          "[workloads]") {
+  TinyStep step = adapted(Sharding::zero1);
+  const double alone = model_flops(step.input()).matrices;
+  const auto handed = [](const TinyStep& each) {
+    const OpGraph graph = build_step(each.input(), Folding::automatic).graph;
+    return sum_of(graph, OpKind::collective, Cause::tensor_parallel).bytes;
+  };
+  TinyStep whole = tiny_step(Sharding::zero1);
+  for (TinyStep* each : {&step, &whole}) {
+    each->strategy.tensor_parallel.size = 2;
+    each->strategy.tensor_parallel.sequence = false;
+  }
+  CHECK_THAT(2 * model_flops(step.input()).matrices, exactly(alone));
+  // Ways down beside q, k, v, gate and up, ways up beside o and down are on both ranks.
+  const double common = 3 * rank * 7 * h;
+  CHECK_THAT(trained(step), exactly((3 * rank * linear_sides + common) / 2));
+  CHECK_THAT(handed(step) - handed(whole), exactly(half * common));
+}
+
+TEST_CASE("the host reads for an adapter what its stack says", "[workloads]") {
+  TinyStep step = adapted(Sharding::zero2);
+  const auto reads = [&] {
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    int sum = 0;
+    for (const Unit& unit : layer) sum += unit.syncs;
+    return sum;
+  };
+  CHECK(reads() == 0);
+  step.stack.adapters.reads = 2;
+  CHECK(reads() == 7 * 2);
+}
