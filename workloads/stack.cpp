@@ -90,6 +90,7 @@ Stack read_stack(const Table& table) {
     stack.adapters = {
         .grouped = adapters->flag_or("grouped", false),
         .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
+        .shared = adapters->flag_or("shared", true),
     };
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);

@@ -95,6 +95,7 @@ void LayerWriter::linear(const std::string& name, double in, double out, bool bi
   made.gradient_bytes = half * t() * in;
   if (!frozen()) return;
   quantise(made, 1);
+  if (name.starts_with("mlp.shared_expert") && !stack.adapters.shared) return;
   if (strategy.lora.targets != LoraTargets::attention || name.starts_with("self_attn"))
     adapter(name, in, out);
 }
