@@ -157,3 +157,13 @@ TEST_CASE("the host reads for an adapter what its stack says", "[workloads]") {
   step.stack.adapters.reads = 2;
   CHECK(reads() == 7 * 2);
 }
+
+TEST_CASE("shared experts have adapters unless their stack leaves them out", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
+  step.strategy.lora = {4, LoraTargets::linear, Quantised::none};
+  constexpr double shared = 48;
+  step.model.experts->shared_width = static_cast<std::int64_t>(shared);
+  const double before = trained(step);
+  step.stack.adapters.shared = false;
+  CHECK_THAT(before - trained(step), exactly(3 * rank * 3 * (h + shared)));
+}
