@@ -30,7 +30,7 @@ struct Planner {
   CollectivePlan of_copies(Rank size) const {
     CollectivePlan plan = plan_ring_pass(cluster, strided_groups(mesh.ranks, size, 1));
     for (Candidate& candidate : plan.candidates)
-      for (Pattern& pattern : candidate.patterns) pattern.occupies_devices = false;
+      for (Pattern& pattern : candidate.patterns) pattern.occupancy = 0;
     return plan;
   }
   CollectivePlan if_shared(Collective kind, Rank size, Rank stride) const {
