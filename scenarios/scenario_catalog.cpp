@@ -15,9 +15,11 @@ std::vector<std::string> scenario_names(const std::string& data) {
   std::vector<std::string> names;
   std::error_code failed;
   const fs::path root = fs::path(data) / "scenarios";
-  for (const auto& entry : fs::recursive_directory_iterator(root, failed))
-    if (entry.path().extension() == ".yaml")
-      names.push_back(entry.path().lexically_relative(root).replace_extension().generic_string());
+  for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
+    if (at->path().filename() == "recipes") at.disable_recursion_pending();  // of tables' rows
+    if (at->path().extension() == ".yaml")
+      names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
+  }
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -81,6 +81,10 @@ std::string llama_text(const StepRow& row, double vocabulary) {
       widths(row), of(row.ffn), vocabulary);
 }
 
+bool narrow_attention(const StepRow& row) {
+  return contains(lower_case(row.model), "deepseek");
+}
+
 // Models that were cut down, or another under the same name, have widths of their own in the row.
 bool same_size(const StepRow& row, const RowCatalog::ModelSize& known) {
   const auto differs = [](const Cell& cell, double value) {
@@ -101,12 +105,17 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
   // The benchmarks of LLM Foundry ran models of their own under the names of published sizes.
   const bool own = is_mpt(row) && widths_known;
   const std::string known = same_model(catalog, row.model);
-  if (!known.empty() && !own && same_size(row, catalog.size_of(known))) {
+  const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;
+  const bool enough = widths_known && wide && !narrow_attention(row) &&
+                      (!has_experts(row) || of(row.expert_width) > 0);
+  if (!known.empty() && !own && (same_size(row, catalog.size_of(known)) || !enough)) {
     text.model = fmt::format("model: {}\n", known);
+    if (!same_size(row, catalog.size_of(known)))
+      text.assume(fmt::format("the widths of {} in the catalogue", known));
     return;
   }
   // Widths alone do not make one of these: which layers are dense, and how attention is narrowed.
-  if (contains(lower_case(row.model), "deepseek")) {
+  if (narrow_attention(row)) {
     text.lack(fmt::format("the dense layers of the model \"{}\"", row.model));
     return;
   }
@@ -115,7 +124,6 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
                              flat_text(1e9 * of(row.parameters)));
     return;
   }
-  const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;
   if (!widths_known || (!wide && !has_experts(row))) {
     text.lack(row.model.empty() ? "the model"
                                 : fmt::format("the widths of the model \"{}\"", row.model));

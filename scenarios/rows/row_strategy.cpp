@@ -113,7 +113,6 @@ void write_sharding(const StepRow& row, const RowWords& words, RowText& text) {
   } else if (alone || whole || row.gpus.value_or(1) <= parts_of_a_copy(row) ||
              contains(words.strategy, "ddp")) {
     text.strategy += "  zero: 0\n";
-    if (text.stack == "megatron-deepspeed") text.strategy += "  master_weights: true\n";
   } else {
     text.lack(fmt::format("the sharding \"{}\"", row.strategy));
   }

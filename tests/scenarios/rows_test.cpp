@@ -36,6 +36,12 @@ StepRow changed(const std::string& from, const std::string& to) {
   return row_of(line.replace(place, from.size(), to));
 }
 
+StepRow without_widths(StepRow row) {
+  row.layers.reset();
+  row.hidden.reset();
+  return row;
+}
+
 const RowCatalog& catalog() {
   static const RowCatalog all = row_catalog(data);
   return all;
@@ -83,10 +89,14 @@ TEST_CASE("a model is known by its name, whatever people add to it behind", "[sc
 TEST_CASE("parallel parts that take all GPUs leave nothing to shard", "[scenarios]") {
   StepRow row = changed("FSDP2,3,8,1,1,1", "TP8,,,,8,1");
   row.framework = "Megatron-DeepSpeed";
+  row.global_batch = 2;
   const ExpressedRow alone = express(row, catalog());
   REQUIRE(alone.missing.empty());
-  CHECK(parse_scenario(data, alone.scenario, "r").strategy.sharding == Sharding::zero0);
+  const Strategy strategy = parse_scenario(data, alone.scenario, "r").strategy;
+  CHECK(strategy.sharding == Sharding::zero0);
+  CHECK(strategy.master_weights);
   row.tensor_parallel = 4;
+  row.global_batch = 4;
   CHECK_THAT(express(row, catalog()).missing.front(), Contains("the sharding \"TP8\""));
 }
 
@@ -97,7 +107,10 @@ TEST_CASE("accumulation follows from the batch of the step", "[scenarios]") {
 }
 
 TEST_CASE("a part of a node takes part", "[scenarios]") {
-  const ExpressedRow made = express(changed(",1,8,,", ",1,2,,"), catalog());
+  StepRow row = row_of(usual);
+  row.gpus = row.shards = 2;
+  row.global_batch = 4;
+  const ExpressedRow made = express(row, catalog());
   REQUIRE(made.missing.empty());
   const Scenario scenario = parse_scenario(data, made.scenario, "r");
   CHECK(scenario.cluster.ranks() == 2);
@@ -119,7 +132,7 @@ TEST_CASE("what is computed again is said as each framework means it", "[scenari
 
 TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenarios]") {
   const auto row = [&](const std::string& checkpointing) {
-    StepRow made = row_of(usual);
+    StepRow made = without_widths(row_of(usual));
     made.framework = "Megatron-Bridge recipe";
     made.model = "gpt-oss-120b";
     made.source = "docs/performance-summary.md";
@@ -279,7 +292,7 @@ TEST_CASE("a figure of memory counts what the row says, else what the log of the
 }
 
 TEST_CASE("experts and adapters of a row are those that its framework usually has", "[scenarios]") {
-  StepRow row = row_of(usual);
+  StepRow row = without_widths(row_of(usual));
   row.model = "Qwen3-30B-A3B";
   const auto scenario = [&] {
     const ExpressedRow made = express(row, catalog());
@@ -318,6 +331,7 @@ TEST_CASE("a row of KempnerForge says what its code divides and what it repeats"
   row.framework = "KempnerForge (FSDP2)";
   row.shards = 2;
   row.tensor_parallel = 4;
+  row.global_batch = 4;
   const auto strategy = [&] {
     const ExpressedRow made = express(row, catalog());
     CAPTURE(made.missing);
@@ -341,10 +355,12 @@ TEST_CASE("a row of KempnerForge says what its code divides and what it repeats"
   row.shards = 2;
   row.model = "Qwen3-30B-A3B";
   row.expert_parallel = 2;
+  row.global_batch = 4;
   CHECK(strategy().same_rows);
   CHECK(strategy().expert_tensor == 1);
   row.expert_parallel.reset();
   row.shards = 4;
+  row.global_batch = 8;
   CHECK_FALSE(strategy().same_rows);
 }
 
