@@ -50,6 +50,29 @@ std::vector<MachineWords::Entry> words_on(const std::string& data, const Shelf& 
   return entries;
 }
 
+// Files are read whole, and checked, by those who simulate them.
+double value_in(const Table& table, std::string_view key, Dimension dimension) {
+  const auto quantity = parse_quantity(table.table(key).text("value"));
+  return quantity && quantity->dimension == dimension ? quantity->value : 0;
+}
+
+NodeFacts facts_of_node(const std::string& data, const std::string& name) {
+  const Document document = open_entry(data, node_shelf, name);
+  const Table root = document.root();
+  const Document gpu = open_entry(data, gpu_shelf, root.text("gpu"));
+  return {value_in(gpu.root().table("memory"), "capacity", Dimension::bytes),
+          static_cast<double>(root.table("parts").integer_or("nic", 0, 0, 1024)),
+          root.text_or("network", ""), root.table("collectives").text_or("library", "")};
+}
+
+NetworkFacts facts_of_network(const std::string& data, const std::string& name) {
+  const Document document = open_entry(data, network_shelf, name);
+  const Table root = document.root();
+  return {value_in(root.table("port"), "bandwidth", Dimension::bytes_per_second),
+          value_in(root.table("leaf"), "uplink", Dimension::bytes_per_second),
+          root.table("collectives").text_or("library", "")};
+}
+
 }  // namespace
 
 std::optional<std::size_t> CsvTable::column(std::string_view name) const {
@@ -182,7 +205,11 @@ std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCo
 }
 
 MachineWords machine_words(const std::string& data) {
-  return {words_on(data, node_shelf), words_on(data, network_shelf)};
+  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf)};
+  for (const auto& [name, said] : words.nodes) words.of_node.push_back(facts_of_node(data, name));
+  for (const auto& [name, said] : words.networks)
+    words.of_network.push_back(facts_of_network(data, name));
+  return words;
 }
 
 std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {

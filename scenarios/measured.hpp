@@ -66,11 +66,24 @@ struct RowNote {
 // Throws UserError when a column is missing, a note is empty or twice there, or no row has its id.
 std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows);
 
+// What tables say of a node or a network beside its name.
+struct NodeFacts {
+  double memory = 0;  // bytes of one GPU
+  double ports = 0;
+  std::string network, library;  // the usual ones
+};
+struct NetworkFacts {
+  double port = 0, uplink = 0;  // B/s
+  std::string library;
+};
+
 // The words by which measurement tables name the nodes and networks of the catalogue.
 struct MachineWords {
   using Entry = std::pair<std::string, std::vector<std::string>>;  // name, its words
   std::vector<Entry> nodes;
   std::vector<Entry> networks;
+  std::vector<NodeFacts> of_node{};        // [node]
+  std::vector<NetworkFacts> of_network{};  // [network]
 };
 MachineWords machine_words(const std::string& data);
 

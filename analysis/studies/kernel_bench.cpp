@@ -7,7 +7,9 @@
 #include <optional>
 #include <string_view>
 
+#include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/step_row.hpp"
 #include "sim/error.hpp"
 #include "topology/catalog.hpp"
 
@@ -104,8 +106,17 @@ Work attention_of(const RowReader& read, std::string_view op, const Gpu& gpu) {
   return work;
 }
 
+// Products of other types have curves of their own, which the GPUs' files do not hold; the type of
+// the result, behind an arrow, does not matter.
+bool in_16_bits(std::string_view type) {
+  const std::string inputs = lower_case(type.substr(0, type.find(' ')));
+  return inputs.empty() || inputs == "bf16" || inputs == "fp16" || inputs == "bfloat16" ||
+         inputs == "float16" || inputs == "half";
+}
+
 Work work_of(const RowReader& read, const KernelBench& bench) {
-  const std::string_view op = read.cell("op");
+  const std::string_view op = read.cell("op"), type = read.cell("dtype");
+  if (!in_16_bits(type)) return unknown(type, "is no type of 16 bits: no curve is known for it");
   if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench.gpu);
   if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm")
     return product_of(read, op, bench);
@@ -141,7 +152,7 @@ MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> 
       const RowReader read{number, row};
       const std::string id(read.cell("id"));
       const std::string_view hardware = read.cell("hardware");
-      const RowCatalog::NodeSize* node = catalog.node(best_name(catalog.machines.nodes, hardware));
+      const RowCatalog::NodeSize* node = named_node(catalog, {hardware, "", {}}).node;
       if (node == nullptr) {
         result.skipped.push_back({id, fmt::format("no GPU \"{}\" in the catalogue", hardware)});
         continue;

@@ -23,6 +23,15 @@ void require_ids(const CsvTable& table);
 // The row's name, or its line.
 std::string id_of(const CsvTable& table, const CsvTable::Row& row);
 
+// The columns that `texts` and `numbers` read.
+template <class Texts, class Numbers>
+std::vector<std::string> columns_of(const Texts& texts, const Numbers& numbers) {
+  std::vector<std::string> names;
+  for (const auto& [column, member] : texts) names.emplace_back(column);
+  for (const auto& [column, member] : numbers) names.emplace_back(column);
+  return names;
+}
+
 // Reads the columns that `texts` and `numbers` pair with members of Row; both may lack some.
 template <class Row, class Texts, class Numbers>
 Row row_from(const CsvTable& table, const CsvTable::Row& line, const Texts& texts,

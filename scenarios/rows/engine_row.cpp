@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/step_row.hpp"
 
 namespace stepsim {
@@ -50,9 +51,10 @@ void read_bits(const EngineRow& row, ExpressedEngineRow& made) {
 }
 
 void read_machine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  const RowCatalog::NodeSize* node = catalog.node(best_name(catalog.machines.nodes, row.hardware));
+  const NamedNode named = named_node(catalog, {row.hardware, "", {}});
+  const RowCatalog::NodeSize* node = named.node;
   if (node == nullptr) {
-    made.missing.push_back(fmt::format("the hardware \"{}\"", row.hardware));
+    made.missing.push_back(named.why);
     return;
   }
   const double gpus = row.gpus.value_or(row.tensor.value_or(1));
@@ -125,6 +127,10 @@ void read_requests(const EngineRow& row, ExpressedEngineRow& made) {
 
 bool holds_engine_rows(const CsvTable& table) {
   return table.column("output_tok_s") || table.column("mean_tpot_ms");
+}
+
+std::vector<std::string> engine_columns() {
+  return columns_of(texts, numbers);
 }
 
 std::vector<EngineRow> engine_rows(const CsvTable& table) {

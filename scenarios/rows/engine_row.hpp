@@ -24,6 +24,7 @@ struct EngineRow {
 
 bool holds_engine_rows(const CsvTable& table);
 std::vector<EngineRow> engine_rows(const CsvTable& table);
+std::vector<std::string> engine_columns();
 
 // What is served, as an engine sees it.
 struct EngineLoad {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/row_parts.hpp"
 
 namespace stepsim {
@@ -211,6 +212,10 @@ bool holds_grpo_rows(const CsvTable& table) {
          table.column("policy_mode");
 }
 
+std::vector<std::string> grpo_columns() {
+  return columns_of(texts, numbers);
+}
+
 std::vector<GrpoRow> grpo_rows(const CsvTable& table) {
   require_ids(table);
   std::vector<GrpoRow> rows;
@@ -230,7 +235,8 @@ ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {
   write_learner_stack(row, catalog, text);
   text.job = "job:\n  method: grpo\n";
   const Lengths lengths = lengths_of(row, text);
-  const std::string node = best_name(catalog.machines.nodes, row.hardware);
+  const NamedNode named = named_node(catalog, {row.hardware, "", {}});
+  const std::string node = named.node == nullptr ? "" : named.node->name;
   write_layout(row, catalog, node, text);
   write_batch(row, lengths, text);
   write_strategy(learners, catalog, text);

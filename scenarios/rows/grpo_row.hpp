@@ -24,6 +24,7 @@ struct GrpoRow {
 // Whether the columns are those of a table of GRPO steps.
 bool holds_grpo_rows(const CsvTable& table);
 std::vector<GrpoRow> grpo_rows(const CsvTable& table);
+std::vector<std::string> grpo_columns();
 ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog);
 
 }  // namespace stepsim

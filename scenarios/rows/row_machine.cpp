@@ -2,18 +2,156 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/row_parts.hpp"
 
 namespace stepsim {
+namespace {
+
+constexpr double gigabit = 1e9 / 8;   // bytes
+constexpr double same_rate = 0.05;    // "400" and what 8 ports of 50 GB/s carry
+constexpr double largest_port = 400;  // Gb/s: more than that is what a node has
+
+// Ports are sold in these rates and reach a little less.
+double sold_as(double port) {
+  for (const double rate : {25.0, 50.0, 100.0, 200.0, 400.0, 800.0})
+    if (port <= rate * gigabit) return rate;
+  return port / gigabit;
+}
+
+std::size_t place_of(const std::vector<MachineWords::Entry>& entries, std::string_view name) {
+  return static_cast<std::size_t>(
+      std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == name; }) -
+      entries.begin());
+}
+
+// A network's name may have its generation behind it: "NDR400", "RoCEv2".
+bool same_word(const std::string& text, const std::string& word) {
+  if (!text.starts_with(word)) return false;
+  std::string_view rest = std::string_view(text).substr(word.size());
+  if (rest.starts_with('v')) rest.remove_prefix(1);
+  return std::all_of(rest.begin(), rest.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool says_rate(const std::string& word) {
+  constexpr std::array<std::string_view, 5> units{"gb", "gbps", "s", "per", "node"};
+  return (word.front() >= '0' && word.front() <= '9') ||
+         std::find(units.begin(), units.end(), word) != units.end();
+}
+
+bool stand_in(const std::vector<std::string>& text, const std::vector<std::string>& words) {
+  return !words.empty() &&
+         std::search(text.begin(), text.end(), words.begin(), words.end(), same_word) != text.end();
+}
+
+// How a network is named in a cell: by what it is, or only by its rate.
+enum class Named : std::uint8_t { not_at_all, by_rate, by_kind };
+
+Named named(const MachineWords::Entry& network, const std::vector<std::string>& text) {
+  Named best = Named::not_at_all;
+  for (const std::string& entry : network.second) {
+    const std::vector<std::string> words = machine_words_in(entry);
+    std::vector<std::string> kind;
+    for (const std::string& word : words)
+      if (!says_rate(word)) kind.push_back(word);
+    if (stand_in(text, kind) || (!kind.empty() && stand_in(text, words))) return Named::by_kind;
+    if (stand_in(text, words)) best = Named::by_rate;
+  }
+  return best;
+}
+
+struct NodePlace {
+  const RowCatalog::NodeSize& node;
+  const NodeFacts& facts;
+  const MachineWords& machines;
+
+  // Gb/s of all ports of the node on that network.
+  double total(std::size_t network) const {
+    return facts.ports * sold_as(machines.of_network[network].port);
+  }
+};
+
+// Of those that are named alike: for GPUs of that vendor, and as fast as it is said.
+struct NetworkChoice {
+  std::size_t network = 0;
+  bool only = true;
+};
+NetworkChoice network_of(const NodePlace& place, const std::vector<std::string>& text,
+                         double rate) {
+  std::size_t best = place.machines.networks.size();
+  bool only = true;
+  Named how = Named::not_at_all;
+  std::pair<bool, double> distance;
+  for (std::size_t i = 0; i < place.machines.networks.size(); ++i) {
+    const Named now = named(place.machines.networks[i], text);
+    if (now == Named::not_at_all || now < how) continue;
+    const std::pair<bool, double> off{place.machines.of_network[i].library != place.facts.library,
+                                      std::abs(std::log(place.total(i) / rate))};
+    only = now > how;
+    if (!only && off >= distance) continue;
+    best = i;
+    how = now;
+    distance = off;
+  }
+  return {best, only};
+}
+
+// Gb/s of a node, as the cell has it; 0: it has none.
+double rate_of_node(const StepRow& row, const NodePlace& place, RowText& text) {
+  const auto stated = stated_rate(row.interconnect);
+  if (!stated) return 0;
+  if (stated->other > 0)
+    text.assume(fmt::format("{:g} Gb/s, not {:g}", stated->gigabits, stated->other));
+  if (stated->of == StatedRate::Of::node) return stated->gigabits;
+  if (stated->of == StatedRate::Of::gpu) return stated->gigabits * place.node.gpus;
+  const std::vector<std::string> words = machine_words_in(row.interconnect);
+  const bool efa = std::find(words.begin(), words.end(), "efa") != words.end();
+  const bool whole = efa || stated->gigabits > largest_port;
+  text.assume(fmt::format("{:g} Gb/s for {}", stated->gigabits, whole ? "each node" : "each GPU"));
+  return whole ? stated->gigabits : stated->gigabits * place.node.gpus;
+}
+
+void write_network(const StepRow& row, const RowCatalog& catalog, const RowCatalog::NodeSize& node,
+                   RowText& text) {
+  const MachineWords& machines = catalog.machines;
+  const NodePlace place{node, machines.of_node[place_of(machines.nodes, node.name)], machines};
+  const std::size_t usual = place_of(machines.networks, place.facts.network);
+  if (usual >= machines.networks.size()) {
+    text.lack(fmt::format("the network \"{}\"", row.interconnect));
+    return;
+  }
+  const double stated = rate_of_node(row, place, text);
+  const double wanted = stated > 0 ? stated : place.total(usual);
+  const auto [found, only] =
+      network_of(place, machine_words_in(row.interconnect + "; " + row.hardware), wanted);
+  const bool is_named = found < machines.networks.size();
+  const std::size_t network = is_named ? found : usual;
+  const std::string& name = machines.networks[network].first;
+  if (is_named)
+    text.cluster += fmt::format("  network: {}\n", name);
+  else
+    text.assume("the usual network of the node");
+  const double share = wanted / place.total(network);
+  const bool as_usual = std::abs(share - 1) <= same_rate;
+  if (!as_usual || (is_named && !only && stated <= 0 && network != usual))
+    text.assume(fmt::format("{} at {:g} Gb/s in each node", name, wanted));
+  if (as_usual) return;
+  const NetworkFacts& facts = machines.of_network[network];
+  text.cluster += fmt::format(
+      "constants: {{network.port.bandwidth: {:.4g} GB/s, network.leaf.uplink: {:.5g} GB/s}}\n",
+      facts.port * share / 1e9, facts.uplink * share / 1e9);
+}
+
+}  // namespace
 
 void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text) {
-  const std::string where = row.hardware + "; " + row.interconnect;
-  const RowCatalog::NodeSize* node = catalog.node(best_name(catalog.machines.nodes, where));
+  const NamedNode named = named_node(catalog, {row.hardware, row.interconnect, row.gpu_memory});
+  const RowCatalog::NodeSize* node = named.node;
   if (node == nullptr) {
-    text.lack(row.hardware.empty() ? "the hardware"
-                                   : fmt::format("the hardware \"{}\"", row.hardware));
+    text.lack(named.why);
     return;
   }
   text.gpu = node->gpu;
@@ -22,11 +160,21 @@ void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text)
     text.lack("the number of GPUs");
     return;
   }
+  const double said = gpus_in_a_node(row.interconnect + "; " + row.hardware);
+  const double full = said > 0 ? said : node->gpus;
   if (gpus < 1) {
-    gpus = nodes * node->gpus;
-    text.assume(fmt::format("{} GPUs in a node", node->gpus));
+    gpus = nodes * full;
+    if (said <= 0) text.assume(fmt::format("{} GPUs in a node", node->gpus));
   }
-  if (nodes < 1) nodes = std::ceil(gpus / node->gpus);
+  if (nodes < 1 && gpus > full && said <= 0 && in_slots(catalog, node->name)) {
+    text.lack(fmt::format("how many nodes have the {:g} GPUs \"{}\"", gpus, row.hardware));
+    return;
+  }
+  if (nodes < 1) {
+    nodes = std::ceil(gpus / full);
+    if (nodes > 1 && said <= 0)
+      text.assume(fmt::format("{:g} nodes of {:g} GPUs", nodes, gpus / nodes));
+  }
   const double each = gpus / nodes;
   if (each != std::floor(each) || each > node->gpus) {
     text.lack(fmt::format("a node of {:g} GPUs \"{}\"", each, row.hardware));
@@ -34,12 +182,7 @@ void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text)
   }
   text.cluster = fmt::format("cluster:\n  node: {}\n  nodes: {:.0f}\n", node->name, nodes);
   if (each < node->gpus) text.cluster += fmt::format("  gpus_per_node: {:.0f}\n", each);
-  if (nodes < 2) return;
-  const std::string network = best_name(catalog.machines.networks, where);
-  if (!network.empty())
-    text.cluster += fmt::format("  network: {}\n", network);
-  else
-    text.assume("the usual network of the node");
+  if (nodes > 1) write_network(row, catalog, *node, text);
 }
 
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowText& text) {

@@ -34,6 +34,7 @@ constexpr std::array texts{
 constexpr std::array numbers{
     std::pair{"nodes", &StepRow::nodes},
     std::pair{"gpus", &StepRow::gpus},
+    std::pair{"gpu_mem_GB", &StepRow::gpu_memory},
     std::pair{"params_total_B", &StepRow::parameters},
     std::pair{"layers", &StepRow::layers},
     std::pair{"hidden", &StepRow::hidden},
@@ -65,6 +66,10 @@ constexpr std::array numbers{
     std::pair{"mem_GB", &StepRow::memory},
 };
 
+constexpr std::array measured{&StepRow::tokens_per_gpu, &StepRow::tokens, &StepRow::step,
+                              &StepRow::tflops,         &StepRow::mfu,    &StepRow::hfu,
+                              &StepRow::memory};
+
 }  // namespace
 
 std::vector<StepRow> step_rows(const CsvTable& table) {
@@ -77,9 +82,6 @@ std::vector<StepRow> step_rows(const CsvTable& table) {
 }
 
 void complete_references(std::vector<StepRow>& rows) {
-  constexpr std::array measured{&StepRow::tokens_per_gpu, &StepRow::tokens, &StepRow::step,
-                                &StepRow::tflops,         &StepRow::mfu,    &StepRow::hfu,
-                                &StepRow::memory};
   constexpr std::array of_measurement{&StepRow::refers, &StepRow::memory_unit, &StepRow::oom};
   std::map<std::string, const StepRow*> by_id;
   for (const StepRow& row : rows)
@@ -96,6 +98,15 @@ void complete_references(std::vector<StepRow>& rows) {
       if (!(row.*member) && std::find(measured.begin(), measured.end(), member) == measured.end())
         row.*member = other.*member;
   }
+}
+
+bool has_figure(const StepRow& row) {
+  return !row.oom.empty() || std::any_of(measured.begin(), measured.end(),
+                                         [&](const auto member) { return bool(row.*member); });
+}
+
+std::vector<std::string> step_columns() {
+  return columns_of(texts, numbers);
 }
 
 bool is_column(std::string_view column) {

@@ -16,6 +16,7 @@ struct StepRow {
       checkpointing, precision, optimizer, compile, flops_definition, memory_unit, oom, derived,
       notes;
   Cell nodes, gpus;
+  Cell gpu_memory;  // of one, in GB or GiB as it is sold
   Cell parameters, layers, hidden, heads, kv_heads, ffn, vocabulary, experts, per_token,
       expert_width;  // parameters in 1e9
   Cell sequence, micro_batch, accumulation, global_batch;
@@ -31,12 +32,16 @@ std::vector<StepRow> step_rows(const CsvTable& table);
 
 // By the names of columns: what a cell holds, as text, and what it is to hold.
 bool is_column(std::string_view column);
+std::vector<std::string> step_columns();
 std::string cell_of(const StepRow& row, std::string_view column);
 void fill_cell(StepRow& row, std::string_view column, std::string_view text);
 
 // A row that refers to another one is of the same run: what it does not say of that run is taken
 // from there. What was measured is not.
 void complete_references(std::vector<StepRow>& rows);
+
+// Whether there is anything to hold a prediction against.
+bool has_figure(const StepRow& row);
 
 // The text in small letters.
 std::string lower_case(std::string_view text);
