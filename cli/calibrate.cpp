@@ -1,6 +1,7 @@
 // `calibrate`: the free constants of a stack, fitted to its measured rows.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "analysis/studies/calibration.hpp"
@@ -59,9 +60,15 @@ std::string text_of(const Calibration& result) {
 int calibrate_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty()) throw UserError(fmt::format("which plan? usage: {}", usage.call));
+  const std::vector<std::string> plans = names_on(line.data, {"workloads/calibration", "plan"});
+  if (options->words.empty())
+    throw UserError(fmt::format("which plan: {}? usage: {}", one_of(plans), usage.call));
+  const std::string& wanted = options->words.front();
+  if (std::find(plans.begin(), plans.end(), wanted) == plans.end())
+    throw UserError(fmt::format("no plan \"{}\"{}; there are {}", wanted,
+                                did_you_mean(wanted, plans), one_of(plans)));
   const auto samples = count_of(*options, "samples", 0, 4096).value_or(16);
-  const CalibrationPlan plan = read_calibration_plan(line.data, options->words.front());
+  const CalibrationPlan plan = read_calibration_plan(line.data, wanted);
   const Calibration result = calibrate(line.data, plan, samples);
   if (options->has("write"))
     for (const std::string& stack : plan.stacks)

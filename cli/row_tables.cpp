@@ -11,6 +11,7 @@
 #include "analysis/studies/row_validation.hpp"
 #include "analysis/studies/series.hpp"
 #include "analysis/table.hpp"
+#include "cli/row_reading.hpp"
 #include "sim/error.hpp"
 #include "sim/whole_file.hpp"
 
@@ -37,6 +38,30 @@ TextTable missing_table(const std::vector<PredictedRow>& rows) {
   TextTable table{{"not predicted", "what is missing"}, {Align::left, Align::left}, {}};
   for (const PredictedRow& row : rows)
     if (!row.predicted()) table.rows.push_back({row.id, joined(row.missing)});
+  return table;
+}
+
+// What rows leave open and how it was taken, the most frequent first.
+TextTable assumed_table(const std::vector<PredictedRow>& rows) {
+  struct Taken {
+    std::string what, first;
+    std::size_t rows = 0;
+  };
+  std::vector<Taken> all;
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted()) continue;
+    for (const std::string& what : row.assumed) {
+      auto place =
+          std::find_if(all.begin(), all.end(), [&](const Taken& t) { return t.what == what; });
+      if (place == all.end()) place = all.insert(all.end(), {what, row.id, 0});
+      place->rows += 1;
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Taken& a, const Taken& b) { return a.rows > b.rows; });
+  TextTable table{{"assumed", "rows", "first row"}, {Align::left, Align::right, Align::left}, {}};
+  for (const Taken& taken : all)
+    table.rows.push_back({taken.what, fmt::format("{}", taken.rows), taken.first});
   return table;
 }
 
@@ -84,11 +109,15 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   std::string text = render(figure_table(rows));
   if (const TextTable missing = missing_table(rows); !missing.rows.empty())
     text += "\n" + render(missing);
+  if (const TextTable assumed = assumed_table(rows); !assumed.rows.empty())
+    text += "\n" + render(assumed);
   text += "\n" + render(family_table(families_of(rows), intervals));
   if (const TextTable table = series_table(series); !table.rows.empty())
     text += "\n" + render(table);
   const auto predicted = std::count_if(rows.begin(), rows.end(),
                                        [](const PredictedRow& row) { return row.predicted(); });
+  if (predicted == 0)
+    return text + fmt::format("\n0 of {} rows are predicted: nothing was compared\n", rows.size());
   return text + fmt::format(
                     "\n{} of {} rows are predicted; errors are those of the time of a step or of a "
                     "served load, negative when it is predicted too short\n",
@@ -202,34 +231,13 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
   return worse ? exit_code::no : exit_code::yes;
 }
 
-// What a table is of shows in its columns.
-struct Tables {
-  std::vector<StepRow> steps;
-  std::vector<GrpoRow> grpo;
-  std::vector<EngineRow> engines;
-};
-
-void read_table(const std::string& file, Tables& tables) {
-  const CsvTable table = read_csv(file);
-  const auto append = [](auto& all, auto rows) {
-    for (auto& row : rows) all.push_back(std::move(row));
-  };
-  if (holds_grpo_rows(table))
-    append(tables.grpo, grpo_rows(table));
-  else if (holds_engine_rows(table))
-    append(tables.engines, engine_rows(table));
-  else
-    append(tables.steps, step_rows(table));
-}
-
 }  // namespace
 
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
   std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
-  Tables tables;
-  for (const std::string& file : question.files) read_table(file, tables);
-  complete_references(tables.steps);
+  const RowTables tables = read_row_tables(question.files);
+  for (const std::string& note : tables.notes) fmt::print(stderr, "note: {}\n", note);
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
                                                       .rows = tables.steps,
                                                       .samples = question.samples,
@@ -245,7 +253,15 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
                                  : text_of(predicted, series, question.samples > 0));
   if (!question.record.empty())
     write_file(question.record, recorded_errors(families_of(predicted)));
-  return recorded ? compare_with(*recorded, families_of(predicted)) : exit_code::yes;
+  if (!recorded) return exit_code::yes;
+  const std::size_t all = recorded->rows.size();
+  std::erase_if(recorded->rows, [&](const CsvTable::Row& row) {
+    return !holds_family(tables, recorded->cell(row, "family"));
+  });
+  const int answer = compare_with(*recorded, families_of(predicted));
+  if (const std::size_t others = all - recorded->rows.size(); others > 0)
+    fmt::print("families of tables that were not given, not compared: {}\n", others);
+  return answer;
 }
 
 }  // namespace stepsim

@@ -222,8 +222,12 @@ std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const Cs
   std::vector<std::string> known;
   known.reserve(read.benches.size());
   for (const auto& [name, bench] : read.benches) known.push_back(name);
+  std::string meant = did_you_mean(gpu, known);
+  for (const std::string& name : known)
+    if (meant.empty() && name.starts_with(gpu + "-"))
+      meant = fmt::format(" (did you mean \"{}\"?)", name);
   throw UserError(fmt::format("no kernel was measured on a GPU \"{}\"{}; there are those of {}",
-                              gpu, did_you_mean(gpu, known), one_of(known)));
+                              gpu, meant, one_of(known)));
 }
 
 }  // namespace stepsim

@@ -376,8 +376,8 @@ cli("a calibration goes into the stack's file" ARGS calibrate fms-fsdp --samples
   EDIT workloads/calibration/fms-fsdp.yaml "high: 1.0" "high: 0.99"
   SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -c unexplained @DATA@/workloads/stacks/fms-fsdp.yaml && grep gemm: @DATA@/workloads/stacks/fms-fsdp.yaml"
   OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
-cli("calibrate without a plan" ARGS calibrate CODE 2 ERROR "which plan? usage: stepsim calibrate PLAN [options]")
-cli("calibrate by a plan that there is not" ARGS calibrate llm-foundri CODE 2 ERROR_MATCHES "no calibration \"llm-foundri\".*llm-foundry")
+cli("calibrate without a plan" ARGS calibrate CODE 2 ERROR_MATCHES "which plan: few-rows, .*llm-foundry.* or prime-rl. usage: stepsim calibrate PLAN ")
+cli("calibrate by a plan that there is not" ARGS calibrate llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
 cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
   EDIT workloads/calibration/few-rows.yaml "name: few-rows" "name: few-rows\nfree: [{name: kernels.gemm, low: 0.5, high: 1}]"
   ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")
@@ -388,5 +388,5 @@ cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s fam
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
 cli("a curve fitted to kernels" ARGS kernels --fit h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
 cli("a curve as JSON" ARGS kernels --fit h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
-cli("kernels of an unknown GPU" ARGS kernels --fit h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\".*; there are those of ")
+cli("kernels of an unknown GPU" ARGS kernels --fit h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\" .did you mean \"h100-sxm\"..; there are those of ")
 cli("kernels without a table" ARGS kernels nowhere.csv CODE 2 ERROR_MATCHES "nowhere.csv: cannot be read")

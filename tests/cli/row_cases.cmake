@@ -1,0 +1,36 @@
+# Cases of tables of published steps as people write them. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(columns "id,hardware,nodes,gpus,interconnect,framework,model,seq_len,strategy,micro_batch")
+set(rest "torchtitan (FSDP2),Llama-3.1-8B,2048,FSDP2,1")
+set(table "@WORK@/out/rows.csv")
+set(run "\"$@\"; code=$?; rm @WORK@/out/rows.csv; exit $code")
+
+cli("rows on cards that there are not" ARGS validate --rows ${table}
+  SHELL "printf '%s\\n' '${columns},step_s' 'a,A800-80GB PCIe,1,2,,${rest},1' 'b,GB200,1,4,,${rest},1' 'c,A100-64GB,1,4,,${rest},1' 'd,A100-PCIe-80GB,,8,,${rest},1' >${table}
+    ${run}"
+  OUTPUT "not predicted +what is missing.*\na +the hardware \"A800-80GB PCIe\": of that name the catalogue has a800-8\nb +the hardware \"GB200\"\nc +the hardware \"A100-64GB\": of that name the catalogue has .*\nd +how many nodes have the 8 GPUs \"A100-PCIe-80GB\"\n.*\n0 of 4 rows are predicted: nothing was compared\n")
+cli("rows say what was assumed" ARGS validate --rows ${table}
+  SHELL "printf '%s\\n' '${columns},step_s' 'a,H100,2,16,400 Gbps per node,${rest},1' 'b,H100,1,8,,${rest},1' >${table}
+    ${run}"
+  OUTPUT "assumed +rows +first row\n.*no accumulation +2 +a\n.*roce-100 at 400 Gb/s in each node +1 +a\n.*2 of 2 rows are predicted; errors")
+cli("rows with columns of other names" ARGS validate --rows ${table}
+  SHELL "printf '%s\\n' '${columns},activation_ckpt,step_sec' 'a,H100,1,8,,${rest},full,1' >${table}
+    \"$@\" 2>said; code=$?; rm ${table}; cat said; exit $code"
+  OUTPUT "note: .*rows.csv:1: activation_ckpt: is not read .did you mean \"act_ckpt\"..\nnote: .*rows.csv:1: step_sec: is not read .did you mean \"step_s\"..\nnote: .*rows.csv:2: \"a\" has no measured figure; 1 of 1 rows have none\n")
+cli("rows with one id" ARGS validate --rows ${table} CODE 2
+  SHELL "printf '%s\\n' '${columns},step_s' 'a,H100,1,8,,${rest},1' 'b,H100,1,8,,${rest},1' 'a,H100,1,8,,${rest},2' >${table}
+    ${run}"
+  ERROR "@WORK@/out/rows.csv:4: id: \"a\" is at @WORK@/out/rows.csv:2 already")
+cli("a table that is empty" ARGS validate --rows ${table} CODE 2
+  SHELL ": >${table}; ${run}"
+  ERROR "@WORK@/out/rows.csv: is empty: expected a line with the names of columns")
+cli("families of tables that are not given are not compared" ARGS validate --rows @ROOT@/scenarios/measured/grpo
+  SHELL "\"$@\" --record ${table} >first; echo 'dense fsdp a100-sxm-80,1,2.00,2.00,0,0.00,1,1' >>${table}
+    \"$@\" --recorded ${table}; code=$?; rm ${table}; exit $code"
+  OUTPUT "nothing changed since .*rows.csv\nfamilies of tables that were not given, not compared: 1\n")
+cli("kernels of other types" ARGS kernels ${table}
+  SHELL "printf '%s\\n' 'id,source,hardware,op,dtype,batch,M,N,K,layout,groups,extra,time_ms,tflops' 'a,x,H100 SXM,gemm,fp8,,4096,4096,4096,,,,0.1,' 'b,x,H100 SXM,gemm,bf16,,4096,4096,4096,,,,0.2,' >${table}
+    ${run}"
+  OUTPUT "a +fp8 is no type of 16 bits: no curve is known for it\n.*\n1 of 2 rows are predicted")
