@@ -179,6 +179,17 @@ const std::array<CurveKind, 3> curve_kinds{{
      [](const TimedKernel& k) { return k.work.kind == KernelClass::attention && k.work.later; }},
 }};
 
+// "h100" is the beginning of several names: the one that most kernels were measured on.
+std::string fullest_name(const std::vector<TimedKernel>& kernels, const std::string& begin) {
+  std::map<std::string, std::size_t> counts;
+  for (const TimedKernel& kernel : kernels)
+    if (kernel.gpu.starts_with(begin + "-")) counts[kernel.gpu] += 1;
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? begin : most->first;
+}
+
 }  // namespace
 
 KernelTimes predict_kernels(const std::string& data, std::span<const CsvTable> tables) {
@@ -222,12 +233,9 @@ std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const Cs
   std::vector<std::string> known;
   known.reserve(read.benches.size());
   for (const auto& [name, bench] : read.benches) known.push_back(name);
-  std::string meant = did_you_mean(gpu, known);
-  for (const std::string& name : known)
-    if (meant.empty() && name.starts_with(gpu + "-"))
-      meant = fmt::format(" (did you mean \"{}\"?)", name);
   throw UserError(fmt::format("no kernel was measured on a GPU \"{}\"{}; there are those of {}",
-                              gpu, meant, one_of(known)));
+                              gpu, did_you_mean(fullest_name(read.kernels, gpu), known),
+                              one_of(known)));
 }
 
 }  // namespace stepsim
