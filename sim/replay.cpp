@@ -387,8 +387,8 @@ Trace replay(const Platform& platform, const OpGraph& graph) {
   validate(graph, platform);
   start_engine();
   std::vector<std::string> arguments = engine_arguments();
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
+  std::vector<char*> argv(arguments.size());
+  for (std::size_t i = 0; i < argv.size(); ++i) argv[i] = arguments[i].data();
   int argc = static_cast<int>(argv.size());
   sg4::Engine engine(&argc, argv.data());
   std::signal(SIGINT, SIG_DFL);  // SimGrid's own handler would end with 1, which means "no"

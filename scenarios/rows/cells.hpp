@@ -27,6 +27,7 @@ std::string id_of(const CsvTable& table, const CsvTable::Row& row);
 template <class Texts, class Numbers>
 std::vector<std::string> columns_of(const Texts& texts, const Numbers& numbers) {
   std::vector<std::string> names;
+  names.reserve(std::size(texts) + std::size(numbers));
   for (const auto& [column, member] : texts) names.emplace_back(column);
   for (const auto& [column, member] : numbers) names.emplace_back(column);
   return names;
