@@ -164,7 +164,7 @@ std::string no_such_card(std::string_view hardware, const std::vector<std::strin
                        : fmt::format("{}: of that name the catalogue has {}", what, one_of(nodes));
 }
 
-bool says(std::string_view text, std::initializer_list<std::string_view> words) {
+bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return contains(text, word); });
 }
@@ -216,8 +216,8 @@ std::optional<StatedRate> rate_at(std::string_view text) {
   stated.other *= unit;
   if (stated.of == StatedRate::Of::node) return stated;
   const std::string behind = lower_case(text);
-  if (says(behind, {"per gpu", "/gpu", "per card", "each"})) stated.of = StatedRate::Of::gpu;
-  if (says(behind, {"per node", "/node", "total", "per instance"}))
+  if (has_any(behind, {"per gpu", "/gpu", "per card", "each"})) stated.of = StatedRate::Of::gpu;
+  if (has_any(behind, {"per node", "/node", "total", "per instance"}))
     stated.of = StatedRate::Of::node;
   return stated;
 }
@@ -303,7 +303,7 @@ double gpus_in_a_node(std::string_view text) {
 
 std::optional<StatedRate> stated_rate(std::string_view interconnect) {
   for (const std::string_view clause : clauses_of(interconnect)) {
-    if (says(lower_case(clause), {"nvlink", "nvswitch", "xgmi", "infinity fabric", "pcie"}))
+    if (has_any(lower_case(clause), {"nvlink", "nvswitch", "xgmi", "infinity fabric", "pcie"}))
       continue;
     for (std::size_t i = 0; i < clause.size(); ++i) {
       const bool inside =

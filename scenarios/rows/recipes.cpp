@@ -31,11 +31,16 @@ std::vector<Recipe> read_recipes(const Table& file) {
   std::vector<Recipe> recipes;
   const std::string title = file.text("title");
   for (const Table& entry : file.tables("recipes")) {
-    Recipe recipe{title, {}, {}, entry.text_or("notes", ""), entry.text("source")};
+    Recipe recipe{title,
+                  {},
+                  {},
+                  entry.text_or("notes", ""),
+                  entry.texts_or("settings"),
+                  entry.text("source")};
     const Table of = entry.table("of");
     for (const std::string& column : of.keys()) recipe.of.emplace_back(column, of.values(column));
     for (const std::string& key : entry.keys())
-      if (key != "of" && key != "notes" && key != "source")
+      if (key != "of" && key != "notes" && key != "settings" && key != "source")
         recipe.cells.emplace_back(key, entry.text(key));
     for (const auto& [column, words] : recipe.of)
       if (!is_column(column)) of.problem(column, "is no column of a table of steps");
@@ -60,6 +65,10 @@ StepRow with_recipes(const StepRow& given, const std::vector<Recipe>& recipes,
     if (!recipe.notes.empty()) {
       row.notes += (row.notes.empty() ? "" : "; ") + recipe.notes;
       taken.push_back(recipe.notes);
+    }
+    for (const std::string& line : recipe.settings) {
+      row.settings.push_back(line);
+      taken.push_back(line);
     }
     if (!taken.empty())
       assumed.push_back(fmt::format("as {} have it: {}", recipe.title, fmt::join(taken, "; ")));

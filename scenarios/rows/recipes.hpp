@@ -17,6 +17,7 @@ struct Recipe {
   std::vector<std::pair<std::string, std::vector<std::string>>> of;
   std::vector<std::pair<std::string, std::string>> cells;  // column and what it then holds
   std::string notes;                                       // more of them
+  std::vector<std::string> settings;  // lines of a scenario's strategy that no column says
   std::string source;
 };
 

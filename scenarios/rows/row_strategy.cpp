@@ -69,23 +69,6 @@ void write_fsdp(const StepRow& row, const RowWords& words, RowText& text) {
         "    sync_each_batch: false\n";
 }
 
-bool of_azure_post(const StepRow& row) {
-  return contains(row.source, "deepspeed-azure");
-}
-
-// The recipes that the post of July 2022 links to (examples/azure of Megatron-DeepSpeed). It names
-// DeepSpeed 0.6.2 for its images; its steps take what products and all collectives take one after
-// the other at every batch, which releases before 0.6 do and later ones do not.
-void write_azure_recipe(const StepRow& row, RowText& text) {
-  text.strategy +=
-      "  deepspeed_version: 0.5.10\n  zero_optimization:\n    reduce_bucket_size: 9e7\n"
-      "    stage3_max_live_parameters: 3e9\n    stage3_max_reuse_distance: 3e9\n";
-  text.assume("stage 3 of DeepSpeed before 0.6, whose host waits for each gather");
-  if (!contains(lower_case(row.model), "1t")) return;
-  text.strategy += "  offload: {optimizer: cpu}\n";
-  text.assume("the optimizer on the host, as in the recipe for 1T");
-}
-
 // Parameters and states stay on the host, which updates them.
 bool on_host_alone(const StepRow& row) {
   return contains(lower_case(row.task), "cpu adam step");
@@ -107,7 +90,6 @@ void write_sharding(const StepRow& row, const RowWords& words, RowText& text) {
     write_fsdp(row, words, text);
   } else if (!is_fsdp(words) && row.stage && *row.stage <= 3) {
     text.strategy += fmt::format("  zero: {:.0f}\n", *row.stage);
-    if (of_azure_post(row)) write_azure_recipe(row, text);
     if (row.replicas.value_or(1) > 1 && *row.stage > 0 && text.stack != "internevo")
       text.assume("optimizer states shared by all ranks, not by a part of them");
   } else if (alone || whole || row.gpus.value_or(1) <= parts_of_a_copy(row) ||
@@ -194,6 +176,7 @@ void write_strategy(const StepRow& row, const RowCatalog& catalog, RowText& text
   write_checkpointing(row, catalog.habits_of(text.stack).checkpointing, text);
   write_offload(row, text);
   write_precision(row, text);
+  for (const std::string& line : row.settings) text.strategy += fmt::format("  {}\n", line);
   if (compiled(words)) text.strategy += "  compile: true\n";
   write_adapters(row, catalog, text);
   write_experts(row, catalog, text);

@@ -23,6 +23,7 @@ struct StepRow {
   Cell stage, shards, replicas, tensor_parallel, pipeline, interleave, expert_parallel,
       context_parallel;
   Cell tokens_per_gpu, tokens, step, tflops, mfu, hfu, memory;  // memory in `memory_unit`
+  std::vector<std::string> settings;    // of its recipes: lines of a scenario's strategy
   std::vector<std::string> unreadable;  // "gpus: expected a number, found "many""
 };
 

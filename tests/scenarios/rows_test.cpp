@@ -145,6 +145,13 @@ TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenari
   CHECK_THAT(row("").assumed.front(),
              Contains("as Megatron-Bridge's recipes have it: act_ckpt selective: layernorm"));
   CHECK_THAT(row("none").scenario, Contains("checkpointing: none"));  // the row's word stands
+  // What no column says is a line of the scenario.
+  StepRow azure = row_of(usual);
+  azure.framework = "Megatron-DeepSpeed";
+  azure.strategy = "ZeRO-3 data parallel";
+  azure.source = "docs/_posts/2022-07-26-deepspeed-azure.md";
+  CHECK_THAT(express(azure, catalog()).scenario, Contains("  deepspeed_version: 0.5.10\n"));
+  CHECK_THAT(express(azure, catalog()).assumed.front(), Contains("release is inferred"));
   // The page says once what it means by "selective".
   StepRow other = row_of(usual);
   other.framework = "Megatron-LM";
