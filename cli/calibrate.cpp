@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/studies/calibration.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/fidelity/calibration.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/error.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {

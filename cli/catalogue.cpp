@@ -4,18 +4,18 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/json.hpp"
-#include "analysis/table.hpp"
 #include "cli/command.hpp"
 #include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
-#include "workloads/collectives.hpp"
-#include "workloads/hf_config.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/collectives/collectives.hpp"
+#include "workloads/model/hf_config.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {

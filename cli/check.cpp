@@ -5,13 +5,13 @@
 #include <array>
 #include <filesystem>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/judgement.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/claims/judgement.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/bandwidth.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/predict/bandwidth.hpp"
 #include "cli/command.hpp"
 #include "cli/comparison.hpp"
 #include "cli/options.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 #include "topology/catalog.hpp"
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/comparison.hpp"
-#include "analysis/table.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/fidelity/comparison.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

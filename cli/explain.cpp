@@ -1,5 +1,5 @@
 // `explain`: why one step takes longer than another.
-#include "analysis/studies/explain.hpp"
+#include "analysis/studies/explain/explain.hpp"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/table.hpp"
 #include "cli/command.hpp"
 #include "cli/explain_output.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 
 namespace stepsim {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/studies/explain.hpp"
+#include "analysis/studies/explain/explain.hpp"
 
 namespace stepsim {
 

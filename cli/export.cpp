@@ -7,8 +7,8 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/runs.hpp"
-#include "sim/error.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {

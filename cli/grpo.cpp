@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "analysis/json.hpp"
-#include "analysis/table.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "analysis/studies/grpo_prediction.hpp"
-#include "analysis/studies/interval.hpp"
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "analysis/studies/predict/interval.hpp"
 
 namespace stepsim {
 

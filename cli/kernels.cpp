@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/kernel_tables.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <array>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/footprint_text.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

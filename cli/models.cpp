@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "analysis/json.hpp"
-#include "analysis/table.hpp"
-#include "workloads/model_catalog.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {

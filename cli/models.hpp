@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "workloads/model.hpp"
+#include "workloads/model/model.hpp"
 
 namespace stepsim {
 

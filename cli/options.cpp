@@ -7,9 +7,9 @@
 #include <charconv>
 #include <cstdint>
 
-#include "analysis/table.hpp"
-#include "sim/error.hpp"
-#include "sim/units.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
+#include "sim/base/units.hpp"
 
 namespace stepsim {
 namespace {

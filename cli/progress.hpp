@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/predict/worker.hpp"
 
 namespace stepsim {
 

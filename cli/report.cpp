@@ -12,9 +12,9 @@
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/runs.hpp"
-#include "sim/config.hpp"
-#include "sim/error.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/rl_rows.hpp"
+#include "analysis/studies/fidelity/rl_rows.hpp"
 #include "scenarios/rows/step_row.hpp"
 
 namespace stepsim {

@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/recorded_errors.hpp"
-#include "analysis/studies/rl_rows.hpp"
-#include "analysis/studies/row_validation.hpp"
-#include "analysis/studies/series.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/fidelity/recorded_errors.hpp"
+#include "analysis/studies/fidelity/rl_rows.hpp"
+#include "analysis/studies/fidelity/row_validation.hpp"
+#include "analysis/studies/predict/series.hpp"
 #include "cli/row_reading.hpp"
-#include "sim/error.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,19 +6,19 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/footprint_text.hpp"
-#include "analysis/studies/grpo_trace.hpp"
-#include "analysis/studies/interval.hpp"
-#include "analysis/studies/prediction.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/grpo/grpo_trace.hpp"
+#include "analysis/studies/predict/footprint_text.hpp"
+#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/predict/prediction.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
 #include "cli/runs.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
-#include "workloads/mesh.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "analysis/studies/grpo_trace.hpp"
-#include "analysis/studies/prediction.hpp"
-#include "analysis/studies/worker.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/grpo/grpo_trace.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
 
 namespace stepsim {

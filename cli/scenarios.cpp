@@ -6,11 +6,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "analysis/json.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
-#include "workloads/mesh.hpp"
+#include "sim/base/json.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,5 +1,5 @@
 // `sweep`: many scenarios, one table. `merge`: the table out of its shards.
-#include "analysis/studies/sweep.hpp"
+#include "analysis/studies/sweep/sweep.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@
 #include "cli/options.hpp"
 #include "cli/sweep_text.hpp"
 #include "scenarios/scenario_catalog.hpp"
-#include "sim/config.hpp"
-#include "sim/error.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {

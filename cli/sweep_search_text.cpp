@@ -2,10 +2,10 @@
 
 #include <array>
 
-#include "analysis/json.hpp"
-#include "analysis/table.hpp"
 #include "cli/sweep_text.hpp"
-#include "sim/units.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
+#include "sim/base/units.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,9 +6,9 @@
 #include <array>
 #include <cmath>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/sweep_reading.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/sweep/sweep_reading.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

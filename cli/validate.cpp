@@ -5,14 +5,14 @@
 #include <array>
 #include <filesystem>
 
-#include "analysis/json.hpp"
-#include "analysis/studies/validation.hpp"
-#include "analysis/table.hpp"
+#include "analysis/studies/fidelity/validation.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/row_tables.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {

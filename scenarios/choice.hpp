@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "scenarios/faults.hpp"
-#include "sim/error.hpp"
-#include "workloads/model_catalog.hpp"
-#include "workloads/units.hpp"
+#include "sim/base/error.hpp"
+#include "workloads/layers/units.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {

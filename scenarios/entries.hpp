@@ -7,7 +7,7 @@
 
 #include "scenarios/constants.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "scenarios/choice.hpp"
-#include "workloads/mesh.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {

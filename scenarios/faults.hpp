@@ -2,7 +2,7 @@
 #pragma once
 
 #include "scenarios/scenario.hpp"
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

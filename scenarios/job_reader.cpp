@@ -4,7 +4,7 @@
 
 #include "scenarios/choice.hpp"
 #include "scenarios/run_length.hpp"
-#include "workloads/mesh.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {

@@ -2,10 +2,10 @@
 // is saved on the way.
 #pragma once
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "topology/cluster.hpp"
-#include "workloads/job.hpp"
-#include "workloads/strategy.hpp"
+#include "workloads/strategy/job.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/config.hpp"
-#include "workloads/stack.hpp"
+#include "sim/base/config.hpp"
+#include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "scenarios/choice.hpp"
-#include "workloads/resident.hpp"
-#include "workloads/tensors.hpp"
+#include "workloads/program/tensors.hpp"
+#include "workloads/sharding/resident.hpp"
 
 namespace stepsim {
 namespace {

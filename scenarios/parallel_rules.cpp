@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/pipeline_rules.hpp"
-#include "workloads/mesh.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {

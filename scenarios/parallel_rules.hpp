@@ -1,11 +1,11 @@
 // What has to divide what, so that several ranks can share a model.
 #pragma once
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "topology/cluster.hpp"
-#include "workloads/job.hpp"
-#include "workloads/model.hpp"
-#include "workloads/strategy.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/strategy/job.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

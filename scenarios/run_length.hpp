@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "workloads/job.hpp"
-#include "workloads/strategy.hpp"
+#include "workloads/strategy/job.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -23,12 +23,12 @@
 #include "scenarios/pipeline_rules.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
-#include "workloads/hf_config.hpp"
-#include "workloads/mesh.hpp"
-#include "workloads/model_catalog.hpp"
-#include "workloads/units.hpp"
+#include "workloads/layers/units.hpp"
+#include "workloads/model/hf_config.hpp"
+#include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {

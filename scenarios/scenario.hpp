@@ -11,10 +11,10 @@
 #include "topology/catalog.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
-#include "workloads/job.hpp"
-#include "workloads/model.hpp"
-#include "workloads/stack.hpp"
-#include "workloads/strategy.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/strategy/job.hpp"
+#include "workloads/strategy/stack.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 

@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/base/units.hpp"
 #include "sim/labels.hpp"
 #include "sim/traffic.hpp"
-#include "sim/units.hpp"
 
 namespace stepsim {
 

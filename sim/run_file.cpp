@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
 #include "sim/run_columns.hpp"
-#include "sim/whole_file.hpp"
 
 namespace stepsim {
 namespace {

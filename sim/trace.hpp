@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/constant.hpp"
+#include "sim/base/constant.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 

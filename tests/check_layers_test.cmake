@@ -33,10 +33,6 @@ plant(sim/loud.cpp 1 "void f() { std::cout << 1; }\n" "never print")
 plant(sim/fmt.cpp 1 "void f() { fmt::print(\"hello\"); }\n" "never print")
 plant(sim/open.hpp 1 "using namespace std;\n" "no `using namespace`")
 plant(sim/leak.hpp 1 "YAML::Node root;\n" "only fmt's")
-string(REPEAT "// line\n" 401 long)
-plant(sim/long.cpp 1 "${long}" "401 lines, 400 at most")
-string(REPEAT "// line\n" 201 long)
-plant(sim/long.hpp 1 "${long}" "201 lines, 200 at most")
 
 # None of this is an offence.
 file(WRITE ${WORK}/analysis/studies/fine.cpp [=[

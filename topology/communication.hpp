@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

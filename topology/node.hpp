@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "topology/communication.hpp"
 
 namespace stepsim {

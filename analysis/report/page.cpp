@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "analysis/json.hpp"
 #include "analysis/report/page_step.hpp"
+#include "sim/base/json.hpp"
 
 namespace stepsim {
 namespace {

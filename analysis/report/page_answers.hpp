@@ -4,8 +4,8 @@
 #include <span>
 
 #include "analysis/report/page.hpp"
-#include "analysis/studies/explain.hpp"
-#include "analysis/studies/judgement.hpp"
+#include "analysis/studies/claims/judgement.hpp"
+#include "analysis/studies/explain/explain.hpp"
 
 namespace stepsim {
 

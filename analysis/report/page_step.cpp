@@ -14,8 +14,8 @@
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
-#include "sim/config.hpp"
-#include "sim/error.hpp"
+#include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

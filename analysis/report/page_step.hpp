@@ -1,8 +1,8 @@
 // One step as the data of a page.
 #pragma once
 
-#include "analysis/json.hpp"
 #include "analysis/report/page.hpp"
+#include "sim/base/json.hpp"
 
 namespace stepsim {
 

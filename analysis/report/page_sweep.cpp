@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/studies/grpo_prediction.hpp"
-#include "analysis/studies/sweep_reading.hpp"
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "analysis/studies/sweep/sweep_reading.hpp"
 
 namespace stepsim {
 namespace {

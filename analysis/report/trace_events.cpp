@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/json.hpp"
 #include "analysis/report/link_use.hpp"
 #include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
+#include "sim/base/json.hpp"
 
 namespace stepsim {
 namespace {

@@ -11,8 +11,8 @@
 #include "scenarios/import/deepspeed_batch.hpp"
 #include "scenarios/import/deepspeed_keys.hpp"
 #include "scenarios/import/relaxed_json.hpp"
-#include "sim/config.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/config.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {

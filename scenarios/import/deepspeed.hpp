@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "workloads/job.hpp"
-#include "workloads/model.hpp"
-#include "workloads/strategy.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/strategy/job.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/config.hpp"
-#include "workloads/strategy.hpp"
+#include "sim/base/config.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -1,8 +1,8 @@
 // What a release of DeepSpeed does that others do not.
 #pragma once
 
-#include "sim/config.hpp"
-#include "workloads/strategy.hpp"
+#include "sim/base/config.hpp"
+#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 

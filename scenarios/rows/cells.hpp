@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/measured.hpp"
+#include "scenarios/rows/measured.hpp"
 
 namespace stepsim {
 

@@ -6,7 +6,7 @@
 
 #include "scenarios/rows/row_catalog.hpp"
 #include "scenarios/rows/step_row.hpp"
-#include "workloads/stack.hpp"
+#include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "scenarios/rows/step_row.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

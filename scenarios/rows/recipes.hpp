@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "scenarios/rows/step_row.hpp"
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

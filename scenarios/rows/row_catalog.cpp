@@ -5,7 +5,7 @@
 
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/measured.hpp"
+#include "scenarios/rows/measured.hpp"
 #include "scenarios/rows/recipes.hpp"
-#include "workloads/stack.hpp"
+#include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
 

@@ -1,11 +1,11 @@
 // Time divided among causes: laws on hand-made programs, and on steps of every strategy.
-#include "analysis/studies/attribution.hpp"
+#include "analysis/studies/explain/attribution.hpp"
 
 #include <cmath>
 #include <numeric>
 #include <set>
 
-#include "analysis/studies/explain.hpp"
+#include "analysis/studies/explain/explain.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"

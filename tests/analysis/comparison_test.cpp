@@ -1,10 +1,10 @@
 // How far predictions are from published measurements: the promise that docs/collectives.md makes.
-#include "analysis/studies/comparison.hpp"
+#include "analysis/studies/fidelity/comparison.hpp"
 
 #include <cmath>
 
-#include "analysis/studies/bandwidth.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/predict/bandwidth.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -1,5 +1,5 @@
 // Draws of constants: when there are enough of them, and which constants they point at.
-#include "analysis/studies/draws.hpp"
+#include "analysis/studies/predict/draws.hpp"
 
 #include "tests/support/catch.hpp"
 

@@ -1,10 +1,10 @@
 // Ranges of the rows of a gap beside those of exact parts under the same draws.
-#include "analysis/studies/explain_draws.hpp"
+#include "analysis/studies/explain/explain_draws.hpp"
 
 #include <algorithm>
 #include <fstream>
 
-#include "analysis/studies/explained_side.hpp"
+#include "analysis/studies/explain/explained_side.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -1,8 +1,8 @@
 // What a statement about figures means, and what is said about one that means nothing.
-#include "analysis/studies/expression.hpp"
+#include "analysis/studies/sweep/expression.hpp"
 
-#include "analysis/studies/metrics.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/predict/metrics.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

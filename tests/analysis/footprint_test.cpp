@@ -1,10 +1,10 @@
 // What fits, and what would make it fit.
-#include "analysis/studies/footprint.hpp"
+#include "analysis/studies/predict/footprint.hpp"
 
 #include <fmt/format.h>
 
-#include "analysis/studies/interval.hpp"
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/predict/worker.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

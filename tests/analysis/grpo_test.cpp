@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "analysis/studies/grpo_trace.hpp"
-#include "analysis/studies/metrics.hpp"
+#include "analysis/studies/grpo/grpo_trace.hpp"
+#include "analysis/studies/predict/metrics.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

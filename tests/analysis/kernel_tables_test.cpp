@@ -1,13 +1,13 @@
 // Published kernels against the GPUs' files, and the fit of a GPU's curve.
-#include "analysis/studies/kernel_tables.hpp"
+#include "analysis/studies/fidelity/kernel_tables.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/studies/kernel_bench.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/fidelity/kernel_bench.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/studies/footprint.hpp"
+#include "analysis/studies/predict/footprint.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "analysis/studies/explain.hpp"
+#include "analysis/studies/explain/explain.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,7 @@
 // Errors that grow are noticed, and so are rows that are no longer predicted.
-#include "analysis/studies/recorded_errors.hpp"
+#include "analysis/studies/fidelity/recorded_errors.hpp"
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

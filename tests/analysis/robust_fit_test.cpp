@@ -1,4 +1,4 @@
-#include "analysis/studies/robust_fit.hpp"
+#include "analysis/studies/fidelity/robust_fit.hpp"
 
 #include "tests/support/catch.hpp"
 

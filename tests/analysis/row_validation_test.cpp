@@ -1,4 +1,4 @@
-#include "analysis/studies/row_validation.hpp"
+#include "analysis/studies/fidelity/row_validation.hpp"
 
 #include "tests/support/catch.hpp"
 

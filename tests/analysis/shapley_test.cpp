@@ -1,5 +1,5 @@
 // Shapley's laws, on games whose values are known.
-#include "analysis/studies/shapley.hpp"
+#include "analysis/studies/explain/shapley.hpp"
 
 #include <bit>
 #include <functional>

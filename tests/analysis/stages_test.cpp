@@ -1,7 +1,7 @@
 // Figures of steps whose ranks are stages of a pipeline.
-#include "analysis/studies/stages.hpp"
+#include "analysis/studies/predict/stages.hpp"
 
-#include "analysis/studies/prediction.hpp"
+#include "analysis/studies/predict/prediction.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/worker.hpp"
 

@@ -1,11 +1,11 @@
 // What `unexplained` ranges over: wide enough that intervals hold eight of ten steps, not wider.
-#include "analysis/studies/stretch_fit.hpp"
+#include "analysis/studies/fidelity/stretch_fit.hpp"
 
 #include <algorithm>
 
-#include "analysis/studies/calibration.hpp"
+#include "analysis/studies/fidelity/calibration.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/whole_file.hpp"
+#include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

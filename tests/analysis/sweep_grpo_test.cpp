@@ -1,5 +1,5 @@
 // A sweep over a GRPO job says what its steps say.
-#include "analysis/studies/sweep.hpp"
+#include "analysis/studies/sweep/sweep.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

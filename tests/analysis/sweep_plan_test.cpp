@@ -1,7 +1,7 @@
 // Which points a sweep has.
-#include "analysis/studies/sweep_plan.hpp"
+#include "analysis/studies/sweep/sweep_plan.hpp"
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

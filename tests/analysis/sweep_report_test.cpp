@@ -1,12 +1,12 @@
 // What a sweep says as a whole, against laws of scaling that are known in closed form; and what is
 // left of a sweep on disk.
-#include "analysis/studies/sweep_report.hpp"
+#include "analysis/studies/sweep/sweep_report.hpp"
 
 #include <limits>
 
-#include "analysis/studies/sweep.hpp"
-#include "analysis/studies/sweep_journal.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/sweep/sweep.hpp"
+#include "analysis/studies/sweep/sweep_journal.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <string_view>
 
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/predict/worker.hpp"
 #include "sim/replay.hpp"
 #include "topology/catalog.hpp"
-#include "workloads/program_builder.hpp"
+#include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
 namespace {

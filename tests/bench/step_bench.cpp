@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/predict/worker.hpp"
 #include "cli/command.hpp"
 #include "sim/run_file.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -12,11 +12,11 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/studies/sweep.hpp"
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "analysis/studies/sweep/sweep.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "workloads/step.hpp"
+#include "workloads/step/step.hpp"
 
 namespace stepsim {
 namespace {

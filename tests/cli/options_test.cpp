@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -6,7 +6,7 @@
 #include "tests/support/machines.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
-#include "workloads/program_builder.hpp"
+#include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,7 +1,7 @@
 // Folding simulates one of many equal ranks. That must never change a time.
 #include <optional>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "sim/symmetry.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "tests/support/catch.hpp"
-#include "workloads/hf_config.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/hf_config.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
 

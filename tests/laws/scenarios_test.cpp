@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/studies/validation.hpp"
+#include "analysis/studies/fidelity/validation.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

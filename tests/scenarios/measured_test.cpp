@@ -1,6 +1,6 @@
-#include "scenarios/measured.hpp"
+#include "scenarios/rows/measured.hpp"
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

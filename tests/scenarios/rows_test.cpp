@@ -2,7 +2,7 @@
 
 #include "scenarios/rows/expressed_row.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -4,7 +4,7 @@
 
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 

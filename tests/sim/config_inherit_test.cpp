@@ -1,4 +1,4 @@
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;
@@ -40,4 +40,20 @@ TEST_CASE("what came from the base has no line in the file", "[sim]") {
   document.root().text("name");
   document.root().table("host").integer("cores", 1, 4);
   CHECK_THROWS_WITH(document.finish(), Contains("new.yaml: host.cores: expected a plain number"));
+}
+
+TEST_CASE("what lies under a file fills its gaps and says where it came from") {
+  Document file = parse_document("a: 1\nblock: {b: 2}\n", "top.yaml");
+  file.underlay(parse_document("a: 7\nblock: {b: 8, c: 3}\nlist: [1]\n", "base.yaml"), "the base");
+  file.underlay(parse_document("block: {c: 9, d: 4}\n", "lowest.yaml"), "the lowest");
+  const Table root = file.root(), block = root.table("block");
+  CHECK(root.integer("a", 0, 10) == 1);
+  CHECK(block.integer("b", 0, 10) == 2);
+  CHECK(block.integer("c", 0, 10) == 3);
+  CHECK(block.integer("d", 0, 10) == 4);
+  CHECK(root.origin("a")->source.empty());
+  CHECK(root.origin("a")->line == 1);
+  CHECK(block.origin("c")->source == "the base");
+  CHECK(block.origin("d")->source == "the lowest");
+  CHECK(!root.origin("nowhere"));
 }

@@ -1,5 +1,5 @@
 // Values put into a document from outside, and the document written out again.
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {

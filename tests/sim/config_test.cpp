@@ -1,4 +1,4 @@
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 #include <fmt/format.h>
 

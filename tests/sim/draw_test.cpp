@@ -1,5 +1,5 @@
 // Draws of constants: every slice once, the same name the same luck.
-#include "sim/draw.hpp"
+#include "sim/base/draw.hpp"
 
 #include <set>
 #include <string>

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <random>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_run.hpp"

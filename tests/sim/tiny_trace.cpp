@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
 #include "tests/support/tiny_run.hpp"
 

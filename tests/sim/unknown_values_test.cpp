@@ -1,5 +1,5 @@
 // Values that somebody wrote down without knowing them: read as one, listed and drawn as constants.
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -1,7 +1,7 @@
 #include "tests/support/grpo_bench.hpp"
 
 #include "scenarios/scenario.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 

@@ -5,7 +5,7 @@
 
 #include "sim/symmetry.hpp"
 #include "sim/trace.hpp"
-#include "workloads/plan.hpp"
+#include "workloads/collectives/plan.hpp"
 
 namespace stepsim {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/trace.hpp"
-#include "workloads/step.hpp"
+#include "workloads/step/step.hpp"
 
 namespace stepsim {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "analysis/studies/worker.hpp"
+#include "analysis/studies/predict/worker.hpp"
 
 namespace stepsim {
 

@@ -6,7 +6,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
-#include "workloads/units.hpp"
+#include "workloads/layers/units.hpp"
 
 using namespace stepsim;
 

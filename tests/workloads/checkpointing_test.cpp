@@ -1,5 +1,5 @@
 // What is kept for the backward pass and what is computed again, counted by hand.
-#include "workloads/checkpointing.hpp"
+#include "workloads/layers/checkpointing.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "analysis/memory_timeline.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/visits.hpp"
+#include "workloads/program/visits.hpp"
 
 using namespace stepsim;
 

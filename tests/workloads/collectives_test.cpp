@@ -1,4 +1,4 @@
-#include "workloads/collectives.hpp"
+#include "workloads/collectives/collectives.hpp"
 
 #include <map>
 

@@ -9,7 +9,7 @@
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
 #include "topology/catalog.hpp"
-#include "workloads/program_builder.hpp"
+#include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
 namespace {

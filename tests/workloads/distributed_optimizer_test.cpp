@@ -1,8 +1,8 @@
 // Megatron's distributed optimizer: what it moves, what it keeps, and that overlap pays.
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/resident.hpp"
-#include "workloads/sharding.hpp"
+#include "workloads/sharding/resident.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 using namespace stepsim;
 

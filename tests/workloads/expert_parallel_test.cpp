@@ -4,10 +4,10 @@
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/mesh.hpp"
-#include "workloads/resident.hpp"
-#include "workloads/routing.hpp"
-#include "workloads/visits.hpp"
+#include "workloads/layers/routing.hpp"
+#include "workloads/program/visits.hpp"
+#include "workloads/sharding/resident.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 using namespace stepsim;
 

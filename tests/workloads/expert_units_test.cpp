@@ -4,8 +4,8 @@
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/routing.hpp"
-#include "workloads/units.hpp"
+#include "workloads/layers/routing.hpp"
+#include "workloads/layers/units.hpp"
 
 using namespace stepsim;
 using Catch::WithinAbs;

@@ -8,7 +8,7 @@
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
 #include "workloads/grpo/placement.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
 

@@ -1,4 +1,4 @@
-#include "workloads/hf_config.hpp"
+#include "workloads/model/hf_config.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
 using Catch::Contains;

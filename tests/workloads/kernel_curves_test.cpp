@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "topology/catalog.hpp"
-#include "workloads/kernels.hpp"
+#include "workloads/kernels/kernels.hpp"
 
 using namespace stepsim;
 

@@ -3,8 +3,8 @@
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/model_flops.hpp"
-#include "workloads/visits.hpp"
+#include "workloads/program/visits.hpp"
+#include "workloads/step/model_flops.hpp"
 
 using namespace stepsim;
 

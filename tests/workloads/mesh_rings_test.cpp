@@ -3,7 +3,7 @@
 
 #include "tests/support/catch.hpp"
 #include "topology/catalog.hpp"
-#include "workloads/collectives.hpp"
+#include "workloads/collectives/collectives.hpp"
 
 namespace stepsim {
 

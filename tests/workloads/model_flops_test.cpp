@@ -1,9 +1,9 @@
 // The work that counts as useful, against sums by hand.
-#include "workloads/model_flops.hpp"
+#include "workloads/step/model_flops.hpp"
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
 

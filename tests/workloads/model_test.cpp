@@ -1,9 +1,9 @@
-#include "workloads/model.hpp"
+#include "workloads/model/model.hpp"
 
 #include <algorithm>
 
 #include "tests/support/catch.hpp"
-#include "workloads/model_catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 using namespace stepsim;
 

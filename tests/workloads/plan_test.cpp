@@ -1,7 +1,7 @@
-#include "workloads/plan.hpp"
+#include "workloads/collectives/plan.hpp"
 
-#include "analysis/studies/bandwidth.hpp"
-#include "sim/error.hpp"
+#include "analysis/studies/predict/bandwidth.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"

@@ -1,5 +1,5 @@
 // What a job writes and reads between steps.
-#include "workloads/saving.hpp"
+#include "workloads/sharding/saving.hpp"
 
 #include <algorithm>
 #include <map>

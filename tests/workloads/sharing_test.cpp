@@ -1,9 +1,9 @@
 // What ranks that share layers or sequences compute, hold and hand each other.
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/mesh.hpp"
-#include "workloads/resident.hpp"
-#include "workloads/visits.hpp"
+#include "workloads/program/visits.hpp"
+#include "workloads/sharding/resident.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 using namespace stepsim;
 

@@ -1,5 +1,5 @@
 // What a training step moves, counted: bytes per mechanism from the model's dimensions.
-#include "workloads/step.hpp"
+#include "workloads/step/step.hpp"
 
 #include <algorithm>
 #include <tuple>

@@ -1,12 +1,12 @@
 // A model's forward pass as units: nothing that the model holds is lost on the way.
-#include "workloads/units.hpp"
+#include "workloads/layers/units.hpp"
 
 #include <algorithm>
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/model_catalog.hpp"
-#include "workloads/visits.hpp"
+#include "workloads/model/model_catalog.hpp"
+#include "workloads/program/visits.hpp"
 
 using namespace stepsim;
 

@@ -1,7 +1,7 @@
 // What several algorithms share.
 #pragma once
 
-#include "workloads/collectives.hpp"
+#include "workloads/collectives/collectives.hpp"
 
 namespace stepsim {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workloads/plan.hpp"
+#include "workloads/collectives/plan.hpp"
 
 namespace stepsim {
 namespace {

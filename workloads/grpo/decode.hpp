@@ -6,7 +6,7 @@
 #include "topology/cluster.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
-#include "workloads/model.hpp"
+#include "workloads/model/model.hpp"
 
 namespace stepsim {
 

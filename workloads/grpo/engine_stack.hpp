@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/config.hpp"
+#include "sim/base/config.hpp"
 
 namespace stepsim {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/units.hpp"
+#include "sim/base/units.hpp"
 
 namespace stepsim {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "topology/cluster.hpp"
-#include "workloads/collectives.hpp"
+#include "workloads/collectives/collectives.hpp"
 #include "workloads/grpo/grpo.hpp"
 
 namespace stepsim {

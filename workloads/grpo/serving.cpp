@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/error.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "workloads/plan.hpp"
+#include "workloads/collectives/plan.hpp"
 
 namespace stepsim {
 namespace {

@@ -4,8 +4,8 @@
 #include "sim/op_graph.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/placement.hpp"
-#include "workloads/model.hpp"
-#include "workloads/program_builder.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
 

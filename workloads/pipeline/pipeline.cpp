@@ -4,11 +4,11 @@
 #include <map>
 #include <stdexcept>
 
+#include "workloads/layers/rank_share.hpp"
 #include "workloads/pipeline/stage_program.hpp"
 #include "workloads/pipeline/transfers.hpp"
-#include "workloads/rank_share.hpp"
-#include "workloads/sharding.hpp"
 #include "workloads/sharding/fsdp.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 namespace {

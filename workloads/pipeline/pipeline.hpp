@@ -2,7 +2,7 @@
 // each other.
 #pragma once
 
-#include "workloads/step.hpp"
+#include "workloads/step/step.hpp"
 
 namespace stepsim {
 

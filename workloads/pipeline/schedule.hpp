@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/pipeline_strategy.hpp"
+#include "workloads/strategy/pipeline_strategy.hpp"
 
 namespace stepsim {
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/activations.hpp"
 #include "workloads/pipeline/pipeline.hpp"
 #include "workloads/pipeline/schedule.hpp"
 #include "workloads/pipeline/stages.hpp"
-#include "workloads/run_visit.hpp"
+#include "workloads/program/activations.hpp"
+#include "workloads/program/run_visit.hpp"
 
 namespace stepsim {
 

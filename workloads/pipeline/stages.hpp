@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/model.hpp"
-#include "workloads/pipeline_strategy.hpp"
+#include "workloads/model/model.hpp"
+#include "workloads/strategy/pipeline_strategy.hpp"
 
 namespace stepsim {
 

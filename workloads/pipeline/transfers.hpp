@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "workloads/mesh.hpp"
-#include "workloads/plan.hpp"
+#include "workloads/collectives/plan.hpp"
+#include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 

@@ -4,7 +4,7 @@
 // forward pass needs them.
 #include <algorithm>
 
-#include "workloads/sharding.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "workloads/tensors.hpp"
+#include "workloads/program/tensors.hpp"
 
 namespace stepsim {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/sharding.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 

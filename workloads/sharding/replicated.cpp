@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workloads/sharding.hpp"
-#include "workloads/tensors.hpp"
+#include "workloads/program/tensors.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "workloads/sharding.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 namespace {

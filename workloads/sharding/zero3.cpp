@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "workloads/activations.hpp"
-#include "workloads/sharding.hpp"
+#include "workloads/program/activations.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 namespace {

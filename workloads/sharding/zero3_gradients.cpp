@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workloads/sharding.hpp"
+#include "workloads/sharding/sharding.hpp"
 
 namespace stepsim {
 namespace {

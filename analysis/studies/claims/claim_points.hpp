@@ -1,0 +1,60 @@
+// The replays that claims ask for, each done once.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/claims/claim.hpp"
+#include "analysis/studies/claims/claim_metrics.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// A scenario under some settings and one draw of the constants; nothing: as stated.
+struct ClaimPoint {
+  std::string source;
+  std::vector<Setting> settings;
+  CauseSet free;
+  std::optional<Draw> draw;
+};
+
+// A GRPO run that breaks a rule of its job is an answer, too: one that cannot be.
+struct AllowedScenario {
+  std::optional<Scenario> scenario;
+  std::string rule;  // that forbids it
+};
+AllowedScenario allowed_scenario(const std::string& data, const std::string& source,
+                                 std::span<const Setting> settings, const MaybeDraw& draw = {});
+
+class ClaimPoints {
+ public:
+  ClaimPoints(std::string data, std::size_t workers, Progress progress)
+      : data_(std::move(data)), workers_(workers), progress_(std::move(progress)) {}
+
+  // Known, or wanted from now on.
+  const PointFacts* find(const ClaimPoint& point);
+  // Replays all that are wanted.
+  void ask();
+  void forget_wanted() { wanted_.clear(); }
+
+ private:
+  std::string data_;
+  std::size_t workers_;
+  Progress progress_;
+  std::map<std::string, PointFacts> known_;
+  std::map<std::string, ClaimPoint> wanted_;
+};
+
+// What a quantity comes to. Nothing while replays are missing: these are wanted then.
+std::optional<double> value_of(const Claim& claim, const ClaimQuantity& quantity,
+                               const Condition* condition, const std::optional<Draw>& draw,
+                               ClaimPoints& points);
+// The same scenario's facts under stated constants.
+const PointFacts* facts_of(const Claim& claim, std::size_t scenario, const Condition* condition,
+                           ClaimPoints& points);
+
+}  // namespace stepsim

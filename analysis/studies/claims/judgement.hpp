@@ -1,0 +1,75 @@
+// Whether claims hold: under the stated constants, over draws of their ranges, and under other
+// conditions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/studies/claims/claim.hpp"
+#include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/worker.hpp"
+
+namespace stepsim {
+
+enum class Verdict : std::uint8_t {
+  supported,  // holds, under all conditions
+  refuted,    // does not hold, under none of them
+  depends,    // holds under one condition and not under another
+  undecided,  // what is known about the constants does not decide it, or it is not modelled
+};
+std::string_view to_text(Verdict verdict);
+
+// One condition; the first of a claim is the claim as it stands.
+struct JudgedCondition {
+  std::string name;
+  std::uint32_t holds = 0, draws = 0;
+  double stated = 0;         // the quantity of the assertion in question, under stated constants
+  double low = 0, high = 0;  // eight of ten draws of it
+
+  double probability() const { return draws == 0 ? 0 : static_cast<double>(holds) / draws; }
+};
+
+// One assertion of a claim, as it stands.
+struct JudgedPart {
+  std::string text;  // "a.step_time / b.step_time is 2.66 (2.09 to 4.23 in 8 of 10 draws; ...)"
+  std::uint32_t holds = 0, draws = 0;
+  double stated = 0;
+  double low = 0, high = 0;
+};
+
+struct JudgedClaim {
+  std::string id;
+  std::string text;
+  Verdict verdict = Verdict::undecided;
+  std::optional<double> probability{};  // nothing: not modelled
+  std::string reason{};                 // one line
+  std::vector<JudgedCondition> conditions{};
+  std::vector<JudgedPart> parts{};         // all of them have to hold
+  std::vector<std::string> to_measure{};   // constants that would decide it, most important first
+  Dimension dimension = Dimension::ratio;  // of the quantity in question
+  std::vector<Mover> movers{};             // of that quantity, the strongest first
+};
+
+// As a claim's reason has it.
+std::string figure_text(double value, Dimension dimension);
+// "moved most by gpu.gemm.rate (1.2 at 600 TFLOP/s, 0.9 at 765 TFLOP/s; derived)"
+std::string movers_text(const JudgedClaim& claim);
+
+struct JudgementOptions {
+  std::string data;
+  std::uint64_t seed = 1;
+  std::uint32_t most_draws = 24;  // of each claim and condition: eight at a time, while more could
+                                  // change the verdict
+  std::size_t workers = usual_workers();
+  Progress progress{};
+};
+
+// Claims share their replays: a scenario under the same draw is replayed once. Scenarios of a claim
+// get the same draws.
+std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOptions& options);
+
+}  // namespace stepsim

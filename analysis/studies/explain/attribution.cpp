@@ -1,0 +1,168 @@
+#include "analysis/studies/explain/attribution.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "sim/replay.hpp"
+
+namespace stepsim {
+namespace {
+
+// Below this a difference is rounding.
+constexpr double noticeable = 1e-9;
+
+// Causes that take part, and one that is free throughout because it stands apart from them.
+struct Players {
+  std::vector<Cause> causes;
+  CauseSet apart;
+};
+
+CauseSet causes_of(Coalition coalition, const std::vector<Cause>& players) {
+  CauseSet causes;
+  for (std::size_t i = 0; i < players.size(); ++i)
+    if ((coalition >> i & 1) != 0) causes.add(players[i]);
+  return causes;
+}
+
+// So many replays before the errors of drawn orders are looked at; then twice as many, and so on.
+constexpr std::size_t first_replays = 64;
+
+// So many pairs of orders are read out of all combinations.
+constexpr std::size_t pairs_of_exact = 24;
+
+using Times = std::map<Coalition, double>;
+
+// Those of the plan that are not known yet, and each cause alone; sorted, each once.
+std::vector<Coalition> wanted_coalitions(const ShapleyPlan& plan, const Times& known, bool alone) {
+  std::set<Coalition> wanted(plan.coalitions.begin(), plan.coalitions.end());
+  wanted.insert({Coalition{0}, (Coalition{1} << plan.players) - 1});
+  for (std::size_t i = 0; alone && i < plan.players; ++i) wanted.insert(Coalition{1} << i);
+  std::erase_if(wanted, [&](Coalition coalition) { return known.contains(coalition); });
+  return {wanted.begin(), wanted.end()};
+}
+
+void replay_all(const FreeReplay& replayed, const Players& players,
+                const std::vector<Coalition>& coalitions, const AttributionOptions& options,
+                Times& times) {
+  std::vector<std::function<std::string()>> tasks;
+  tasks.reserve(coalitions.size());
+  for (const Coalition coalition : coalitions)
+    tasks.emplace_back([&, coalition] {
+      const Seconds seconds = replayed(causes_of(coalition, players.causes) | players.apart);
+      return fmt::format("{}", seconds.value);
+    });
+  const std::vector<std::string> answers = in_workers(tasks, options.workers, options.progress);
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    times[coalitions[i]] = parse_quantity(answers[i])->value;
+}
+
+void note_anomalies(const Times& times, const std::vector<Cause>& players, Attribution& result) {
+  const double least = noticeable * result.step_time.value;
+  for (const auto& [coalition, seconds] : times)
+    for (std::size_t player = 0; player < players.size(); ++player) {
+      if ((coalition >> player & 1) != 0) continue;
+      const auto with = times.find(coalition | Coalition{1} << player);
+      if (with == times.end() || with->second - seconds <= least) continue;
+      ++result.anomalies;
+      const Seconds slower{with->second - seconds};
+      if (!result.anomaly || slower > result.anomaly->slower)
+        result.anomaly = {players[player], causes_of(coalition, players), slower};
+    }
+}
+
+// What is saved by each coalition of the plan.
+std::vector<double> saved_by(const ShapleyPlan& plan, const Times& times) {
+  std::vector<double> saved;
+  saved.reserve(plan.coalitions.size());
+  for (const Coalition coalition : plan.coalitions)
+    saved.push_back(times.at(0) - times.at(coalition));
+  return saved;
+}
+
+ByCause<double> by_cause(const Players& players, std::span<const double> values) {
+  ByCause<double> result{};
+  for (std::size_t i = 0; i < values.size(); ++i) result[index(players.causes[i])] = values[i];
+  return result;
+}
+
+// What single pairs of the orders say.
+std::vector<ByCause<double>> read_pairs(const ShapleyPlan& plan, const Players& players,
+                                        const Times& times, std::uint64_t seed) {
+  std::vector<ByCause<double>> pairs;
+  const auto add = [&](const ShapleyPlan& some) {
+    for (const std::vector<double>& pair : pair_values(some, saved_by(some, times)))
+      pairs.push_back(by_cause(players, pair));
+  };
+  if (!plan.exact()) add(plan);
+  for (std::size_t i = 0; plan.exact() && i < pairs_of_exact; ++i)
+    add(plan_pair(players.causes.size(), seed, i));
+  return pairs;
+}
+
+bool precise_enough(const std::vector<ShapleyValue>& values, Seconds precise) {
+  return precise.value > 0 &&
+         std::all_of(values.begin(), values.end(), [&](const ShapleyValue& each) {
+           return each.standard_error <= precise.value;
+         });
+}
+
+}  // namespace
+
+Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
+                      const FreeReplay& replayed, const AttributionOptions& options) {
+  Attribution result;
+  result.active = active;
+  Players players{members(active), {}};
+  if (first) {
+    players.apart.add(first->cause);
+    std::erase(players.causes, first->cause);
+  }
+  const double apart = first ? first->seconds.value : 0;
+  const std::size_t count = players.causes.size();
+  const bool alone = !options.only_pair;
+  const bool all = std::size_t{1} << count <= options.most_replays;
+  Times times;
+  ShapleyPlan plan;
+  std::vector<ShapleyValue> values;
+  for (std::size_t most = all ? options.most_replays : first_replays;; most *= 2) {
+    plan = options.only_pair
+               ? plan_pair(count, options.seed, *options.only_pair)
+               : plan_shapley(count, std::min(most, options.most_replays), options.seed);
+    replay_all(replayed, players, wanted_coalitions(plan, times, alone), options, times);
+    values = shapley_values(plan, saved_by(plan, times));
+    result.exact = plan.exact();
+    if (result.exact || options.only_pair || most >= options.most_replays ||
+        precise_enough(values, options.precise))
+      break;
+  }
+  result.replays = times.size();
+  result.step_time = {times.at(0) + apart};
+  result.rest = {times.at((Coalition{1} << count) - 1)};
+  result.without.fill(result.step_time);
+  result.pairs = read_pairs(plan, players, times, options.seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    result.parts[index(players.causes[i])] = values[i];
+    if (alone) result.without[index(players.causes[i])] = {times.at(Coalition{1} << i) + apart};
+  }
+  if (first) {
+    result.parts[index(first->cause)] = {apart, 0};
+    for (ByCause<double>& pair : result.pairs) pair[index(first->cause)] = apart;
+    result.without[index(first->cause)] = {times.at(0)};
+  }
+  note_anomalies(times, players.causes, result);
+  return result;
+}
+
+Attribution attribute(const Platform& platform, const OpGraph& graph,
+                      const AttributionOptions& options) {
+  const auto replayed = [&](CauseSet free) {
+    return replay(platform, contracted(graph, free)).makespan;
+  };
+  return attribute(active_causes(graph), beginning_of(graph), replayed, options);
+}
+
+}  // namespace stepsim

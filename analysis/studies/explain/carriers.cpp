@@ -1,0 +1,119 @@
+#include "analysis/studies/explain/carriers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "analysis/studies/predict/draws.hpp"
+#include "workloads/step/step.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double moved_by = 0.01;
+constexpr double least_weight = 0.05;
+
+struct PatternCost {
+  double fixed = 0, per_byte = 0;
+};
+
+// As long as nobody else uses the links.
+PatternCost cost_alone(const Platform& platform, const Pattern& pattern) {
+  PatternCost cost;
+  std::vector<double> load(platform.links.size(), 0);
+  for (const Round& round : pattern.rounds) {
+    double slowest = 0;
+    for (const Flow& flow : round.flows) {
+      slowest = std::max(slowest, flow.wire / flow.rate_cap);
+      for (const LinkId id : flow.path) {
+        const Link& link = platform.links[index(id)];
+        slowest =
+            std::max(slowest, load[index(id)] += flow.wire * link.weight / link.capacity.value);
+      }
+    }
+    for (const Flow& flow : round.flows)
+      for (const LinkId id : flow.path) load[index(id)] = 0;
+    cost.fixed += round.latency.value;
+    cost.per_byte += slowest;
+  }
+  return cost;
+}
+
+ByCause<double> costs_with(const std::string& data, const std::string& source,
+                           const std::vector<Setting>& settings) {
+  const Scenario scenario = load_scenario(data, source, settings);
+  const StepProgram program = build_step(
+      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
+      Folding::automatic);
+  return costs_of(program.traffic.folded.platform, program.graph);
+}
+
+std::string text_of(const ByCause<double>& costs) {
+  return fmt::format("{}", fmt::join(costs, " "));
+}
+
+ByCause<double> costs_in(const std::string& text) {
+  ByCause<double> costs{};
+  std::istringstream words(text);
+  for (double& cost : costs) words >> cost;
+  return costs;
+}
+
+Setting moved(const NamedConstant& constant) {
+  // Downwards, since a share may not rise above one.
+  return setting_of(constant, constant.value * (1 - moved_by));
+}
+
+}  // namespace
+
+ByCause<double> costs_of(const Platform& platform, const OpGraph& graph) {
+  std::vector<PatternCost> patterns;
+  patterns.reserve(graph.patterns().size());
+  for (const Pattern& pattern : graph.patterns()) patterns.push_back(cost_alone(platform, pattern));
+  ByCause<double> costs{};
+  for (const Op& op : graph.ops()) {
+    double& sum = costs[index(op.cause)];
+    if (op.pattern == no_pattern)
+      sum += op.seconds.value;
+    else
+      sum +=
+          patterns[index(op.pattern)].fixed + patterns[index(op.pattern)].per_byte * op.bytes.value;
+  }
+  return costs;
+}
+
+ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::string& source,
+                                          const std::vector<Setting>& settings) {
+  std::vector<NamedConstant> constants = load_scenario(data, source, settings).constants;
+  std::erase_if(constants, [](const NamedConstant& c) {
+    return !(c.low < c.high) || c.name == carries_everything || c.whole || !c.words.empty();
+  });
+  std::vector<std::function<std::string()>> tasks;
+  tasks.emplace_back([&] { return text_of(costs_with(data, source, settings)); });
+  for (const NamedConstant& constant : constants)
+    tasks.emplace_back([&] {
+      std::vector<Setting> with = settings;
+      with.push_back(moved(constant));
+      return text_of(costs_with(data, source, with));
+    });
+  const std::vector<std::string> answers = in_workers(tasks, usual_workers());
+  const ByCause<double> stated = costs_in(answers.front());
+  ByCause<std::vector<Carrier>> carriers;
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    const ByCause<double> costs = costs_in(answers[i + 1]);
+    for (std::size_t cause = 0; cause < cause_count; ++cause) {
+      if (stated[cause] <= 0) continue;
+      const double weight = (1 - costs[cause] / stated[cause]) / moved_by;
+      if (std::abs(weight) >= least_weight) carriers[cause].push_back({constants[i], weight});
+    }
+  }
+  for (std::vector<Carrier>& list : carriers)
+    std::stable_sort(list.begin(), list.end(), [](const Carrier& a, const Carrier& b) {
+      return std::abs(a.weight) > std::abs(b.weight);
+    });
+  return carriers;
+}
+
+}  // namespace stepsim

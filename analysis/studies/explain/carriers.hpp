@@ -1,0 +1,29 @@
+// Which constants a cause's cost is made of, read from the program that they make.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/studies/explain/attribution.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// Carries all causes alike, so that it says nothing about any one of them.
+inline constexpr std::string_view carries_everything = "stack.unexplained";
+
+struct Carrier {
+  NamedConstant constant;
+  double weight = 0;  // percent by which the cause's cost moves when the constant moves by one
+};
+
+// Seconds that all operations of a cause take when each runs alone.
+ByCause<double> costs_of(const Platform& platform, const OpGraph& graph);
+
+// For each cause the constants that move its cost by a twentieth of themselves or more, the
+// strongest first. Each constant that has a range is moved by a hundredth and the program written
+// anew; nothing is replayed.
+ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::string& source,
+                                          const std::vector<Setting>& settings);
+
+}  // namespace stepsim

@@ -1,0 +1,242 @@
+#include "analysis/studies/explain/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "analysis/studies/explain/explain_draws.hpp"
+#include "analysis/studies/explain/explained_side.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+
+namespace stepsim {
+namespace {
+
+// Parts of a step that differ by less than this share of it do not count as different.
+constexpr double alike = 1e-3;
+// Below this share of a step a difference is rounding.
+constexpr double rounding = 1e-13;
+
+// Rows whose error is below this share of the gap, or that share of a step, are known well enough.
+constexpr double precise_of_gap = 2e-3, precise_of_step = 1e-4;
+// Steps of up to so many operations are replayed quickly.
+constexpr std::size_t few_operations = 30000;
+
+void compare(Fairness& fairness, std::string_view what, const std::string& a,
+             const std::string& b) {
+  if (a == b)
+    fairness.equal.push_back(fmt::format("{}: {}", what, a));
+  else
+    fairness.unequal.push_back(fmt::format("{}: {} in A, {} in B", what, a, b));
+}
+
+std::string share_of_memory(const ExplainedSide& side) {
+  return fmt::format("{} of {} usable ({:.0f} %)", to_text(Bytes{side.needed}),
+                     to_text(Bytes{side.capacity}), 100 * side.needed / side.capacity);
+}
+
+// 1,234,567
+std::string whole(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+  return digits;
+}
+
+Fairness fairness_of(const Explanation& e) {
+  Fairness fairness;
+  compare(fairness, "sequences of a step", whole(e.a.sequences), whole(e.b.sequences));
+  compare(fairness, "tokens of a step", whole(e.a.tokens), whole(e.b.tokens));
+  compare(fairness, "GPUs", fmt::format("{}", e.a.gpus), fmt::format("{}", e.b.gpus));
+  for (const ExplainedSide* side : {&e.a, &e.b})
+    if (side->fit == Fit::oom)
+      fairness.too_large.push_back(fmt::format("{} does not fit into memory: {}",
+                                               side == &e.a ? "A" : "B", share_of_memory(*side)));
+  compare(fairness, "memory", share_of_memory(e.a), share_of_memory(e.b));
+  return fairness;
+}
+
+bool weighs_on_a(const Explanation& e, const ExplainRow& row) {
+  return e.a.step_time - row.a_without >= e.b.step_time - row.b_without;
+}
+
+ByCause<std::vector<Carrier>> carriers_in(const NamedStep& step, const ExplainOptions& options) {
+  if (!options.carriers || step.scenario.grpo) return {};
+  return carriers_of(options.data, step.source, step.settings);
+}
+
+// Largest micro-batch that fits: memory grows with it.
+std::int64_t largest_micro_batch(const Scenario& scenario) {
+  Scenario changed = scenario;
+  const auto fits = [&](std::int64_t micro_batch) {
+    changed.job.micro_batch = micro_batch;
+    return footprint(changed).fit() != Fit::oom;
+  };
+  if (!fits(1)) return 0;
+  std::int64_t good = 1, bad = 2;
+  constexpr std::int64_t most = 1 << 16;
+  while (bad < most && fits(bad)) {
+    good = bad;
+    bad *= 2;
+  }
+  while (bad - good > 1) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+double rate_with(const Scenario& scenario, std::int64_t micro_batch) {
+  if (micro_batch == 0) return 0;
+  Scenario changed = scenario;
+  changed.job.micro_batch = micro_batch;
+  const std::string answer = in_worker([&] {
+    return fmt::format("{}", predict(changed, Folding::automatic).tokens_per_second_per_gpu);
+  });
+  return parse_quantity(answer)->value;
+}
+
+AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) {
+  AtLimit limit{largest_micro_batch(a), largest_micro_batch(b), 0, 0, false};
+  limit.rate_a = rate_with(a, limit.micro_batch_a);
+  limit.rate_b = rate_with(b, limit.micro_batch_b);
+  const double here = e.a.tokens_per_second_per_gpu - e.b.tokens_per_second_per_gpu;
+  limit.flips = (limit.rate_a - limit.rate_b) * here < 0;
+  return limit;
+}
+
+// Both sides went through the same orders where their causes are the same: what differs between
+// them is known better than each alone.
+Seconds error_between(const Attribution& a, const Attribution& b, std::size_t cause) {
+  if (a.exact || b.exact || !(a.active == b.active) || a.pairs.size() != b.pairs.size())
+    return {std::hypot(a.parts[cause].standard_error, b.parts[cause].standard_error)};
+  std::vector<double> differences;
+  differences.reserve(a.pairs.size());
+  for (std::size_t i = 0; i < a.pairs.size(); ++i)
+    differences.push_back(a.pairs[i][cause] - b.pairs[i][cause]);
+  return {standard_error(differences)};
+}
+
+}  // namespace
+
+std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
+  const Seconds gap = a.step_time - b.step_time;
+  const double longer = std::max(a.step_time, b.step_time).value;
+  std::vector<ExplainRow> rows;
+  for (const Cause cause : members(a.active | b.active)) {
+    const std::size_t i = index(cause);
+    ExplainRow row;
+    row.cause = cause;
+    row.in_a = a.active.has(cause);
+    row.in_b = b.active.has(cause);
+    row.seconds = {a.parts[i].value - b.parts[i].value};
+    if (std::abs(row.seconds.value) < rounding * longer) row.seconds = {};
+    row.standard_error = error_between(a, b, i);
+    if (row.standard_error.value < rounding * longer) row.standard_error = {};
+    row.a_without = a.without[i];
+    row.b_without = b.without[i];
+    row.closes = gap.value == 0 ? 0 : 1 - (row.a_without - row.b_without) / gap;
+    rows.push_back(std::move(row));
+  }
+  const double sign = gap.value < 0 ? -1 : 1;
+  std::stable_sort(rows.begin(), rows.end(), [&](const ExplainRow& x, const ExplainRow& y) {
+    return sign * x.seconds.value > sign * y.seconds.value;
+  });
+  return rows;
+}
+
+std::uint32_t usual_draws(const Explanation& e, const Scenario& a, const Scenario& b) {
+  if (a.grpo || b.grpo) return 0;
+  return std::max(e.a.operations, e.b.operations) <= few_operations ? 3 * draws_at_once
+                                                                    : draws_at_once;
+}
+
+Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options) {
+  Explanation result;
+  const ExplainedStep of_a = observe(a), of_b = observe(b);
+  result.a = of_a.side;
+  result.b = of_b.side;
+  const double longer = std::max(result.a.step_time, result.b.step_time).value;
+  AttributionOptions attribution = options.attribution;
+  attribution.precise = {
+      std::max(precise_of_gap * std::abs(result.gap().value), precise_of_step * longer)};
+  for (auto [side, step] : {std::pair{&result.a, &a}, std::pair{&result.b, &b}}) {
+    side->attribution = attribute(step->scenario, attribution);
+    side->step_time = side->attribution.step_time;
+  }
+  result.rows = gap_rows(result.a.attribution, result.b.attribution);
+  result.residual = result.a.attribution.rest - result.b.attribution.rest;
+  const std::size_t parting = first_difference(of_a.parts, of_b.parts, {alike * longer});
+  if (parting < std::min(of_a.parts.size(), of_b.parts.size()))
+    result.parting = {of_a.parts[parting], of_b.parts[parting]};
+  result.fairness = fairness_of(result);
+  const ByCause<std::vector<Carrier>> carriers_a = carriers_in(a, options);
+  const ByCause<std::vector<Carrier>> carriers_b = carriers_in(b, options);
+  for (ExplainRow& row : result.rows)
+    row.carriers = (weighs_on_a(result, row) ? carriers_a : carriers_b)[index(row.cause)];
+  if (options.at_limit) result.at_limit = at_limit_of(result, a.scenario, b.scenario);
+  add_draws(result, a, b, options, carriers_a, carriers_b);
+  return result;
+}
+
+std::string draws_text(const Explanation& e) {
+  const GapDraws& draws = *e.draws;
+  const auto of_all = [&](std::uint32_t count) {
+    return count == draws.draws ? fmt::format("all of {}", draws.draws)
+                                : fmt::format("{} of {}", count, draws.draws);
+  };
+  if (e.gap().value == 0)
+    return fmt::format("A is slower in {} and B in {} draws of the constants", draws.a_slower,
+                       draws.b_slower);
+  const bool a_slower = e.gap().value > 0;
+  std::string text = fmt::format("{} is slower in {} draws of the constants", a_slower ? "A" : "B",
+                                 of_all(a_slower ? draws.a_slower : draws.b_slower));
+  if (!e.rows.empty())
+    text += fmt::format(", and {} is the largest row in {}", to_text(e.rows.front().cause),
+                        of_all(draws.same_top));
+  if (draws.draws < draws.most)
+    text += fmt::format(" (up to {} would have been made, were it less clear)", draws.most);
+  return text;
+}
+
+std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
+  std::vector<std::string> sides;
+  for (const auto& [name, side, without] :
+       {std::tuple{"A", &e.a, row.a_without}, std::tuple{"B", &e.b, row.b_without}}) {
+    const Seconds saved = side->step_time - without;
+    if (std::abs(saved.value) < alike * side->step_time.value) continue;
+    const std::string now = to_text(side->step_time), then = to_text(without);
+    sides.push_back(now == then ? fmt::format("{} would take {} less", name, to_text(saved))
+                                : fmt::format("{} would take {} instead of {}", name, then, now));
+  }
+  if (sides.empty())
+    return fmt::format("with free {} alone neither step changes by a thousandth",
+                       to_text(row.cause));
+  const std::string text =
+      fmt::format("with free {} {}", to_text(row.cause), fmt::join(sides, " and "));
+  const double percent = std::round(100 * row.closes);
+  if (e.gap().value == 0 || percent == 0) return text + ": the gap hardly changes";
+  if (percent > 100)
+    return text +
+           fmt::format(": the gap turns round, {} would be faster", e.gap().value > 0 ? "A" : "B");
+  return text + fmt::format(": the gap {} by {:.0f} %", percent > 0 ? "closes" : "widens",
+                            std::abs(percent));
+}
+
+std::string at_limit_text(const Explanation& e) {
+  if (!e.at_limit) return "";
+  const AtLimit& limit = *e.at_limit;
+  const auto side = [](std::string_view name, std::int64_t micro_batch, double rate) {
+    if (micro_batch == 0) return fmt::format("{} fits with no micro-batch", name);
+    return fmt::format("{} {:.0f} tok/s/GPU with a micro-batch of {}", name, rate, micro_batch);
+  };
+  const std::string rates = side("A", limit.micro_batch_a, limit.rate_a) + ", " +
+                            side("B", limit.micro_batch_b, limit.rate_b);
+  const std::string_view there = limit.rate_a > limit.rate_b ? "A" : "B";
+  if (limit.flips)
+    return fmt::format("as they stand {} wins, but at each one's memory limit {} does: {}",
+                       there == "A" ? "B" : "A", there, rates);
+  return fmt::format("at each one's memory limit {} wins, too: {}", there, rates);
+}
+
+}  // namespace stepsim

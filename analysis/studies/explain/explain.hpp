@@ -1,0 +1,126 @@
+// Why one step takes longer than another: rows by cause that add up to the gap.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/critical_path.hpp"
+#include "analysis/studies/explain/attribution.hpp"
+#include "analysis/studies/explain/carriers.hpp"
+#include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/footprint.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// One of the two steps, and where it came from, so that it can be read again under other constants.
+struct NamedStep {
+  std::string label;   // as the user called it
+  std::string source;  // path or name
+  std::vector<Setting> settings;
+  Scenario scenario;
+};
+
+struct CauseTime {
+  Seconds exposed, hidden;
+};
+
+struct ExplainedSide {
+  std::string label;
+  std::string title;
+  Seconds step_time;
+  double sequences = 0;  // rows of a step, all ranks
+  double tokens = 0;     // of a step, without padding, all ranks
+  double tokens_per_second_per_gpu = 0;
+  std::uint32_t gpus = 0;
+  double needed = 0, capacity = 0;  // bytes
+  Fit fit = Fit::fits;
+  std::size_t operations = 0;
+  ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`
+  Seconds idle;
+  Attribution attribution;
+  std::vector<PathPart> path;  // folded
+};
+
+struct ExplainRow {
+  Cause cause{};
+  bool in_a = false, in_b = false;  // the cause costs anything there
+  Seconds seconds;                  // of the gap
+  Seconds standard_error;           // 0: exact
+  Seconds a_without, b_without;     // the steps' times if it were free
+  double closes = 0;                // the part of the gap that this closes; negative: it widens
+  std::optional<Range> range;       // of `seconds`, over draws of the constants
+  std::vector<Carrier> carriers;    // of the step that it weighs on more, most important first
+};
+
+// The largest micro-batch of each side that fits, and what it is worth.
+struct AtLimit {
+  std::int64_t micro_batch_a = 0, micro_batch_b = 0;  // 0: nothing fits
+  double rate_a = 0, rate_b = 0;                      // tokens per second and GPU
+  bool flips = false;                                 // the other one wins there
+};
+
+// What the two have in common, and what makes comparing them unfair.
+struct Fairness {
+  std::vector<std::string> equal, unequal;
+  std::vector<std::string> too_large;  // "B does not fit into memory: ..."
+};
+
+struct SideRanges {
+  Range step_time;   // s
+  Range throughput;  // tokens per second and GPU
+  Range memory;      // bytes needed
+};
+
+// How sure all this is: both sides written anew under the same draws of the constants.
+struct GapDraws {
+  std::uint32_t draws = 0, most = 0;         // made; allowed
+  std::uint32_t a_slower = 0, b_slower = 0;  // draws in which A takes longer, or B
+  std::uint32_t same_top = 0;                // draws in which the largest row is the one it is here
+  Range gap{};                               // s
+  SideRanges a{}, b{};
+  std::vector<Mover> movers{};  // of the gap in seconds, the strongest first
+};
+
+struct Explanation {
+  ExplainedSide a, b;
+  std::vector<ExplainRow> rows;                          // what makes A slower first
+  Seconds residual;                                      // with every cause free
+  std::optional<std::pair<PathPart, PathPart>> parting;  // where the two first differ
+  Fairness fairness;
+  std::optional<AtLimit> at_limit;
+  std::optional<GapDraws> draws;
+
+  Seconds gap() const { return a.step_time - b.step_time; }
+};
+
+struct ExplainOptions {
+  std::string data;
+  bool at_limit = false;
+  bool carriers = true;
+  // Draws of the constants behind ranges: eight at a time while more could change who is slower or
+  // which row is the largest. Nothing: `usual_draws`.
+  std::optional<std::uint32_t> most_draws;
+  AttributionOptions attribution;
+};
+
+// 24; 8 where replays are long; 0 where they are many, as in a GRPO step.
+std::uint32_t usual_draws(const Explanation& explanation, const Scenario& a, const Scenario& b);
+
+// Never in a process that has replayed: it asks workers, and those need a fresh engine.
+Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions& options);
+
+// "with free gather_bytes A would take 52 s instead of 115 s: the gap closes by 89 %"
+std::string counterfactual_text(const Explanation& explanation, const ExplainRow& row);
+// "B wins at equal settings, but A does when each uses the largest micro-batch that fits: ..."
+std::string at_limit_text(const Explanation& explanation);
+
+// "A is slower in all of 8 draws of the constants, and optimizer is the largest row in 7"
+std::string draws_text(const Explanation& explanation);
+
+// The same without scenarios: rows of two programs that were attributed.
+std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b);
+
+}  // namespace stepsim

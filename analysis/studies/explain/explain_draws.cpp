@@ -1,0 +1,238 @@
+#include "analysis/studies/explain/explain_draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "analysis/studies/explain/explained_side.hpp"
+
+namespace stepsim {
+namespace {
+
+// Constants that carry the gap, and others that go with it over the draws: so many of each are put
+// at both ends of their ranges.
+constexpr std::size_t most_carrying = 6, most_telling = 2, most_movers = 5;
+
+// A side under one draw.
+struct Drawn {
+  double step_time = 0, rate = 0, needed = 0;
+  ByCause<double> parts{};
+};
+
+std::string draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
+                      const ExplainOptions& options) {
+  const NamedStep drawn{step.label, step.source, step.settings,
+                        load_scenario(options.data, step.source, step.settings, draw)};
+  const ExplainedSide side = observe(drawn).side;
+  const Attribution attribution = attribute(
+      drawn.scenario, {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
+  std::string text = fmt::format("{} {} {}", attribution.step_time.value,
+                                 side.tokens_per_second_per_gpu, side.needed);
+  for (const double part : attribution.pairs.front()) text += fmt::format(" {}", part);
+  return text;
+}
+
+Drawn drawn_from(const std::string& text) {
+  Drawn drawn;
+  std::istringstream words(text);
+  words >> drawn.step_time >> drawn.rate >> drawn.needed;
+  for (double& part : drawn.parts) words >> part;
+  return drawn;
+}
+
+// Both sides under one draw, and what the same orders say of the stated constants.
+struct Pair {
+  Drawn a, b;
+  ByCause<double> stated_a{}, stated_b{};
+
+  double gap() const { return a.step_time - b.step_time; }
+  // What the draw moves a row by.
+  double moves(std::size_t cause) const {
+    return a.parts[cause] - stated_a[cause] - (b.parts[cause] - stated_b[cause]);
+  }
+};
+
+class Drawing {
+ public:
+  Drawing(const NamedStep& a, const NamedStep& b, const Explanation& stated,
+          const ExplainOptions& options)
+      : a_(a),
+        b_(b),
+        stated_a_(stated.a.attribution.pairs),
+        stated_b_(stated.b.attribution.pairs),
+        options_(options) {}
+
+  // Draws with these numbers; each goes through orders of its own.
+  std::vector<Pair> play(std::uint32_t from, std::uint32_t to) const {
+    std::vector<std::function<std::string()>> tasks;
+    for (std::uint32_t number = from; number < to; ++number)
+      for (const auto& [side, pairs] : {std::pair{&a_, &stated_a_}, std::pair{&b_, &stated_b_}})
+        tasks.emplace_back([this, side, number, pair = number % pairs->size()] {
+          return draw_side(*side, draw_number(number, options_.attribution.seed), pair, options_);
+        });
+    const std::vector<std::string> answers =
+        in_workers(tasks, options_.attribution.workers, options_.attribution.progress);
+    std::vector<Pair> pairs;
+    for (std::uint32_t number = from; number < to; ++number) {
+      const std::size_t i = 2 * std::size_t{number - from};
+      pairs.push_back({drawn_from(answers[i]), drawn_from(answers[i + 1]),
+                       stated_a_[number % stated_a_.size()], stated_b_[number % stated_b_.size()]});
+    }
+    return pairs;
+  }
+
+  // The gap with each constant at its ends.
+  std::vector<Mover> at_ends(const std::vector<NamedConstant>& constants) const {
+    std::vector<std::function<std::string()>> tasks;
+    for (const NamedConstant& constant : constants)
+      for (const double value : {constant.low, constant.high})
+        for (const NamedStep* side : {&a_, &b_})
+          tasks.emplace_back([this, side, &constant, value] {
+            NamedStep moved = *side;
+            if (is_uncertain(side->scenario.constants, constant.name))
+              moved.settings.push_back(setting_of(constant, value));
+            return fmt::format(
+                "{}",
+                step_time_of(load_scenario(options_.data, moved.source, moved.settings)).value);
+          });
+    const std::vector<std::string> answers = in_workers(tasks, options_.attribution.workers);
+    std::vector<double> times;
+    times.reserve(answers.size());
+    for (const std::string& answer : answers) times.push_back(parse_quantity(answer)->value);
+    std::vector<Mover> movers;
+    for (std::size_t i = 0; i < constants.size(); ++i)
+      movers.push_back(
+          {constants[i], times[4 * i] - times[4 * i + 1], times[4 * i + 2] - times[4 * i + 3]});
+    return movers;
+  }
+
+ private:
+  const NamedStep& a_;
+  const NamedStep& b_;
+  const std::vector<ByCause<double>>&stated_a_, &stated_b_;
+  const ExplainOptions& options_;
+};
+
+// What a draw makes of a row.
+double moved(const ExplainRow& row, const Pair& drawn) {
+  return row.seconds.value + drawn.moves(index(row.cause));
+}
+
+bool same_top(const Explanation& e, const Pair& drawn) {
+  if (e.rows.empty()) return true;
+  const double sign = drawn.gap() < 0 ? -1 : 1;  // some draws turn the gap round
+  const double top = sign * moved(e.rows.front(), drawn);
+  return std::none_of(e.rows.begin() + 1, e.rows.end(),
+                      [&](const ExplainRow& row) { return sign * moved(row, drawn) > top; });
+}
+
+void count(Explanation& e, const std::vector<Pair>& pairs) {
+  GapDraws& draws = *e.draws;
+  draws.draws = static_cast<std::uint32_t>(pairs.size());
+  draws.a_slower = static_cast<std::uint32_t>(
+      std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.gap() > 0; }));
+  draws.b_slower = static_cast<std::uint32_t>(
+      std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.gap() < 0; }));
+  draws.same_top = static_cast<std::uint32_t>(std::count_if(
+      pairs.begin(), pairs.end(), [&](const Pair& pair) { return same_top(e, pair); }));
+}
+
+template <class Reading>
+Range range_over(const std::vector<Pair>& pairs, double stated, const Reading& reading) {
+  std::vector<double> values;
+  values.reserve(pairs.size());
+  for (const Pair& pair : pairs) values.push_back(reading(pair));
+  return range_of(std::move(values), stated);
+}
+
+SideRanges side_ranges(const std::vector<Pair>& pairs, const ExplainedSide& side,
+                       Drawn Pair::*which) {
+  return {range_over(pairs, side.step_time.value,
+                     [&](const Pair& pair) { return (pair.*which).step_time; }),
+          range_over(pairs, side.tokens_per_second_per_gpu,
+                     [&](const Pair& pair) { return (pair.*which).rate; }),
+          range_over(pairs, side.needed, [&](const Pair& pair) { return (pair.*which).needed; })};
+}
+
+struct DrawnGaps {
+  std::vector<double> gaps;
+  std::vector<Draw> draws;
+};
+
+// By what their causes' parts make of them, were costs in proportion; then by how they go with the
+// gap over the draws; and what a scenario itself does not know.
+std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, const NamedStep& b,
+                                    const ByCause<std::vector<Carrier>>& of_a,
+                                    const ByCause<std::vector<Carrier>>& of_b,
+                                    const DrawnGaps& drawn) {
+  std::map<std::string, double> moves;
+  std::vector<NamedConstant> all;
+  add_uncertain(all, a.scenario.constants);
+  add_uncertain(all, b.scenario.constants);
+  const auto add = [&](const ExplainedSide& side, const ByCause<std::vector<Carrier>>& carriers,
+                       double sign) {
+    for (std::size_t cause = 0; cause < cause_count; ++cause)
+      for (const Carrier& each : carriers[cause])
+        if (each.constant.value != 0)
+          moves[each.constant.name] += sign * side.attribution.parts[cause].value * each.weight *
+                                       (each.constant.high - each.constant.low) /
+                                       each.constant.value;
+  };
+  add(e.a, of_a, 1);
+  add(e.b, of_b, -1);
+  for (const NamedConstant& each : all)
+    if (each.name == carries_everything)
+      moves[each.name] = e.gap().value * (each.high - each.low) / each.value;
+  std::vector<NamedConstant> carrying = all;
+  std::stable_sort(carrying.begin(), carrying.end(),
+                   [&](const NamedConstant& x, const NamedConstant& y) {
+                     return std::abs(moves[x.name]) > std::abs(moves[y.name]);
+                   });
+  carrying.resize(std::min(most_carrying, carrying.size()));
+  for (const NamedConstant& each : telling_constants(all, drawn.gaps, drawn.draws, most_telling))
+    if (!has_constant(carrying, each.name)) carrying.push_back(each);
+  std::erase_if(all, [](const NamedConstant& each) { return !each.name.starts_with("scenario."); });
+  add_uncertain(carrying, all);
+  return carrying;
+}
+
+}  // namespace
+
+void add_draws(Explanation& e, const NamedStep& a, const NamedStep& b,
+               const ExplainOptions& options, const ByCause<std::vector<Carrier>>& of_a,
+               const ByCause<std::vector<Carrier>>& of_b) {
+  const std::uint32_t most =
+      options.most_draws ? *options.most_draws : usual_draws(e, a.scenario, b.scenario);
+  if (most == 0) return;
+  e.draws = GapDraws{.most = most};
+  const Drawing drawing(a, b, e, options);
+  std::vector<Pair> pairs;
+  while (e.draws->draws < most) {
+    const std::uint32_t next = std::min(e.draws->draws + draws_at_once, most);
+    for (const Pair& pair : drawing.play(e.draws->draws, next)) pairs.push_back(pair);
+    count(e, pairs);
+    if (!may_change(e.draws->a_slower, e.draws->draws) &&
+        !may_change(e.draws->same_top, e.draws->draws))
+      break;
+  }
+  std::vector<double> gaps;
+  std::vector<Draw> draws;
+  for (const Pair& pair : pairs) {
+    draws.push_back(draw_number(static_cast<std::uint32_t>(gaps.size()), options.attribution.seed));
+    gaps.push_back(pair.gap());
+  }
+  e.draws->gap = range_of(gaps, e.gap().value);
+  e.draws->a = side_ranges(pairs, e.a, &Pair::a);
+  e.draws->b = side_ranges(pairs, e.b, &Pair::b);
+  for (ExplainRow& row : e.rows)
+    row.range =
+        range_over(pairs, row.seconds.value, [&](const Pair& pair) { return moved(row, pair); });
+  if (options.carriers)
+    e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, {gaps, draws})),
+                                e.gap().value, most_movers);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,210 @@
+#include "analysis/studies/explain/explained_side.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "analysis/breakdown.hpp"
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/error.hpp"
+#include "sim/replay.hpp"
+#include "workloads/step/step.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a worker sees in one full replay.
+struct Observed {
+  double step_time = 0, rate = 0, needed = 0, capacity = 0;
+  Fit fit{};
+  std::size_t operations = 0;
+  double idle = 0;
+  ByCause<CauseTime> causes{};
+  std::vector<PathPart> parts;
+};
+
+Observed observed(const Prediction& p, std::int64_t layers) {
+  Observed seen{.step_time = p.step_time.value,
+                .rate = p.tokens_per_second_per_gpu,
+                .needed = p.memory.needed(),
+                .capacity = p.memory.capacity,
+                .fit = p.memory.fit(),
+                .operations = p.run.graph.size(),
+                .idle = p.breakdown.idle.value,
+                .causes = {},
+                .parts = path_parts(p.run.graph, p.run.trace, layers)};
+  for (const BreakdownRow& row : p.breakdown.rows)
+    seen.causes[index(row.cause)] = {row.exposed, row.hidden};
+  return seen;
+}
+
+PathPart part_of(std::string name, Phase pass, std::vector<std::pair<Cause, Seconds>> causes) {
+  PathPart part;
+  part.pass = pass;
+  part.causes = std::move(causes);
+  part.name = std::move(name);
+  std::erase_if(part.causes, [](const auto& each) { return each.second.value <= 0; });
+  std::stable_sort(part.causes.begin(), part.causes.end(),
+                   [](const auto& x, const auto& y) { return x.second > y.second; });
+  for (const auto& [cause, seconds] : part.causes) part.seconds += seconds;
+  return part;
+}
+
+// Its phases follow each other: a mean step waits, trains, and hands its weights over.
+Observed observed(const Scenario& scenario, const GrpoPrediction& p) {
+  const GrpoPhases& phases = p.phases;
+  std::vector<std::pair<Cause, Seconds>> training;
+  const double scale = p.training_parts.seconds > 0 ? p.training / p.training_parts.seconds : 0;
+  for (std::size_t i = 0; i < cause_count; ++i)
+    training.emplace_back(static_cast<Cause>(i), Seconds{scale * p.training_parts.exposed[i]});
+  const double sending =
+      phases.gather + phases.broadcast + phases.per_tensor + phases.parking + phases.pause;
+  Observed seen{.step_time = p.step_time.value,
+                .rate = p.trained_per_second / scenario.cluster.ranks(),
+                .needed = p.memory.learner.most(),
+                .capacity = p.memory.learner_capacity,
+                .fit = p.memory.failure ? Fit::oom : Fit::fits,
+                .operations = p.run.events,
+                .idle = scale * p.training_parts.idle,
+                .causes = {},
+                .parts = {}};
+  seen.parts = {
+      part_of("wait for a batch", Phase::generate, {{Cause::generation, {phases.wait}}}),
+      part_of("training", Phase::other, training),
+      part_of("engines finish", Phase::sync, {{Cause::generation, {phases.drain}}}),
+      part_of("weight sync", Phase::sync,
+              {{Cause::weight_sync, {sending}}, {Cause::generation, {phases.iterations}}})};
+  std::erase_if(seen.parts, [](const PathPart& part) { return part.seconds.value <= 0; });
+  for (const PathPart& part : seen.parts)
+    for (const auto& [cause, seconds] : part.causes) seen.causes[index(cause)].exposed += seconds;
+  CauseTime& generation = seen.causes[index(Cause::generation)];
+  generation.hidden = {std::max(0.0, p.engine_busy * p.step_time.value - generation.exposed.value)};
+  return seen;
+}
+
+std::string to_text(const Observed& seen) {
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {}", seen.step_time, seen.rate, seen.needed, seen.capacity,
+                  static_cast<int>(seen.fit), seen.operations, seen.idle);
+  for (const CauseTime& each : seen.causes)
+    text += fmt::format(" {} {}", each.exposed.value, each.hidden.value);
+  text += fmt::format(" {}", seen.parts.size());
+  for (const PathPart& part : seen.parts) {
+    text += fmt::format(" {} {} {} {} {}\n{}\n", static_cast<int>(part.pass), part.first_layer,
+                        part.first_micro_batch, part.seconds.value, part.causes.size(), part.name);
+    for (const auto& [cause, seconds] : part.causes)
+      text += fmt::format(" {} {}", static_cast<int>(cause), seconds.value);
+  }
+  return text;
+}
+
+template <class Enum>
+Enum read_enum(std::istream& words) {
+  int number = 0;
+  words >> number;
+  return static_cast<Enum>(number);
+}
+
+PathPart read_part(std::istream& words) {
+  PathPart part;
+  std::size_t causes = 0;
+  part.pass = read_enum<Phase>(words);
+  words >> part.first_layer >> part.first_micro_batch >> part.seconds.value >> causes;
+  part.last_layer = part.first_layer;
+  part.last_micro_batch = part.first_micro_batch;
+  words.ignore();
+  std::getline(words, part.name);
+  part.causes.resize(causes);
+  for (auto& [cause, seconds] : part.causes) {
+    cause = read_enum<Cause>(words);
+    words >> seconds.value;
+  }
+  return part;
+}
+
+Observed read_observed(const std::string& text) {
+  Observed seen;
+  std::istringstream words(text);
+  words >> seen.step_time >> seen.rate >> seen.needed >> seen.capacity;
+  seen.fit = read_enum<Fit>(words);
+  words >> seen.operations >> seen.idle;
+  for (CauseTime& each : seen.causes) words >> each.exposed.value >> each.hidden.value;
+  std::size_t parts = 0;
+  words >> parts;
+  for (std::size_t i = 0; i < parts; ++i) seen.parts.push_back(read_part(words));
+  return seen;
+}
+
+void require_start(const NamedStep& step, const GrpoPrediction& p) {
+  if (p.ran) return;
+  throw UserError(fmt::format("{}: has no steps to compare: {}", step.label,
+                              p.memory.failure.value_or("an engine cannot start")));
+}
+
+// Rows and tokens of a step, all ranks.
+void count_work(const Scenario& scenario, ExplainedSide& side) {
+  const Job& job = scenario.job;
+  if (scenario.grpo) {
+    side.sequences = scenario.grpo->responses();
+    side.tokens = side.tokens_per_second_per_gpu * side.gpus * side.step_time.value;
+    return;
+  }
+  side.sequences = static_cast<double>(job.rows() * job.accumulation) * side.gpus;
+  side.tokens = side.sequences * static_cast<double>(job.sequence) * job.fill;
+}
+
+StepProgram program_of(const Scenario& scenario) {
+  return build_step(
+      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
+      Folding::automatic);
+}
+
+}  // namespace
+
+ExplainedStep observe(const NamedStep& step) {
+  const std::string seen_text = in_worker([&] {
+    const Scenario& scenario = step.scenario;
+    if (!scenario.grpo)
+      return to_text(observed(predict(scenario, Folding::automatic), scenario.model.layers));
+    const GrpoPrediction p = predict_grpo(scenario);
+    require_start(step, p);
+    return to_text(observed(scenario, p));
+  });
+  Observed seen = read_observed(seen_text);
+  ExplainedStep result;
+  ExplainedSide& side = result.side;
+  side.label = step.label;
+  side.title = step.scenario.name;
+  side.gpus = step.scenario.cluster.ranks();
+  side.step_time = {seen.step_time};
+  side.tokens_per_second_per_gpu = seen.rate;
+  side.needed = seen.needed;
+  side.capacity = seen.capacity;
+  side.fit = seen.fit;
+  side.operations = seen.operations;
+  side.idle = {seen.idle};
+  side.causes = seen.causes;
+  side.path = step.scenario.grpo ? seen.parts : folded(seen.parts);
+  count_work(step.scenario, side);
+  result.parts = std::move(seen.parts);
+  return result;
+}
+
+Seconds step_time_of(const Scenario& scenario) {
+  if (scenario.grpo) return predict_grpo(scenario).step_time;
+  const StepProgram program = program_of(scenario);
+  return replay(program.traffic.folded.platform, contracted(program.graph, {})).makespan;
+}
+
+Attribution attribute(const Scenario& scenario, const AttributionOptions& options) {
+  if (scenario.grpo) {
+    const auto replayed = [&](CauseSet free) { return predict_grpo(scenario, free).step_time; };
+    return attribute(active_causes(scenario), std::nullopt, replayed, options);
+  }
+  const StepProgram program = program_of(scenario);
+  return attribute(program.traffic.folded.platform, program.graph, options);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,21 @@
+// One side of an explanation: its own figures, its time divided among causes, and what it waits
+// for.
+#pragma once
+
+#include "analysis/studies/explain/explain.hpp"
+
+namespace stepsim {
+
+struct ExplainedStep {
+  ExplainedSide side;           // all but its attribution
+  std::vector<PathPart> parts;  // of its path, layer by layer
+};
+
+// Replays once, in a worker.
+ExplainedStep observe(const NamedStep& step);
+// Replays once, here: only in a worker.
+Seconds step_time_of(const Scenario& scenario);
+// Replays it with causes free, alone and together.
+Attribution attribute(const Scenario& scenario, const AttributionOptions& options);
+
+}  // namespace stepsim

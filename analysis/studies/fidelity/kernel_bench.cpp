@@ -1,0 +1,178 @@
+#include "analysis/studies/fidelity/kernel_bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "scenarios/rows/machine_cells.hpp"
+#include "scenarios/rows/row_catalog.hpp"
+#include "scenarios/rows/step_row.hpp"
+#include "sim/base/error.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+// Weights' gradients are added up in 32 bits: read and written.
+double output_bytes(std::string_view dtype) {
+  return dtype.ends_with("fp32") ? 8 : half;
+}
+
+// With a transposed second operand: forward; with none: the input's gradient; with the first: the
+// weights'.
+std::string_view pass_of(std::string_view layout) {
+  if (layout.starts_with("NT") || layout == "bwd_grad_w") return " for weights";
+  if (layout == "NN" || layout == "bwd_grad_act") return " for inputs";
+  return "";
+}
+
+// Whose rates hold for it: those of a kernel for every generation, or for this one.
+struct AttentionName {
+  std::string_view name;
+  bool later;
+};
+constexpr std::array<AttentionName, 5> attention_names{
+    {{"flash2", false}, {"aiter", false}, {"flash3", true}, {"cudnn", true}, {"flashinfer", true}}};
+
+struct Work {
+  std::string kind;  // empty: see reason
+  KernelRow row;
+  bool backward = false;
+  std::string reason;
+};
+
+struct RowReader {
+  NumberReader& number;
+  const CsvTable::Row& row;
+
+  std::string_view cell(std::string_view name) const { return number.table.cell(row, name); }
+  double operator()(std::string_view name) const { return number(row, name); }
+  double count(std::string_view name) const { return number.count(row, name); }
+};
+
+Work unknown(std::string_view op, std::string_view what) {
+  return {.kind = "", .row = {}, .backward = false, .reason = fmt::format("{} {}", op, what)};
+}
+
+// What is repeated for a tenth of a second and more runs at the clocks that power allows.
+double share_of(const RowReader& read, const KernelBench& bench) {
+  return read.cell("extra") == "long run" ? bench.sustained : 1;
+}
+
+Work product_of(const RowReader& read, std::string_view op, const KernelBench& bench) {
+  const double m = read("M"), n = read("N"), k = read("K");
+  if (m <= 0 || n <= 0 || k <= 0) return unknown(op, "is no matrix product of known shape");
+  const std::string_view pass = pass_of(read.cell("layout"));
+  Work work{.kind = fmt::format("{}{}", op, pass), .row = {}, .backward = false, .reason = ""};
+  if (op == "grouped_gemm") {  // M: tokens of a group
+    const double groups = read.count("groups");
+    work.row = pass == " for weights" ? grouped_gemm("product", groups, k, m, n)
+                                      : grouped_gemm("product", groups, m, k, n);
+    work.row.share = share_of(read, bench);
+    return work;
+  }
+  const double batch = read.count("batch");
+  work.row = gemm("product", batch * m, k, n);
+  work.row.share = share_of(read, bench);
+  work.row.bytes =
+      half * batch * (m * k + k * n) + output_bytes(read.cell("dtype")) * batch * m * n;
+  return work;
+}
+
+Work attention_of(const RowReader& read, std::string_view op, const Gpu& gpu) {
+  const double queries = read("queries"), keys = read("keys"), width = read("head_dim");
+  const double heads = read("heads");
+  if (queries <= 0 || keys <= 0 || width <= 0 || heads <= 0 || read.cell("causal").empty())
+    return unknown(op, "is no attention of known shape");
+  const std::string_view kernel = read.cell("kernel");
+  const auto* named =
+      std::find_if(attention_names.begin(), attention_names.end(),
+                   [&](const AttentionName& known) { return known.name == kernel; });
+  if (named == attention_names.end() || (named->later && !gpu.attention.later))
+    return unknown(fmt::format("the kernel \"{}\"", kernel), "has no rates in the GPU's file");
+  const double seen = read.cell("causal") == "yes" ? keys / 2 : keys;
+  const bool backward = op == "attention_bwd";
+  Work work{.kind = fmt::format("attention {}{}", kernel, backward ? " backward" : ""),
+            .row = attention("attention", read.count("batch") * queries, seen, heads, width),
+            .backward = backward,
+            .reason = ""};
+  work.row.later = named->later;
+  if (backward) work.row = backward_of({work.row}).front();
+  return work;
+}
+
+// Products of other types have curves of their own, which the GPUs' files do not hold; the type of
+// the result, behind an arrow, does not matter.
+bool in_16_bits(std::string_view type) {
+  const std::string inputs = lower_case(type.substr(0, type.find(' ')));
+  return inputs.empty() || inputs == "bf16" || inputs == "fp16" || inputs == "bfloat16" ||
+         inputs == "float16" || inputs == "half";
+}
+
+Work work_of(const RowReader& read, const KernelBench& bench) {
+  const std::string_view op = read.cell("op"), type = read.cell("dtype");
+  if (!in_16_bits(type)) return unknown(type, "is no type of 16 bits: no curve is known for it");
+  if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench.gpu);
+  if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm")
+    return product_of(read, op, bench);
+  return unknown(op, "is no matrix product or attention of known shape");
+}
+
+double seconds_of(const RowReader& read, const KernelRow& work) {
+  if (const double time = read("time_ms"); time > 0) return time / 1e3;
+  const double rate = read("tflops") * 1e12;
+  return rate > 0 ? work.flops / rate : 0;
+}
+
+}  // namespace
+
+KernelBench::KernelBench(const Gpu& measured)
+    : gpu(measured), sustained(measured.gemm.sustained.value.value) {
+  gpu.gemm.sustained.value = {1};
+  stack.kernels.gemm.value = stack.kernels.attention.value = {1};
+  stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
+}
+
+double KernelBench::time(const TimedKernel& kernel) const {
+  return device_time(gpu, stack, {kernel.work}, kernel.backward).value;
+}
+
+MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> tables) {
+  MeasuredKernels result;
+  const RowCatalog catalog = row_catalog(data);
+  std::vector<Problem> problems;
+  for (const CsvTable& table : tables) {
+    NumberReader number{table, {}};
+    for (const CsvTable::Row& row : table.rows) {
+      const RowReader read{number, row};
+      const std::string id(read.cell("id"));
+      const std::string_view hardware = read.cell("hardware");
+      const RowCatalog::NodeSize* node = named_node(catalog, {hardware, "", {}}).node;
+      if (node == nullptr) {
+        result.skipped.push_back({id, fmt::format("no GPU \"{}\" in the catalogue", hardware)});
+        continue;
+      }
+      if (!result.benches.contains(node->gpu))
+        result.benches.emplace(node->gpu, load_cluster(data, {.name = node->name}).gpu);
+      Work work = work_of(read, result.benches.at(node->gpu));
+      const double seconds = work.kind.empty() ? 0 : seconds_of(read, work.row);
+      if (work.kind.empty())
+        result.skipped.push_back({id, work.reason});
+      else if (seconds <= 0)
+        result.skipped.push_back({id, "no time"});
+      else
+        result.kernels.push_back({id, std::string(read.cell("source")), node->gpu, work.kind,
+                                  work.row, work.backward, seconds, 0});
+    }
+    problems.insert(problems.end(), number.problems.begin(), number.problems.end());
+  }
+  if (!problems.empty()) throw UserError(problems);
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,68 @@
+// Published times of single kernels: how far is each from what its GPU's file gives, and which
+// constants of that file would meet them best?
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scenarios/rows/measured.hpp"
+#include "workloads/kernels/kernels.hpp"
+
+namespace stepsim {
+
+struct TimedKernel {
+  std::string id, source, gpu;  // the GPU by its name in the catalogue
+  std::string kind;             // the operator, and which of its products in training
+  KernelRow work;
+  bool backward = false;               // of attention
+  double measured = 0, predicted = 0;  // s
+
+  double error() const { return predicted / measured - 1; }
+};
+struct SkippedKernel {
+  std::string id, reason;
+};
+struct KernelTimes {
+  std::vector<TimedKernel> kernels;
+  std::vector<SkippedKernel> skipped;
+};
+// Matrix products, grouped ones and attention. Single kernels: clocks have not fallen yet, and no
+// stack stands in between.
+KernelTimes predict_kernels(const std::string& data, std::span<const CsvTable> tables);
+
+// By GPU and kind, the last one all of them.
+struct KernelFamily {
+  std::string name;
+  std::size_t rows = 0;
+  double median = 0, p90 = 0, signed_mean = 0;  // of the errors
+  std::string worst;
+  double worst_error = 0;
+};
+std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
+
+// The curve of matrix products: rate, what filling a tile costs, small tiles. Of an attention
+// kernel: rates, what a row more costs, wide heads, and units that wait at the end.
+struct CurveConstant {
+  std::string name;
+  double stated = 0, fitted = 0;
+};
+struct CurveSource {
+  std::string name;  // of the rows
+  std::size_t rows = 0;
+  double stated = 0, fitted = 0;  // median absolute error
+  double held_out = 0;            // and with a curve fitted without them; 0: they are all there is
+};
+struct FittedCurve {
+  std::string gpu;
+  std::string kernels;   // which of them
+  double best_rate = 0;  // FLOP/s: the fastest row; of products no curve may exceed it
+  std::vector<CurveConstant> constants;
+  std::vector<CurveSource> sources;
+};
+// Robust least squares over what was measured on this GPU: a curve for its products, and one for
+// each attention kernel.
+std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const CsvTable> tables,
+                                     const std::string& gpu);
+
+}  // namespace stepsim

@@ -1,0 +1,171 @@
+#include "analysis/studies/fidelity/rl_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "analysis/studies/fidelity/row_tasks.hpp"
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "sim/base/error.hpp"
+#include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/serving.hpp"
+#include "workloads/model/model_catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+void add(PredictedRow& result, std::string_view metric, const Cell& measured, double predicted) {
+  if (measured && *measured > 0 && predicted > 0)
+    result.figures.push_back({std::string(metric), *measured, predicted});
+}
+
+template <class Row>
+RowTask task_of(const Row& made) {
+  RowTask task;
+  task.result.id = made.id;
+  task.result.family = made.family;
+  task.result.missing = made.missing;
+  task.result.assumed = made.assumed;
+  return task;
+}
+
+// ---- GRPO steps
+
+struct StepAnswer {
+  double step = 0, rate = 0, waiting = 0, training = 0, sync = 0, memory = 0, capacity = 0;
+  bool fits = true;
+};
+
+std::string step_answer(const std::string& data, const ExpressedRow& row, const MaybeDraw& draw) {
+  const Scenario scenario = parse_scenario(data, row.scenario, row.id, draw);
+  const GrpoPrediction p = predict_grpo(scenario);
+  if (!p.ran) throw UserError(p.memory.failure.value_or("nothing could be predicted"));
+  return fmt::format("{} {} {} {} {} {} {} {}", p.step_time.value,
+                     p.trained_per_second / scenario.cluster.ranks(), p.phases.wait, p.training,
+                     p.sync, p.memory.learner.most(), p.memory.learner_capacity,
+                     p.memory.failure ? 0 : 1);
+}
+
+StepAnswer step_answer_from(const std::string& text) {
+  std::istringstream words(text);
+  StepAnswer a;
+  words >> a.step >> a.rate >> a.waiting >> a.training >> a.sync >> a.memory >> a.capacity >>
+      a.fits;
+  return a;
+}
+
+void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
+  add(result, "step_s", row.step, a.step);
+  add(result, "tok_s_gpu", row.tokens_per_gpu, a.rate);
+  add(result, "gen_s", row.generation, a.waiting);
+  add(result, "train_s", row.training, a.training);
+  add(result, "sync_s", row.sync, a.sync);
+  result.needed = a.memory;
+  result.capacity = a.capacity;
+  result.fit = a.fits ? Fit::fits : Fit::oom;
+  if (row.memory) {
+    result.figures.push_back({"mem_GB", *row.memory, a.memory / 1e9});
+    result.memory_error = result.figures.back().error();
+  }
+  result.timed = row.step || row.tokens_per_gpu;
+  if (row.step)
+    result.step_error = a.step / *row.step - 1;
+  else if (row.tokens_per_gpu)
+    result.step_error = *row.tokens_per_gpu / a.rate - 1;
+}
+
+// ---- engines
+
+std::string engine_answer(const std::string& data, const EngineLoad& load, const MaybeDraw& draw) {
+  const Cluster cluster = load_cluster(data, load.cluster, draw);
+  Document document = open_entry(data, engine_shelf, "vllm");
+  if (draw) document.draw_constants(*draw, "engine");
+  const EngineStack stack = read_engine_stack(document.root());
+  const Model model = load_model(data, load.model);
+  if (model.attention.heads % load.engine.tensor_parallel != 0)
+    throw UserError(fmt::format("{} GPUs do not divide the {} heads of {}",
+                                load.engine.tensor_parallel, model.attention.heads, model.name));
+  const DecodeModel decode(cluster, model, stack, load.engine);
+  const double needed = load.input + load.output;
+  if (decode.capacity() < needed)
+    throw UserError(fmt::format("an engine's cache holds {:.0f} tokens, a request needs {:.0f}",
+                                decode.capacity(), needed));
+  const EngineLimits limits{.cache = decode.capacity(),
+                            .sequences = load.engine.batched_sequences,
+                            .admitted = load.requests,
+                            .prefix_caching = false,
+                            .block = stack.memory.block.value.value,
+                            .watermark = stack.memory.watermark.value.value};
+  const Served s =
+      serve(decode, limits,
+            {.count = load.requests,
+             .at_once = load.at_once,
+             .prompt = std::max<std::int64_t>(1, std::llround(load.input)),
+             .answer = [&](std::uint64_t n) { return response_tokens(load.engine, n, 0); }});
+  return fmt::format("{} {} {} {} {} {}", s.seconds, s.prompted, s.generated, s.first_token,
+                     s.per_token, s.latency);
+}
+
+Served served_from(const std::string& text) {
+  std::istringstream words(text);
+  Served s;
+  words >> s.seconds >> s.prompted >> s.generated >> s.first_token >> s.per_token >> s.latency;
+  return s;
+}
+
+void compare(const EngineRow& row, double requests, const Served& s, PredictedRow& result) {
+  const double all = s.prompted + s.generated;
+  add(result, "output_tok_s", row.output_rate, s.generated / s.seconds);
+  add(result, "total_tok_s", row.total_rate, all / s.seconds);
+  add(result, "request_s", row.request_rate, requests / s.seconds);
+  if (row.prompts) add(result, "duration_s", row.duration, s.seconds);
+  add(result, "mean_ttft_ms", row.first_token_ms, 1e3 * s.first_token);
+  add(result, "mean_tpot_ms", row.per_token_ms, 1e3 * s.per_token);
+  add(result, "latency_s", row.latency, s.latency);
+  // Of what a row prints the first says how long it took: rates before times of single requests.
+  for (const RowFigure& figure : result.figures) {
+    const bool rate = figure.metric.ends_with("_tok_s") || figure.metric == "request_s";
+    result.timed = true;
+    result.step_error = rate ? figure.measured / figure.predicted - 1 : figure.error();
+    return;
+  }
+}
+
+}  // namespace
+
+std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const GrpoRow> rows,
+                                       const RowSampling& sampling) {
+  const RowCatalog catalog = row_catalog(data);
+  std::vector<RowTask> tasks;
+  for (const GrpoRow& row : rows) {
+    const ExpressedRow made = express(row, catalog);
+    RowTask& task = tasks.emplace_back(task_of(made));
+    task.ask = [&data, made](const MaybeDraw& draw) { return step_answer(data, made, draw); };
+    task.compare = [&row](const std::string& answer, PredictedRow& result) {
+      compare(row, step_answer_from(answer), result);
+    };
+  }
+  return predict_all(tasks, sampling.samples, sampling.seed);
+}
+
+std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const EngineRow> rows,
+                                       const RowSampling& sampling) {
+  const RowCatalog catalog = row_catalog(data);
+  std::vector<RowTask> tasks;
+  for (const EngineRow& row : rows) {
+    const ExpressedEngineRow made = express(row, catalog);
+    RowTask& task = tasks.emplace_back(task_of(made));
+    task.ask = [&data, load = made.load](const MaybeDraw& draw) {
+      return engine_answer(data, load, draw);
+    };
+    task.compare = [&row, requests = made.load.requests](const std::string& answer,
+                                                         PredictedRow& result) {
+      compare(row, static_cast<double>(requests), served_from(answer), result);
+    };
+  }
+  return predict_all(tasks, sampling.samples, sampling.seed);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,205 @@
+#include "analysis/studies/fidelity/row_validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "analysis/studies/fidelity/row_tasks.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a worker says of one scenario, as numbers in a line.
+struct Answer {
+  double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
+         shown = 0;
+  int fit = 0, logged = 0, binary = 0;
+  std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
+};
+
+// The first of its ways that fits at the stated constants; 0: as it is, also where none does.
+std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) {
+  const auto fits = [&](const std::string& text) {
+    const Scenario scenario = parse_scenario(question.data, text, row.id, {}, question.stack);
+    return footprint(scenario).fit() != Fit::oom;
+  };
+  if (row.lighter.empty() || fits(row.scenario)) return 0;
+  for (std::size_t i = 0; i < row.lighter.size(); ++i)
+    if (fits(row.lighter[i].scenario)) return i + 1;
+  return 0;
+}
+
+std::string answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
+  const std::size_t way = way_that_fits(question, row);
+  const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
+  const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
+  const Prediction p = predict(scenario, Folding::automatic);
+  const double gpus = static_cast<double>(scenario.cluster.ranks());
+  const Stack::MemoryLog& log = scenario.stack.memory_log;
+  const bool first = log.first_stage && p.memory.first_stage > 0;
+  const double allocated = first ? p.memory.first_stage : p.memory.device.peak.bytes;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+                     p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
+                     allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
+                     p.memory.shown(), static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
+                     static_cast<int>(log.binary), way);
+}
+
+Answer parse_answer(const std::string& text) {
+  std::istringstream words(text);
+  Answer answer;
+  words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.reserved >>
+      answer.needed >> answer.capacity >> answer.shown >> answer.fit >> answer.logged >>
+      answer.binary >> answer.lighter;
+  return answer;
+}
+
+// Time of a step as the row measured it, by whatever it prints; 0: it prints none.
+double measured_step(const StepRow& row, const Answer& answer) {
+  if (row.step) return *row.step;
+  if (row.tokens_per_gpu) return answer.tokens / answer.gpus / *row.tokens_per_gpu;
+  if (row.tokens) return answer.tokens / *row.tokens;
+  const double flops = counted_flops_per_token(row) * answer.tokens / answer.gpus;
+  if (flops > 0 && row.tflops) return flops / (*row.tflops * 1e12);
+  if (flops > 0 && row.mfu && counted_peak(row) > 0)
+    return flops / (*row.mfu / 100 * counted_peak(row));
+  return 0;
+}
+
+std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
+  std::vector<RowFigure> figures;
+  const auto add = [&](std::string_view metric, const Cell& measured, double predicted) {
+    if (measured && *measured > 0 && predicted > 0)
+      figures.push_back({std::string(metric), *measured, predicted});
+  };
+  const double rate = answer.tokens / answer.step;
+  const double flops = counted_flops_per_token(row) * rate / answer.gpus;
+  add("step_s", row.step, answer.step);
+  add("tok_s_gpu", row.tokens_per_gpu, rate / answer.gpus);
+  add("tok_s_total", row.tokens, rate);
+  add("tflops_gpu", row.tflops, flops / 1e12);
+  if (counted_peak(row) > 0) add("mfu_pct", row.mfu, 100 * flops / counted_peak(row));
+  return figures;
+}
+
+// Some tables print what is allocated, others what the allocator holds, or what the device has
+// lost.
+double predicted_memory(const Answer& answer, MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::allocated:
+      return answer.allocated;
+    case MemoryKind::reserved:
+      return answer.reserved;
+    case MemoryKind::device:
+      return answer.shown;
+    default:
+      return answer.needed;
+  }
+}
+
+bool ran(const StepRow& row) {
+  const std::string oom = lower_case(row.oom);
+  return oom.empty() || oom == "no" || oom == "false" || oom == "0";
+}
+
+void compare(const StepRow& row, const ExpressedRow& made, const Answer& answer,
+             PredictedRow& result) {
+  result.judged = answer.lighter == 0;
+  if (answer.lighter > 0)
+    result.assumed.push_back(fmt::format("checkpointing \"{}\": the least that fits",
+                                         made.lighter[answer.lighter - 1].checkpointing));
+  result.figures = figures_of(row, answer);
+  result.needed = answer.needed;
+  result.capacity = answer.capacity;
+  result.fit = static_cast<Fit>(answer.fit);
+  result.measured_fits = ran(row);
+  const Stack::MemoryLog log{static_cast<MemoryKind>(answer.logged), answer.binary != 0};
+  if (const double bytes = measured_memory(row, log); bytes > 0) {
+    const double unit = bytes / *row.memory;
+    const double predicted = predicted_memory(answer, measured_kind(row, log));
+    result.figures.push_back({"mem_GB", *row.memory, predicted / unit});
+    result.memory_error = result.figures.back().error();
+  }
+  const double step = measured_step(row, answer);
+  if (step <= 0) return;
+  result.timed = true;
+  result.step_error = answer.step / step - 1;
+  result.tokens_per_gpu = answer.tokens / answer.step / answer.gpus;
+  result.measured_tokens_per_gpu = answer.tokens / step / answer.gpus;
+}
+
+RowFamily family_of(const std::string& name, const std::vector<const PredictedRow*>& rows) {
+  RowFamily family;
+  family.name = name;
+  std::vector<double> times, memories;
+  double sum = 0;
+  for (const PredictedRow* row : rows) {
+    family.fits += row->judged ? 1 : 0;
+    family.fits_right += row->judged && row->measured_fits == (row->fit != Fit::oom) ? 1 : 0;
+    if (row->memory_error) memories.push_back(std::abs(*row->memory_error));
+    if (!row->timed) continue;
+    times.push_back(std::abs(row->step_error));
+    sum += row->step_error;
+    if (std::abs(row->step_error) >= std::abs(family.worst_error)) {
+      family.worst = row->id;
+      family.worst_error = row->step_error;
+    }
+    if (!row->interval) continue;
+    family.intervals += 1;
+    family.inside += row->interval->low <= 0 && row->interval->high >= 0 ? 1 : 0;
+  }
+  std::sort(times.begin(), times.end());
+  std::sort(memories.begin(), memories.end());
+  family.rows = times.size();
+  family.memory_rows = memories.size();
+  family.median = quantile(times, 0.5);
+  family.p90 = quantile(times, 0.9);
+  family.memory_median = quantile(memories, 0.5);
+  if (!times.empty()) family.signed_mean = sum / static_cast<double>(times.size());
+  return family;
+}
+
+}  // namespace
+
+std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
+  const RowCatalog catalog = row_catalog(question.data);
+  std::vector<RowTask> tasks;
+  for (const StepRow& row : question.rows) {
+    ExpressedRow made = express(row, catalog);
+    if (!ran(row)) made.lighter.clear();  // a run that failed says nothing of what would have fit
+    RowTask& task = tasks.emplace_back();
+    task.result.id = made.id;
+    task.result.family = made.family;
+    task.result.missing = made.missing;
+    task.result.assumed = made.assumed;
+    task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
+    task.compare = [&row, made](const std::string& answer, PredictedRow& result) {
+      compare(row, made, parse_answer(answer), result);
+    };
+  }
+  return predict_all(tasks, question.samples, question.seed);
+}
+
+std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {
+  std::map<std::string, std::vector<const PredictedRow*>> by_name;
+  std::vector<const PredictedRow*> all;
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted()) continue;
+    by_name[row.family].push_back(&row);
+    all.push_back(&row);
+  }
+  std::vector<RowFamily> families;
+  families.reserve(by_name.size() + 1);
+  for (const auto& [name, members] : by_name) families.push_back(family_of(name, members));
+  families.push_back(family_of("all", all));
+  return families;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,77 @@
+// Tables of published training steps, predicted row by row: how far off are we, and on which rows
+// can nothing be said?
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/fidelity/validation.hpp"
+#include "scenarios/rows/expressed_row.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// One column of a row that holds a measurement.
+struct RowFigure {
+  std::string metric;  // the column: "step_s", "tok_s_gpu", "mem_GB", ...
+  double measured = 0;
+  double predicted = 0;
+
+  double error() const { return predicted / measured - 1; }
+};
+
+// Predicted time of a step over the measured one, less one, with constants drawn like that.
+struct DrawnError {
+  Draw draw;
+  double error = 0;
+};
+
+struct PredictedRow {
+  std::string id;
+  std::string family;
+  std::vector<RowFigure> figures;
+  std::vector<std::string>
+      missing;  // not predicted, and why; a row may be refused as a scenario, too
+  std::vector<std::string> assumed;
+  double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
+  bool timed = false;
+  double tokens_per_gpu = 0, measured_tokens_per_gpu = 0;  // per second, as the model counts them
+  std::optional<double> memory_error;
+  std::vector<DrawnError> drawn;
+  std::optional<Range> interval;  // of the step error: eight of ten draws
+  double needed = 0, capacity = 0;
+  bool measured_fits = true;
+  bool judged = true;  // else what was computed again was chosen so that it fits
+  Fit fit{};
+
+  bool predicted() const { return missing.empty(); }
+};
+
+struct RowQuestion {
+  std::string data;
+  std::span<const StepRow> rows;
+  std::uint32_t samples = 0;  // draws of the constants for each row; 0: no interval
+  std::uint64_t seed = 1;
+  std::span<const Setting> stack{};  // changes of the stacks' files
+};
+// In the order of the rows; in workers, on all cores.
+std::vector<PredictedRow> predict_rows(const RowQuestion& question);
+
+struct RowFamily {
+  std::string name;
+  std::size_t rows = 0;        // with a time
+  double median = 0, p90 = 0;  // of the absolute step errors
+  double signed_mean = 0;
+  std::string worst;
+  double worst_error = 0;
+  std::size_t memory_rows = 0;
+  double memory_median = 0;
+  std::size_t fits = 0, fits_right = 0;  // rows whose outcome is known and judged, and met
+  std::size_t inside = 0, intervals = 0;
+};
+// By name; the last is all of them.
+std::vector<RowFamily> families_of(std::span<const PredictedRow> rows);
+
+}  // namespace stepsim

@@ -1,0 +1,170 @@
+#include "analysis/studies/fidelity/validation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <sstream>
+
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a worker says of one scenario: all metrics, the verdict, and what it rests on.
+struct Answer {
+  std::array<double, metric_specs.size()> figures{};  // [Metric]; 0: unknown
+  int fit = 0;
+  double needed = 0, capacity = 0;
+  std::array<double, memory_kind_names.size()> counted{};  // [MemoryKind]
+};
+
+std::string grpo_figures(const Scenario& scenario) {
+  const GrpoPrediction p = predict_grpo(scenario);
+  const double per_gpu = p.trained_per_second / scenario.cluster.ranks();
+  const Fit fit = p.memory.failure ? Fit::oom : Fit::fits;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
+                     p.wall.value, p.wall.value, 0, per_gpu, p.memory.learner.most(),
+                     p.memory.learner.start, p.training, p.sync, static_cast<int>(fit),
+                     p.memory.learner.most(), p.memory.learner_capacity, p.memory.learner.most(),
+                     p.memory.learner.most(), p.memory.learner.most());
+}
+
+std::string figures_of(const Scenario& scenario) {
+  if (scenario.grpo) return grpo_figures(scenario);
+  const Prediction p = predict(scenario, Folding::automatic);
+  const double epochs = p.length ? p.length->epochs : 1;
+  const std::array<double, metric_specs.size()> figures{p.step_time.value,
+                                                        p.wall.value,
+                                                        p.wall.value / epochs,
+                                                        p.iterations_per_second,
+                                                        p.tokens_per_second_per_gpu,
+                                                        p.memory.needed(),
+                                                        p.memory.states,
+                                                        0,
+                                                        0};
+  std::string text;
+  for (const double figure : figures) text += fmt::format("{} ", figure);
+  const double allocated = p.memory.device.peak.bytes;
+  return text + fmt::format("{} {} {} {} {} {}", static_cast<int>(p.memory.fit()),
+                            p.memory.needed(), p.memory.capacity, allocated,
+                            allocated + p.memory.slack, p.memory.shown());
+}
+
+Answer answer_in(const std::string& text) {
+  std::istringstream words(text);
+  Answer answer;
+  for (double& figure : answer.figures) words >> figure;
+  words >> answer.fit >> answer.needed >> answer.capacity;
+  for (double& bytes : answer.counted) words >> bytes;
+  return answer;
+}
+
+// The stated one first, then its draws.
+using Answers = std::span<const Answer>;
+
+const std::optional<Observation>& observed(const Scenario& scenario, Against against) {
+  return against == Against::measured ? scenario.measured : scenario.estimated;
+}
+
+double figure_of(const Answer& answer, const Observation& observation, Metric metric) {
+  if (metric == Metric::memory && observation.memory_counts)
+    return answer.counted[static_cast<std::size_t>(*observation.memory_counts)];
+  return answer.figures[static_cast<std::size_t>(metric)];
+}
+
+void compare(const NamedScenario& named, const Observation& observation, Answers answers,
+             Validation& result) {
+  const Scenario& scenario = named.scenario;
+  const Answer& stated = answers.front();
+  bool ran = false;
+  for (std::size_t i = 0; i < metric_specs.size(); ++i) {
+    const auto metric = static_cast<Metric>(i);
+    if (!observation.of(metric)) continue;
+    ran = ran || metric != Metric::state_memory;
+    ValidatedFigure figure{named.id, scenario.family,      metric, *observation.of(metric), {},
+                           0,        observation.bands[i], {}};
+    if (const double predicted = figure_of(stated, observation, metric); predicted > 0) {
+      figure.predicted = predicted;
+      figure.error = error_against(figure.observed, predicted);
+      std::vector<double> drawn;
+      for (const Answer& answer : answers.subspan(1))
+        if (const double value = figure_of(answer, observation, metric); value > 0)
+          drawn.push_back(value);
+      if (!drawn.empty()) figure.interval = range_of(std::move(drawn), predicted);
+    }
+    result.figures.push_back(std::move(figure));
+  }
+  if (observation.fits || ran)
+    result.verdicts.push_back({named.id, scenario.family, observation.fits.value_or(true),
+                               static_cast<Fit>(stated.fit), stated.needed, stated.capacity});
+}
+
+FamilyErrors errors_of(const std::string& family, const std::vector<ValidatedFigure>& figures) {
+  FamilyErrors errors;
+  errors.name = family;
+  std::vector<double> sizes;
+  double sum = 0;
+  for (const ValidatedFigure& figure : figures) {
+    if (figure.family != family || !figure.predicted) continue;
+    sizes.push_back(std::abs(figure.error));
+    sum += figure.error;
+  }
+  errors.rows = sizes.size();
+  if (sizes.empty()) return errors;
+  std::sort(sizes.begin(), sizes.end());
+  errors.median_abs_error = quantile(sizes, 0.5);
+  errors.p90_abs_error = quantile(sizes, 0.9);
+  errors.signed_mean = sum / static_cast<double>(sizes.size());
+  return errors;
+}
+
+}  // namespace
+
+double quantile(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return 0;
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+Validation validate(std::span<const NamedScenario> scenarios, Against against,
+                    const Sampling& sampling, const Progress& progress) {
+  Validation result;
+  std::vector<const NamedScenario*> asked;
+  std::vector<std::function<std::string()>> tasks;
+  for (const NamedScenario& named : scenarios) {
+    if (!observed(named.scenario, against)) continue;
+    asked.push_back(&named);
+    tasks.emplace_back([&named] { return figures_of(named.scenario); });
+    for (std::uint32_t sample = 0; sample < sampling.samples; ++sample)
+      tasks.emplace_back([&named, &sampling, sample] {
+        const Draw draw{.seed = sampling.seed, .sample = sample, .of = sampling.samples};
+        return figures_of(load_scenario(sampling.data, named.file, {}, draw));
+      });
+  }
+  std::vector<Answer> answers;
+  for (const std::string& text : in_workers(tasks, usual_workers(), progress))
+    answers.push_back(answer_in(text));
+  const std::size_t each = sampling.samples + 1;
+  for (std::size_t i = 0; i < asked.size(); ++i)
+    compare(*asked[i], *observed(asked[i]->scenario, against),
+            Answers(answers).subspan(i * each, each), result);
+  const auto by_family = [](const auto& a, const auto& b) { return a.family < b.family; };
+  std::stable_sort(result.figures.begin(), result.figures.end(), by_family);
+  std::stable_sort(result.verdicts.begin(), result.verdicts.end(), by_family);
+  std::vector<std::string> families;
+  families.reserve(result.figures.size());
+  for (const ValidatedFigure& figure : result.figures) families.push_back(figure.family);
+  families.erase(std::unique(families.begin(), families.end()), families.end());
+  for (const std::string& family : families)
+    result.families.push_back(errors_of(family, result.figures));
+  return result;
+}
+
+}  // namespace stepsim

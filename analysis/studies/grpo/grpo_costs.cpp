@@ -1,0 +1,278 @@
+#include "analysis/studies/grpo/grpo_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "analysis/studies/predict/worker.hpp"
+#include "sim/replay.hpp"
+#include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/sync.hpp"
+#include "workloads/sharding/sharding.hpp"
+#include "workloads/step/step.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a worker says of one replayed step.
+struct Answer {
+  TrainingParts parts;
+  MemoryPeak peak;
+};
+
+// In which at least one collective of the first lane runs.
+double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
+  std::vector<std::pair<double, double>> spans;
+  for (std::size_t i = 0; i < graph.size(); ++i) {
+    const Op& op = graph.ops()[i];
+    if (op.kind != OpKind::collective || op.pattern == no_pattern) continue;
+    const auto& members = graph.patterns()[index(op.pattern)].members;
+    if (std::find(members.begin(), members.end(), Rank{0}) != members.end())
+      spans.emplace_back(trace.start[i], trace.finish[i]);
+  }
+  std::sort(spans.begin(), spans.end());
+  double sum = 0, until = 0;
+  for (const auto& [start, finish] : spans) {
+    sum += std::max(0.0, finish - std::max(start, until));
+    until = std::max(until, finish);
+  }
+  return sum;
+}
+
+std::string replayed_step(const Scenario& learner, CauseSet free) {
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  StepProgram program = build_step(input, Folding::automatic);
+  if (!free.empty()) program.graph = idealised(program.graph, free);
+  const Trace trace = replay(program.traffic.folded.platform, program.graph);
+  const Breakdown breakdown = break_down(program.graph, trace, 0);
+  TrainingParts parts;
+  for (const BreakdownRow& row : breakdown.rows)
+    parts.exposed[static_cast<std::size_t>(row.cause)] = row.exposed.value;
+  parts.traffic = seconds_of_traffic(program.graph, trace);
+  const MemoryPeak peak = peak_memory(program.graph, trace, 0);
+  std::string text = fmt::format("{} {} {} {} {} {} {}", trace.makespan.value, breakdown.idle.value,
+                                 parts.traffic, peak.bytes, peak.time, peak.phase, peak.name);
+  for (const double seconds : parts.exposed) text += fmt::format(" {}", seconds);
+  text += fmt::format(" {}", peak.classes.size());
+  for (const auto& [name, bytes] : peak.classes) text += fmt::format("\n{}\n{}", name, bytes);
+  return text;
+}
+
+Answer ask(const Scenario& learner, CauseSet free) {
+  std::istringstream words(in_worker([&] { return replayed_step(learner, free); }));
+  Answer answer;
+  words >> answer.parts.seconds >> answer.parts.idle >> answer.parts.traffic >> answer.peak.bytes >>
+      answer.peak.time >> answer.peak.phase >> answer.peak.name;
+  for (double& seconds : answer.parts.exposed) words >> seconds;
+  std::size_t classes = 0;
+  words >> classes;
+  words.ignore();
+  for (std::size_t i = 0; i < classes; ++i) {
+    std::string name, bytes;
+    std::getline(words, name);
+    std::getline(words, bytes);
+    answer.peak.classes.emplace_back(name, parse_quantity(bytes)->value);
+  }
+  return answer;
+}
+
+// Levels of a pack's length at which the step is replayed; shorter packs have levels that halve,
+// down to the last.
+constexpr std::int64_t levels = 4, least_level = 64;
+
+TrainingParts between(const TrainingParts& a, const TrainingParts& b, double share) {
+  TrainingParts sum = (1 - share) * a;
+  sum += share * b;
+  return sum;
+}
+
+}  // namespace
+
+TrainingParts& TrainingParts::operator+=(const TrainingParts& other) {
+  for (std::size_t c = 0; c < exposed.size(); ++c) exposed[c] += other.exposed[c];
+  idle += other.idle;
+  seconds += other.seconds;
+  traffic += other.traffic;
+  return *this;
+}
+
+TrainingParts operator*(double factor, TrainingParts parts) {
+  for (double& seconds : parts.exposed) seconds *= factor;
+  parts.idle *= factor;
+  parts.seconds *= factor;
+  parts.traffic *= factor;
+  return parts;
+}
+
+Scenario learners_of(const Scenario& scenario) {
+  const Grpo& grpo = *scenario.grpo;
+  Scenario learner = scenario;
+  learner.grpo.reset();
+  learner.cluster = learner_cluster(scenario.cluster, grpo);
+  learner.job.method = Method::grpo;
+  learner.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
+  learner.job.reference_model = grpo.reference_model;
+  // A prompt and its response attend to themselves.
+  learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
+  const auto learners = static_cast<std::int64_t>(learner.cluster.ranks());
+  if (learner.strategy.sharding == Sharding::zero3)
+    learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
+  // Scores of the policy before the first of several updates.
+  learner.job.scoring_passes = grpo.mini_batches > 1 && !grpo.engine_logprobs ? 1 : 0;
+  return learner;
+}
+
+std::size_t packers_of(const Scenario& scenario) {
+  return mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo)).data();
+}
+
+CauseSet active_causes(const Scenario& grpo_scenario) {
+  const Scenario learner = learners_of(grpo_scenario);
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  CauseSet causes = active_causes(build_step(input, Folding::automatic).graph);
+  causes.add(Cause::generation);
+  causes.add(Cause::weight_sync);
+  return causes;
+}
+
+TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
+    : learner_(learners_of(scenario)), free_(free) {
+  const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
+                        learner_.job};
+  states_ = states_between_steps(resident_of(input));
+  const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
+  least_ = whole_rows(scenario.strategy, least_level);
+  grid_ = std::max(least_, whole_rows(scenario.strategy, level));
+}
+
+void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
+  const bool known = points_.contains(tokens);
+  Point& point = points_[tokens];
+  const auto step = [&](std::int64_t micro_batches) {
+    learner_.job.sequence = tokens;
+    learner_.job.micro_batch = 1;
+    learner_.job.accumulation = micro_batches;
+    ++replays_;
+    Answer answer = ask(learner_, free_);
+    if (answer.peak.bytes > peak_.bytes) peak_ = answer.peak;
+    return answer.parts;
+  };
+  if (!known) point.one = step(1);
+  if (further && !point.has_further) {
+    point.further = step(2);
+    point.further += -1 * point.one;
+    point.has_further = true;
+  }
+}
+
+TrainingParts TrainingReplays::at(double tokens, bool first) {
+  std::int64_t grid = grid_;
+  while (tokens < static_cast<double>(grid) && grid > least_)
+    grid = whole_rows(learner_.strategy, std::max(least_, grid / 2));
+  const double place = tokens / static_cast<double>(grid);
+  const auto below = std::max<std::int64_t>(1, static_cast<std::int64_t>(place));
+  const double share = std::clamp(place - static_cast<double>(below), 0.0, 1.0);
+  const auto point = [&](std::int64_t level) -> const TrainingParts& {
+    replay_point(level * grid, !first);
+    const Point& p = points_.at(level * grid);
+    return first ? p.one : p.further;
+  };
+  if (share <= 0) return point(below);
+  return between(point(below), point(below + 1), share);
+}
+
+TrainingParts TrainingReplays::parts(std::span<const double> tokens) {
+  TrainingParts sum;
+  for (std::size_t i = 0; i < tokens.size(); ++i) sum += at(tokens[i], i == 0);
+  return sum;
+}
+
+namespace {
+
+std::string replayed_sync(const SyncInput& input, std::int64_t layers) {
+  const SyncProgram program = build_sync(input, layers);
+  const Trace trace = replay(program.traffic.folded.platform, program.graph);
+  const double gathered = trace.finish[index(program.gathered)];
+  double hosts = 0, gathers = 0, parking = 0;  // of the root, one after the other
+  for (std::size_t i = 0; i < program.graph.size(); ++i) {
+    const Op& op = program.graph.ops()[i];
+    if (op.kind == OpKind::host) hosts += op.seconds.value;
+    if (op.kind == OpKind::transfer && op.rank == program.root)
+      parking += trace.finish[i] - trace.start[i];
+    if (op.stream == Stream::gather && op.kind == OpKind::collective && trace.start[i] >= gathered)
+      gathers += trace.finish[i] - trace.start[i];
+  }
+  return fmt::format("{} {} {} {} {}", gathered, trace.makespan.value, hosts, gathers, parking);
+}
+
+struct SyncTimes {
+  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0;
+};
+
+SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
+  std::istringstream words(in_worker([&] { return replayed_sync(input, layers); }));
+  SyncTimes times;
+  words >> times.gathered >> times.all >> times.hosts >> times.gathers >> times.parking;
+  return times;
+}
+
+}  // namespace
+
+LearnerStates states_between_steps(const Resident& resident) {
+  LearnerStates states{.all = resident.in(Pool::device), .parameters = 0, .reference = 0};
+  for (const Holding& holding : resident.holdings) {
+    if (holding.pool != Pool::device) continue;
+    if (holding.tensor_class == "parameters") states.parameters += holding.bytes;
+    if (holding.tensor_class == "reference") states.reference += holding.bytes;
+  }
+  return states;
+}
+
+Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes) {
+  if (bytes <= 0) return {0};
+  const SyncInput input{.cluster = scenario.cluster,
+                        .model = scenario.model,
+                        .stack = *scenario.engine,
+                        .grpo = *scenario.grpo,
+                        .placement = placement};
+  const std::string seconds = in_worker([&] {
+    const SyncProgram program = build_return(input, bytes);
+    return fmt::format("{}", replay(program.traffic.folded.platform, program.graph).makespan.value);
+  });
+  return {parse_quantity(seconds)->value};
+}
+
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked) {
+  const Grpo& grpo = *scenario.grpo;
+  const bool sharded =
+      scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
+  const auto shards = sharded ? placement.learners.size()
+                              : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
+  const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo, placement,
+                        shards,           parked};
+  const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);
+  const double further = static_cast<double>(scenario.model.layers - 1);
+  const double all = one.all + further * (two.all - one.all);
+  SyncReplay result;
+  result.overhead = one.hosts + further * (two.hosts - one.hosts);
+  result.cost.gather = {one.gathered};
+  result.cost.send = {all - one.gathered};
+  result.gathers = one.gathers + further * (two.gathers - one.gathers);
+  result.parking = one.parking;  // whatever the number of layers
+  result.broadcasts = result.cost.send.value - result.overhead - result.gathers - result.parking;
+  // Where nothing is sent, the rounding of the sums is left.
+  if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;
+  const double tensors = static_cast<double>(tensors_of(scenario.model));
+  result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
+  result.cost.busy = scenario.engine->sync.busy.value;
+  result.cost.window = {result.overhead / result.cost.calls + result.cost.busy.value};
+  if (grpo.protocol == SyncProtocol::v3) result.cost.pause = scenario.engine->sync.pause.value;
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,95 @@
+// What the learners' training step and a weight sync cost: replays, each in a worker of its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+
+#include "analysis/breakdown.hpp"
+#include "analysis/memory_timeline.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/ideal.hpp"
+#include "workloads/grpo/actors.hpp"
+#include "workloads/grpo/placement.hpp"
+#include "workloads/sharding/resident.hpp"
+
+namespace stepsim {
+
+// Where the time of training goes; the parts add up to it.
+struct TrainingParts {
+  std::array<double, cause_names.size()> exposed{};  // [Cause] s
+  double idle = 0;
+  double seconds = 0;
+  double traffic = 0;  // s in which gathers and reductions run, exposed or not
+
+  TrainingParts& operator+=(const TrainingParts& other);
+};
+TrainingParts operator*(double factor, TrainingParts parts);
+
+// What a learner holds on its GPU between steps.
+struct LearnerStates {
+  double all = 0;         // bytes
+  double parameters = 0;  // of them; what is sent to engines
+  double reference = 0;   // of them; of a frozen model
+
+  // In host memory but for its own passes.
+  double waiting(const Grpo& grpo) const { return grpo.park_reference ? reference : 0; }
+  double here(const Grpo& grpo) const { return all - waiting(grpo); }
+  // Moved to the host while engines generate.
+  double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - parameters : 0; }
+};
+
+// The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
+// micro-batches are replayed; the difference is what each further one takes. Lengths between two
+// replayed ones are interpolated.
+class TrainingReplays {
+ public:
+  explicit TrainingReplays(const Scenario& scenario, CauseSet free = {});
+
+  TrainingParts parts(std::span<const double> tokens);
+  // On top of what is resident, in the step with the longest micro-batches asked for.
+  const MemoryPeak& peak() const { return peak_; }
+  const LearnerStates& states() const { return states_; }
+  std::size_t replays() const { return replays_; }
+
+ private:
+  struct Point {
+    TrainingParts one, further;
+    bool has_further = false;
+  };
+  void replay_point(std::int64_t tokens, bool further);
+  TrainingParts at(double tokens, bool first);
+
+  Scenario learner_;
+  CauseSet free_;  // causes that cost nothing
+  LearnerStates states_;
+  std::int64_t grid_ = 1, least_ = 1;
+  std::map<std::int64_t, Point> points_;
+  MemoryPeak peak_;
+  std::size_t replays_ = 0;
+};
+
+struct SyncReplay {
+  SyncCost cost;
+  double broadcasts = 0;  // s: of the sending part
+  double gathers = 0;     // between the broadcasts
+  double parking = 0;     // states of colocated learners, to host memory and back
+  double overhead = 0;    // calls, copies, bookkeeping
+};
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked = 0);
+// Until a parked reference model of so many bytes is back on every learner.
+Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes);
+
+LearnerStates states_between_steps(const Resident& resident);
+
+// What a step's time can be made of: causes of training, of generation and of the weight sync.
+CauseSet active_causes(const Scenario& grpo_scenario);
+// Learners that train on packs of their own; others share them.
+std::size_t packers_of(const Scenario& scenario);
+
+// The learners alone, as the training job that they are.
+Scenario learners_of(const Scenario& scenario);
+
+}  // namespace stepsim

@@ -1,0 +1,144 @@
+#include "analysis/studies/grpo/grpo_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "workloads/sharding/sharding.hpp"
+#include "workloads/step/step.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+double parameters_of(const Scenario& scenario) {
+  return static_cast<double>(count_parameters(scenario.model).total());
+}
+
+double largest_tensor(const Model& model) {
+  double largest = 0;
+  const auto look = [&](const std::vector<Module>& modules) {
+    for (const Module& module : modules)
+      for (const Tensor& tensor : module.tensors)
+        largest = std::max(largest, half * static_cast<double>(tensor.elements));
+  };
+  look(outer_modules(model));
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) look(layer_modules(model, layer));
+  return largest;
+}
+
+MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
+                          const LearnerStates& states, const MemoryPeak& peak) {
+  const Grpo& grpo = *scenario.grpo;
+  const double learners = static_cast<double>(placement.learners.size());
+  const bool sharded =
+      scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
+  const double gathered = !sharded || learners < 2  ? 0
+                          : grpo.gather_whole_model ? half * parameters_of(scenario)
+                                                    : largest_tensor(scenario.model);
+  const double slack = 1 + scenario.stack.allocator_slack.value.value;
+  // A parked reference model has come and gone before the step's peak.
+  const double own = states.here(grpo), kept = own - states.parked(grpo);
+  return {own, (own + peak.bytes) * slack, (kept + gathered) * slack};
+}
+
+// On one node.
+double most_learners(const Scenario& scenario) {
+  const auto& by_node = scenario.grpo->learners;
+  return by_node.empty() ? scenario.cluster.gpus_per_node()
+                         : *std::max_element(by_node.begin(), by_node.end());
+}
+
+// Optimizer states that were moved to the host, in pinned buffers.
+double host_bytes(const Scenario& scenario, const Placement& placement) {
+  const Strategy& s = scenario.strategy;
+  const double learners = static_cast<double>(placement.learners.size());
+  double each = 0;
+  if (s.optimizer_place != Offload::none)  // fp32 gradient, parameter and two moments
+    each += 16 * parameters_of(scenario) / learners;
+  if (s.parameter_place != Offload::none) each += half * parameters_of(scenario) / learners;
+  return each * most_learners(scenario);
+}
+
+std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory& m) {
+  const Grpo& grpo = *scenario.grpo;
+  const auto text = [](double bytes) { return to_text(Bytes{bytes}); };
+  if (m.cache_tokens <= 0)
+    return fmt::format(
+        "an engine cannot start: {} of its {} a GPU are not enough for weights and overhead",
+        text(m.engine.start), text(m.engine_capacity));
+  if (m.cache_tokens < static_cast<double>(grpo.model_length()))
+    return fmt::format(
+        "an engine cannot start: its cache holds {:.0f} tokens, a response may need {}",
+        m.cache_tokens, grpo.model_length());
+  const auto over = [&](std::string_view what, double bytes, double capacity) {
+    return fmt::format("{} needs {} of {} usable", what, text(bytes), text(capacity));
+  };
+  if (m.learner.start > m.learner_capacity)
+    return over("a learner's states alone: it", m.learner.start, m.learner_capacity);
+  if (m.learner.training > m.learner_capacity)
+    return over("a learner at the peak of training", m.learner.training, m.learner_capacity);
+  if (m.learner.sync > m.learner_capacity)
+    return over(grpo.gather_whole_model ? "a learner that gathers the whole model for a sync"
+                                        : "a learner at the peak of a sync",
+                m.learner.sync, m.learner_capacity);
+  if (m.host.most() > m.host_capacity)
+    return over("host memory of a node with learners", m.host.most(), m.host_capacity);
+  return std::nullopt;
+}
+
+}  // namespace
+
+double MomentBytes::most() const {
+  return std::max({start, training, sync});
+}
+
+GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
+                       const LearnerStates& states, const MemoryPeak& peak) {
+  const Grpo& grpo = *scenario.grpo;
+  const DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
+  GrpoMemory m;
+  m.learner = learner_bytes(scenario, placement, states, peak);
+  m.learner_capacity = scenario.cluster.gpu.memory.usable.value.value;
+  m.engine_capacity = scenario.cluster.gpu.memory.capacity.value.value;
+  const double engine = grpo.memory_utilization * m.engine_capacity;
+  m.engine = {engine, engine, engine + largest_tensor(scenario.model)};
+  if (grpo.layout == GrpoLayout::colocated) {
+    // The engine sleeps while its GPU learns, and keeps nothing there.
+    m.engine = {engine, 0, decode.weight_bytes()};
+    m.learner.sync += decode.weight_bytes();
+  }
+  const double host = host_bytes(scenario, placement);
+  m.host = {0, host,
+            host + (grpo.backend == SyncBackend::gloo ? largest_tensor(scenario.model) : 0)};
+  for (double* bytes : {&m.host.start, &m.host.training, &m.host.sync})
+    *bytes += states.waiting(grpo) * most_learners(scenario);
+  m.host.sync += states.parked(grpo) * most_learners(scenario);
+  m.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
+  m.cache_tokens = decode.capacity();
+  m.cached_sequences = std::floor(m.cache_tokens / static_cast<double>(grpo.model_length()));
+  m.failure = failure_of(scenario, m);
+  // While a GPU generates, it still holds what its learner has not moved to the host.
+  const double kept = states.here(grpo) - states.parked(grpo);
+  if (!m.failure && grpo.layout == GrpoLayout::colocated && engine + kept > m.learner_capacity)
+    m.failure = fmt::format(
+        "an engine cannot start beside its learner: {} for memory_utilization {} and {} of states "
+        "are more than {} usable{}",
+        to_text(Bytes{engine}), grpo.memory_utilization, to_text(Bytes{kept}),
+        to_text(Bytes{m.learner_capacity}),
+        grpo.park_learners ? "" : "; park_learners moves the states to the host");
+  return m;
+}
+
+GrpoMemory grpo_memory(const Scenario& scenario) {
+  const Scenario learner = learners_of(scenario);
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  const StepProgram program = build_step(input, Folding::automatic, Written::memory);
+  return grpo_memory(scenario, place(scenario.cluster, *scenario.grpo),
+                     states_between_steps(program.resident),
+                     peak_memory_in_order(program.graph, 0));
+}
+
+}  // namespace stepsim

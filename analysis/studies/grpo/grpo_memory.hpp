@@ -1,0 +1,35 @@
+// What a learner, an engine and a host hold at three moments: when the engines have started, at the
+// peak of training, and at the peak of a weight sync.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include "analysis/studies/grpo/grpo_costs.hpp"
+
+namespace stepsim {
+
+struct MomentBytes {
+  double start = 0, training = 0, sync = 0;
+
+  double most() const;
+};
+
+struct GrpoMemory {
+  MomentBytes learner, engine, host;  // of one GPU, one GPU, one node
+  double learner_capacity = 0, engine_capacity = 0, host_capacity = 0;
+  double cache_tokens = 0;      // of one engine
+  double cached_sequences = 0;  // of full length
+
+  // In words, the first thing that does not fit; nothing: all does.
+  std::optional<std::string> failure;
+};
+
+GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
+                       const LearnerStates& states, const MemoryPeak& peak);
+
+// The same without any replay: the peak of training in program order.
+GrpoMemory grpo_memory(const Scenario& scenario);
+
+}  // namespace stepsim

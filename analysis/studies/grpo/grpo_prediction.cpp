@@ -1,0 +1,274 @@
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "scenarios/grpo.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array all_phases{
+    PhaseSpec{"wait", "learners wait for a batch", &GrpoPhases::wait},
+    PhaseSpec{"compute", "training: kernels and launches", &GrpoPhases::compute},
+    PhaseSpec{"communication", "training: exposed communication", &GrpoPhases::communication},
+    PhaseSpec{"optimizer", "training: optimizer", &GrpoPhases::optimizer},
+    PhaseSpec{"reference", "training: reference model from the host", &GrpoPhases::reference},
+    PhaseSpec{"drain", "sync: engines finish their responses", &GrpoPhases::drain},
+    PhaseSpec{"gather", "sync: learners gather", &GrpoPhases::gather},
+    PhaseSpec{"broadcast", "sync: broadcast to engines", &GrpoPhases::broadcast},
+    PhaseSpec{"per_tensor", "sync: calls and copies of each tensor", &GrpoPhases::per_tensor},
+    PhaseSpec{"iterations", "sync: engines at work when a call comes", &GrpoPhases::iterations},
+    PhaseSpec{"parking", "sync: learners' states to the host and back", &GrpoPhases::parking},
+    PhaseSpec{"pause", "sync: engines put to sleep and woken", &GrpoPhases::pause},
+};
+
+double exposed(const TrainingParts& parts, std::initializer_list<Cause> causes) {
+  double sum = 0;
+  for (const Cause cause : causes) sum += parts.exposed[static_cast<std::size_t>(cause)];
+  return sum;
+}
+
+// The parts of training scaled to what the steady steps took.
+void split_training(const TrainingParts& all, double seconds, GrpoPhases& phases) {
+  if (all.seconds <= 0) return;
+  const double scale = seconds / all.seconds;
+  phases.optimizer =
+      scale * exposed(all, {Cause::optimizer, Cause::cpu_optimizer, Cause::offload_transfer});
+  phases.communication = scale * (exposed(all, {Cause::gather_bytes, Cause::gather_latency,
+                                                Cause::gradient_reduce, Cause::moe_all_to_all}));
+  phases.compute = seconds - phases.optimizer - phases.communication;
+}
+
+struct Window {
+  double start = 0, end = 0;
+  double length() const { return end - start; }
+};
+
+// Of a block that reaches over the window's edge its part.
+void measure_engines(const GrpoRun& run, const Window& window, GrpoPrediction& p) {
+  double busy = 0, sequences = 0, tokens = 0;
+  for (const Engine& engine : run.engines) {
+    for (const Block& block : engine.log()) {
+      const double length = block.end - block.start;
+      const double inside = std::min(block.end, window.end) - std::max(block.start, window.start);
+      if (inside <= 0 || length <= 0) continue;
+      busy += inside;
+      sequences += inside * block.sequences;
+      tokens += static_cast<double>(block.tokens) * inside / length;
+    }
+    p.preemptions += static_cast<double>(engine.totals().preemptions);
+    p.recomputed += engine.totals().recomputed;
+    p.most_cached = std::max(p.most_cached, engine.totals().most_cached);
+  }
+  const double all = window.length() * static_cast<double>(run.engines.size());
+  p.engine_busy = busy / all;
+  p.running_sequences = sequences / all;
+  p.generated_per_second = tokens / window.length();
+  p.preemptions /= static_cast<double>(run.steps.size());
+  p.recomputed /= static_cast<double>(run.steps.size());
+}
+
+void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
+  const GrpoRun& run = p.run;
+  const auto warm = static_cast<std::size_t>(scenario.grpo->warmup_steps());
+  // The last step's sync is not over when the run ends: the step before it is the last whole one.
+  const std::size_t last = run.steps.size() - 1;
+  const Window window{run.steps[warm - 1].end, run.steps[last - 1].end};
+  const double n = static_cast<double>(last - warm);
+  double trained = 0, dropped = 0;
+  for (std::size_t i = warm; i < last; ++i) {
+    const StepRecord& s = run.steps[i];
+    p.phases.wait += s.wait / n;
+    p.training += (s.reference + s.train) / n;
+    p.phases.reference += s.reference / n;
+    p.phases.drain += s.drain / n;
+    p.phases.gather += (s.gather + p.sync_replay.gathers) / n;
+    p.phases.broadcast += p.sync_replay.broadcasts / n;
+    p.phases.per_tensor += p.sync_replay.overhead / n;
+    p.phases.parking += p.sync_replay.parking / n;
+    p.phases.iterations += s.calls / n;
+    p.phases.pause += s.pause / n;
+    p.sync += s.sync() / n;
+    p.staleness += s.staleness / n;
+    p.most_stale = std::max(p.most_stale, s.most_stale);
+    p.mixed += s.mixed / n;
+    p.truncated += s.truncated / n;
+    p.responses += s.responses / n;
+    p.packs += s.packs / n;
+    trained += s.tokens;
+    dropped += s.dropped_tokens;
+  }
+  p.step_time = {window.length() / n};
+  p.first_step = {run.steps.front().end};
+  p.dropped_share = trained + dropped > 0 ? dropped / (trained + dropped) : 0;
+  p.stale_share = run.generated > 0 ? run.stale / run.generated : 0;
+  p.filtered_share = run.generated > 0 ? run.filtered / run.generated : 0;
+  p.trained_per_second = trained / window.length();
+  p.responses_per_second = p.responses / p.step_time.value;
+  p.learner_busy = p.training / p.step_time.value;
+  p.gpu_hours_per_1000 = scenario.cluster.ranks() * 1000 / p.responses_per_second / 3600;
+  measure_engines(run, window, p);
+}
+
+void measure_card(const Scenario& scenario, GrpoPrediction& p) {
+  const Grpo& grpo = *scenario.grpo;
+  const bool colocated = grpo.layout == GrpoLayout::colocated;
+  const bool spread = learner_cluster(scenario.cluster, grpo).nodes > 1;
+  double seconds = 0;
+  if (spread && p.training_parts.seconds > 0)
+    seconds +=
+        p.training_parts.traffic / p.training_parts.seconds * (p.training - p.phases.reference) +
+        p.phases.gather;
+  if (!colocated && scenario.cluster.nodes > 1) seconds += p.phases.broadcast;
+  p.card_busy = seconds / p.step_time.value;
+}
+
+std::string bottleneck_of(const GrpoPrediction& p) {
+  const auto largest = std::max_element(all_phases.begin(), all_phases.end(),
+                                        [&](const PhaseSpec& a, const PhaseSpec& b) {
+                                          return p.phases.*a.seconds < p.phases.*b.seconds;
+                                        });
+  return std::string(largest->text);
+}
+
+// Weights from disk, processes, graphs: before anything is generated.
+double start_up(const Scenario& scenario, const DecodeModel& decode) {
+  const EngineStack::Start& start = scenario.engine->start;
+  const double tp = static_cast<double>(scenario.grpo->tensor_parallel);
+  return start.fixed.value.value + tp * decode.weight_bytes() / start.load.value.value +
+         (tp - 1) * start.rank.value.value;
+}
+
+void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
+  constexpr double patience = 120;  // open-instruct's WEIGHT_SYNC_TIMEOUT
+  if (p.sync > patience)
+    p.warnings.push_back(
+        fmt::format("a weight sync of {} is longer than open-instruct's time limit of 120 s",
+                    to_text(Seconds{p.sync})));
+  if (p.preemptions >= 1)
+    p.warnings.push_back(
+        fmt::format("the cache of the engines runs over: {:.0f} preemptions a step, {:.0f} tokens "
+                    "computed again",
+                    p.preemptions, p.recomputed));
+  // With one pack each, learners have nothing to put into a longer one.
+  const bool several = p.packs > 1.5 * static_cast<double>(packers_of(scenario));
+  if (several && p.phases.communication > 0.1 * p.training && p.phases.compute > 0) {
+    const double balance = static_cast<double>(scenario.grpo->pack_length) *
+                           (1 + p.phases.communication / p.phases.compute);
+    p.warnings.push_back(
+        fmt::format("packs of {} tokens are too short to hide the learners' traffic: longer ones, "
+                    "up to about {:.0f}, cost little time",
+                    scenario.grpo->pack_length, 1000 * std::round(balance / 1000)));
+  }
+  if (p.packs < 1)
+    p.warnings.emplace_back(
+        "nothing is trained: the responses fill fewer packs than there are learners, and what is "
+        "behind "
+        "the last multiple of the learners is left over");
+  if (p.responses < 0.9 * scenario.grpo->responses())
+    p.warnings.push_back(fmt::format("a step trains on {:.0f} of {:.0f} responses", p.responses,
+                                     scenario.grpo->responses()));
+}
+
+GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, TrainingReplays& training,
+                   GrpoPrediction& p) {
+  const Grpo& grpo = *scenario.grpo;
+  const double cache = p.memory.cache_tokens;
+  EngineLimits limits{.cache = cache,
+                      .sequences = grpo.batched_sequences,
+                      .admitted = grpo.admitted_samples,
+                      .prefix_caching = grpo.prefix_caching,
+                      .block = scenario.engine->memory.block.value.value,
+                      .watermark = scenario.engine->memory.watermark.value.value};
+  // What the engine itself reports: sequences of full length that its share of memory would hold,
+  // were there no weights.
+  if (limits.admitted == 0)
+    limits.admitted = std::max<std::int64_t>(
+        grpo.samples, static_cast<std::int64_t>(grpo.memory_utilization * p.memory.engine_capacity *
+                                                static_cast<double>(grpo.tensor_parallel) /
+                                                decode.bytes_per_token() /
+                                                static_cast<double>(grpo.model_length())));
+  TrainingParts all;
+  GrpoRun run = run_grpo(
+      {.grpo = grpo,
+       .decode = decode,
+       .limits = limits,
+       .engines = p.placement.engines.size(),
+       .learners = packers_of(scenario),
+       .training =
+           [&](std::span<const double> tokens) {
+             const TrainingParts parts = training.parts(tokens);
+             all += parts;
+             return Seconds{parts.seconds};
+           },
+       .sync = p.sync_replay.cost,
+       .reference = replay_return(scenario, p.placement, training.states().waiting(grpo))});
+  p.training_parts = all;
+  return run;
+}
+
+}  // namespace
+
+std::span<const PhaseSpec> phase_specs() {
+  return all_phases;
+}
+
+GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
+  const Grpo& grpo = *scenario.grpo;
+  GrpoPrediction p;
+  p.placement = place(scenario.cluster, grpo);
+  p.warnings = grpo_warnings(scenario, p.placement);
+  for (const NamedConstant& constant : scenario.constants)
+    if (constant.grade == Grade::guess) p.guesses.push_back(constant);
+  TrainingReplays training(scenario, free);
+  p.memory = grpo_memory(scenario, p.placement, training.states(), {});
+  if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
+  DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
+  if (free.has(Cause::generation)) decode.set_free();
+  if (!free.has(Cause::weight_sync))
+    p.sync_replay = replay_sync(scenario, p.placement, training.states().parked(grpo));
+  p.run = run_actors(scenario, decode, training, p);
+  p.ran = true;
+  p.memory = grpo_memory(scenario, p.placement, training.states(), training.peak());
+  measure_steps(scenario, p);
+  split_training(p.training_parts, p.training - p.phases.reference, p.phases);
+  measure_card(scenario, p);
+  p.bottleneck = bottleneck_of(p);
+  p.start_up = {start_up(scenario, decode)};
+  if (grpo.total_episodes > 0)
+    p.wall = p.step_time * std::floor(grpo.total_episodes / grpo.responses());
+  add_run_warnings(scenario, p);
+  return p;
+}
+
+std::vector<std::pair<std::string, double>> grpo_metrics(const GrpoPrediction& p) {
+  if (!p.ran) return {};
+  std::vector<std::pair<std::string, double>> metrics{
+      {"step_time_s", p.step_time.value},
+      {"steps_per_second", 1 / p.step_time.value},
+      {"responses_per_second", p.responses_per_second},
+      {"generated_tokens_per_second", p.generated_per_second},
+      {"trained_tokens_per_second", p.trained_per_second},
+      {"training_time_s", p.training},
+      {"sync_time_s", p.sync},
+      {"learner_utilisation", p.learner_busy},
+      {"engine_utilisation", p.engine_busy},
+      {"card_utilisation", p.card_busy},
+      {"running_sequences", p.running_sequences},
+      {"mean_staleness", p.staleness},
+      {"max_staleness", p.most_stale},
+      {"stale_share", p.stale_share},
+      {"filtered_share", p.filtered_share},
+      {"gpu_hours_per_1000_responses", p.gpu_hours_per_1000},
+      {"learner_peak_bytes", p.memory.learner.most()},
+  };
+  for (const PhaseSpec& phase : all_phases)
+    metrics.emplace_back(fmt::format("phase_{}_s", phase.key), p.phases.*phase.seconds);
+  return metrics;
+}
+
+}  // namespace stepsim

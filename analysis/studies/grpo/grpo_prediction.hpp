@@ -1,0 +1,79 @@
+// What the steps of a GRPO scenario take once they are steady, where that time goes, and whether it
+// fits.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/studies/grpo/grpo_costs.hpp"
+#include "analysis/studies/grpo/grpo_memory.hpp"
+
+namespace stepsim {
+
+// Means over the steps behind the warm-up. The phases of a step follow each other, so they add up.
+struct GrpoPhases {
+  double wait = 0;           // learners have no batch
+  double compute = 0;        // learners' kernels and launches
+  double communication = 0;  // gathers and reductions that nothing hides
+  double optimizer = 0;
+  double reference = 0;  // a parked reference model comes from host memory
+  double drain = 0;      // engines finish what they have before weights change
+  double gather = 0;     // of a sync
+  double broadcast = 0;
+  double per_tensor = 0;  // calls, copies, bookkeeping
+  double iterations = 0;  // of engines, that a sync waits for
+  double parking = 0;     // of colocated learners' states
+  double pause = 0;
+};
+// Name in words and for machines.
+struct PhaseSpec {
+  std::string_view key, text;
+  double GrpoPhases::*seconds;
+};
+std::span<const PhaseSpec> phase_specs();
+
+struct GrpoPrediction {
+  Placement placement;
+  GrpoMemory memory;
+  std::vector<std::string> warnings;
+  // Nothing of what follows is known when an engine cannot start.
+  bool ran = false;
+  Seconds step_time;
+  Seconds first_step;  // from the start of the first sync to the end of the first step
+  Seconds start_up;    // until engines take prompts, before that
+  Seconds wall;        // of the whole job; 0: its length is not given
+  GrpoPhases phases;
+  double training = 0, sync = 0;  // s: of a step
+  double responses_per_second = 0;
+  double generated_per_second = 0;           // tokens
+  double trained_per_second = 0;             // tokens with their prompts
+  double learner_busy = 0, engine_busy = 0;  // share of the time
+  // Share of the time in which the first learner's network card carries gathers, reductions or
+  // broadcasts.
+  double card_busy = 0;
+  double running_sequences = 0;  // of an engine, mean over time
+  double staleness = 0, most_stale = 0, mixed = 0, truncated = 0;
+  double responses = 0, packs = 0, dropped_share = 0;  // of a step; share of its tokens
+  double stale_share = 0, filtered_share = 0;          // of all tokens generated
+  double preemptions = 0, recomputed = 0;              // of a step
+  double most_cached = 0;                              // tokens, on one engine
+  double gpu_hours_per_1000 = 0;                       // responses
+  std::string bottleneck;
+  GrpoRun run;
+  TrainingParts training_parts;  // of a step, mean
+  SyncReplay sync_replay;
+  std::vector<NamedConstant> guesses;
+};
+
+// Replays in workers; this process stays free for one replay of its own. The causes in `free` cost
+// nothing: those of training in its replays, `generation` in the engines' iterations, `weight_sync`
+// in all but the waiting for iterations under way.
+GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free = {});
+
+// Time and rates by the names that JSON and sweeps use: {"step_time_s", 46.1}, ...
+std::vector<std::pair<std::string, double>> grpo_metrics(const GrpoPrediction& prediction);
+
+}  // namespace stepsim

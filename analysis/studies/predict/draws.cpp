@@ -1,0 +1,140 @@
+#include "analysis/studies/predict/draws.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/studies/fidelity/validation.hpp"
+
+namespace stepsim {
+namespace {
+
+// What moves a figure by less than this share of it does not decide.
+constexpr double least_swing = 0.02;
+
+using Column = std::vector<double>;
+
+// Ranks about their mean, so that no single draw decides.
+Column ranks_of(std::span<const double> values) {
+  Column ranks;
+  ranks.reserve(values.size());
+  const double middle = static_cast<double>(values.size() - 1) / 2;
+  for (const double value : values) {
+    const auto below =
+        std::count_if(values.begin(), values.end(), [&](double other) { return other < value; });
+    const auto equal = std::count(values.begin(), values.end(), value);
+    ranks.push_back(static_cast<double>(below) + static_cast<double>(equal - 1) / 2 - middle);
+  }
+  return ranks;
+}
+
+double product(const Column& a, const Column& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+// What is left of `from` once `of` is taken out of it.
+void take_out(Column& from, const Column& of) {
+  const double square = product(of, of);
+  if (square <= 0) return;
+  const double share = product(from, of) / square;
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] -= share * of[i];
+}
+
+double telling(const Column& places, const Column& figures) {
+  const double squares = product(places, places) * product(figures, figures);
+  return squares > 1e-9 ? std::abs(product(places, figures)) / std::sqrt(squares) : 0;
+}
+
+}  // namespace
+
+Draw draw_number(std::uint32_t number, std::uint64_t seed) {
+  return {
+      .seed = seed + number / draws_at_once, .sample = number % draws_at_once, .of = draws_at_once};
+}
+
+bool may_change(std::uint32_t holds, std::uint32_t draws) {
+  if (holds == 0 || holds == draws) return false;
+  const double n = draws, p = holds / n;
+  constexpr double z = 1.28;  // eight of ten
+  const double middle = (p + z * z / (2 * n)) / (1 + z * z / n);
+  const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n);
+  const auto crosses = [&](double border) {
+    return middle - half < border && border < middle + half;
+  };
+  return crosses(sure) || crosses(1 - sure);
+}
+
+Range range_of(std::vector<double> values, double stated) {
+  if (values.empty()) return {stated, stated};
+  std::sort(values.begin(), values.end());
+  return {std::min(stated, quantile(values, 0.1)), std::max(stated, quantile(values, 0.9))};
+}
+
+std::vector<NamedConstant> telling_constants(std::span<const NamedConstant> constants,
+                                             std::span<const double> figures,
+                                             std::span<const Draw> draws, std::size_t most) {
+  std::vector<Column> places(constants.size());
+  for (std::size_t c = 0; c < constants.size(); ++c) {
+    for (const Draw& draw : draws) places[c].push_back(quantile(draw, constants[c].name));
+    places[c] = ranks_of(places[c]);
+  }
+  Column left = ranks_of(figures);
+  std::vector<NamedConstant> found;
+  std::vector<bool> taken(constants.size());
+  for (std::size_t round = 0; round < std::min(most, constants.size()); ++round) {
+    std::size_t best = constants.size();
+    for (std::size_t c = 0; c < constants.size(); ++c)
+      if (!taken[c] && (best == constants.size() ||
+                        telling(places[c], left) > telling(places[best], left) + 1e-12))
+        best = c;
+    taken[best] = true;
+    found.push_back(constants[best]);
+    take_out(left, places[best]);
+  }
+  return found;
+}
+
+double Mover::swing() const {
+  return std::abs(at_high - at_low);
+}
+
+std::vector<Mover> strongest(std::vector<Mover> movers, double stated, std::size_t most) {
+  std::erase_if(movers, [&](const Mover& mover) {
+    return !(mover.swing() > least_swing * std::abs(stated));
+  });
+  std::stable_sort(movers.begin(), movers.end(), [](const Mover& a, const Mover& b) {
+    return a.swing() != b.swing() ? a.swing() > b.swing() : a.constant.name < b.constant.name;
+  });
+  if (movers.size() > most)
+    movers.erase(movers.begin() + static_cast<std::ptrdiff_t>(most), movers.end());
+  return movers;
+}
+
+Setting setting_of(const NamedConstant& constant, double value) {
+  constexpr std::string_view own = "scenario.";  // stands in the scenario's file under its key
+  std::string key = constant.name;
+  if (key.starts_with(own)) key.erase(0, own.size());
+  if (!constant.words.empty()) return {key, value_text(constant, value)};
+  return {key, fmt::format("{} {}", constant.whole ? std::round(value) : value,
+                           si_unit(constant.dimension))};
+}
+
+bool has_constant(std::span<const NamedConstant> constants, const std::string& name) {
+  return std::any_of(constants.begin(), constants.end(),
+                     [&](const NamedConstant& each) { return each.name == name; });
+}
+
+bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name) {
+  return std::any_of(constants.begin(), constants.end(), [&](const NamedConstant& each) {
+    return each.name == name && each.low < each.high;
+  });
+}
+
+void add_uncertain(std::vector<NamedConstant>& to, std::span<const NamedConstant> from) {
+  for (const NamedConstant& constant : from)
+    if (constant.low < constant.high && !has_constant(to, constant.name)) to.push_back(constant);
+}
+
+}  // namespace stepsim

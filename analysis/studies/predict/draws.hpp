@@ -1,0 +1,53 @@
+// Draws of the constants that studies rest on: how many, what they say, and which constants move a
+// figure most.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+#include "sim/base/draw.hpp"
+
+namespace stepsim {
+
+// So many draws make a Latin hypercube together; a study draws one hypercube after the other.
+inline constexpr std::uint32_t draws_at_once = 8;
+Draw draw_number(std::uint32_t number, std::uint64_t seed);
+
+// Nine draws of ten say so.
+inline constexpr double sure = 0.9;
+// Whether more draws could move the share of those that hold across `sure`, or below its opposite.
+bool may_change(std::uint32_t holds, std::uint32_t draws);
+
+// Eight draws of ten, and the stated value: ranges are lopsided, it may lie outside of them.
+Range range_of(std::vector<double> values, double stated);
+
+// The constants whose places in their ranges go with a figure over its draws, the most telling one
+// first; each next one explains best what those before it leave over.
+std::vector<NamedConstant> telling_constants(std::span<const NamedConstant> constants,
+                                             std::span<const double> figures,
+                                             std::span<const Draw> draws, std::size_t most);
+
+// A figure with one constant at either end of its range.
+struct Mover {
+  NamedConstant constant;
+  double at_low = 0, at_high = 0;
+
+  double swing() const;
+};
+// What moves the figure by more than two hundredths of it, the most first.
+std::vector<Mover> strongest(std::vector<Mover> movers, double stated, std::size_t most);
+
+// The setting that puts a constant there.
+Setting setting_of(const NamedConstant& constant, double value);
+// Those that have a range, each once; a scenario's own or several scenarios' together.
+void add_uncertain(std::vector<NamedConstant>& to, std::span<const NamedConstant> from);
+bool has_constant(std::span<const NamedConstant> constants, const std::string& name);
+// It is there and has a range: somebody who sets it himself knows it.
+bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name);
+
+}  // namespace stepsim

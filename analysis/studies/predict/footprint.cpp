@@ -1,0 +1,201 @@
+#include "analysis/studies/predict/footprint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "analysis/studies/predict/stages.hpp"
+#include "workloads/sharding/saving.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double most_groups = 1000;  // told apart where every tensor is a sub-group
+
+constexpr std::array device_pool{Pool::device};
+constexpr std::array host_pools{Pool::pinned, Pool::pageable};
+
+StepInput input_of(const Scenario& scenario) {
+  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
+}
+
+Timeline setup_timeline(const StepInput& input) {
+  Timeline timeline;
+  for (const SetupChange& change : setup_of(input))
+    timeline.push_back(
+        {0, change.pool, change.moment, change.moment, change.tensor_class, change.bytes});
+  return timeline;
+}
+
+// Memory that was taken on one stream is never handed to another: beyond the peak the allocator
+// keeps what each stream needed at its most, at whatever moment of the step.
+double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& strategy,
+                  double peak) {
+  std::array<double, allocating_streams> now{}, most{};
+  const auto take = [&](const MemoryChange& change) {
+    if (change.pool != Pool::device) return;
+    const std::size_t stream = allocating_stream(strategy, change.tensor_class);
+    now[stream] += change.bytes;
+    most[stream] = std::max(most[stream], now[stream]);
+  };
+  for (const MemoryChange& change : setup) take(change);
+  most = {};
+  for (const MemoryChange& change : step) take(change);
+  return std::max(0.0, std::accumulate(most.begin(), most.end(), 0.0) - peak);
+}
+
+// What is left of the device when `used` bytes are.
+double margin_of(double capacity, double library, double slack, double used) {
+  return capacity - library - used * (1 + slack);
+}
+
+bool fits(const Scenario& scenario) {
+  return footprint(scenario).fit() != Fit::oom;
+}
+
+void offer(std::vector<Remedy>& list, const Scenario& changed, std::string change) {
+  Footprint needs = footprint(changed);
+  if (needs.fit() != Fit::oom) list.push_back({std::move(change), std::move(needs)});
+}
+
+// Memory grows with the micro-batch, so halving finds the largest.
+void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
+  Scenario changed = scenario;
+  const auto with = [&](std::int64_t micro_batch) -> const Scenario& {
+    changed.job.micro_batch = micro_batch;
+    return changed;
+  };
+  if (scenario.job.micro_batch == 1 || !fits(with(1))) return;
+  std::int64_t good = 1, bad = scenario.job.micro_batch;
+  while (bad - good > 1) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (fits(with(middle)) ? good : bad) = middle;
+  }
+  offer(list, with(good), fmt::format("job.micro_batch: {}", good));
+}
+
+// DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
+void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
+  const Strategy& s = scenario.strategy;
+  if (s.sharding != Sharding::zero3 || s.optimizer != OptimizerKind::adamw) return;
+  const double shard = shares_of(input_of(scenario)).updated;
+  const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
+  Scenario changed = scenario;
+  changed.strategy.optimizer_place = Offload::cpu;
+  const auto with = [&](double leave) -> const Scenario& {
+    changed.strategy.offload.ratio = std::floor(1e4 * leave / groups) / 1e4;
+    return changed;
+  };
+  double bad = 0, good = groups;
+  while (good - bad > 1) {
+    const double middle = std::floor((good + bad) / 2);
+    (fits(with(middle)) ? good : bad) = middle;
+  }
+  if (good == groups) return;
+  const double ratio = with(good).strategy.offload.ratio;
+  offer(list, changed, fmt::format("strategy.offload: {{optimizer: cpu, ratio: {:.4g}}}", ratio));
+}
+
+}  // namespace
+
+std::string_view to_text(Fit fit) {
+  switch (fit) {
+    case Fit::fits:
+      return "fits";
+    case Fit::tight:
+      return "tight";
+    case Fit::oom:
+      return "oom";
+  }
+  return "";
+}
+
+Fit Footprint::fit() const {
+  if (margin.value < 0 || !host_fits() || !drives_fit()) return Fit::oom;
+  return margin.low < 0 ? Fit::tight : Fit::fits;
+}
+
+Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step) {
+  const StepInput input = input_of(scenario);
+  const Gpu& gpu = scenario.cluster.gpu;
+  const Constant<Ratio>& slack = slack_of(input);
+  const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
+  const Timeline setup = setup_timeline(input);
+  MomentProgram save;  // its words are in the timeline
+  Timeline saved;
+  if (scenario.job.save.every > 0) {
+    save = build_save(input, Folding::automatic);
+    saved = timeline_in_order(save.graph, 0);
+  }
+  Footprint f;
+  const double room = (usable.value - library.value).value / (1 + slack.value.value);
+  f.device = read_timelines({setup, step, saved}, device_pool, room);
+  const double used = f.device.peak.bytes;
+  f.slack = used * slack.value.value;
+  f.library = library.value.value;
+  f.idle = idle_bytes(setup, step, scenario.strategy, used);
+  f.context = gpu.memory.context.value.value;
+  f.capacity = usable.value.value;
+  f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
+              margin_of(usable.low.value, library.high.value, slack.high.value, used),
+              margin_of(usable.high.value, library.low.value, slack.low.value, used)};
+  f.states = states_of(input);
+  const double ranks = scenario.cluster.gpus_per_node();
+  f.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
+  f.host = read_timelines({setup, step, saved}, host_pools, f.host_capacity, ranks);
+  f.pinned = ranks * resident.in(Pool::pinned);
+  f.pageable = ranks * resident.in(Pool::pageable);
+  f.disk = ranks * resident.in(Pool::disk);
+  if (const auto& drives = scenario.cluster.node.host.drive_capacity)
+    f.disk_capacity = drives->value.value;
+  return f;
+}
+
+Footprint footprint(const Scenario& scenario) {
+  const StepProgram program = build_step(input_of(scenario), Folding::automatic, Written::memory);
+  return fullest_footprint(scenario, program,
+                           [&](Rank lane) { return timeline_in_order(program.graph, lane); });
+}
+
+std::vector<Remedy> remedies(const Scenario& scenario) {
+  std::vector<Remedy> list;
+  offer_smaller_batch(list, scenario);
+  Scenario changed = scenario;
+  if (scenario.strategy.checkpointing == Checkpointing::none) {
+    changed.strategy.checkpointing = Checkpointing::full;
+    offer(list, changed, "strategy.checkpointing: full");
+    changed = scenario;
+  }
+  const bool experts_exchanged = scenario.strategy.expert_parallel > 1;
+  const bool piped = scenario.strategy.pipeline_parallel.size > 1;  // needs stage 0 or 1
+  for (const Sharding stage : {Sharding::zero1, Sharding::zero2, Sharding::zero3}) {
+    if (scenario.strategy.sharding >= stage) continue;
+    if (stage == Sharding::zero3 && experts_exchanged) continue;  // DeepSpeed rejects the pair
+    if (stage != Sharding::zero1 && piped) continue;
+    changed.strategy.sharding = stage;
+    offer(list, changed, fmt::format("strategy.zero: {}", to_text(stage)));
+    changed = scenario;
+  }
+  if (scenario.strategy.optimizer == OptimizerKind::adamw) {
+    changed.strategy.optimizer = OptimizerKind::adamw_8bit;
+    offer(list, changed, "strategy.optimizer: adamw_8bit");
+    changed = scenario;
+  }
+  const bool can_offload = !is_fsdp(scenario.strategy.sharding) &&
+                           scenario.strategy.sharding != Sharding::zero0 && !piped;
+  if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
+    offer_partial_offload(list, scenario);
+    changed.strategy.optimizer_place = Offload::cpu;
+    offer(list, changed, "strategy.offload.optimizer: cpu");
+    if (scenario.strategy.sharding == Sharding::zero3) {
+      changed.strategy.parameter_place = Offload::cpu;
+      offer(list, changed, "strategy.offload: {optimizer: cpu, parameters: cpu}");
+    }
+  }
+  return list;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,70 @@
+// What a scenario needs in device and host memory, and the first request that would fail.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/memory_timeline.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/step/step.hpp"
+
+namespace stepsim {
+
+enum class Fit : std::uint8_t { fits, tight, oom };
+std::string_view to_text(Fit fit);
+
+// A figure with what it is when the constants behind it are at their better and worse ends.
+struct Spread {
+  double value = 0, low = 0, high = 0;
+};
+
+struct Footprint {
+  MemoryReading device;  // set-up and step; its limit leaves room for slack and libraries
+  double states = 0;     // bytes: parameters, gradients, master copy, optimizer
+  double slack = 0;      // bytes that the allocator holds beyond what is used
+  double library = 0;    // bytes that libraries take past it
+  double idle = 0;       // bytes that it keeps for streams which need them at other moments
+  double context = 0;    // bytes of the framework's context, outside the capacity
+  double capacity = 0;   // bytes a framework can allocate
+  Spread margin;         // bytes left over, or missing
+  MemoryReading host;    // of the node that has most: pinned and pageable together
+  double pinned = 0;     // bytes of that, between steps
+  double pageable = 0;
+  double disk = 0;  // bytes on a node's drives
+  double host_capacity = 0;
+  double disk_capacity = 0;  // 0: the node's file does not say
+  struct OfStage {
+    std::size_t number = 0, count = 0;  // none: all ranks hold the same
+  } stage;                              // of a pipeline
+  double first_stage = 0;               // bytes allocated on that one; 0: there are none
+
+  double needed() const { return device.peak.bytes + slack + library; }
+  // What the device's own tool shows after a step. Idle memory is given back when it is asked for.
+  double shown() const { return std::min(needed() + idle, capacity) + context; }
+  bool host_fits() const { return host.peak.bytes <= host_capacity; }
+  bool drives_fit() const { return disk_capacity == 0 || disk <= disk_capacity; }
+  // Tight: it fits, but not with the constants at their worse ends.
+  Fit fit() const;
+};
+
+// From a step's timeline that somebody else found, in time or in program order.
+Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step);
+
+// In program order, as if nothing ran ahead.
+Footprint footprint(const Scenario& scenario);
+
+// A change of the scenario, with what it then needs.
+struct Remedy {
+  std::string change;  // "job.micro_batch: 4"
+  Footprint footprint;
+};
+
+// Each computed on the changed scenario: the largest micro-batch that fits, the next ways to shard,
+// offload, a smaller optimizer. Only those that fit.
+std::vector<Remedy> remedies(const Scenario& scenario);
+
+}  // namespace stepsim

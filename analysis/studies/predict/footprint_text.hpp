@@ -1,0 +1,29 @@
+// A footprint for a reader, and for a machine.
+#pragma once
+
+#include <string>
+
+#include "analysis/studies/predict/footprint.hpp"
+#include "sim/base/json.hpp"
+
+namespace stepsim {
+
+// "fits, 25.1 GB left (20.0 GB to 31.2 GB)": the verdict with its margin.
+std::string verdict_text(const Footprint& footprint);
+// ", on stage 0, the fullest of 4 stages"; empty where all ranks hold the same.
+std::string stage_text(const Footprint& footprint);
+// One row per class at the peak, up to what is needed and usable.
+std::string classes_table(const Footprint& footprint, const std::string& device);
+// What a tool such as nvidia-smi says.
+std::string shown_text(const Footprint& footprint);
+// The most that is held in each moment, from model load to update.
+std::string moments_table(const Footprint& footprint);
+// The first request that fails, or that would with the constants at their worse ends; may be empty.
+std::string failure_text(const Footprint& footprint);
+// Empty when the host holds nothing between steps and has room for the load.
+std::string host_text(const Footprint& footprint);
+
+// Members of an object that is open.
+void write_footprint(JsonWriter& json, const Footprint& footprint);
+
+}  // namespace stepsim

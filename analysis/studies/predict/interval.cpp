@@ -1,0 +1,141 @@
+#include "analysis/studies/predict/interval.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <sstream>
+
+#include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// So many constants are put at both ends of their ranges to find the strongest.
+constexpr std::size_t most_suspects = 12;
+
+struct Figures {
+  double step_time = 0, throughput = 0, memory = 0, wall = 0;
+};
+
+struct Point {
+  std::vector<Setting> settings;
+  MaybeDraw draw;
+};
+
+// No time: with these constants its engines or learners cannot start.
+std::string figures_of(const Scenario& scenario, const GrpoPrediction& p) {
+  return fmt::format("{} {} {} {}", p.ran ? p.step_time.value : 0,
+                     p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
+                     p.memory.learner.most(), p.wall.value);
+}
+
+std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points) {
+  std::vector<std::function<std::string()>> tasks;
+  tasks.reserve(points.size());
+  for (const Point& point : points)
+    tasks.emplace_back([&question, &point] {
+      const Scenario scenario =
+          load_scenario(question.data, question.scenario, point.settings, point.draw);
+      if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
+      const Prediction p = predict(scenario, Folding::automatic, question.free);
+      return fmt::format("{} {} {} {}", p.step_time.value, p.tokens_per_second_per_gpu,
+                         p.memory.needed(), p.wall.value);
+    });
+  std::vector<Figures> figures;
+  figures.reserve(points.size());
+  for (const std::string& answer : in_workers(tasks, question.workers)) {
+    std::istringstream words(answer);
+    Figures& each = figures.emplace_back();
+    words >> each.step_time >> each.throughput >> each.memory >> each.wall;
+  }
+  return figures;
+}
+
+std::vector<double> column(const std::vector<Figures>& figures, double Figures::*member) {
+  std::vector<double> values;
+  values.reserve(figures.size());
+  for (const Figures& each : figures) values.push_back(each.*member);
+  return values;
+}
+
+// The most telling of what goes with the step time and with the whole job, and what the scenario
+// itself does not know.
+std::vector<NamedConstant> suspects(const std::vector<NamedConstant>& uncertain,
+                                    const std::vector<Figures>& figures,
+                                    const std::vector<Draw>& draws) {
+  std::vector<NamedConstant> found =
+      telling_constants(uncertain, column(figures, &Figures::step_time), draws, most_suspects);
+  add_uncertain(found, telling_constants(uncertain, column(figures, &Figures::wall), draws,
+                                         most_suspects / 2));
+  std::vector<NamedConstant> own = uncertain;
+  std::erase_if(own, [](const NamedConstant& each) { return !each.name.starts_with("scenario."); });
+  add_uncertain(found, own);
+  return found;
+}
+
+// Each suspect at both ends of its range.
+void add_movers(const IntervalQuestion& question, const std::vector<Setting>& settings,
+                const std::vector<NamedConstant>& suspects, const Figures& stated,
+                Interval& interval) {
+  std::vector<Point> points;
+  for (const NamedConstant& each : suspects)
+    for (const double value : {each.low, each.high}) {
+      points.push_back({settings, {}});
+      points.back().settings.push_back(setting_of(each, value));
+    }
+  const std::vector<Figures> ends = ask(question, points);
+  std::vector<Mover> of_step, of_job;
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    const Figures &low = ends[2 * i], &high = ends[2 * i + 1];
+    of_step.push_back({suspects[i], low.step_time, high.step_time});
+    // What only makes steps longer moves the whole job as much, and is said already.
+    const double per_step = stated.wall / stated.step_time;
+    of_job.push_back({suspects[i], low.wall - per_step * (low.step_time - stated.step_time),
+                      high.wall - per_step * (high.step_time - stated.step_time)});
+  }
+  interval.movers = strongest(std::move(of_step), stated.step_time, question.movers);
+  if (stated.wall > 0)
+    interval.wall_movers = strongest(std::move(of_job), stated.wall, question.movers);
+}
+
+void drop_those_that_cannot_run(std::vector<Figures>& figures, std::vector<Draw>& draws) {
+  for (std::size_t i = figures.size(); i-- > 0;) {
+    if (figures[i].step_time > 0) continue;
+    figures.erase(figures.begin() + static_cast<std::ptrdiff_t>(i));
+    draws.erase(draws.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (draws.empty()) throw UserError("--samples: no draw of the constants can run");
+}
+
+}  // namespace
+
+Interval interval_of(const IntervalQuestion& question) {
+  const std::vector<Setting> settings(question.settings.begin(), question.settings.end());
+  std::vector<Point> points{{settings, {}}};
+  std::vector<Draw> draws;
+  for (std::uint32_t sample = 0; sample < question.samples; ++sample) {
+    draws.push_back({.seed = question.seed, .sample = sample, .of = question.samples});
+    points.push_back({settings, draws.back()});
+  }
+  std::vector<Figures> figures = ask(question, points);
+  const Figures stated = figures.front();
+  figures.erase(figures.begin());
+  drop_those_that_cannot_run(figures, draws);
+  Interval interval{
+      .step_time = range_of(column(figures, &Figures::step_time), stated.step_time),
+      .throughput = range_of(column(figures, &Figures::throughput), stated.throughput),
+      .memory = range_of(column(figures, &Figures::memory), stated.memory),
+      .wall = range_of(column(figures, &Figures::wall), stated.wall),
+      .samples = static_cast<std::uint32_t>(draws.size()),
+      .movers = {},
+      .wall_movers = {}};
+  if (question.movers == 0) return interval;
+  std::vector<NamedConstant> uncertain;
+  add_uncertain(uncertain, load_scenario(question.data, question.scenario, settings).constants);
+  add_movers(question, settings, suspects(uncertain, figures, draws), stated, interval);
+  return interval;
+}
+
+}  // namespace stepsim

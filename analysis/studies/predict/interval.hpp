@@ -1,0 +1,40 @@
+// How sure a prediction is, given what is known about the constants that it rests on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "sim/ideal.hpp"
+
+namespace stepsim {
+
+struct Interval {
+  Range step_time;                 // s
+  Range throughput;                // tokens per second and GPU
+  Range memory;                    // bytes of a GPU, with slack and libraries
+  Range wall;                      // s of the whole job; 0: how long it is is not given
+  std::uint32_t samples = 0;       // draws that could run
+  std::vector<Mover> movers;       // of the step time in seconds, the strongest first
+  std::vector<Mover> wall_movers;  // of the whole job at the stated step time, likewise
+};
+
+struct IntervalQuestion {
+  std::string data;
+  std::string scenario;  // path or name
+  std::span<const Setting> settings;
+  std::uint32_t samples = 8;
+  std::uint64_t seed = 1;
+  CauseSet free = {};      // causes that cost nothing
+  std::size_t movers = 0;  // at most so many; each that is tried takes two more replays
+  std::size_t workers = usual_workers();
+};
+
+// Every constant is drawn from its range, all at once, once per sample; each sample is built and
+// replayed in a worker of its own. The stated constants are replayed, too, and lie inside.
+Interval interval_of(const IntervalQuestion& question);
+
+}  // namespace stepsim

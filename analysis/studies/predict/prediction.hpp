@@ -1,0 +1,42 @@
+// What a scenario's step takes and needs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/breakdown.hpp"
+#include "analysis/studies/predict/footprint.hpp"
+#include "analysis/studies/predict/saving.hpp"
+#include "scenarios/run_length.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/ideal.hpp"
+#include "sim/symmetry.hpp"
+#include "workloads/step/model_flops.hpp"
+
+namespace stepsim {
+
+struct Prediction {
+  Seconds step_time;
+  double tokens_per_second_per_gpu = 0;
+  ModelFlops flops;        // of a GPU and step
+  double utilisation = 0;  // of the bf16 peak: what the result asks for, and causal attention
+  double utilisation_in_rows = 0;  // the same as if each token saw its whole row
+  double iterations_per_second = 0;
+  std::optional<RunLength> length;
+  std::optional<SavingCost> saving;
+  std::optional<ResumingCost> resuming;
+  Seconds wall;  // of the whole job, or of what is left when it is resumed; 0: no length is given
+  Breakdown breakdown;
+  Footprint memory;
+  std::vector<NamedConstant> guesses;
+  Run run;
+};
+
+// How many operations the step is, without replaying it.
+std::size_t count_operations(const Scenario& scenario);
+
+// Replays, so once per process. The causes in `free` cost nothing.
+Prediction predict(const Scenario& scenario, Folding folding, CauseSet free = {});
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+#include "analysis/studies/predict/saving.hpp"
+
+#include <fmt/format.h>
+
+#include "analysis/studies/predict/worker.hpp"
+#include "sim/replay.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+StepInput input_of(const Scenario& scenario) {
+  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
+}
+
+std::optional<RunLength> length_of(const Scenario& scenario) {
+  return run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
+}
+
+Seconds replayed(const std::function<MomentProgram()>& build) {
+  const std::string seconds = in_worker([&] {
+    const MomentProgram program = build();
+    return fmt::format("{} s",
+                       replay(program.traffic.folded.platform, program.graph).makespan.value);
+  });
+  return {parse_quantity(seconds)->value};
+}
+
+}  // namespace
+
+std::optional<SavingCost> saving_cost(const Scenario& scenario) {
+  if (scenario.job.save.every <= 0) return std::nullopt;
+  const StepInput input = input_of(scenario);
+  SavingCost cost;
+  cost.files = checkpoint_of(input);
+  cost.time = replayed([&] { return build_save(input, Folding::automatic); });
+  if (const auto length = length_of(scenario))
+    cost.count = saves_of(scenario.job, length->optimizer_steps);
+  return cost;
+}
+
+std::optional<ResumingCost> resuming_cost(const Scenario& scenario) {
+  if (scenario.job.resume.after <= 0) return std::nullopt;
+  const StepInput input = input_of(scenario);
+  const Checkpoint files = checkpoint_of(input);
+  ResumingCost cost;
+  cost.bytes = files.owners * files.states + scenario.cluster.ranks() * files.model_states;
+  if (scenario.job.resume.skip == SkipData::batches)
+    cost.skipped = skipped_iterations(scenario.job, length_of(scenario));
+  cost.time = replayed([&] { return build_resume(input, cost.skipped, Folding::automatic); });
+  return cost;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,28 @@
+// What saving and resuming cost a run. Each is a program of its own, replayed by a worker.
+#pragma once
+
+#include <optional>
+
+#include "analysis/memory_timeline.hpp"
+#include "scenarios/run_length.hpp"
+#include "scenarios/scenario.hpp"
+#include "workloads/sharding/saving.hpp"
+
+namespace stepsim {
+
+struct SavingCost {
+  Checkpoint files;
+  Seconds time;      // training waits for one
+  double count = 0;  // of the run; 0: the run has no length
+};
+
+struct ResumingCost {
+  double bytes = 0;    // read by all ranks together
+  double skipped = 0;  // micro-batches of each rank
+  Seconds time;        // until the first step begins, the loading of the model left out
+};
+
+std::optional<SavingCost> saving_cost(const Scenario& scenario);
+std::optional<ResumingCost> resuming_cost(const Scenario& scenario);
+
+}  // namespace stepsim

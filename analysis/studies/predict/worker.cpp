@@ -1,0 +1,201 @@
+#include "analysis/studies/predict/worker.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <stdexcept>
+#include <thread>
+
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// The first byte of an answer says what follows.
+constexpr char answer = 'a', user_error = 'u', bug = 'b';
+
+void write_all(int pipe, const std::string& bytes) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::write(pipe, bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+std::string read_all(int pipe) {
+  std::string bytes;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t n = ::read(pipe, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return bytes;
+    bytes.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
+[[noreturn]] void work(int pipe, const std::function<std::string()>& task) {
+  try {
+    write_all(pipe, answer + task());
+  } catch (const UserError& error) {
+    write_all(pipe, user_error + std::string(error.what()));
+  } catch (const std::exception& error) {
+    write_all(pipe, bug + std::string(error.what()));
+  }
+  ::_exit(0);  // no destructors, no atexit: those belong to the parent
+}
+
+struct Child {
+  pid_t process;
+  int answers;
+  std::size_t task = 0;
+  std::string said{};
+};
+
+Child start(const std::function<std::string()>& task) {
+  std::array<int, 2> pipe{};
+  if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
+  std::fflush(nullptr);  // what is buffered here must not be written by the child as well
+  const pid_t parent = ::getpid(), child = ::fork();
+  if (child < 0) throw std::runtime_error("no process for a worker");
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read the answer
+    if (::getppid() != parent) ::_exit(0);
+    ::close(pipe[0]);
+    work(pipe[1], task);
+  }
+  ::close(pipe[1]);
+  return {child, pipe[0]};
+}
+
+// What the child said, with its mark in front.
+std::string wait_for(const Child& child) {
+  std::string said = read_all(child.answers);
+  ::close(child.answers);
+  int status = 0;
+  while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (said.empty() && child.said.empty())
+    said = bug + fmt::format("a worker ended without an answer (status {})", status);
+  return said;
+}
+
+// Children that run; whatever ends the study ends them.
+class Crew {
+ public:
+  Crew() = default;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  ~Crew() {
+    for (const Child& child : running_) {
+      ::kill(child.process, SIGKILL);
+      wait_for(child);
+    }
+  }
+  std::size_t size() const { return running_.size(); }
+  void add(const std::function<std::string()>& task, std::size_t number) {
+    running_.push_back(start(task));
+    running_.back().task = number;
+  }
+  // The next one that has said all it had to say.
+  Child next() {
+    for (;;) {
+      std::vector<pollfd> waiting;
+      waiting.reserve(running_.size());
+      for (const Child& child : running_) waiting.push_back({child.answers, POLLIN, 0});
+      if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
+        throw std::runtime_error("workers cannot be waited for");
+      for (std::size_t i = 0; i < running_.size(); ++i)
+        if (waiting[i].revents != 0 && has_ended(running_[i])) return take(i);
+    }
+  }
+
+ private:
+  static bool has_ended(Child& child) {
+    std::array<char, 65536> buffer{};
+    const ssize_t n = ::read(child.answers, buffer.data(), buffer.size());
+    if (n > 0) child.said.append(buffer.data(), static_cast<std::size_t>(n));
+    return n == 0 || (n < 0 && errno != EINTR);
+  }
+  Child take(std::size_t place) {
+    Child child = std::move(running_[place]);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+    child.said += wait_for(child);
+    return child;
+  }
+
+  std::vector<Child> running_;
+};
+
+std::string answer_of(const std::string& said) {
+  std::string rest = said.substr(1);
+  if (said.front() == user_error) throw UserError(rest);
+  if (said.front() == bug) throw std::runtime_error(rest);
+  return rest;
+}
+
+}  // namespace
+
+std::string in_worker(const std::function<std::string()>& task) {
+  return answer_of(wait_for(start(task)));
+}
+
+void in_workers(std::size_t count, std::size_t at_once,
+                const std::function<std::string(std::size_t)>& task,
+                const std::function<void(std::size_t, std::string)>& done) {
+  Crew crew;
+  std::size_t started = 0;
+  while (started < count || crew.size() > 0) {
+    if (started < count && crew.size() < at_once) {
+      crew.add([&task, started] { return task(started); }, started);
+      ++started;
+      continue;
+    }
+    const Child child = crew.next();
+    done(child.task, answer_of(child.said));
+  }
+}
+
+std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
+                                    std::size_t at_once, const Progress& progress) {
+  std::vector<std::string> answers(tasks.size());
+  std::size_t finished = 0;
+  in_workers(
+      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
+      [&](std::size_t i, std::string text) {
+        answers[i] = std::move(text);
+        if (progress) progress(++finished, tasks.size());
+      });
+  return answers;
+}
+
+std::size_t usual_workers() {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
+                                               std::size_t at_once) {
+  std::vector<WorkerOutcome> outcomes(tasks.size());
+  Crew crew;
+  std::size_t started = 0;
+  while (started < tasks.size() || crew.size() > 0) {
+    if (started < tasks.size() && crew.size() < at_once) {
+      crew.add(tasks[started], started);
+      ++started;
+      continue;
+    }
+    const Child child = crew.next();
+    outcomes[child.task] = {child.said.front() != answer, child.said.substr(1)};
+  }
+  return outcomes;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,164 @@
+#include "analysis/studies/sweep/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <thread>
+
+#include "analysis/studies/fidelity/validation.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "analysis/studies/sweep/sweep_journal.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+#include "sim/run_file.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every choice once, beside the first choices of the other axes: finds misspelt keys before the
+// first point is computed, and warms up what all workers inherit. The files that points read beside
+// the catalogue.
+std::set<std::string> check_choices(const SweepQuestion& question) {
+  std::set<std::string> files;
+  const SweepPlan& plan = question.plan;
+  SweepValues first;
+  for (const Axis& axis : plan.axes)
+    first.insert(first.end(), axis.choices.front().begin(), axis.choices.front().end());
+  std::size_t at = 0;
+  for (const Axis& axis : plan.axes) {
+    for (const auto& choice : axis.choices) {
+      SweepValues values = first;
+      std::copy(choice.begin(), choice.end(), values.begin() + static_cast<std::ptrdiff_t>(at));
+      for (std::string& file :
+           require_meaning(question.data, plan.scenario, settings_of(plan, values)))
+        files.insert(std::move(file));
+    }
+    at += axis.keys.size();
+  }
+  return files;
+}
+
+// Everything a result may depend on: the catalogue, file by file in order.
+std::uint64_t digest_of_catalogue(const std::string& data) {
+  std::vector<std::string> files;
+  for (const char* folder : {"topology", "workloads"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(data) / folder))
+      if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  std::uint64_t sum = checksum("");
+  for (const std::string& file : files)
+    sum = checksum(read_file(file), checksum(file.substr(data.size()), sum));
+  return sum;
+}
+
+std::string digest_of(const SweepQuestion& question, const std::string& scenario,
+                      const std::vector<SweepValues>& points, const std::set<std::string>& files) {
+  std::uint64_t sum = checksum(scenario, digest_of_catalogue(question.data));
+  for (const std::string& file : files) sum = checksum(read_file(file), sum);
+  const auto add = [&](std::string_view text) { sum = checksum("\n", checksum(text, sum)); };
+  add(stepsim_version);
+  if (question.samples > 0) add(fmt::format("{} draws", question.samples));
+  for (const auto& [key, value] : question.plan.fixed) add(fmt::format("{}={}", key, value));
+  for (const std::string& key : question.plan.keys()) add(key);
+  for (const SweepValues& values : points)
+    for (const std::string& value : values) add(value);
+  return fmt::format("{:016x}", sum);
+}
+
+// Journals are private to the program that wrote them: another build may predict other figures.
+std::string build_digest() {
+  return fmt::format("{:016x}", checksum(read_file("/proc/self/exe")));
+}
+
+std::vector<std::size_t> share_of(const Shard& shard, std::size_t points) {
+  std::vector<std::size_t> mine;
+  for (std::size_t i = shard.number - 1; i < points; i += shard.of) mine.push_back(i);
+  return mine;
+}
+
+SweepTable frame_of(const SweepQuestion& question, const std::vector<SweepValues>& points,
+                    const std::set<std::string>& files) {
+  const Document document = read_document(find_scenario(question.data, question.plan.scenario));
+  SweepTable table;
+  table.scenario = document.canonical();
+  table.title = document.root().text_or("name", question.plan.scenario);
+  table.digest = digest_of(question, table.scenario, points, files);
+  table.source = question.plan.scenario;
+  table.fixed = question.plan.fixed;
+  table.keys = question.plan.keys();
+  table.points = points.size();
+  return table;
+}
+
+// One replay to a process, so draws are asked of workers of their own.
+void add_interval(const SweepQuestion& question, const std::vector<Setting>& settings,
+                  Outcome& outcome) {
+  std::vector<double> times;
+  if (const auto stated = outcome.of("step_time")) times.push_back(*stated);
+  for (std::uint32_t sample = 0; sample < question.samples && !times.empty(); ++sample) {
+    const auto drawn = outcome_from(in_worker([&] {
+      return to_line(evaluate(question.data, question.plan.scenario, settings,
+                              Draw{.seed = 1, .sample = sample, .of = question.samples}));
+    }));
+    if (const auto time = drawn->of("step_time")) times.push_back(*time);
+  }
+  if (times.size() < 2) return;
+  std::sort(times.begin(), times.end());
+  const double stated = *outcome.of("step_time");
+  outcome.figures[*find_metric("step_time_low")] = std::min(stated, quantile(times, 0.1));
+  outcome.figures[*find_metric("step_time_high")] = std::max(stated, quantile(times, 0.9));
+}
+
+std::string answer_to(const SweepQuestion& question, const std::vector<Setting>& settings) {
+  if (question.samples == 0)
+    return to_line(evaluate(question.data, question.plan.scenario, settings));
+  Outcome outcome = *outcome_from(in_worker(
+      [&] { return to_line(evaluate(question.data, question.plan.scenario, settings)); }));
+  add_interval(question, settings, outcome);
+  return to_line(outcome);
+}
+
+}  // namespace
+
+SweepTable run_sweep(const SweepQuestion& question) {
+  const std::vector<SweepValues> points = expand(question.plan);
+  SweepTable table = frame_of(question, points, check_choices(question));
+  const std::vector<std::size_t> mine = share_of(question.shard, points.size());
+  std::optional<SweepJournal> journal;
+  std::map<std::size_t, Outcome> known;
+  if (!question.journal.empty()) {
+    journal.emplace(question.journal,
+                    fmt::format("{} {}/{} {}", table.digest, question.shard.number,
+                                question.shard.of, build_digest()));
+    known = journal->finished();
+  }
+  std::vector<std::size_t> open;
+  for (const std::size_t point : mine)
+    if (!known.contains(point)) open.push_back(point);
+  const auto report = [&] {
+    if (question.progress) question.progress(known.size(), mine.size());
+  };
+  const auto task = [&](std::size_t i) {
+    return answer_to(question, settings_of(question.plan, points[open[i]]));
+  };
+  const auto done = [&](std::size_t i, const std::string& answer) {
+    const Outcome outcome = *outcome_from(answer);
+    if (journal) journal->add(open[i], outcome);
+    known.emplace(open[i], outcome);
+    report();
+  };
+  report();
+  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
+  for (auto& [index, outcome] : known)
+    table.rows.push_back({index, points[index], std::move(outcome)});
+  return table;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,31 @@
+// Every point of a sweep, evaluated in workers on all cores.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "analysis/studies/sweep/sweep_table.hpp"
+
+namespace stepsim {
+
+struct Shard {
+  std::size_t number = 1;  // from 1
+  std::size_t of = 1;
+};
+
+struct SweepQuestion {
+  std::string data;
+  SweepPlan plan;
+  Shard shard;                // every so many-th point
+  std::string journal;        // where finished points are kept until finish(); empty: nowhere
+  std::uint32_t samples = 0;  // draws of the constants behind an interval for each point
+  std::size_t workers = 0;    // 0: one per core
+  std::function<void(std::size_t done, std::size_t of)> progress;  // may be empty
+};
+
+// Throws UserError when a key or a value can mean nothing; what merely cannot be is a row. Points
+// that the journal has are not computed again; the caller removes it when the table is written.
+SweepTable run_sweep(const SweepQuestion& question);
+
+}  // namespace stepsim

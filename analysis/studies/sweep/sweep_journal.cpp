@@ -1,0 +1,102 @@
+#include "analysis/studies/sweep/sweep_journal.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, std::string message) {
+  throw UserError({{path, 0, "", std::move(message)}});
+}
+
+// Of the process: a child that still runs when its parent is killed does not hold it.
+bool lock(int file) {
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(file, F_SETLK, &whole) == 0;
+}
+
+std::optional<std::pair<std::size_t, Outcome>> point_in(std::string_view line) {
+  const std::size_t first = line.find('\t'), last = line.rfind('\t');
+  if (first == std::string_view::npos || last <= first) return std::nullopt;
+  if (line.substr(last + 1) != fmt::format("{:016x}", checksum(line.substr(0, last))))
+    return std::nullopt;
+  std::size_t index = 0;
+  const auto read = std::from_chars(line.data(), line.data() + first, index);
+  auto outcome = outcome_from(line.substr(first + 1, last - first - 1));
+  if (read.ec != std::errc() || !outcome) return std::nullopt;
+  return std::pair{index, std::move(*outcome)};
+}
+
+}  // namespace
+
+std::uint64_t checksum(std::string_view bytes, std::uint64_t before) {
+  for (const char c : bytes) {
+    before ^= static_cast<unsigned char>(c);
+    before *= 0x100000001b3;
+  }
+  return before;
+}
+
+SweepJournal::SweepJournal(std::string path, std::string_view identity) : path_(std::move(path)) {
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file_ < 0) fail(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
+  if (!lock(file_)) {
+    ::close(std::exchange(file_, -1));
+    fail(path_, "is being written by another sweep");
+  }
+  const std::string header = fmt::format("stepsim sweep 1 {}\n", identity);
+  const std::string text = read_file(path_);
+  std::size_t sound = 0;
+  if (text.find('\n') != std::string::npos) {
+    if (!text.starts_with(header)) {
+      ::close(std::exchange(file_, -1));
+      fail(path_,
+           "was left by another sweep, or by another build of stepsim: finish that one, or remove "
+           "the file to start again");
+    }
+    sound = header.size();
+    for (std::size_t end = 0; (end = text.find('\n', sound)) != std::string::npos;
+         sound = end + 1) {
+      auto point = point_in(std::string_view(text).substr(sound, end - sound));
+      if (!point) break;
+      finished_.insert(std::move(*point));
+    }
+  }
+  if (::ftruncate(file_, static_cast<off_t>(sound)) != 0)
+    fail(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
+  if (sound == 0) append(header);
+}
+
+SweepJournal::~SweepJournal() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void SweepJournal::append(std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t n = ::write(file_, line.data(), line.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
+    line.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void SweepJournal::add(std::size_t index, const Outcome& outcome) {
+  const std::string line = fmt::format("{}\t{}", index, to_line(outcome));
+  append(fmt::format("{}\t{:016x}\n", line, checksum(line)));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,18 @@
+// What the table of a sweep says, in sentences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/studies/sweep/sweep_report.hpp"
+
+namespace stepsim {
+
+std::string rate_text(double tokens_per_second);
+
+// Fastest, cheapest, smallest, and how many are on the front; none when no point can run.
+std::vector<std::string> points_worth_having(const SweepTable& table, const SweepReport& report);
+// How far more nodes help, one line for each series of them.
+std::vector<std::string> scaling_lines(const SweepReport& report);
+
+}  // namespace stepsim

@@ -1,0 +1,54 @@
+// What a sweep says as a whole: how far more machines help, which points are worth having, and what
+// would help the best of them.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/sweep/sweep_table.hpp"
+
+namespace stepsim {
+
+struct ScalingPoint {
+  std::size_t row = 0;  // of the table
+  double gpus = 0;
+  double efficiency = 1;  // throughput per GPU over that of the smallest feasible machine
+  double marginal = 1;    // what the last growth of the machine brought, over what it would at best
+};
+
+// Points that differ in the number of nodes, and in what moves with it, only.
+struct Scaling {
+  std::string name;                  // the other settings: "strategy.zero 3, job.micro_batch 2"
+  std::vector<ScalingPoint> points;  // feasible ones, by machine size
+  bool fixed_batch = false;          // the work of a step stays the same: strong scaling
+  std::optional<std::size_t> knee;   // of `points`: no larger one brings half of what it could
+};
+
+struct SweepReport {
+  std::size_t feasible = 0;
+  std::optional<std::size_t> fastest;   // row with the most tokens a second
+  std::optional<std::size_t> cheapest;  // row with the least GPU time per token
+  std::optional<std::size_t> smallest;  // feasible row with the fewest GPUs
+  std::vector<std::size_t> front;       // rows that no other beats in both, fastest first
+  std::vector<Scaling> scalings;
+};
+
+SweepReport report_of(const SweepTable& table);
+
+// A change of one point, computed as all points are.
+struct WhatIf {
+  std::string change;  // "strategy.zero: 2"
+  double gain = 0;     // of tokens per second: 0.25 is a quarter more
+  Outcome outcome;
+};
+
+// The three that gain most, of every change known here that can be made to this point.
+std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, const SweepRow& row);
+// Of the fastest point of a table that was read from a file: it names its scenario. Nothing: that
+// is not at hand any more, or is another one now.
+std::optional<std::vector<WhatIf>> what_ifs_of(const std::string& data, const SweepTable& table,
+                                               const SweepReport& report);
+
+}  // namespace stepsim

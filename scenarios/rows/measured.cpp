@@ -1,0 +1,229 @@
+#include "scenarios/rows/measured.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return result;
+}
+
+// The name whose list holds the longest word that the text contains.
+struct Best {
+  std::string name;
+  std::size_t length = 0;
+
+  void offer(const MachineWords::Entry& entry, const std::string& text) {
+    for (const std::string& word : entry.second)
+      if (word.size() > length && text.find(lower(word)) != std::string::npos) {
+        name = entry.first;
+        length = word.size();
+      }
+  }
+};
+
+void require_columns(const CsvTable& table, std::initializer_list<std::string_view> names) {
+  std::vector<Problem> missing;
+  for (const std::string_view needed : names)
+    if (!table.column(needed))
+      missing.push_back({table.file, 1, std::string(needed),
+                         "the column is missing" + did_you_mean(needed, table.columns)});
+  if (!missing.empty()) throw UserError(missing);
+}
+
+std::vector<MachineWords::Entry> words_on(const std::string& data, const Shelf& shelf) {
+  std::vector<MachineWords::Entry> entries;
+  for (const std::string& name : names_on(data, shelf))
+    entries.emplace_back(name, open_entry(data, shelf, name).root().texts_or("measured_as"));
+  return entries;
+}
+
+// Files are read whole, and checked, by those who simulate them.
+double value_in(const Table& table, std::string_view key, Dimension dimension) {
+  const auto quantity = parse_quantity(table.table(key).text("value"));
+  return quantity && quantity->dimension == dimension ? quantity->value : 0;
+}
+
+NodeFacts facts_of_node(const std::string& data, const std::string& name) {
+  const Document document = open_entry(data, node_shelf, name);
+  const Table root = document.root();
+  const Document gpu = open_entry(data, gpu_shelf, root.text("gpu"));
+  return {value_in(gpu.root().table("memory"), "capacity", Dimension::bytes),
+          static_cast<double>(root.table("parts").integer_or("nic", 0, 0, 1024)),
+          root.text_or("network", ""), root.table("collectives").text_or("library", "")};
+}
+
+NetworkFacts facts_of_network(const std::string& data, const std::string& name) {
+  const Document document = open_entry(data, network_shelf, name);
+  const Table root = document.root();
+  return {value_in(root.table("port"), "bandwidth", Dimension::bytes_per_second),
+          value_in(root.table("leaf"), "uplink", Dimension::bytes_per_second),
+          root.table("collectives").text_or("library", "")};
+}
+
+}  // namespace
+
+std::optional<std::size_t> CsvTable::column(std::string_view name) const {
+  const auto place = std::find(columns.begin(), columns.end(), name);
+  if (place == columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(place - columns.begin());
+}
+
+std::string_view CsvTable::cell(const Row& row, std::string_view name) const {
+  const auto at = column(name);
+  return at && *at < row.cells.size() ? std::string_view(row.cells[*at]) : std::string_view{};
+}
+
+// Quoted cells may hold commas, line ends and doubled quotes.
+CsvTable parse_csv(std::string_view text, std::string_view file) {
+  CsvTable table{std::string(file), {}, {}};
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // spreadsheets mark UTF-8
+  CsvTable::Row row{.line = 1, .cells = {""}};
+  int line = 1;
+  bool quoted = false;
+  const auto end_row = [&] {
+    const bool blank = row.cells.size() == 1 && row.cells.front().empty();
+    if (!blank && table.columns.empty())
+      table.columns = row.cells;
+    else if (!blank)
+      table.rows.push_back(row);
+    row = {.line = line + 1, .cells = {""}};
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      if (quoted && i + 1 < text.size() && text[i + 1] == '"')
+        row.cells.back() += text[++i];
+      else
+        quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      row.cells.emplace_back();
+    } else if (c == '\n' && !quoted) {
+      end_row();
+    } else if (c != '\r' || quoted) {
+      row.cells.back() += c;
+    }
+    if (c == '\n') ++line;
+  }
+  if (quoted) throw UserError({{table.file, row.line, "", "a quoted cell is never closed"}});
+  end_row();
+  for (const CsvTable::Row& each : table.rows)
+    if (each.cells.size() != table.columns.size())
+      throw UserError(
+          {{table.file, each.line, "",
+            fmt::format("expected {} cells, found {}", table.columns.size(), each.cells.size())}});
+  return table;
+}
+
+CsvTable read_csv(const std::string& path) {
+  return parse_csv(read_file(path), path);
+}
+
+double NumberReader::operator()(const CsvTable::Row& row, std::string_view column) {
+  const std::string_view cell = table.cell(row, column);
+  if (cell.empty()) return 0;
+  double value = 0;
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (error == std::errc() && rest == cell.data() + cell.size() && value >= 0 && value < 1e30)
+    return value;
+  problems.push_back({table.file, row.line, std::string(column),
+                      fmt::format("expected a number, found \"{}\"", cell)});
+  return 0;
+}
+
+std::uint32_t NumberReader::count(const CsvTable::Row& row, std::string_view column) {
+  constexpr double most = 1 << 20;
+  const double value = (*this)(row, column);
+  if (value == std::floor(value) && value <= most)
+    return std::max(1u, static_cast<std::uint32_t>(value));
+  problems.push_back(
+      {table.file, row.line, std::string(column),
+       fmt::format("expected a whole number, found \"{}\"", table.cell(row, column))});
+  return 1;
+}
+
+std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {
+  require_columns(table, {"collective", "hardware"});
+  NumberReader number{table, {}};
+  std::vector<MeasuredCollective> rows;
+  for (const CsvTable::Row& row : table.rows) {
+    MeasuredCollective made;
+    made.line = row.line;
+    made.id = std::string(table.cell(row, "id"));
+    if (made.id.empty()) made.id = fmt::format("line {}", row.line);
+    const std::string_view source = table.cell(row, "source");
+    made.source = std::string(source.substr(0, source.find(' ')));
+    made.collective = std::string(table.cell(row, "collective"));
+    made.hardware = std::string(table.cell(row, "hardware"));
+    made.interconnect = std::string(table.cell(row, "interconnect"));
+    made.algorithm = std::string(table.cell(row, "algo"));
+    made.nodes = number.count(row, "nodes");
+    made.gpus = number.count(row, "gpus");
+    made.bytes = number(row, "size_bytes");
+    made.time = number(row, "time_us") * 1e-6;
+    made.rate = number(row, "busbw_GBps") * 1e9;
+    rows.push_back(std::move(made));
+  }
+  if (!number.problems.empty()) throw UserError(number.problems);
+  return rows;
+}
+
+std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows) {
+  require_columns(table, {"id", "left_out", "note"});
+  std::vector<std::string> ids;
+  for (const MeasuredCollective& row : rows) ids.push_back(row.id);
+  std::vector<Problem> problems;
+  std::vector<RowNote> notes;
+  for (const CsvTable::Row& row : table.rows) {
+    const auto reject = [&](std::string_view column, std::string message) {
+      problems.push_back({table.file, row.line, std::string(column), std::move(message)});
+    };
+    const std::string_view id = table.cell(row, "id"), left_out = table.cell(row, "left_out");
+    if (std::find(ids.begin(), ids.end(), id) == ids.end())
+      reject("id", fmt::format("no measured row \"{}\"{}", id, did_you_mean(id, ids)));
+    if (left_out != "yes" && left_out != "no")
+      reject("left_out", fmt::format("expected yes or no, found \"{}\"", left_out));
+    if (table.cell(row, "note").empty()) reject("note", "is missing: say why");
+    for (const RowNote& before : notes)
+      if (before.id == id) reject("id", fmt::format("\"{}\" has a note already", id));
+    notes.push_back({std::string(id), left_out == "yes", std::string(table.cell(row, "note"))});
+  }
+  if (!problems.empty()) throw UserError(problems);
+  return notes;
+}
+
+MachineWords machine_words(const std::string& data) {
+  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf)};
+  for (const auto& [name, said] : words.nodes) words.of_node.push_back(facts_of_node(data, name));
+  for (const auto& [name, said] : words.networks)
+    words.of_network.push_back(facts_of_network(data, name));
+  return words;
+}
+
+std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {
+  Best node, network;
+  for (const MachineWords::Entry& entry : words.nodes) node.offer(entry, lower(row.hardware));
+  if (node.length == 0) return std::nullopt;
+  ClusterChoice choice{.name = node.name, .nodes = row.nodes, .network = ""};
+  if (row.nodes < 2) return choice;
+  for (const MachineWords::Entry& entry : words.networks)
+    network.offer(entry, lower(row.interconnect + " " + row.hardware));
+  // A network that the table names and the catalogue does not have is not replaced by another one.
+  if (network.length == 0 && !row.interconnect.empty()) return std::nullopt;
+  choice.network = network.name;
+  return choice;
+}
+
+}  // namespace stepsim

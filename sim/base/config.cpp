@@ -1,0 +1,286 @@
+#include "sim/base/config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "sim/base/config_tree.hpp"
+#include "sim/base/unknown_values.hpp"
+#include "sim/base/whole_file.hpp"
+#include "sim/base/yaml_tree.hpp"
+
+namespace stepsim {
+
+namespace {
+
+using detail::Entry;
+using detail::Node;
+using detail::Notes;
+using detail::Shape;
+
+constexpr std::size_t largest_file = 16u << 20;
+constexpr std::size_t most_named = 32;  // keys that a message lists
+
+std::string path_of(const std::string& mapping, const std::string& key) {
+  return mapping.empty() ? key : fmt::format("{}.{}", mapping, key);
+}
+
+void note_unknown(Notes& notes, const Node& node, const std::string& path) {
+  for (const auto& [key, child] : node.entries) {
+    const std::string full = path_of(path, key);
+    if (child.used) {
+      note_unknown(notes, child, full);
+      continue;
+    }
+    if (node.asked.empty()) continue;  // a mapping whose keys are free
+    std::string message = "unknown key" + did_you_mean(key, node.asked);
+    if (message == "unknown key")
+      message += node.asked.size() > most_named
+                     ? fmt::format("; none of the {} known ones is near", node.asked.size())
+                     : "; expected " + one_of(node.asked);
+    notes.add(child.line, full, message);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    note_unknown(notes, node.items[i], fmt::format("{}[{}]", path, i));
+}
+
+// Scalars are quoted whenever they might read as something else.
+std::string quoted(const std::string& text) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
+  if (!text.empty() && text.front() != '-' && text.find_first_not_of(plain) == std::string::npos)
+    return text;
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return result + '"';
+}
+
+void write(const Node& node, std::size_t indent, std::string& text) {
+  const std::string margin(indent, ' ');
+  const auto child = [&](const std::string& lead, const Node& value) {
+    const bool nested = !value.entries.empty() || !value.items.empty();
+    text += margin + lead;
+    if (nested) {
+      text += '\n';
+      write(value, indent + 2, text);
+    } else {
+      text += value.shape == Shape::scalar     ? " " + quoted(value.scalar)
+              : value.shape == Shape::mapping  ? " {}"
+              : value.shape == Shape::sequence ? " []"
+                                               : "";
+      text += '\n';
+    }
+  };
+  for (const Entry& entry : node.entries) child(quoted(entry.key) + ":", entry.value);
+  for (const Node& item : node.items) child("-", item);
+}
+
+// What came from another file has no line in this one.
+void forget_lines(Node& node) {
+  node.line = 0;
+  for (Entry& entry : node.entries) forget_lines(entry.value);
+  for (Node& item : node.items) forget_lines(item);
+}
+
+template <class SomeNode>
+auto* entry_of(SomeNode& mapping, std::string_view key) {
+  const auto place = std::find_if(mapping.entries.begin(), mapping.entries.end(),
+                                  [&](const Entry& entry) { return entry.key == key; });
+  return place == mapping.entries.end() ? nullptr : &*place;
+}
+
+std::string name_of(const Node& node) {
+  const Entry* entry = entry_of(node, "name");
+  return entry == nullptr ? "" : entry->value.scalar;
+}
+
+void merge(Node& node, const Node& base);
+
+// In the order of the base; what is new comes last.
+void merge_items(Node& node, const Node& base) {
+  std::vector<Node> merged;
+  std::vector<Node> changes = node.items;
+  for (const Node& item : base.items) {
+    const std::string name = name_of(item);
+    if (name.empty()) return;  // entries without names cannot be told apart
+    const auto change = std::find_if(changes.begin(), changes.end(),
+                                     [&](const Node& each) { return name_of(each) == name; });
+    Node& made = merged.emplace_back(change == changes.end() ? item : *change);
+    if (change == changes.end()) {
+      forget_lines(made);
+    } else {
+      merge(made, item);
+      changes.erase(change);
+    }
+  }
+  merged.insert(merged.end(), changes.begin(), changes.end());
+  node.items = std::move(merged);
+}
+
+void merge(Node& node, const Node& base) {
+  if (node.shape == Shape::sequence && base.shape == Shape::sequence) merge_items(node, base);
+  const bool constant = entry_of(node, "value") != nullptr;
+  if (node.shape != Shape::mapping || base.shape != Shape::mapping || constant) return;
+  for (const Entry& entry : base.entries) {
+    if (Entry* mine = entry_of(node, entry.key))
+      merge(mine->value, entry.value);
+    else
+      forget_lines(node.entries.emplace_back(entry).value);
+  }
+}
+
+void mark_origin(Node& node, std::size_t origin) {
+  node.line = 0;
+  node.origin = origin;
+  for (Entry& entry : node.entries) mark_origin(entry.value, origin);
+  for (Node& item : node.items) mark_origin(item, origin);
+}
+
+void lay_under(Node& node, const Node& base) {
+  const bool constant = entry_of(node, "value") != nullptr;
+  if (node.shape != Shape::mapping || base.shape != Shape::mapping || constant) return;
+  for (const Entry& entry : base.entries) {
+    if (Entry* present = entry_of(node, entry.key))
+      lay_under(present->value, entry.value);
+    else
+      node.entries.push_back(entry);
+  }
+}
+
+}  // namespace
+
+Document::Document(std::unique_ptr<Notes> notes) : notes_(std::move(notes)) {}
+Document::Document(Document&& other) noexcept = default;
+Document& Document::operator=(Document&& other) noexcept = default;
+Document::~Document() = default;
+
+Table Document::root() const {
+  notes_->root.used = true;
+  return {notes_.get(), &notes_->root, "", ""};
+}
+
+void Document::finish(Leftovers leftovers) const {
+  if (leftovers == Leftovers::refused) note_unknown(*notes_, notes_->root, "");
+  if (notes_->problems.empty()) return;
+  std::stable_sort(notes_->problems.begin(), notes_->problems.end(),
+                   [](const Problem& a, const Problem& b) { return a.line < b.line; });
+  throw UserError(notes_->problems);
+}
+
+const std::vector<NamedConstant>& Document::constants() const {
+  return notes_->constants;
+}
+const std::string& Document::file() const {
+  return notes_->file;
+}
+
+void Document::set(std::string_view path, std::string_view value) {
+  std::vector<std::string> keys;
+  for (std::string_view rest = path; !rest.empty();) {
+    keys.emplace_back(rest.substr(0, rest.find('.')));
+    rest.remove_prefix(std::min(rest.size(), keys.back().size() + 1));
+  }
+  if (path.ends_with('.')) keys.emplace_back();
+  set(keys, value);
+}
+
+void Document::set(std::span<const std::string> keys, std::string_view value) {
+  const std::string path = fmt::format("{}", fmt::join(keys, "."));
+  Node* at = &notes_->root;
+  for (const std::string& key : keys) {
+    if (key.empty()) throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));
+    if (at->shape != Shape::mapping) {
+      const int line = at->line;
+      *at = Node();
+      at->shape = Shape::mapping;
+      at->line = line;
+    }
+    auto place = std::find_if(at->entries.begin(), at->entries.end(),
+                              [&](const Entry& entry) { return entry.key == key; });
+    if (place == at->entries.end()) place = at->entries.insert(at->entries.end(), {key, Node()});
+    at = &place->value;
+  }
+  const int line = at->line;
+  Node made = detail::parse_yaml(value, path, *notes_, path);
+  *at = std::move(made);
+  at->line = line;
+}
+
+void Document::inherit(const Document& base, const std::vector<std::string>& own) {
+  Node from = base.notes_->root;
+  std::erase_if(from.entries, [&](const Entry& entry) {
+    return std::find(own.begin(), own.end(), entry.key) != own.end();
+  });
+  merge(notes_->root, from);
+}
+
+void Document::underlay(const Document& base, std::string_view source) {
+  notes_->origins.emplace_back(source);
+  Node from = base.notes_->root;
+  mark_origin(from, notes_->origins.size() - 1);
+  lay_under(notes_->root, from);
+}
+
+void Document::draw_constants(const Draw& draw, std::string_view scope) {
+  notes_->draw = draw;
+  notes_->scope = scope;
+}
+
+void Document::give_constants(std::span<const GivenConstant> given, std::string_view scope) {
+  notes_->given.assign(given.begin(), given.end());
+  notes_->scope = scope;
+}
+
+void Document::settle_unknown(std::string_view key) {
+  for (auto& [name, child] : notes_->root.entries)
+    if (name == key && child.shape == Shape::mapping) detail::settle_unknown(child, name, *notes_);
+}
+
+std::string Document::canonical() const {
+  std::string text;
+  write(notes_->root, 0, text);
+  return text;
+}
+
+namespace {
+
+// The tree of a sound text depends on nothing but the text, and the catalogue's files are read
+// again for every scenario of a study: taking one apart costs fifty times a copy of its tree.
+constexpr std::size_t most_kept_text = 256u << 10;
+std::map<std::string, Node, std::less<>>& known_trees() {
+  static std::map<std::string, Node, std::less<>> trees;
+  return trees;
+}
+
+Node tree_of(std::string_view text, Notes& notes) {
+  if (const auto known = known_trees().find(text); known != known_trees().end())
+    return known->second;
+  Node tree = detail::parse_yaml(text, notes.file, notes);
+  if (tree.shape != Shape::mapping)
+    throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
+  if (notes.problems.empty() && text.size() <= most_kept_text) known_trees().emplace(text, tree);
+  return tree;
+}
+
+}  // namespace
+
+Document parse_document(std::string_view text, std::string_view file) {
+  auto notes = std::make_unique<Notes>();
+  notes->file = file;
+  notes->root = tree_of(text, *notes);
+  return Document(std::move(notes));
+}
+
+Document read_document(const std::string& path) {
+  const std::string text = read_file(path);
+  if (text.size() > largest_file) throw UserError({{path, 0, "", "is larger than 16 MiB"}});
+  return parse_document(text, path);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,62 @@
+// A figure that says where it comes from.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.hpp"
+
+namespace stepsim {
+
+// How far a figure can be trusted, best first.
+enum class Grade { measured, fitted, derived, vendor, datasheet, guess, given };
+
+struct GradeName {
+  Grade grade;
+  std::string_view name;
+  std::string_view meaning;
+};
+inline constexpr std::array grade_names{
+    GradeName{Grade::measured, "measured", "somebody measured it and published the figure"},
+    GradeName{Grade::fitted, "fitted", "chosen so that a model meets measured tables"},
+    GradeName{Grade::derived, "derived", "arithmetic on measured figures"},
+    GradeName{Grade::vendor, "vendor", "stated or guaranteed by the vendor"},
+    GradeName{Grade::datasheet, "datasheet", "nominal peak"},
+    GradeName{Grade::guess, "guess", "no source; the range is wide on purpose"},
+    GradeName{Grade::given, "given", "set in the scenario or on the command line"},
+};
+std::string_view to_text(Grade grade);
+
+template <class Q>
+struct Constant {
+  Q value;
+  Q low;
+  Q high;
+  Grade grade = Grade::guess;
+  std::string source;
+};
+
+// The same, named and with its unit as data: how a trace and a report keep it.
+struct NamedConstant {
+  std::string name;  // "gpu.memory.bandwidth"
+  Dimension dimension{};
+  double value{};
+  double low{};
+  double high{};
+  Grade grade = Grade::guess;
+  std::string source;
+  bool whole = false;                // counts something
+  std::vector<std::string> words{};  // one of these: value, low and high are places among them
+};
+// As a person reads one of its values.
+std::string value_text(const NamedConstant& constant, double value);
+
+// A value that the user put in the place of the catalogue's, by the constant's full name.
+struct GivenConstant {
+  std::string name;
+  double value{};
+};
+
+}  // namespace stepsim

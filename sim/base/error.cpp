@@ -1,0 +1,112 @@
+#include "sim/base/error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace stepsim {
+namespace {
+
+std::string all_of(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const Problem& problem : problems) {
+    if (!text.empty()) text += '\n';
+    text += to_text(problem);
+  }
+  return text;
+}
+
+// Edits that turn one word into the other; a swap of neighbours counts as one.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+std::string simplified(std::string_view word) {
+  std::string plain;
+  for (const char c : word)
+    if (c != '-' && c != '_' && c != ' ' && c != '.')
+      plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return plain;
+}
+
+std::vector<std::string> parts_of(std::string_view word) {
+  std::vector<std::string> parts(1);
+  for (const char c : word)
+    if (c == '-' || c == '_' || c == ' ')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+// "h100-8" is "h100-sxm-8" with a part left out: near, however many letters that part has.
+bool leaves_out_parts(std::span<const std::string> few, std::span<const std::string> many) {
+  std::size_t met = 0;
+  for (const std::string& part : many)
+    if (met < few.size() && part == few[met]) ++met;
+  return few.size() > 1 && met == few.size();
+}
+
+}  // namespace
+
+std::string to_text(const Problem& problem) {
+  std::string place = problem.file;
+  if (problem.line > 0) place += fmt::format(":{}", problem.line);
+  if (!place.empty()) place += ": ";
+  if (!problem.key.empty()) place += problem.key + ": ";
+  return place + problem.message;
+}
+
+UserError::UserError(std::string_view message, Fault fault)
+    : UserError(std::vector<Problem>{
+          {.file = "", .line = 0, .key = "", .message = std::string(message), .fault = fault}}) {}
+
+UserError::UserError(std::vector<Problem> problems)
+    : std::runtime_error(all_of(problems)), problems_(std::move(problems)) {}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  const std::string plain = simplified(word);
+  if (plain.size() < 2) return "";
+  const std::string* nearest = nullptr;
+  // Two edits would turn a short word into any other.
+  std::size_t best = (plain.size() < 4 ? 1 : std::max<std::size_t>(2, plain.size() / 3)) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t edits = distance(plain, simplified(candidate));
+    if (edits < best) {
+      best = edits;
+      nearest = &candidate;
+    }
+  }
+  const std::vector<std::string> parts = parts_of(word);
+  for (const std::string& candidate : candidates) {
+    if (nearest != nullptr) break;
+    const std::vector<std::string> theirs = parts_of(candidate);
+    if (leaves_out_parts(theirs, parts) || leaves_out_parts(parts, theirs)) nearest = &candidate;
+  }
+  return nearest == nullptr ? "" : fmt::format(" (did you mean \"{}\"?)", *nearest);
+}
+
+std::string one_of(std::span<const std::string> candidates) {
+  std::string text;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i > 0) text += i + 1 == candidates.size() ? " or " : ", ";
+    text += candidates[i];
+  }
+  return text;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,100 @@
+#include "sim/base/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepsim {
+namespace {
+
+// Code points, so that a micro sign takes one column.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+std::string line_of(const std::vector<std::string>& cells, const std::vector<Align>& align,
+                    const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += "  ";
+    const std::string gap(widths[i] - width_of(cells[i]), ' ');
+    line += align[i] == Align::right ? gap + cells[i] : cells[i] + gap;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + '\n';
+}
+
+}  // namespace
+
+std::string render(const TextTable& table) {
+  std::vector<std::size_t> widths;
+  widths.reserve(table.header.size());
+  for (const std::string& cell : table.header) widths.push_back(width_of(cell));
+  for (const auto& row : table.rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  std::string text = line_of(table.header, table.align, widths);
+  std::vector<std::string> rule;
+  rule.reserve(widths.size());
+  for (const std::size_t width : widths) rule.emplace_back(width, '-');
+  text += line_of(rule, table.align, widths);
+  for (const auto& row : table.rows) text += line_of(row, table.align, widths);
+  return text;
+}
+
+std::string render_csv(const TextTable& table) {
+  std::string text;
+  const auto add = [&text](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) text += ',';
+      if (cells[i].find_first_of(",\"\n") == std::string::npos) {
+        text += cells[i];
+        continue;
+      }
+      text += '"';
+      for (const char c : cells[i]) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+      text += '"';
+    }
+    text += '\n';
+  };
+  add(table.header);
+  for (const auto& row : table.rows) add(row);
+  return text;
+}
+
+std::string percent(double share, int digits) {
+  const double least = 0.5 * std::pow(10.0, -digits);
+  return fmt::format("{:.{}f} %", std::abs(100 * share) < least ? 0.0 : 100 * share, digits);
+}
+
+std::string signed_percent(double share, int digits) {
+  const std::string text = percent(share, digits);
+  const bool sign = text.front() != '-' && text.find_first_of("123456789") != std::string::npos;
+  return sign ? "+" + text : text;
+}
+
+std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string result;
+  std::size_t column = indent;
+  bool first = true;  // on its line
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!first && column + 1 + width_of(word) > width) {
+      result += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (!first) {
+      result += ' ';
+      ++column;
+    }
+    first = false;
+    result += word;
+    column += width_of(word);
+  }
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,122 @@
+#include "sim/base/whole_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class Result>
+Result posix(Result result) {
+  if (result < 0) throw std::system_error(errno, std::generic_category());
+  return result;
+}
+
+// Of read and write: how much went through; nothing when a signal came in between.
+std::size_t transferred(ssize_t size) {
+  return size < 0 && errno == EINTR ? 0 : static_cast<std::size_t>(posix(size));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int id) : id_(posix(id)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (id_ >= 0) ::close(id_);
+  }
+  operator int() const { return id_; }
+  void close() { posix(::close(std::exchange(id_, -1))); }
+
+ private:
+  int id_;
+};
+
+// Removes the file unless it was renamed.
+struct Leftover {
+  std::string name;
+  ~Leftover() {
+    if (!name.empty()) ::unlink(name.c_str());
+  }
+};
+
+[[noreturn]] void fail(const std::string& path, std::string message) {
+  throw UserError({{path, 0, "", std::move(message)}});
+}
+
+void require_file(const std::string& path, const struct stat& at, std::string_view wish) {
+  if (S_ISREG(at.st_mode)) return;
+  fail(path, fmt::format("cannot be {}: it is {}", wish,
+                         S_ISDIR(at.st_mode) ? "a folder" : "no regular file"));
+}
+
+void write_and_rename(const std::string& path, std::string_view bytes) {
+  std::string name;
+  int id = -1;
+  for (int attempt = 0; id < 0; ++attempt) {  // a killed process may have left its own behind
+    name = fmt::format("{}.tmp-{}-{}", path, ::getpid(), attempt);
+    id = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (id < 0 && errno != EEXIST) posix(id);
+  }
+  Leftover leftover{name};
+  Descriptor file(id);
+  while (!bytes.empty())
+    bytes.remove_prefix(transferred(::write(file, bytes.data(), bytes.size())));
+  file.close();  // some file systems find out only here that the disk is full
+  posix(::rename(name.c_str(), path.c_str()));
+  leftover.name.clear();
+}
+
+std::string read_all(int file, std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t got = ::read(file, &bytes[done], size - done);
+    if (got == 0) break;  // it has shrunk
+    done += transferred(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+}  // namespace
+
+void write_file(const std::string& path, std::string_view bytes) {
+  struct stat at {};
+  if (::stat(path.c_str(), &at) == 0) require_file(path, at, "written");
+  try {
+    write_and_rename(path, bytes);
+  } catch (const std::system_error& error) {
+    const fs::path folder = fs::path(path).parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !fs::exists(folder, ignored))
+      fail(path, fmt::format("cannot be written: there is no folder \"{}\"", folder.string()));
+    fail(path, "cannot be written: " + error.code().message());
+  }
+}
+
+std::string read_file(const std::string& path) {
+  try {
+    // A pipe without a writer would block.
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat at {};
+    posix(::fstat(file, &at));
+    require_file(path, at, "read");
+    return read_all(file, static_cast<std::size_t>(at.st_size));
+  } catch (const std::system_error& error) {
+    fail(path, "cannot be read: " + error.code().message());
+  }
+}
+
+}  // namespace stepsim

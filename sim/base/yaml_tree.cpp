@@ -1,0 +1,208 @@
+// The only user of yaml-cpp. Its own trees keep repeated keys silently and count lines from zero,
+// and building them takes as long as reading; so ours are built from what its parser comes across.
+#include "sim/base/yaml_tree.hpp"
+
+#include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+#include <map>
+#include <sstream>
+#include <vector>
+
+namespace stepsim::detail {
+namespace {
+
+constexpr std::size_t deepest_nesting = 64;
+constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge,
+constexpr std::size_t most_text = 64u << 20;   // in two ways
+
+struct Size {
+  std::size_t values = 0, text = 0;
+
+  void add(const Node& node) {
+    ++values;
+    text += node.scalar.size();
+    for (const Entry& entry : node.entries) add(entry.value);
+    for (const Node& item : node.items) add(item);
+  }
+};
+
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(Notes& notes, std::string path) : notes_(notes), path_(std::move(path)) {}
+
+  Node take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    put(node_at(mark, Shape::nothing), anchor);
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Node node = node_at(mark, Shape::scalar);
+    node.quoted = tag == "!";
+    node.scalar = value;
+    put(std::move(node), anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto known = anchored_.find(anchor);
+    if (known == anchored_.end()) too_much(mark.line + 1);  // it holds itself
+    size_.add(known->second);
+    if (size_.values > most_values || size_.text > most_text) too_much(mark.line + 1);
+    put(known->second, YAML::NullAnchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Shape::sequence, mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Shape::mapping, mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A mapping or list that has not ended.
+  struct Unfinished {
+    Node node;
+    YAML::anchor_t anchor = 0;
+    bool after_key = false;  // of a mapping: its next value belongs to `key`
+    bool dropped = false;    // the key is wrong, which is noted; its value leads nowhere
+    std::string key;
+    int key_line = 0;
+  };
+
+  static Node node_at(const YAML::Mark& mark, Shape shape) {
+    Node node;
+    node.shape = shape;
+    node.line = mark.line + 1;
+    return node;
+  }
+
+  [[noreturn]] void too_much(int line) const {
+    throw UserError({{notes_.file, line, path(), "is nested too deeply or too large"}});
+  }
+
+  // Where the next value will stand.
+  std::string path() const {
+    std::string path = path_;
+    for (const Unfinished& each : open_)
+      if (each.node.shape == Shape::sequence)
+        path += fmt::format("[{}]", each.node.items.size());
+      else if (each.after_key)
+        path += (path.empty() ? "" : ".") + each.key;
+    return path;
+  }
+
+  void open(Shape shape, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (open_.size() > deepest_nesting) too_much(mark.line + 1);
+    open_.push_back({node_at(mark, shape), anchor, false, false, {}, 0});
+  }
+
+  void close() {
+    Unfinished done = std::move(open_.back());
+    open_.pop_back();
+    put(std::move(done.node), done.anchor);
+  }
+
+  void put(Node node, YAML::anchor_t anchor) {
+    if (anchor != YAML::NullAnchor) anchored_.insert_or_assign(anchor, node);
+    if (++size_.values > most_values) too_much(node.line);
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Unfinished& holder = open_.back();
+    if (holder.node.shape == Shape::sequence)
+      holder.node.items.push_back(std::move(node));
+    else if (holder.after_key)
+      put_value(holder, std::move(node));
+    else
+      put_key(holder, node);
+  }
+
+  void put_key(Unfinished& mapping, const Node& key) {
+    const std::string outer = path();
+    mapping.after_key = true;
+    mapping.key = key.scalar;
+    mapping.key_line = key.line;
+    mapping.dropped = true;
+    if (key.shape != Shape::scalar) {
+      notes_.add(key.line, outer, "a key must be a word");
+      return;
+    }
+    for (const auto& [known, first] : mapping.node.entries) {
+      if (known != key.scalar) continue;
+      notes_.add(key.line, path(),
+                 fmt::format("the key stands here twice, first in line {}", first.line));
+      return;
+    }
+    mapping.dropped = false;
+  }
+
+  static void put_value(Unfinished& mapping, Node value) {
+    mapping.after_key = false;
+    value.line = mapping.key_line;  // where the user looks, also when the value begins below
+    if (!mapping.dropped) mapping.node.entries.push_back({mapping.key, std::move(value)});
+  }
+
+  Notes& notes_;
+  std::string path_;
+  Node root_;
+  std::vector<Unfinished> open_;  // innermost last
+  std::map<YAML::anchor_t, Node> anchored_;
+  Size size_;
+};
+
+// Notes where documents begin.
+class DocumentStarts : public YAML::EventHandler {
+ public:
+  int last = 0;
+
+  void OnDocumentStart(const YAML::Mark& mark) override { last = mark.line + 1; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+}  // namespace
+
+// The parser takes the first of several documents and leaves the rest, so we look whether a second
+// one begins. It also accepts a quote that is never closed, unless the document has an explicit
+// end.
+Node parse_yaml(std::string_view text, const std::string& file, Notes& notes,
+                const std::string& path) {
+  const std::string language = file.ends_with(".json") ? "JSON" : "YAML";
+  const std::string closed = fmt::format("{}{}...\n", text, text.ends_with('\n') ? "" : "\n");
+  try {
+    std::istringstream stream(closed);
+    YAML::Parser parser(stream);
+    TreeBuilder tree(notes, path);
+    DocumentStarts more;
+    if (parser.HandleNextDocument(tree) && parser.HandleNextDocument(more))
+      throw UserError({{file, more.last, "", "expected the end of the file here"}});
+    return tree.take();
+  } catch (const YAML::DeepRecursion&) {
+    throw UserError({{file, 0, "", "is nested too deeply"}});
+  } catch (const YAML::Exception& error) {
+    if (error.msg == YAML::ErrorMsg::DOC_IN_SCALAR)  // our own end: the line says nothing
+      throw UserError(
+          {{file, 0, "", fmt::format("is no valid {}: a quote is never closed", language)}});
+    throw UserError(
+        {{file, error.mark.line + 1, "", fmt::format("is no valid {}: {}", language, error.msg)}});
+  }
+}
+
+}  // namespace stepsim::detail

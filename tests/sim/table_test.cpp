@@ -1,0 +1,68 @@
+#include "sim/base/table.hpp"
+
+#include <sstream>
+
+#include "tests/support/catch.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("words stand to the left, numbers to the right, and no line has trailing blanks",
+          "[analysis]") {
+  const std::string text = render({{"name", "value", "note"},
+                                   {Align::left, Align::right, Align::left},
+                                   {{"a", "1", ""}, {"longer", "1000000", "x"}}});
+  CHECK(text ==
+        "name      value  note\n"
+        "------  -------  ----\n"
+        "a             1\n"
+        "longer  1000000  x\n");
+}
+
+TEST_CASE("a character of several bytes takes one column", "[analysis]") {
+  const auto lines = lines_of(
+      render({{"unit", "n"}, {Align::left, Align::right}, {{"\u00b5s", "1"}, {"ms", "2"}}}));
+  CHECK(lines.at(2) == "\u00b5s    1");
+  CHECK(lines.at(3) == "ms    2");
+}
+
+TEST_CASE("a table without rows is a header", "[analysis]") {
+  CHECK(render({{"a"}, {Align::left}, {}}) == "a\n-\n");
+}
+
+TEST_CASE("cells for machines are quoted only where they must be", "[analysis]") {
+  const TextTable table{
+      {"a", "b"}, {Align::left, Align::left}, {{"x,y", "say \"no\""}, {"", "z\n"}}};
+  CHECK(render_csv(table) == "a,b\n\"x,y\",\"say \"\"no\"\"\"\n,\"z\n\"\n");
+}
+
+TEST_CASE("wrapped text stays within the width and keeps every word", "[analysis]") {
+  const std::string text = "one two three four five six seven eight nine ten eleven twelve";
+  const std::size_t width = GENERATE(8, 11, 20, 40, 200);
+  const std::size_t indent = GENERATE(0, 2);
+  CAPTURE(width, indent);
+  const std::string wrapped = std::string(indent, ' ') + wrap(text, width, indent);
+  std::string words;
+  for (const std::string& line : lines_of(wrapped)) {
+    CHECK(line.size() <= width);
+    CHECK(line.substr(0, indent) == std::string(indent, ' '));
+    if (!words.empty()) words += ' ';
+    words += line.substr(indent);
+  }
+  CHECK(words == text);
+}
+
+TEST_CASE("a word longer than the width has a line of its own", "[analysis]") {
+  CHECK(wrap("a incomprehensibilities b", 5, 1) == "a\n incomprehensibilities\n b");
+  CHECK(wrap("", 5, 1).empty());
+}

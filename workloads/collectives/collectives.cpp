@@ -1,0 +1,161 @@
+#include "workloads/collectives/collectives.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sim/base/error.hpp"
+#include "workloads/collectives/parts.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array algorithm_table{
+    Algorithm{"ring", "n-1 steps round a ring, one ring per rail between nodes", ring_schedule},
+    Algorithm{"direct", "one hop from everybody to everybody: full meshes, all_to_all",
+              direct_schedule},
+    Algorithm{"tree", "a double binary tree between nodes, chains inside: few steps",
+              tree_schedule},
+    Algorithm{"hierarchical", "inside the nodes, then one ring per rail, then inside again",
+              hierarchical_schedule},
+    Algorithm{"nvls", "the NVLink switch reduces and multicasts", nvls_schedule},
+    Algorithm{"nvls_tree", "in-switch reduction in the nodes, a double binary tree between them",
+              nvls_tree_schedule},
+};
+
+const Protocol& protocol_of(const Communication& communication, std::string_view name) {
+  for (const Protocol& protocol : communication.protocols)
+    if (protocol.name == name) return protocol;
+  return communication.protocols.back();
+}
+
+[[noreturn]] void no_route(const Cluster& cluster, Rank from, Rank to) {
+  throw UserError(fmt::format("no route from rank {} ({}) to rank {} ({}) on {}", from,
+                              to_text(cluster, place_of(cluster, from)), to,
+                              to_text(cluster, place_of(cluster, to)), cluster.name));
+}
+
+// Payload per byte on the wire, for one leg.
+double efficiency(const Cluster& cluster, const Leg& leg, bool crosses, std::string_view protocol) {
+  if (leg.medium == Medium::in_switch) return cluster.node.collectives.nvls->efficiency.value.value;
+  const Communication& fabric = crosses ? cluster.network->collectives : cluster.node.collectives;
+  const double share = protocol_of(fabric, protocol).efficiency.value.value;
+  return leg.medium == Medium::exchange ? share * fabric.exchange.value.value : share;
+}
+
+Flow make_flow(const Cluster& cluster, const Leg& leg, std::string_view protocol) {
+  Flow flow{.source = leg.source, .target = leg.target, .share = leg.share};
+  if (leg.medium == Medium::in_switch)
+    flow.path = leg.towards ? to_switch(cluster, leg.source) : from_switch(cluster, leg.source);
+  else
+    flow.path = collective_route(cluster, leg.source, leg.target);
+  if (flow.path.empty() && leg.medium == Medium::in_switch)
+    throw UserError(fmt::format("no route between rank {} ({}) and the switch of its node on {}",
+                                leg.source, to_text(cluster, place_of(cluster, leg.source)),
+                                cluster.name));
+  if (flow.path.empty()) no_route(cluster, leg.source, leg.target);
+  const bool crosses = place_of(cluster, leg.source).node != place_of(cluster, leg.target).node;
+  flow.wire = leg.share / efficiency(cluster, leg, crosses, protocol);
+  return flow;
+}
+
+Seconds latency(const Cluster& cluster, const Steps& steps, std::string_view protocol) {
+  Seconds sum = steps.node * protocol_of(cluster.node.collectives, protocol).step.value;
+  if (steps.network > 0)
+    sum += steps.network * protocol_of(cluster.network->collectives, protocol).step.value;
+  if (steps.in_switch > 0) sum += steps.in_switch * cluster.node.collectives.nvls->step.value;
+  return sum;
+}
+
+bool uses_network(const Schedule& schedule) {
+  return std::any_of(schedule.begin(), schedule.end(),
+                     [](const ScheduleRound& round) { return round.steps.network > 0; });
+}
+
+// A channel of the library is a block of threads that keeps a multiprocessor to itself. Between
+// nodes there are as many as the ports in use can feed, inside a node many more; what a device
+// loses to these is known.
+double occupancy_between_nodes(const Cluster& cluster, std::span<const Rank> group) {
+  const auto& inside = cluster.node.collectives.channels;
+  const auto& each_port = cluster.network->collectives.channels;
+  if (!inside || !each_port) return 1;
+  std::size_t ranks = 1;
+  for (const Group& node : lay_out(cluster, group).nodes) ranks = std::max(ranks, node.size());
+  const double ports =
+      std::min(static_cast<double>(ranks), double{1} * cluster.node.count(PartKind::nic));
+  return std::min(1.0, ports * each_port->value.value / inside->value.value);
+}
+
+}  // namespace
+
+std::string_view to_text(Collective kind) {
+  return collective_kinds[static_cast<std::size_t>(kind)];
+}
+
+double bus_factor(Collective kind, std::size_t ranks) {
+  const double n = static_cast<double>(ranks);
+  switch (kind) {
+    case Collective::all_reduce:
+      return 2 * (n - 1) / n;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      return (n - 1) / n;
+    case Collective::broadcast:
+    case Collective::send_recv:
+      return 1;
+  }
+  return 1;
+}
+
+std::span<const Algorithm> algorithms() {
+  return algorithm_table;
+}
+
+const Algorithm& find_algorithm(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Algorithm& algorithm : algorithm_table) {
+    if (algorithm.name == name) return algorithm;
+    names.emplace_back(algorithm.name);
+  }
+  throw UserError(fmt::format("no algorithm \"{}\"{}; expected {}", name, did_you_mean(name, names),
+                              one_of(names)));
+}
+
+Layout lay_out(const Cluster& cluster, std::span<const Rank> group) {
+  Layout layout;
+  std::unordered_map<std::uint32_t, std::size_t> place;  // looked up, never iterated
+  for (const Rank rank : group) {
+    const auto [entry, added] =
+        place.try_emplace(place_of(cluster, rank).node, layout.nodes.size());
+    if (added) layout.nodes.emplace_back();
+    layout.nodes[entry->second].push_back(rank);
+  }
+  for (const Group& node : layout.nodes)
+    layout.even = layout.even && node.size() == layout.nodes.front().size();
+  return layout;
+}
+
+Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
+                     std::string_view name, std::string_view protocol) {
+  Pattern pattern{.name = std::string(name), .members = {group.begin(), group.end()}, .rounds = {}};
+  if (!cluster.network && lay_out(cluster, group).nodes.size() > 1)
+    no_route(cluster, group.front(), group.back());
+  for (const ScheduleRound& round : schedule) {
+    Round& made = pattern.rounds.emplace_back();
+    made.latency = latency(cluster, round.steps, protocol);
+    made.flows.reserve(round.legs.size());
+    for (const Leg& leg : round.legs) made.flows.push_back(make_flow(cluster, leg, protocol));
+  }
+  if (!pattern.rounds.empty()) {
+    pattern.rounds.front().latency += cluster.node.collectives.launch.value;
+    if (uses_network(schedule)) {
+      pattern.rounds.front().latency += cluster.network->collectives.launch.value;
+      pattern.occupancy = occupancy_between_nodes(cluster, group);
+    }
+  }
+  return pattern;
+}
+
+}  // namespace stepsim

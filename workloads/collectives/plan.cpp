@@ -1,0 +1,271 @@
+#include "workloads/collectives/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+void check(const Cluster& cluster, const Group& group) {
+  if (group.empty()) throw UserError("ranks: expected at least one rank, found none");
+  Group sorted = group;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted.back() >= cluster.ranks())
+    throw UserError(fmt::format("ranks: no rank {}; {} has ranks 0 to {}", sorted.back(),
+                                cluster.name, cluster.ranks() - 1));
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw UserError(fmt::format("ranks: rank {} stands there twice", *twice));
+}
+
+bool spans_nodes(const Cluster& cluster, const Group& group) {
+  return std::any_of(group.begin(), group.end(), [&](Rank rank) {
+    return place_of(cluster, rank).node != place_of(cluster, group.front()).node;
+  });
+}
+
+std::vector<std::string> wanted_algorithms(const Cluster& cluster, Collective kind,
+                                           const Group& group, const PlanOptions& options) {
+  if (!options.algorithm.empty()) return {std::string(find_algorithm(options.algorithm).name)};
+  const bool far = spans_nodes(cluster, group) && cluster.network;
+  const Communication& fabric = far ? cluster.network->collectives : cluster.node.collectives;
+  return algorithms_for(fabric, to_text(kind));
+}
+
+std::vector<std::string> wanted_protocols(const Cluster& cluster, const PlanOptions& options) {
+  std::vector<std::string> names;
+  for (const Protocol& protocol : cluster.node.collectives.protocols)
+    if (options.protocol.empty() || options.protocol == protocol.name)
+      names.push_back(protocol.name);
+  return names;
+}
+
+// In-switch reduction has one way of its own, which goes with the protocol for large messages.
+bool suits(std::string_view algorithm, std::string_view protocol) {
+  return protocol != "ll" || !algorithm.starts_with("nvls");
+}
+
+void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorithm& algorithm,
+                    const PlanOptions& options) {
+  std::vector<Schedule> schedules;
+  for (const Group& group : plan.groups) {
+    schedules.push_back(algorithm.schedule(cluster, plan.kind, group, options.detail));
+    if (schedules.back().empty()) return;
+  }
+  for (const std::string& protocol : wanted_protocols(cluster, options)) {
+    if (!suits(algorithm.name, protocol)) continue;
+    Candidate candidate{std::string(algorithm.name), protocol, {}, {}};
+    const std::string name = fmt::format("{} {} {}", to_text(plan.kind), algorithm.name, protocol);
+    for (std::size_t g = 0; g < plan.groups.size(); ++g)
+      candidate.patterns.push_back(
+          make_pattern(cluster, schedules[g], plan.groups[g], name, protocol));
+    candidate.cost = cost_of(cluster, candidate.patterns);
+    plan.candidates.push_back(std::move(candidate));
+  }
+}
+
+// Nothing has to move, but the kernel is launched.
+void add_single_rank(CollectivePlan& plan, const Cluster& cluster) {
+  Candidate candidate{"none", "none", {}, {}};
+  for (const Group& group : plan.groups)
+    candidate.patterns.push_back({.name = fmt::format("{} alone", to_text(plan.kind)),
+                                  .members = group,
+                                  .rounds = {{cluster.node.collectives.launch.value, {}}}});
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+}
+
+}  // namespace
+
+CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vector<Group> groups,
+                               const PlanOptions& options) {
+  for (const Group& group : groups) check(cluster, group);
+  if (groups.empty()) throw UserError("ranks: expected at least one group, found none");
+  CollectivePlan plan{kind, std::move(groups), {}};
+  const Group& first = plan.groups.front();
+  if (first.size() == 1) {
+    add_single_rank(plan, cluster);
+    return plan;
+  }
+  for (const std::string& name : wanted_algorithms(cluster, kind, first, options))
+    add_candidates(plan, cluster, find_algorithm(name), options);
+  if (plan.candidates.empty())
+    throw UserError(fmt::format(
+        "{}{} cannot do {} for {} ranks on {} node{} of {}",
+        options.algorithm.empty() ? "no known algorithm" : "algorithm ", options.algorithm,
+        to_text(kind), first.size(), lay_out(cluster, first).nodes.size(),
+        lay_out(cluster, first).nodes.size() == 1 ? "" : "s", cluster.name));
+  return plan;
+}
+
+CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups) {
+  CollectivePlan plan{Collective::send_recv, std::move(groups), {}};
+  for (const std::string& protocol : wanted_protocols(cluster, {})) {
+    Candidate candidate{"ring_pass", protocol, {}, {}};
+    for (const Group& group : plan.groups) {
+      check(cluster, group);
+      const bool far = spans_nodes(cluster, group);
+      ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
+      for (std::size_t i = 0; i < group.size(); ++i)
+        round.legs.push_back(
+            {.source = group[i], .target = group[(i + 1) % group.size()], .share = 1});
+      candidate.patterns.push_back(
+          make_pattern(cluster, {round}, group, fmt::format("ring_pass {}", protocol), protocol));
+    }
+    candidate.cost = cost_of(cluster, candidate.patterns);
+    plan.candidates.push_back(std::move(candidate));
+  }
+  return plan;
+}
+
+CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups) {
+  CollectivePlan plan{Collective::all_to_all, std::move(groups), {}};
+  const std::string protocol = wanted_protocols(cluster, {}).back();
+  Candidate candidate{"kernels", protocol, {}, {}};
+  for (const Group& group : plan.groups) {
+    check(cluster, group);
+    const bool far = spans_nodes(cluster, group);
+    ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
+    for (const Rank source : group)
+      for (const Rank target : group)
+        if (source != target)
+          round.legs.push_back(
+              {.source = source, .target = target, .share = 1 / static_cast<double>(group.size())});
+    candidate.patterns.push_back(make_pattern(cluster, {round}, group, "exchange", protocol));
+    candidate.patterns.back().occupancy = 1;  // a set of multiprocessors is put aside for them
+  }
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
+CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks) {
+  CollectivePlan plan;
+  Candidate candidate{"copy", "dma", {}, {}};
+  for (const Rank rank : ranks) {
+    check(cluster, {rank});
+    const Place gpu = place_of(cluster, rank);
+    const std::uint32_t banks = cluster.node.count(PartKind::dram);
+    const Place dram{gpu.node, PartKind::dram,
+                     gpu.index * banks / cluster.node.count(PartKind::gpu)};
+    Flow flow{.source = rank,
+              .target = rank,
+              .path = banks == 0               ? Path{}
+                      : direction == Copy::h2d ? route(cluster, dram, gpu)
+                                               : route(cluster, gpu, dram),
+              .share = 1,
+              .wire = 1};
+    if (flow.path.empty())
+      throw UserError(fmt::format("no route between {} and host memory on {}",
+                                  to_text(cluster, gpu), cluster.name));
+    plan.groups.push_back({rank});
+    candidate.patterns.push_back({.name = direction == Copy::h2d ? "h2d" : "d2h",
+                                  .members = {rank},
+                                  .rounds = {{cluster.node.host.copy_start.value, {flow}}},
+                                  .occupancy = 0});
+  }
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
+CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks,
+                               const HostUpdate& update) {
+  CollectivePlan plan;
+  Candidate candidate{"update", "cpu", {}, {}};
+  const Host& host = cluster.node.host;
+  const std::uint32_t banks = cluster.node.count(PartKind::dram);
+  for (const Rank rank : ranks) {
+    const Place gpu = place_of(cluster, rank);
+    const std::uint32_t bank = gpu.index * banks / cluster.node.count(PartKind::gpu);
+    Flow flow{.source = rank,
+              .target = rank,
+              .path = banks == 0 ? Path{}
+                                 : route(cluster, {gpu.node, PartKind::dram, bank},
+                                         {gpu.node, PartKind::socket, bank}),
+              .share = 1,
+              .wire = 1};
+    if (flow.path.empty())
+      throw UserError(fmt::format("{} has no host memory for an optimizer", cluster.name));
+    // The update alone reaches less than a stream through the same memory does.
+    double stream = capacity_of(cluster, flow.path.front()).value;
+    for (const LinkId link : flow.path) stream = std::min(stream, capacity_of(cluster, link).value);
+    const double reached = 1e9 * host.cpu_adam_bytes.value.value / update.adam.value;
+    flow.wire = std::max(1.0, stream / reached);
+    flow.rate_cap = update.most.value * flow.wire;
+    plan.groups.push_back({rank});
+    candidate.patterns.push_back({.name = "cpu_update",
+                                  .members = {rank},
+                                  .rounds = {{Seconds{0}, {flow}}},
+                                  .occupancy = 0});
+  }
+  candidate.cost = cost_of(cluster, candidate.patterns);
+  plan.candidates.push_back(std::move(candidate));
+  return plan;
+}
+
+std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < plan.candidates.size(); ++i)
+    if (plan.candidates[i].cost.at(bytes) < plan.candidates[best].cost.at(bytes)) best = i;
+  return best;
+}
+
+CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes) {
+  CollectivePlan result{plan.kind, plan.groups, {plan.candidates[choose(plan, bytes)]}};
+  Candidate& only = result.candidates.front();
+  for (Pattern& pattern : only.patterns)
+    for (Round& round : pattern.rounds) round.flows.clear();
+  only.cost.per_byte = 0;
+  return result;
+}
+
+Cost cost_of(const Cluster& cluster, const Family& patterns) {
+  Cost cost;
+  double longest = 0;
+  std::size_t rounds = 0;
+  for (const Pattern& pattern : patterns) rounds = std::max(rounds, pattern.rounds.size());
+  std::vector<double> load(link_count(cluster), 0);  // s/B per link
+  std::vector<LinkId> loaded;
+  for (std::size_t r = 0; r < rounds; ++r) {
+    for (const LinkId link : loaded) load[index(link)] = 0;
+    loaded.clear();
+    double slowest = 0, latency = 0;
+    LinkId busiest{};
+    for (const Pattern& pattern : patterns) {
+      if (r >= pattern.rounds.size()) continue;
+      latency = std::max(latency, pattern.rounds[r].latency.value);
+      for (const Flow& flow : pattern.rounds[r].flows)
+        for (const LinkId link : flow.path) {
+          double& sum = load[index(link)];
+          if (sum == 0) loaded.push_back(link);
+          sum += flow.wire / capacity_of(cluster, link).value;
+          // Links in a row are equally busy: the first to get there is named.
+          if (sum > slowest * (1 + 1e-12)) busiest = link;
+          slowest = std::max(slowest, sum);
+        }
+    }
+    if (slowest > longest) cost.busiest = busiest;
+    longest = std::max(longest, slowest);
+    cost.fixed.value += latency;
+    cost.per_byte += slowest;
+  }
+  return cost;
+}
+
+Machinery machinery_of(const Cluster& cluster) {
+  std::vector<std::uint64_t> kinds;  // equally fast or not
+  kinds.reserve(cluster.speeds.size());
+  for (const double speed : cluster.speeds) kinds.push_back(std::bit_cast<std::uint64_t>(speed));
+  return {.ranks = cluster.ranks(),
+          .links = link_count(cluster),
+          .capacity = [&cluster](LinkId id) { return capacity_of(cluster, id); },
+          .link = [&cluster](LinkId id) { return link_of(cluster, id); },
+          .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
+          .kinds = std::move(kinds)};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,90 @@
+// Which algorithm and protocol carry a collective, chosen by fabric, group and size as the
+// libraries do it: the cheapest by a closed-form estimate.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/symmetry.hpp"
+#include "workloads/collectives/collectives.hpp"
+
+namespace stepsim {
+
+// Time of a pattern when nothing else runs: fixed + bytes x per_byte.
+struct Cost {
+  Seconds fixed;
+  double per_byte = 0;  // s/B: the busiest link of each round
+  LinkId busiest{};     // the one that takes longest of all
+
+  Seconds at(Bytes bytes) const { return {fixed.value + bytes.value * per_byte}; }
+};
+
+struct Candidate {
+  std::string algorithm;
+  std::string protocol;
+  Family patterns{};  // one per group
+  Cost cost{};        // of all groups together, since they run together
+};
+
+// One kind of collective in groups that do it at the same time, with all ways to carry it.
+struct CollectivePlan {
+  Collective kind{};
+  std::vector<Group> groups;
+  std::vector<Candidate> candidates;
+};
+
+struct PlanOptions {
+  std::string algorithm{};  // empty: those that the fabric's library considers
+  std::string protocol{};   // empty: all
+  Detail detail = Detail::fluid;
+};
+
+// Throws UserError when no algorithm suits, or a group is empty, repeats a rank, or names a rank
+// outside the cluster.
+CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vector<Group> groups,
+                               const PlanOptions& options = {});
+
+// Every rank of a group sends to the next one at the same time, the last to the first.
+CollectivePlan plan_ring_pass(const Cluster& cluster, std::vector<Group> groups);
+
+// Every rank of a group sends an equal part of its buffer to each other one, at the rate of the
+// links: kernels that were written for it, not the library's.
+CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups);
+
+// Traffic of single ranks as a plan with one candidate: copies between a GPU and host memory.
+enum class Copy : std::uint8_t { h2d, d2h };
+CollectivePlan plan_copy(const Cluster& cluster, Copy direction, std::span<const Rank> ranks);
+
+// Files on the drives of a rank's node. A process writes or reads at most `rate.most` by itself; of
+// its bytes `rate.share` pass the drive, the rest another process has brought to memory.
+enum class FileAccess : std::uint8_t { read, write };
+struct FileRate {
+  BytesPerSecond most{std::numeric_limits<double>::infinity()};
+  double share = 1;
+};
+CollectivePlan plan_file(const Cluster& cluster, FileAccess access, std::span<const Rank> ranks,
+                         const FileRate& rate = {});
+
+// DeepSpeed's CPU-Adam for each rank's share: bytes of host memory traffic, at the rate that the
+// node's file gives for a socket with all its cores. Ranks on one socket share it.
+struct HostUpdate {
+  Seconds adam;  // of 1e9 parameters on one socket with all its cores
+  BytesPerSecond most{std::numeric_limits<double>::infinity()};  // by the cores of one rank
+};
+CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ranks,
+                               const HostUpdate& update);
+
+// Number of the cheapest candidate.
+std::size_t choose(const CollectivePlan& plan, Bytes bytes);
+
+// The cheapest candidate for a message so small that only its latency counts, without its flows.
+CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes);
+
+Cost cost_of(const Cluster& cluster, const Family& patterns);
+
+Machinery machinery_of(const Cluster& cluster);
+
+}  // namespace stepsim

@@ -1,0 +1,193 @@
+#include "workloads/kernels/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+// A product is cut into tiles that the units of the GPU work off in waves; the last wave may be
+// nearly empty. Filling and draining a tile costs as much as some more of its depth. Libraries
+// choose among tiles, and cut the depth where there are too few of them.
+double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
+  struct Tile {
+    double rows, width;
+  };
+  constexpr std::array<Tile, 5> tiles{{{256, 128}, {128, 256}, {128, 128}, {64, 128}, {128, 64}}};
+  constexpr std::array<double, 4> cuts{1, 2, 4, 8};
+  constexpr double shortest_cut = 512;
+  const double units = gpu.units, fill = gpu.gemm.fill.value.value;
+  const double started = row.ragged ? 0.5 : 0;  // a group's last tile is half full in the mean
+  double best = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles) {
+    const double area = tile.rows * tile.width;
+    const double share = area > 128 * 128 ? 1 : gpu.gemm.small_tile.value.value;
+    const double high = started > 0 ? std::max(1.0, row.rows / tile.rows + started)
+                                    : std::ceil(row.rows / tile.rows);
+    const double count = row.groups * high * std::ceil(row.width / tile.width);
+    for (const double cut : cuts) {
+      // Grouped kernels leave the depth whole: what is summed over all tokens is.
+      const bool whole = row.kind == KernelClass::grouped_gemm;
+      if (cut > 1 && (whole || row.depth / cut < shortest_cut)) break;
+      const double waves = std::ceil(count * cut / units);
+      const double partial =
+          cut > 1 ? 8 * cut * row.groups * row.rows * row.width : 0;  // written, then added
+      best = std::min(best, waves * 2 * area * (row.depth / cut + fill) * units / (rate * share) +
+                                partial / gpu.gemm.bandwidth.value.value);
+    }
+  }
+  return best;
+}
+
+// Blocks on the diagonal are computed in full, rows of scores cost the same however wide the heads
+// are, and at the end units wait for those that still work on the longest blocks. The stated rates
+// are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
+double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
+  const Gpu::Attention::Kernel& kernel =
+      row.later && gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
+  const double stated = (backward ? kernel.backward : kernel.forward).value.value;
+  const double overhead =
+      (backward ? kernel.backward_overhead : kernel.forward_overhead).value.value / 2;
+  const double beside = gpu.attention.head_overhead.value.value;
+  const double waiting = gpu.attention.tail.value.value * gpu.units;
+  const auto filled = [](double work, double more) { return work / (work + more); };
+  constexpr double keys = 2048, head = 128, queries = 16 * 16384;
+  double rate = stated;
+  if (row.depth > 0) rate *= filled(row.depth, overhead) / filled(keys, overhead);
+  if (row.width > 0 && row.width <= head)
+    rate *= filled(row.width, beside) / filled(head, beside);
+  else if (row.width > 0)
+    rate *= std::pow(kernel.wide.value.value, std::min(1.0, std::log2(row.width / head)));
+  if (row.rows > 0) rate *= filled(row.rows * row.groups, waiting) / filled(queries, waiting);
+  return rate;
+}
+
+double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row, bool backward) {
+  const double products = gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value;
+  if (row.kind == KernelClass::attention)
+    return row.flops /
+           (attention_rate(gpu, row, backward) * stack.kernels.attention.value.value * row.share);
+  const auto& kernel =
+      row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
+  const double rate = products * kernel.value.value * row.share;
+  const bool tiled = row.rows > 0 && gpu.units > 0;
+  return tiled ? product_time(gpu, row, rate) : row.flops / rate;
+}
+
+}  // namespace
+
+KernelRow gemm(std::string_view name, double rows, double in, double out) {
+  KernelRow row{name, KernelClass::gemm, 2 * rows * in * out,
+                half * (rows * in + in * out + rows * out)};
+  row.rows = rows;
+  row.width = out;
+  row.depth = in;
+  return row;
+}
+
+KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out) {
+  KernelRow row = gemm(name, rows, in, out);
+  row.kind = KernelClass::grouped_gemm;
+  row.flops *= groups;
+  row.bytes *= groups;
+  row.groups = groups;
+  return row;
+}
+
+KernelRow attention(std::string_view name, double queries, double keys, double heads,
+                    double width) {
+  KernelRow row{name, KernelClass::attention, 4 * queries * keys * heads * width};
+  row.rows = queries;
+  row.depth = keys;
+  row.width = width;
+  row.groups = heads;
+  return row;
+}
+
+KernelRow memory(std::string_view name, double bytes, double launches) {
+  return {name, KernelClass::memory, 0, bytes, launches};
+}
+
+std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
+  std::vector<KernelRow> backward;
+  for (KernelRow row : forward) {
+    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
+    if (product && row.rows > 0) {
+      KernelRow weights = row;
+      weights.ragged = false;  // tokens are what is summed over
+      weights.of_weights = true;
+      std::swap(row.width, row.depth);
+      std::swap(weights.rows, weights.depth);
+      backward.push_back(row);
+      backward.push_back(weights);
+      continue;
+    }
+    const double factor = row.kind == KernelClass::attention ? 2.5 : 2;
+    row.flops *= factor;
+    row.bytes *= factor;
+    if (row.kind != KernelClass::attention) {
+      row.launches *= 2;
+      if (row.operators) *row.operators *= 2;
+    }
+    backward.push_back(row);
+  }
+  return backward;
+}
+
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward) {
+  std::vector<KernelRow> backward;
+  for (const KernelRow& row : forward) {
+    if (row.name == unpack) {
+      backward.push_back(row);
+      continue;
+    }
+    const std::vector<KernelRow> both = backward_of({row});
+    // Its input's gradient comes first.
+    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
+    backward.insert(backward.end(), both.begin(), product ? both.begin() + 1 : both.end());
+    if (product && both.size() == 1) backward.back() = row;  // a product of no known shape
+  }
+  return backward;
+}
+
+double flops_of(const std::vector<KernelRow>& rows) {
+  double sum = 0;
+  for (const KernelRow& row : rows) sum += row.flops;
+  return sum;
+}
+
+double launches_of(const std::vector<KernelRow>& rows) {
+  double sum = 0;
+  for (const KernelRow& row : rows) sum += row.launches;
+  return sum;
+}
+
+double operators_of(const std::vector<KernelRow>& rows) {
+  double sum = 0;
+  for (const KernelRow& row : rows) sum += row.operators.value_or(row.launches);
+  return sum;
+}
+
+Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
+                    bool backward) {
+  double time = 0;
+  for (const KernelRow& row : rows) {
+    const bool streams = row.kind == KernelClass::memory;
+    const double bandwidth = streams ? gpu.elementwise.bandwidth.value.value *
+                                           stack.kernels.memory.value.value * row.share
+                                     : gpu.gemm.bandwidth.value.value;
+    const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).value.value;
+    const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
+    const double launches = row.launches * (streams ? stack.counts.kernels.value.value : 1);
+    const double bytes = row.bytes * (streams ? stack.counts.bytes.value.value : 1);
+    time += launches * start + std::max(busy, bytes / bandwidth);
+  }
+  return {time};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,63 @@
+// What a device runs: kernels by their work, and how long a GPU under a stack takes for them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.hpp"
+#include "topology/gpu.hpp"
+#include "workloads/strategy/stack.hpp"
+
+namespace stepsim {
+
+enum class KernelClass : std::uint8_t { gemm, grouped_gemm, attention, memory };
+
+// Equal kernels: `launches` of them share the work.
+struct KernelRow {
+  std::string_view name;
+  KernelClass kind = KernelClass::memory;
+  double flops = 0;
+  double bytes = 0;  // to and from device memory
+  double launches = 1;
+  // Operators that the host dispatches for them; unless said, one per kernel. A sort is one
+  // operator of several kernels; a result taken from a cache is an operator without any.
+  std::optional<double> operators = {};
+  // Of a matrix product, [rows x depth] times [depth x width]; of attention `rows` are queries,
+  // `depth` the keys that each sees in the mean, and `width` that of a head. 0: the kernel runs at
+  // its best rate.
+  double rows = 0, width = 0, depth = 0;
+  double share = 1;         // of the rate that the tuned kernel of this class reaches
+  double groups = 1;        // as many such products, or heads, in one kernel
+  bool ragged = false;      // of unequal rows: `rows` are those of the mean
+  bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
+  bool later = false;       // attention: the kernel of this generation of GPUs
+};
+
+inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits, in each pass
+
+// A matrix product over `rows` rows of 16-bit numbers.
+KernelRow gemm(std::string_view name, double rows, double in, double out);
+// One such product for each of `groups`, in one kernel.
+KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out);
+// Scores of each query with the `keys` that it sees in the mean, and their values, for each head.
+KernelRow attention(std::string_view name, double queries, double keys, double heads, double width);
+// What only streams through device memory.
+KernelRow memory(std::string_view name, double bytes, double launches);
+
+// A matrix product turns into two, one for its input's gradient and one for its weights'; what
+// streams through memory does so about twice; attention recomputes its scores and costs 2.5 times.
+std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward);
+// With frozen weights a product turns into one, and weights that were unpacked are so again.
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward);
+
+double flops_of(const std::vector<KernelRow>& rows);
+double launches_of(const std::vector<KernelRow>& rows);
+double operators_of(const std::vector<KernelRow>& rows);
+
+// Device seconds of rows that run one after the other and alone.
+Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,
+                    bool backward);
+
+}  // namespace stepsim

@@ -1,0 +1,293 @@
+// Experts as the public implementations run them. Operators and kernels of the loops were counted
+// with a dispatcher trace of transformers 4.57 and 5; the others follow the code.
+#include <algorithm>
+#include <utility>
+
+#include "workloads/layers/layer_writer.hpp"
+#include "workloads/layers/rank_share.hpp"
+#include "workloads/layers/routing.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+std::vector<double> with_bias(std::vector<double> matrices, bool bias,
+                              const std::vector<double>& biases) {
+  if (bias) matrices.insert(matrices.end(), biases.begin(), biases.end());
+  return matrices;
+}
+
+}  // namespace
+
+// The router and what it sends are those of the rank's own tokens, where these are divided.
+void LayerWriter::experts(const Experts& e) {
+  const Load own = load_of_router(load, strategy);
+  LayerWriter routed{model, stack, strategy, own, fused, {}};
+  routed.routed_experts(e);
+  for (Unit& unit : routed.units) units.push_back(std::move(unit));
+  shared_expert(e);
+}
+
+void LayerWriter::routed_experts(const Experts& e) {
+  router(e);
+  switch (strategy.moe_kernel) {
+    case MoeKernel::loop:
+      if (is_fused(e, strategy.expert_layout))
+        loop_over_slices(e);
+      else
+        expert_loop(e);
+      break;
+    case MoeKernel::grouped:
+    case MoeKernel::megablocks:
+    case MoeKernel::padded:
+      grouped_experts(e);
+      break;
+    case MoeKernel::tutel:
+      tutel_experts(e);
+      break;
+    case MoeKernel::deepspeed:
+    case MoeKernel::deepspeed_einsum:
+      deepspeed_experts(e);
+      break;
+    case MoeKernel::all_experts:
+      all_experts(e);
+      break;
+  }
+}
+
+void LayerWriter::router(const Experts& e) {
+  const double n = static_cast<double>(e.count);
+  // Softmax, top-k, one-hot masks: about twelve operators over [tokens, experts].
+  Unit& made = unit("mlp.gate", with_bias({h() * n}, e.bias, {n}),
+                    {gemm("router", t(), h(), n), memory("routing", 12 * 4 * t() * n, 12)});
+  made.in_moe = true;
+  made.plain_modules = 1;
+  made.normed_bytes = half * t() * h();
+  made.saved_bytes = t() * n * (4 + 4) + made.normed_bytes;
+  if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
+    made.saved_bytes += 8 * n * static_cast<double>(e.per_token) * t();
+}
+
+// What the backward pass of one round of a loop runs beside its matrix products. The gradient of
+// x[token_idx] is a zero-filled tensor of all tokens that is then added, and accumulating into it
+// sorts: two passes over all tokens, and each of two such operators is seven kernels.
+std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) const {
+  KernelRow activation = activation_row(rows, width, true);
+  activation.bytes *= 2;
+  activation.launches = fused.activation ? 1 : 3;
+  KernelRow index = memory("index_backward", 4 * half * t() * h(), 20);
+  index.operators = 6;
+  return {activation, memory("dispatch", 12 * half * rows * h(), 6), index};
+}
+
+// Three products over `rows` in one unit: beside the gradients of its output and its input, each
+// one row wide, either those of activation, gate and up are there, or those through gate and up.
+void LayerWriter::gradients_inside(Unit& made, double rows, double w) const {
+  made.gradient_bytes = half * rows * h();
+  made.backward_bytes = half * rows * std::max(3 * w - 2 * h(), w);
+}
+
+// One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
+// linears, scatter back. Reading which expert it is and which tokens are its own stops the host.
+void LayerWriter::expert_loop(const Experts& e) {
+  const double routed = t() * static_cast<double>(e.per_token);
+  const double w = static_cast<double>(e.width);
+  const auto add = [&](double rows, std::int64_t times) {
+    const std::vector<KernelRow> products{gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                                          gemm("down", rows, w, h())};
+    std::vector<KernelRow> forward = products;
+    forward.push_back(activation_row(rows, w, true));
+    forward.push_back(memory("dispatch", 6 * half * rows * h(), 8));
+    Unit& made =
+        unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
+    made.backward = backward(products);
+    for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
+    made.kind = TensorClass::expert;
+    made.times = times;
+    made.syncs = 2;
+    made.owners = 3;
+    made.plain_modules = 2;
+    made.in_moe = true;
+    made.saved_bytes = half * rows * (2 * h() + 4 * w);
+    made.gradient_bytes = half * t() * h();  // the zero-filled one
+    if (frozen()) quantise(made, 3);
+    expert_adapter(1, rows, w, times);
+  };
+  if (strategy.moe_skew <= 0) {
+    add(routed / static_cast<double>(e.count), e.count);
+    return;
+  }
+  for (const double share : expert_shares(e.count, strategy.moe_skew)) add(routed * share, 1);
+}
+
+// The same loop inside one module that holds all experts in one tensor for gate and up and one for
+// down. Taking a slice is free forward; its gradient is a zero-filled tensor of the whole stack,
+// the slice copied in, and the stack added to what was there: four passes over all experts' weights
+// for each expert.
+void LayerWriter::loop_over_slices(const Experts& e) {
+  const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
+  const double rows = t() * static_cast<double>(e.per_token) / n;
+  const std::vector<KernelRow> products{gemm("gate_up", rows, h(), 2 * w),
+                                        gemm("down", rows, w, h())};
+  std::vector<KernelRow> forward = products;
+  forward.push_back(activation_row(rows, w, true));
+  forward.push_back(memory("dispatch", 6 * half * rows * h(), 6));
+  Unit& made =
+      unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+           forward);
+  made.backward = backward(products);
+  for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
+  KernelRow slices = memory("slice_backward", 4 * half * 3 * n * h() * w, 6);
+  slices.operators = 4;
+  if (!frozen()) made.backward.push_back(slices);
+  made.kind = TensorClass::expert;
+  made.rounds = e.count;
+  made.syncs = 5;  // the expert's number, read four times, and its tokens
+  made.plain_modules = 1;
+  made.in_moe = true;
+  made.saved_bytes = half * rows * n * (2 * h() + 4 * w);
+  made.gradient_bytes = half * t() * h();
+  made.backward_bytes = half * 3 * n * h() * w;  // the zero-filled stack
+}
+
+// Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
+// as the busiest needs.
+double LayerWriter::expert_slots(const Experts& e) const {
+  const double routed = t() * static_cast<double>(e.per_token);
+  return routed * (strategy.capacity_factor > 0 ? strategy.capacity_factor
+                                                : imbalance(e.count, strategy.moe_skew));
+}
+
+// A unit without tensors inside the MoE block, in front of which tokens may be exchanged.
+Unit& LayerWriter::moe_step(std::string name, std::vector<KernelRow> rows, double exchanged) {
+  Unit& made = unit(std::move(name), {}, std::move(rows));
+  made.in_moe = true;
+  made.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
+  return made;
+}
+
+// Slots of fixed capacity per expert: encode into them, exchange between the ranks that hold the
+// experts, one batched product per matrix, exchange back, decode. The encoder works in fp32.
+void LayerWriter::tutel_experts(const Experts& e) {
+  const double slots = expert_slots(e), w = static_cast<double>(e.width);
+  const double n = static_cast<double>(e.count), k = static_cast<double>(e.per_token);
+  const double local = n / static_cast<double>(strategy.expert_parallel);
+  Unit& encode = moe_step(
+      "mlp.encode",
+      {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)},
+      0);
+  encode.saved_bytes = 8 * k * t();
+  encode.gradient_bytes = half * t() * h();
+  encode.forward_bytes = 4 * slots * h() + 8 * k * t() * n;
+  encode.backward_bytes = 4 * slots * h();
+  encode.agrees = strategy.capacity_factor <= 0;
+  const double matrix = local * h() * w;
+  const std::vector<double> biases{local * w, local * w, local * h()};
+  Unit& made = unit("mlp.experts", with_bias({matrix, matrix, matrix}, e.bias, biases),
+                    {grouped_gemm("up", local, slots / local, h(), w),
+                     grouped_gemm("gate", local, slots / local, h(), w),
+                     grouped_gemm("down", local, slots / local, w, h()),
+                     memory("activation", (strategy.compiled ? 3 : 5) * half * slots * w, 2)});
+  made.kind = TensorClass::expert;
+  made.plain_modules = 1;
+  made.in_moe = true;
+  made.exchange = strategy.expert_parallel > 1 ? half * slots * h() : 0;
+  made.saved_bytes = half * slots * (h() + 4 * w);
+  gradients_inside(made, slots, w);
+  made.forward_bytes = made.exchange;  // what arrives, beside what is sent
+  Unit& decode =
+      moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)}, half * slots * h());
+  // What comes back is cast, and the cast kept; its gradient is cast the other way.
+  decode.saved_bytes = 4 * slots * h();
+  decode.gradient_bytes = decode.forward_bytes = half * slots * h();
+  decode.backward_bytes = 4 * slots * h();
+}
+
+// DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved by
+// index or, in older releases, multiplied by masks of tokens x slots; then a loop over local
+// experts on equal chunks, which needs nothing from the device.
+void LayerWriter::deepspeed_experts(const Experts& e) {
+  const double slots = expert_slots(e), w = static_cast<double>(e.width);
+  const double n = static_cast<double>(e.count);
+  const double local = n / static_cast<double>(strategy.expert_parallel);
+  const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
+  const KernelRow gating = memory("gating", 18 * 4 * t() * n, 18);
+  const KernelRow move = memory("dispatch", 2 * half * slots * h(), 2);
+  // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
+  const std::vector<KernelRow> build{memory("masks", (4 + 1 + 2 * 2 * half) * t() * slots, 6),
+                                     gemm("dispatch", slots, t(), h())};
+  Unit& encode = moe_step(
+      "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
+  encode.saved_bytes = masks ? 2 * half * t() * slots : half * slots * h();
+  encode.gradient_bytes = half * t() * h();
+  encode.agrees = strategy.capacity_factor <= 0;
+  encode.syncs = 1;  // the capacity is a number of the host
+  moe_step("mlp.to_experts", {}, half * slots * h());
+  const double rows = slots / local;
+  Unit& made = unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                    {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                     activation_row(rows, w, true), gemm("down", rows, w, h())});
+  made.kind = TensorClass::expert;
+  made.times = static_cast<std::int64_t>(local);
+  made.owners = 3;
+  made.plain_modules = 2;
+  made.in_moe = true;
+  made.saved_bytes = half * rows * (h() + 4 * w);
+  gradients_inside(made, rows, w);
+  const KernelRow joined = memory("join", 2 * half * slots * h(), 1);
+  moe_step("mlp.decode",
+           {joined, masks ? gemm("combine", t(), slots, h()) : memory("combine", move.bytes, 3)},
+           half * slots * h());
+  units.back().saved_bytes = units.back().gradient_bytes = half * slots * h();
+}
+
+// Llama 4 as Hugging Face has it: each token is copied to every expert, scaled by nearly nothing
+// where it was not sent, and all is multiplied: at once, or expert by expert where each is a module
+// of its own.
+void LayerWriter::all_experts(const Experts& e) {
+  const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
+  const double rows = n * t();
+  moe_step("mlp.replicate",
+           {memory("replicate", half * (rows + t()) * h() + 2 * half * rows * h(), 2)}, 0)
+      .saved_bytes = half * rows * h();
+  const bool separate = !is_fused(e, strategy.expert_layout);
+  const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
+    Unit& made = unit("mlp.experts", std::move(tensors), std::move(kernels));
+    made.kind = TensorClass::expert;
+    made.in_moe = true;
+    return made;
+  };
+  if (separate) {
+    Unit& made = add(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                     {gemm("up", t(), h(), w), gemm("gate", t(), h(), w),
+                      activation_row(t(), w, true), gemm("down", t(), w, h())});
+    made.times = e.count;
+    made.owners = 3;
+    made.plain_modules = 2;
+    made.saved_bytes = half * t() * (h() + 4 * w);
+    if (frozen()) quantise(made, 3);
+  } else {
+    Unit& made = add(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+                     {grouped_gemm("gate_up", n, t(), h(), 2 * w),
+                      grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, true)});
+    made.plain_modules = 1;
+    made.saved_bytes = half * rows * (h() + 4 * w);
+  }
+  moe_step("mlp.sum", {memory("sum", half * (rows + t()) * h(), 1)}, 0);
+}
+
+void LayerWriter::shared_expert(const Experts& e) {
+  const std::size_t first = units.size();
+  if (e.shared_width > 0)
+    dense_ffn("mlp.shared_expert", static_cast<double>(e.shared_width), true, false, false);
+  if (e.shared_gate) linear("mlp.shared_expert_gate", h(), 1, false);
+  for (std::size_t i = first; i < units.size(); ++i) {
+    units[i].in_moe = true;
+    units[i].part = LayerPart::shared_experts;
+    // The router has kept what both read.
+    units[i].saved_bytes -= std::exchange(units[i].normed_bytes, 0);
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,244 @@
+// Experts that run together: tokens are put in the order of their experts, sent to the ranks that
+// hold them, multiplied in one kernel per matrix kind, and summed up where they came from.
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/layers/layer_writer.hpp"
+#include "workloads/layers/routing.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+constexpr KernelRow nothing{"nothing", KernelClass::memory, 0, 0, 0};
+
+KernelRow with_share(KernelRow row, double share) {
+  row.share = share;
+  return row;
+}
+
+}  // namespace
+
+// Kernels written for permuting tokens, as those of MegaBlocks and of Transformer Engine are.
+bool LayerWriter::tight() const {
+  return fused.permute || strategy.moe_kernel == MoeKernel::megablocks;
+}
+
+// Rows that pass by an index: each is read and written once.
+KernelRow LayerWriter::moved(std::string_view name, double rows) const {
+  const double share = tight() ? 1 : stack.expert_shares.gather.value.value;
+  return with_share(memory(name, 2 * half * rows * h(), 1), share);
+}
+
+// Rows that are added to those of their tokens, one number at a time.
+KernelRow LayerWriter::added(std::string_view name, double rows) const {
+  if (tight()) return memory(name, half * (rows + t()) * h(), 1);
+  return with_share(memory(name, 3 * half * rows * h(), 2),
+                    stack.expert_shares.scatter.value.value);
+}
+
+// Megatron-Core's experts: gate and up are one product, and the router's weights are multiplied in
+// the activation's kernel, so that nothing is left of them behind the experts.
+bool LayerWriter::weighted() const {
+  return fused.permute && strategy.moe_kernel == MoeKernel::grouped;
+}
+
+// One copy of a token's row goes to each rank that has one of its experts.
+bool LayerWriter::sends_once() const {
+  return sends_tokens(strategy) && strategy.dispatcher == Dispatcher::deepep;
+}
+
+// Counts of tokens per expert, their order, and each token's rows behind one another. Kernels that
+// send a token once take it from where it is, and bring back sums.
+void LayerWriter::dispatch(double routed) {
+  const double ranks = static_cast<double>(strategy.expert_parallel);
+  const KernelRow sort = memory("sort", 6 * 8 * routed, 12);
+  Unit& made =
+      moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
+  made.backward = {sends_once() ? nothing : added("gather_backward", routed)};
+  made.saved_bytes = 8 * routed;
+  made.gradient_bytes = half * t() * h();
+  if (sends_tokens(strategy)) made.counts = 8 * ranks * ranks;
+  // Otherwise only kernels that pad or lay out blocks have to know the counts.
+  else if (strategy.moe_kernel != MoeKernel::grouped)
+    made.syncs = 1;
+}
+
+// Rows to experts, or back from them, before the unit runs.
+void LayerWriter::send(Unit& made, const GroupedRows& rows) const {
+  if (!sends_tokens(strategy)) return;
+  made.exchange = half * rows.sent * h();
+  made.once = half * t() * h() * rows.sent / rows.routed;
+}
+
+// Each row times its weight, and the sum over the rows of a token. Eager code does it in 32 bits.
+void LayerWriter::combine(const GroupedRows& rows) {
+  const double routed = rows.routed;
+  const bool one = tight() || strategy.compiled;
+  if (weighted()) {
+    const bool sums = !sends_once();
+    Unit& made = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : nothing}, 0);
+    send(made, rows);
+    made.backward = {sums ? moved("gather", routed) : nothing};
+    made.gradient_bytes = half * (sums ? routed : rows.arrived) * h();
+    return;
+  }
+  const KernelRow weigh = memory("weigh", (one ? 2 * half : 20) * routed * h(), one ? 1 : 3);
+  std::vector<KernelRow> kernels{added("scatter_add", routed)};
+  if (!tight()) kernels.insert(kernels.begin(), weigh);
+  Unit& made = moe_step("mlp.combine", std::move(kernels), 0);
+  send(made, rows);
+  // The gradient of the weights is a product of each row with what came back.
+  made.backward = {moved("gather", routed),
+                   memory("weigh", (one ? 3 * half : 34) * routed * h(), one ? 1 : 5)};
+  made.saved_bytes = made.gradient_bytes = half * routed * h();
+  made.forward_bytes = one ? 0 : 2 * 4 * routed * h();
+}
+
+// What puts rows in place before the products, and as much behind them. PyTorch's grouped kernel
+// wants each expert's rows aligned; tokens from several ranks have to be put in order anyway. A
+// padded batch is filled and emptied expert by expert, and the gradient of each such piece begins
+// with a copy of the whole.
+KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
+  if (strategy.moe_kernel == MoeKernel::padded) {
+    const double pieces = 2 * half * rows.held * h();
+    KernelRow row = backward
+                        ? memory("pad", pieces + 2 * half * rows.experts * rows.multiplied * h(),
+                                 3 * rows.experts)
+                        : memory("pad", pieces + half * rows.multiplied * h(), rows.experts + 1);
+    row.operators = backward ? 5 * rows.experts : 4 * rows.experts;
+    return row;
+  }
+  // What came once is copied to each of its experts of this rank, and summed up behind them.
+  if (sends_once()) return memory("order", half * (rows.arrived + rows.held) * h(), 1);
+  const bool passes = sends_tokens(strategy) || !tight();
+  return passes ? moved("order", rows.held) : nothing;
+}
+
+GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
+  const std::int64_t local = e.count / strategy.expert_parallel;
+  GroupedRows rows;
+  rows.routed = t() * static_cast<double>(e.per_token);
+  rows.experts = static_cast<double>(local);
+  rows.sent = rows.routed;
+  // The busiest rank is waited for. Experts lie side by side on a rank, so what ranks get spreads
+  // less than what experts get.
+  if (sends_tokens(strategy))
+    rows.sent *= imbalance(strategy.expert_parallel, strategy.moe_skew / std::sqrt(rows.experts));
+  rows.held = rows.arrived = rows.sent;
+  if (sends_once())
+    rows.arrived *= t() / rows.routed *
+                    groups_met(e.count, e.per_token, static_cast<double>(strategy.expert_parallel));
+  if (sends_tokens(strategy)) rows.held *= static_cast<double>(expert_tensor_of(strategy));
+  rows.multiplied = rows.held;
+  constexpr double block = 128;
+  if (strategy.moe_kernel == MoeKernel::megablocks)
+    rows.multiplied += rows.experts * (block - 1) / 2;
+  if (strategy.moe_kernel == MoeKernel::padded)
+    rows.multiplied *= imbalance(local, strategy.moe_skew);
+  return rows;
+}
+
+// One kernel for each matrix of all experts. A packed batch takes them as they are stored; single
+// ones are stacked before.
+void LayerWriter::grouped_experts(const Experts& e) {
+  const GroupedRows rows = grouped_rows(e);
+  const double n = rows.experts, w = static_cast<double>(e.width), each = rows.multiplied / n;
+  const KernelRow down = grouped_gemm("down", n, each, w, h());
+  std::vector<KernelRow> products{grouped_gemm("gate", n, each, h(), w),
+                                  grouped_gemm("up", n, each, h(), w), down};
+  if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), 2 * w), down};
+  for (KernelRow& row : products) row.ragged = strategy.moe_kernel == MoeKernel::grouped;
+  // Models of single experts are rewritten for grouped kernels, unless the scenario says otherwise.
+  const bool separate =
+      strategy.expert_layout == ExpertLayout::separate ||
+      (strategy.moe_kernel == MoeKernel::padded && !is_fused(e, strategy.expert_layout));
+  const KernelRow stacked = separate ? moved("stack", 3 * n * w) : nothing;
+  const double stack_bytes = separate ? half * 3 * n * h() * w : 0;
+  const KernelRow activation = activation_row(rows.multiplied, w, true);
+
+  dispatch(rows.routed);
+  std::vector<double> tensors{2 * n * h() * w, n * h() * w};
+  std::vector<double> biases{2 * n * w, n * h()};
+  if (separate) tensors.assign(static_cast<std::size_t>(3 * n), h() * w);
+  if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
+  Unit& made = unit("mlp.experts", std::move(tensors), {});
+  made.forward = {in_order(rows, false), stacked};
+  made.forward.insert(made.forward.end(), products.begin(), products.end() - 1);
+  made.forward.insert(made.forward.end(), {activation, products.back(), in_order(rows, false)});
+  made.backward = backward(products);
+  for (const KernelRow& row : backward_of({activation})) made.backward.push_back(row);
+  for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
+    made.backward.push_back(row);
+  made.kind = TensorClass::expert;
+  made.owners = separate ? static_cast<int>(3 * n) : 1;
+  made.plain_modules = 1;
+  made.in_moe = true;
+  send(made, rows);
+  // The products' backward pass needs what was stacked, and its gradient is a stack again.
+  made.acted_bytes = half * rows.multiplied * w;
+  made.saved_bytes = half * rows.multiplied * h() + activation_bytes(rows.multiplied, w, true) +
+                     made.acted_bytes + stack_bytes;
+  gradients_inside(made, rows.multiplied, w);
+  made.backward_bytes += stack_bytes;
+  // What came has to be told apart once more before a batch can be made of it.
+  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) made.syncs = 1;
+  // What arrives, beside what is sent.
+  made.forward_bytes = sends_tokens(strategy) ? half * rows.arrived * h() : 0;
+  if (rows.held > rows.sent) share_tokens(made, half * rows.held * h());
+  expert_adapter(n, each, w, 1);
+  combine(rows);
+}
+
+// Adapters beside the three matrices of each expert, in products as the experts' own are: all
+// experts of a group at once, or `times` single ones.
+void LayerWriter::expert_adapter(double experts, double rows, double width, std::int64_t times) {
+  if (!frozen() || strategy.lora.targets != LoraTargets::all) return;
+  const double rank = static_cast<double>(strategy.lora.rank);
+  std::vector<KernelRow> products, sums;
+  std::vector<double> tensors;
+  const auto beside = [&](double in, double out) {
+    tensors.insert(tensors.end(), {experts * in * rank, experts * rank * out});
+    for (const auto& [from, to] : {std::pair{in, rank}, std::pair{rank, out}})
+      products.push_back(times > 1 ? gemm("lora", rows, from, to)
+                                   : grouped_gemm("lora", experts, rows, from, to));
+    sums.push_back(lora_add(experts * rows * out));
+  };
+  beside(h(), width);
+  beside(h(), width);
+  beside(width, h());
+  std::vector<KernelRow> backward;
+  if (strategy.compiled && times == 1) {
+    // A compiler has the sums in what is around them: the activation reads what both gave, its
+    // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
+    // go.
+    sums = {memory("lora_add", half * experts * rows * (2 * width + 3 * h()), 1)};
+    backward = backward_of(products);
+    backward.push_back(memory("lora_add", half * experts * rows * (3 * width + 4 * h()), 1));
+  } else {
+    const double numbers = experts * rows * (2 * width + h());  // of the results
+    backward = adapter_backward(products, numbers, experts * rows * (2 * h() + width));
+  }
+  products.insert(products.end(), sums.begin(), sums.end());
+  Unit& made = unit("mlp.experts.lora", std::move(tensors), std::move(products));
+  made.backward = backward;
+  made.trained = true;
+  made.kind = TensorClass::expert;
+  made.times = times;
+  made.owners = 6;
+  made.plain_modules = 6;
+  made.in_moe = true;
+  made.syncs = stack.adapters.reads;
+  made.saved_bytes = 3 * half * experts * rows * rank;
+}
+
+// All ranks of an expert multiply all of its tokens with their columns.
+void LayerWriter::share_tokens(Unit& made, double bytes) {
+  made.hand.arrive.push_back({Handover::expert_collect, bytes});
+  made.hand.leave.push_back({Handover::expert_scatter, bytes});
+  made.hand.arrive_back.push_back({Handover::expert_collect, bytes});
+  made.hand.leave_back.push_back({Handover::expert_scatter, bytes});
+}
+
+}  // namespace stepsim

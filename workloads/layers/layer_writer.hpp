@@ -1,0 +1,93 @@
+// Writes the units of one layer. Bytes and kernels of an operator are those of the public model
+// code, operator by operator; what a kernel reads and writes more than once is counted as often.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workloads/layers/units.hpp"
+
+namespace stepsim {
+
+// Rows of tokens around experts that run together.
+struct GroupedRows {
+  double routed = 0;   // that the rank's own tokens make
+  double sent = 0;     // that arrive at the busiest rank
+  double arrived = 0;  // of these, those that travelled: one for each token where it is sent once
+  double held = 0;     // there, with those of the ranks that share its experts
+  double multiplied = 0;  // with what is padded
+  double experts = 0;     // of the rank
+};
+
+// Of an adapter's products, and around them: the gradient of what it adds is scaled, and that of
+// its input is added to the frozen matrix's. Both in numbers.
+std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, double results,
+                                        double inputs);
+
+struct LayerWriter {
+  const Model& model;
+  const Stack& stack;
+  const Strategy& strategy;
+  const Load& load;
+  Stack::Fusion fused;
+  std::vector<Unit> units;
+
+  double t() const { return load.tokens; }
+  bool frozen() const { return strategy.lora.rank > 0; }
+  double h() const { return static_cast<double>(model.hidden); }
+
+  Unit& unit(std::string name, std::vector<double> tensors, std::vector<KernelRow> rows);
+  void norm(std::string name, double width, double calls);
+  void linear(const std::string& name, double in, double out, bool bias);
+  void adapter(const std::string& name, double in, double out);
+  KernelRow lora_add(double numbers) const;
+  void residual(std::string name);
+
+  void attention();
+  void feed_forward(bool with_experts);
+  void experts(const Experts& e);
+
+  // gate x up and its activation over `rows` tokens.
+  KernelRow activation_row(double rows, double width, bool gated) const;
+  // Bytes of `rows` that the activation keeps: what it multiplies.
+  double activation_bytes(double rows, double width, bool gated) const;
+  void dense_ffn(std::string_view prefix, double width, bool gated, bool fuse, bool bias);
+
+ private:
+  std::vector<KernelRow> backward(const std::vector<KernelRow>& forward) const;
+  void quantise(Unit& unit, std::size_t matrices) const;
+  // The last unit needs its input for the gradient of its weights, if they have one.
+  void keeps_input(double bytes);
+  void project();
+  void project_latent(const Latent& latent);
+  void core(std::vector<KernelRow> rows);
+  void core_in_memory(std::vector<KernelRow> rows);
+  void router(const Experts& e);
+  std::vector<KernelRow> round_backward(double rows, double width) const;
+  void expert_loop(const Experts& e);
+  void loop_over_slices(const Experts& e);
+  void routed_experts(const Experts& e);
+  void grouped_experts(const Experts& e);
+  GroupedRows grouped_rows(const Experts& e) const;
+  bool tight() const;
+  bool weighted() const;
+  bool sends_once() const;
+  KernelRow moved(std::string_view name, double rows) const;
+  KernelRow added(std::string_view name, double rows) const;
+  KernelRow in_order(const GroupedRows& rows, bool backward) const;
+  void dispatch(double routed);
+  void combine(const GroupedRows& rows);
+  void expert_adapter(double experts, double rows, double width, std::int64_t times);
+  void send(Unit& made, const GroupedRows& rows) const;
+  static void share_tokens(Unit& made, double bytes);
+  double expert_slots(const Experts& e) const;
+  Unit& moe_step(std::string name, std::vector<KernelRow> rows, double exchanged);
+  void tutel_experts(const Experts& e);
+  void deepspeed_experts(const Experts& e);
+  void all_experts(const Experts& e);
+  void gradients_inside(Unit& made, double rows, double w) const;
+  void shared_expert(const Experts& e);
+};
+
+}  // namespace stepsim

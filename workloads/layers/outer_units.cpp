@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/layers/units.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+// What a loss over logits in memory costs, for each of them: bytes, and kernels.
+struct LossCost {
+  double output;    // of a logit as the head gives it
+  double kept;      // for the backward pass
+  double forward;   // beside that, only while it runs
+  double backward;  // likewise
+  double forward_traffic, backward_traffic;
+  double forward_kernels, backward_kernels;
+};
+
+// PyTorch's own keeps the logarithmic softmax; the gradient of that and of the logits exist at
+// once. In 32 bits a copy of the logits comes first, and their gradient is cast back. A single
+// kernel reads the logits for their largest and the sum, and again for the gradient.
+LossCost loss_cost(CrossEntropy kind) {
+  switch (kind) {
+    case CrossEntropy::logits_16:
+      return {2, 2, 2, 4, 4, 8, 2, 3};
+    case CrossEntropy::logits_32:
+      return {4, 4, 4, 8, 8, 16, 2, 3};
+    case CrossEntropy::kernel:
+      return {2, 2, 0, 2, 2, 4, 1, 1};
+    case CrossEntropy::in_place:
+      return {2, 2, 0, 0, 2, 4, 1, 1};
+    default:
+      return {2, 4, 6, 8, 14, 22, 3, 4};
+  }
+}
+
+// Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more in each pass.
+LossCost divided(LossCost cost) {
+  const double more = cost.kept;
+  cost.forward += more;
+  cost.backward += more;
+  cost.forward_traffic += 3 * more;
+  cost.backward_traffic += 3 * more;
+  cost.forward_kernels += 2;
+  cost.backward_kernels += 2;
+  return cost;
+}
+
+// Half of the rate of 16-bit products: those of 32 bits run on TF32 units, whose peak is half.
+constexpr double tf32_share = 0.5;
+
+// The head and the loss behind it, over all logits at once.
+void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
+  const CrossEntropy kind = cross_entropy_of(stack, strategy);
+  const TensorParallel& tensor = strategy.tensor_parallel;
+  const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  LossCost cost = loss_cost(kind);
+  if (ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single) cost = divided(cost);
+  if (kind == CrossEntropy::logits_32) head.forward.front().share = tf32_share;
+  head.backward = backward_of(head.forward);
+  head.forward.push_back(
+      memory("cross_entropy", cost.forward_traffic * logits, cost.forward_kernels));
+  head.backward.insert(
+      head.backward.begin(),
+      memory("cross_entropy", cost.backward_traffic * logits, cost.backward_kernels));
+  const double held = stack.holds_logits && !single ? cost.output : 0;
+  head.saved_bytes += (cost.kept + held) * logits;
+  head.forward_bytes = (cost.forward - held) * logits;
+  head.backward_bytes = cost.backward * logits;
+}
+
+// The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
+// bits and operator by operator, as trainers of RL do it that need an entropy as well (counted in
+// prime-rl's models/layers/lm_head.py). Nothing of it is kept: the backward pass multiplies again,
+// and finds both gradients whether they are wanted or not.
+void loss_over_words(Unit& head, double tokens, double hidden, double vocabulary) {
+  constexpr double words = 2048;
+  const double chunks = std::ceil(vocabulary / words), logits = tokens * vocabulary;
+  KernelRow product = head.forward.front();
+  product.launches = chunks;
+  const std::vector<KernelRow> gradients = backward_of({product});
+  product.share = tf32_share;
+  // Each chunk casts its inputs up. Scaled; the largest; less that; exponential; its sum; times the
+  // logits; that sum.
+  const double casts = (half + 4) * (chunks * tokens * hidden + vocabulary * hidden);
+  head.forward = {product, memory("cross_entropy", 48 * logits + casts, 30 * chunks)};
+  // Scaled; less the logarithm of the sum; exponential; times the gradient; scaled; cast down for
+  // either product; what the chunk gives is added to the gradients of the inputs.
+  const double sums = 3 * half * (chunks * tokens * hidden + vocabulary * hidden);
+  head.backward = {product, memory("cross_entropy", 52 * logits + casts + sums, 30 * chunks)};
+  head.backward.insert(head.backward.end(), gradients.begin(), gradients.end());
+  const double chunk = tokens * std::min(words, vocabulary);
+  head.forward_bytes = (4 + 4 + 4) * chunk + 4 * tokens * hidden;
+  head.backward_bytes =
+      (4 + 4 + 4 + 4 + half) * chunk + 4 * tokens * hidden + half * vocabulary * hidden;
+}
+
+// The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
+// of all chunks wait in 16 bits, and in 32 for the backward pass unless a compiler casts them on
+// the way; everything else is there for one chunk at a time.
+void loss_in_chunks(Unit& head, bool compiled, double logits) {
+  constexpr double chunks = 8;
+  const LossCost cost = loss_cost(compiled ? CrossEntropy::kernel : CrossEntropy::logits);
+  for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
+    for (KernelRow& row : *rows) row.launches = chunks;
+  head.forward.push_back(
+      memory("cross_entropy", cost.forward_traffic * logits, chunks * cost.forward_kernels));
+  head.backward.insert(
+      head.backward.begin(),
+      memory("cross_entropy", cost.backward_traffic * logits, chunks * cost.backward_kernels));
+  head.saved_bytes += (cost.kept + (compiled ? 0 : half)) * logits;
+  head.forward_bytes = cost.forward * logits / chunks;
+  head.backward_bytes = cost.backward * logits / chunks;
+}
+
+}  // namespace
+
+Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load) {
+  const double h = static_cast<double>(model.hidden);
+  Unit unit;
+  unit.name = "embed_tokens";
+  unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
+  if (model.positions == Positions::learned)
+    unit.tensors.push_back(static_cast<double>(model.longest_sequence) * h);
+  unit.owners = static_cast<int>(unit.tensors.size());
+  unit.kind = TensorClass::embedding;
+  unit.forward = {memory("embedding", 2 * half * load.tokens * h, 1)};
+  unit.trained = strategy.lora.rank == 0;
+  if (unit.trained) unit.backward = {memory("embedding", 3 * half * load.tokens * h, 2)};
+  unit.plain_modules = 2;
+  return unit;
+}
+
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
+                             const Job& job) {
+  const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
+  const double t = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
+  const Stack::Fusion fused = fusion_of(stack, strategy);
+  Unit norm;
+  norm.name = "norm";
+  norm.tensors.assign(model.norm_bias ? 2 : 1, h);
+  norm.owners = 1;
+  norm.kind = TensorClass::norm;
+  norm.forward = {norm_row(fused, t, h, true)};
+  norm.trained = strategy.lora.rank == 0;
+  norm.backward = backward_of(norm.forward);
+  norm.saved_bytes = norm.gradient_bytes = half * t * h;
+  Unit head;
+  head.name = "lm_head";
+  if (!model.tied_embeddings) head.tensors = {h * v};
+  head.owners = 1;  // a tied head has the embedding's tensor as a parameter, too
+  head.kind = TensorClass::embedding;
+  head.forward = {gemm("lm_head", t, h, v)};
+  head.saved_bytes = head.gradient_bytes = half * t * h;
+  head.trained = norm.trained;
+  const CrossEntropy kind = cross_entropy_of(stack, strategy);
+  // Ranks that gather the logits of each other's part of the vocabulary all have them all.
+  const TensorParallel& tensor = strategy.tensor_parallel;
+  const double logits =
+      t * v * (tensor.gathers_logits ? static_cast<double>(ranks_of_head(tensor)) : 1);
+  if (job.method == Method::dpo) {
+    // Preferences need the probability of every token: the logarithmic softmax of the logits, row
+    // by row, stays for the backward pass. A fused loss does not help.
+    head.forward.push_back(
+        memory("log_softmax", 3 * half * logits, static_cast<double>(job.rows())));
+    head.saved_bytes += half * logits;
+    head.gradient_bytes += half * logits;
+    head.forward_bytes = half * logits;
+    head.backward = backward_of(head.forward);
+  } else if (kind == CrossEntropy::fused) {
+    // One chunk of logits, and both gradients, which are found in the forward pass already.
+    const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
+    head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
+    head.saved_bytes += std::min(chunk, t) * v * (half + 4) + half * v * h;
+    head.gradient_bytes = 0;
+    head.backward = backward_of(head.forward);
+  } else if (kind == CrossEntropy::words_32) {
+    loss_over_words(head, t, h, v);
+    return {norm, head};
+  } else if (kind == CrossEntropy::chunks) {
+    head.backward = backward_of(head.forward);
+    loss_in_chunks(head, strategy.compiled, logits);
+  } else {
+    loss_over_logits(head, stack, strategy, logits);
+  }
+  if (!head.trained) head.backward = frozen_backward_of(head.forward);
+  return {norm, head};
+}
+
+}  // namespace stepsim

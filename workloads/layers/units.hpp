@@ -1,0 +1,81 @@
+// A model's forward pass as a list of units: the modules that a framework calls, each with its
+// tensors and its kernels. The backward pass, gathers, hooks and memory all follow from this list.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/kernels/handover.hpp"
+#include "workloads/kernels/kernels.hpp"
+#include "workloads/strategy/load.hpp"
+#include "workloads/strategy/recompute.hpp"
+
+namespace stepsim {
+
+struct Unit {
+  std::string name;              // "self_attn.q_proj"
+  std::vector<double> tensors;   // elements of each, experts included
+  std::vector<double> borrowed;  // those of a tied embedding, which its owner holds
+  TensorClass kind = TensorClass::dense;
+  LayerPart part = LayerPart::none;
+  bool trained = true;  // else frozen: no gradient of its tensors, no optimizer
+  // Of its elements those that every rank of a tensor-parallel group has whole, with a part of the
+  // gradient: adapters beside divided matrices.
+  double common = 0;
+  std::vector<KernelRow> forward;
+  std::vector<KernelRow> backward;
+  double saved_bytes = 0;     // activations that its backward pass needs
+  double gradient_bytes = 0;  // gradients of its inputs, until the unit before it has used them
+  double forward_bytes = 0;   // beside what is saved, only while it runs forward
+  double backward_bytes = 0;  // beside gradients of inputs and outputs, only while it runs backward
+  int syncs = 0;              // values that the host reads back before each round
+  bool agrees = false;        // the ranks agree on a number first, and the host waits for it
+  double counts = 0;          // bytes in which ranks tell each other how much comes; the host waits
+  int owners = 0;             // modules that own the tensors
+  int plain_modules = 0;      // modules without tensors that are called along with this one
+  std::int64_t times = 1;     // units like this one after the other: experts of a loop
+  std::int64_t rounds = 1;    // its kernels come so many times in one call: a loop inside a module
+  double exchange = 0;        // bytes a rank sends in an all-to-all before the unit runs
+  double once = 0;            // of that, one row for each token
+  bool in_moe = false;        // in the MoE block, so under a leaf module if there is one
+
+  Transfers hand;  // between ranks that share the layer or the sequence
+
+  // What selective recomputation tells apart.
+  double result_bytes = 0;  // of a single matrix product
+  double core_bytes = 0;    // of saved_bytes what attention's own kernels save
+  int core_rows = 0;        // the last so many forward rows are attention's own
+  double normed_bytes = 0;  // of saved_bytes the result of the norm before
+  double acted_bytes = 0;   // of saved_bytes the result of an activation inside
+
+  // What is kept and what is computed again: see checkpointing.hpp.
+  double kept_bytes = 0;         // waits from the forward pass on
+  double input_bytes = 0;        // of the layer's input, at its first unit
+  bool called_again = false;     // before the backward pass
+  bool sends_again = false;      // then what it exchanges and hands over goes once more, too
+  bool lingers = false;          // what that saves stays until the whole pass is over
+  std::vector<KernelRow> again;  // what then runs
+
+  double elements() const;
+  double trained_elements() const { return trained ? elements() : 0; }
+};
+
+std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
+                              const Load& load, std::int64_t layer);
+Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load);
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
+                             const Job& job);
+
+// The kernels that a stack has fused, and those that a compiler fuses beyond them.
+Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);
+
+CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy);
+AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);
+// Whether experts are stored in one tensor per kind of matrix.
+bool is_fused(const Experts& experts, ExpertLayout layout);
+
+// A norm over rows of `width`, `residual` added on the way if that is fused into it.
+KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual);
+
+}  // namespace stepsim

@@ -1,0 +1,27 @@
+// A model from the config.json of Hugging Face: the architecture's name picks the reader.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/base/config.hpp"
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+
+struct Architecture {
+  std::string_view name;  // as `architectures` in config.json spells it
+  std::string_view summary;
+  Model (*read)(const Table& root);
+};
+std::span<const Architecture> architectures();
+
+// What is wrong is noted in the table's document. Keys that do not decide about tensors and modules
+// are not asked for.
+Model read_hf_config(const Table& root, std::string name);
+
+// The path of a config.json, or of the folder that holds one; the model is named after the folder.
+Model load_hf_config(const std::string& path);
+
+}  // namespace stepsim

@@ -1,0 +1,31 @@
+// One reader per family of config.json; the table in hf_config.cpp gives them their names.
+#pragma once
+
+#include "sim/base/config.hpp"
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+
+Model read_llama(const Table& root);
+Model read_internlm(const Table& root);
+Model read_mistral(const Table& root);
+Model read_qwen2(const Table& root);
+Model read_qwen3(const Table& root);
+Model read_phi3(const Table& root);
+Model read_olmo2(const Table& root);
+Model read_olmo3(const Table& root);
+
+Model read_gpt2(const Table& root);
+Model read_mpt(const Table& root);
+
+Model read_mixtral(const Table& root);
+Model read_qwen2_moe(const Table& root);
+Model read_qwen3_moe(const Table& root);
+Model read_glm4_moe(const Table& root);
+Model read_deepseek(const Table& root);
+Model read_bailing_moe(const Table& root);
+Model read_bailing_moe_v2(const Table& root);
+Model read_llama4(const Table& root);
+Model read_gpt_oss(const Table& root);
+
+}  // namespace stepsim

@@ -1,0 +1,132 @@
+#include "workloads/model/hf_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace stepsim {
+
+void read_heads(const Table& table, const HeadKeys& keys, Model& model) {
+  Attention& a = model.attention;
+  a.heads = table.integer(keys.heads, 1, hf_limits.heads);
+  a.kv_heads = keys.kv_heads.empty() ? a.heads
+                                     : table.integer_or(keys.kv_heads, a.heads, 1, hf_limits.heads);
+  a.head_dim = table.integer_or("head_dim", model.hidden / a.heads, 1, hf_limits.heads);
+  if (!table.sound()) return;
+  if (a.heads % a.kv_heads != 0)
+    table.problem(keys.kv_heads, fmt::format("{} heads cannot share {} key-value heads evenly",
+                                             a.heads, a.kv_heads));
+  if (!table.has("head_dim") && model.hidden % a.heads != 0)
+    table.problem(keys.heads, fmt::format("{} heads do not divide {} {}; give head_dim", a.heads,
+                                          keys.hidden, model.hidden));
+}
+
+Model read_decoder(const Table& table) {
+  Model model;
+  model.layers = table.integer("num_hidden_layers", 1, hf_limits.layers);
+  model.hidden = table.integer("hidden_size", 1, hf_limits.width);
+  model.vocabulary = table.integer("vocab_size", 1, hf_limits.vocabulary);
+  model.longest_sequence = table.integer("max_position_embeddings", 1, hf_limits.tokens);
+  model.tied_embeddings = table.flag_or("tie_word_embeddings", false);
+  model.feed_forward.width = table.integer("intermediate_size", 1, hf_limits.width);
+  read_heads(table, {"num_attention_heads", "num_key_value_heads", "hidden_size"}, model);
+  return model;
+}
+
+Experts read_experts(const Table& table, const ExpertKeys& keys) {
+  Experts experts;
+  experts.count = table.integer(keys.count, 1, hf_limits.experts);
+  experts.per_token = table.integer("num_experts_per_tok", 1, hf_limits.experts);
+  experts.width = table.integer(keys.width, 1, hf_limits.width);
+  if (!keys.shared_count.empty())
+    experts.shared_width =
+        experts.width * table.integer_or(keys.shared_count, 0, 0, hf_limits.shared);
+  if (!keys.shared_width.empty() && table.has(keys.shared_width))
+    experts.shared_width = table.integer(keys.shared_width, 0, hf_limits.width);
+  if (table.sound() && experts.per_token > experts.count)
+    table.problem("num_experts_per_tok", fmt::format("a token cannot go to {} of {} experts ({})",
+                                                     experts.per_token, experts.count, keys.count));
+  return experts;
+}
+
+void set_full_layers(const Table& table, std::string_view key, Model& model,
+                     const std::vector<bool>& full) {
+  if (!table.sound()) return;
+  if (full.size() != static_cast<std::size_t>(model.layers)) {
+    table.problem(key, fmt::format("expected {} entries, one per layer, found {}", model.layers,
+                                   full.size()));
+    return;
+  }
+  if (std::find(full.begin(), full.end(), false) == full.end()) {
+    model.attention.sliding_window = 0;
+    model.attention.full_every = 0;
+    return;
+  }
+  const auto first = std::find(full.begin(), full.end(), true);
+  const auto period = first == full.end() ? 0 : first - full.begin() + 1;
+  model.attention.full_every = period;
+  for (std::size_t i = 0; i < full.size() && period > 0; ++i)
+    if (full[i] != ((i + 1) % static_cast<std::size_t>(period) == 0)) {
+      table.problem(key, fmt::format("layers that see everything must come at equal distances: "
+                                     "the first is layer {}, but layer {} {}",
+                                     period, i + 1, full[i] ? "is one too" : "is none"));
+      return;
+    }
+}
+
+void read_layer_types(const Table& table, Model& model) {
+  if (!table.has("layer_types")) return;
+  const std::vector<std::string> known{"full_attention", "sliding_attention", "chunked_attention"};
+  std::vector<bool> full;
+  for (const std::string& type : table.texts("layer_types")) {
+    if (std::find(known.begin(), known.end(), type) == known.end()) {
+      table.problem("layer_types", fmt::format("expected {}, found \"{}\"{}", one_of(known), type,
+                                               did_you_mean(type, known)));
+      return;
+    }
+    full.push_back(type == known.front());
+  }
+  set_full_layers(table, "layer_types", model, full);
+}
+
+void set_bias(Model& model, bool everywhere) {
+  model.attention.qkv_bias = everywhere;
+  model.attention.output_bias = everywhere;
+}
+
+void read_window(const Table& root, Model& model) {
+  model.attention.sliding_window = root.integer_or("sliding_window", 0, 0, hf_limits.tokens);
+  read_layer_types(root, model);
+}
+
+void read_qwen_window(const Table& root, Model& model) {
+  const bool on = root.flag_or("use_sliding_window", false);
+  const std::int64_t window = root.integer_or("sliding_window", 0, 0, hf_limits.tokens);
+  const std::int64_t untouched =
+      root.integer_or("max_window_layers", model.layers, 0, hf_limits.layers);
+  if (!on || untouched >= model.layers) return;
+  model.attention.sliding_window = window;
+  if (root.has("layer_types"))
+    read_layer_types(root, model);
+  else if (untouched > 0)
+    root.problem("max_window_layers", "a window in the upper layers only is not supported");
+}
+
+std::vector<std::int64_t> integers(const Table& table, std::string_view key) {
+  std::vector<std::int64_t> list;
+  if (!table.has(key)) return list;
+  for (const std::string& word : table.texts(key)) {
+    std::int64_t number = 0;
+    const char* end = word.data() + word.size();
+    if (const auto read = std::from_chars(word.data(), end, number);
+        read.ec != std::errc{} || read.ptr != end) {
+      table.problem(key, fmt::format("expected whole numbers, found \"{}\"", word));
+      return {};
+    }
+    list.push_back(number);
+  }
+  return list;
+}
+
+}  // namespace stepsim

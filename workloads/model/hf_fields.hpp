@@ -1,0 +1,61 @@
+// What many families of config.json share: keys that mean the same, read with their bounds and the
+// rules across them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/config.hpp"
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+
+// No model comes near these, and within them a count of parameters fits into 63 bits.
+struct HfLimits {
+  std::int64_t layers = 1000;
+  std::int64_t width = 1'000'000;
+  std::int64_t heads = 10'000;
+  std::int64_t experts = 1024;
+  std::int64_t shared = 64;
+  std::int64_t tokens = 1'000'000'000;
+  std::int64_t vocabulary = 100'000'000;
+};
+inline constexpr HfLimits hf_limits;
+
+// Layers, widths, heads, vocabulary, positions, tied embeddings, as Llama spells them.
+Model read_decoder(const Table& table);
+
+// Heads and their width, which follows from `hidden` where head_dim is not given.
+struct HeadKeys {
+  std::string_view heads;
+  std::string_view kv_heads;  // missing, or without a key: as many as heads
+  std::string_view hidden;
+};
+void read_heads(const Table& table, const HeadKeys& keys, Model& model);
+
+struct ExpertKeys {
+  std::string_view count;
+  std::string_view width;
+  std::string_view shared_count;  // shared experts, each as wide as a routed one; empty: no key
+  std::string_view shared_width;  // or how wide all of them are; empty: no key
+};
+Experts read_experts(const Table& table, const ExpertKeys& keys);
+
+// Which layers see everything, where a window binds the others: a list in `layer_types`, if there
+// is one, overrules what the family does by itself.
+void read_layer_types(const Table& table, Model& model);
+// The same from any list; `key` is where a list that follows no period is reported.
+void set_full_layers(const Table& table, std::string_view key, Model& model,
+                     const std::vector<bool>& full);
+
+// Biases in query, key, value and output alike.
+void set_bias(Model& model, bool everywhere);
+// `sliding_window` of all layers but those that layer_types or the family exempts.
+void read_window(const Table& root, Model& model);
+// Qwen's is off unless switched on, and leaves the first max_window_layers alone.
+void read_qwen_window(const Table& root, Model& model);
+
+std::vector<std::int64_t> integers(const Table& table, std::string_view key);
+
+}  // namespace stepsim

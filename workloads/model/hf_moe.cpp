@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include "workloads/model/hf_families.hpp"
+#include "workloads/model/hf_fields.hpp"
+
+namespace stepsim {
+namespace {
+
+void read_qwen_moe(const Table& root, Model& model, const ExpertKeys& keys) {
+  Experts experts = read_experts(root, keys);
+  experts.every = root.integer_or("decoder_sparse_step", 1, 1, hf_limits.layers);
+  const std::vector<std::int64_t> dense = integers(root, "mlp_only_layers");
+  for (std::size_t i = 0; i < dense.size(); ++i)
+    if (dense[i] != static_cast<std::int64_t>(i)) {
+      root.problem("mlp_only_layers", "only the first layers may be without experts: 0, 1, ...");
+      break;
+    }
+  experts.first_dense = static_cast<std::int64_t>(dense.size());
+  model.experts = experts;
+}
+
+Model read_bailing(const Table& root, bool second) {
+  Model model = read_decoder(root);
+  model.attention.fused_qkv = true;
+  model.attention.qkv_bias = root.flag_or("use_qkv_bias", false);
+  model.attention.output_bias = root.flag_or("use_bias", false);
+  if (root.flag_or("use_qk_norm", second)) model.attention.qk_norm = Attention::QkNorm::per_head;
+  Experts experts =
+      read_experts(root, {"num_experts", "moe_intermediate_size", "num_shared_experts",
+                          "moe_shared_expert_intermediate_size"});
+  experts.first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
+  experts.selection_bias = root.flag_or("moe_router_enable_expert_bias", second);
+  model.experts = experts;
+  return model;
+}
+
+// Experts stand in each interleave_moe_layer_step-th layer, unless `moe_layers` lists them.
+void read_llama4_experts(const Table& text, Model& model) {
+  const std::int64_t step = text.integer_or("interleave_moe_layer_step", 1, 0, hf_limits.layers);
+  const std::vector<std::int64_t> listed = integers(text, "moe_layers");
+  if (step == 0 || (text.has("moe_layers") && listed.empty())) return;
+  Experts experts = read_experts(text, {"num_local_experts", "intermediate_size", "", ""});
+  experts.every = step;
+  experts.shared_width = experts.width;
+  experts.fused = true;
+  model.experts = experts;
+  if (listed.empty() || !text.sound()) return;
+  std::vector<std::int64_t> expected;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    if (has_experts(model, layer)) expected.push_back(layer);
+  if (listed != expected)
+    text.problem(
+        "moe_layers",
+        fmt::format("only each interleave_moe_layer_step-th layer ({}) may have experts", step));
+}
+
+}  // namespace
+
+Model read_qwen2_moe(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.qkv_bias = root.flag_or("qkv_bias", true);
+  read_qwen_moe(root, model,
+                {"num_experts", "moe_intermediate_size", "", "shared_expert_intermediate_size"});
+  model.experts->shared_gate = model.experts->shared_width > 0;
+  read_qwen_window(root, model);
+  return model;
+}
+
+Model read_qwen3_moe(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.attention.qk_norm = Attention::QkNorm::per_head;
+  read_qwen_moe(root, model, {"num_experts", "moe_intermediate_size", "", ""});
+  read_qwen_window(root, model);
+  return model;
+}
+
+Model read_mixtral(const Table& root) {
+  Model model = read_decoder(root);
+  model.experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
+  read_window(root, model);
+  return model;
+}
+
+Model read_gpt_oss(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", true));
+  model.attention.sinks = true;
+  model.experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
+  model.experts->bias = true;
+  model.experts->fused = true;
+  model.attention.full_every = 2;
+  read_window(root, model);
+  return model;
+}
+
+Model read_glm4_moe(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.qkv_bias = root.flag_or("attention_bias", false);
+  if (root.flag_or("use_qk_norm", false)) model.attention.qk_norm = Attention::QkNorm::per_head;
+  Experts experts =
+      read_experts(root, {"n_routed_experts", "moe_intermediate_size", "n_shared_experts", ""});
+  experts.first_dense = root.integer_or("first_k_dense_replace", 1, 0, hf_limits.layers);
+  experts.selection_bias = true;
+  model.experts = experts;
+  return model;
+}
+
+// Keys and values out of one narrow vector a token; queries out of another one, or directly.
+Model read_deepseek(const Table& root) {
+  Model model = read_decoder(root);
+  Attention& a = model.attention;
+  Latent latent;
+  latent.width = root.integer("kv_lora_rank", 1, hf_limits.width);
+  latent.query_width = root.integer_or("q_lora_rank", 0, 0, hf_limits.width);
+  latent.rotary = root.integer("qk_rope_head_dim", 1, hf_limits.heads);
+  latent.value = root.integer("v_head_dim", 1, hf_limits.heads);
+  a.head_dim = root.integer("qk_nope_head_dim", 0, hf_limits.heads) + latent.rotary;
+  a.kv_heads = a.heads;
+  set_bias(model, root.flag_or("attention_bias", false));
+  a.latent = latent;
+  Experts experts =
+      read_experts(root, {"n_routed_experts", "moe_intermediate_size", "n_shared_experts", ""});
+  experts.first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
+  experts.every = root.integer_or("moe_layer_freq", 1, 1, 1);
+  experts.selection_bias = true;
+  model.experts = experts;
+  return model;
+}
+
+// The text tower alone. Layers without rotary positions see everything; the others see the chunk
+// that they are in.
+Model read_llama4(const Table& root) {
+  const Table text = root.has("text_config") ? root.table("text_config") : root;
+  Model model = read_decoder(text);
+  set_bias(model, text.flag_or("attention_bias", false));
+  read_llama4_experts(text, model);
+  model.feed_forward.width = text.integer("intermediate_size_mlp", 1, hf_limits.width);
+  model.attention.chunked = true;
+  model.attention.sliding_window = text.integer_or("attention_chunk_size", 0, 0, hf_limits.tokens);
+  model.attention.full_every = text.integer_or("no_rope_layer_interval", 4, 1, hf_limits.layers);
+  std::vector<bool> full;
+  for (const std::int64_t rotary : integers(text, "no_rope_layers")) full.push_back(rotary == 0);
+  if (text.has("layer_types"))
+    read_layer_types(text, model);
+  else if (!full.empty())
+    set_full_layers(text, "no_rope_layers", model, full);
+  return model;
+}
+
+Model read_bailing_moe(const Table& root) {
+  return read_bailing(root, false);
+}
+
+Model read_bailing_moe_v2(const Table& root) {
+  return read_bailing(root, true);
+}
+
+}  // namespace stepsim

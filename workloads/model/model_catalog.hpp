@@ -1,0 +1,21 @@
+// Models by name, from workloads/models, or from a path to a config.json.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "topology/catalog.hpp"
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+
+inline constexpr Shelf model_shelf{"workloads/models", "model"};
+
+// A word that ends in .json, holds a slash, or names a folder with a config.json in it.
+bool is_config_path(std::string_view name_or_path);
+
+// Throws UserError with the nearest name, or with every problem of the file. A catalogue file pins
+// its number of parameters: one that its dimensions do not give is an error, too.
+Model load_model(const std::string& data, const std::string& name_or_path);
+
+}  // namespace stepsim

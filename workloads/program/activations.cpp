@@ -1,0 +1,163 @@
+#include "workloads/program/activations.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+// Copies to the host that may be under way before the next layer waits for the oldest: torchtune
+// and TRL stash five.
+constexpr std::int16_t stash = 5;
+
+bool same_pass(const Visit& a, const Visit& b) {
+  const auto backward = [](const Visit& v) { return v.phase != Phase::forward; };
+  return a.layer == b.layer && backward(a) == backward(b) && a.frozen == b.frozen;
+}
+
+}  // namespace
+
+Activations::Activations(StepWriter& writer, const std::vector<Visit>& visits)
+    : writer_(writer), visits_(visits) {
+  for (const Visit& visit : visits)
+    if (travels(visit) && visit.phase == Phase::forward) {
+      waiting_[visit.layer].inputs += visit.unit->input_bytes;
+      waiting_[visit.layer].kept += visit.unit->kept_bytes;
+    }
+}
+
+// What stands outside the layers is needed at once, or is nothing.
+bool Activations::travels(const Visit& visit) const {
+  return writer_.input().strategy.activation_place == Offload::cpu && !visit.frozen &&
+         visit.layer >= 0 && visit.layer < writer_.input().model.layers;
+}
+
+bool Activations::first_of_layer(std::size_t visit) const {
+  return visit == 0 || !same_pass(visits_[visit - 1], visits_[visit]);
+}
+
+bool Activations::last_of_layer(std::size_t visit) const {
+  return visit + 1 == visits_.size() || !same_pass(visits_[visit], visits_[visit + 1]);
+}
+
+void Activations::send(std::int16_t layer, Mark compute) {
+  Waiting& held = waiting_[layer];
+  const double bytes = held.inputs + held.kept;
+  if (bytes <= 0) return;
+  held.back.reset();
+  held.away = writer_.traffic(World::to_host, {bytes}, Cause::offload_transfer,
+                              "activations_to_host", {compute});
+  writer_.allocate(*held.away, "activations", bytes, Pool::pinned);
+  writer_.release(*held.away, "checkpoints", held.inputs);
+  writer_.release(*held.away, "activations", held.kept);
+}
+
+// Not before the device has done what was issued so far, so that two layers are there at once.
+void Activations::fetch(std::int16_t layer) {
+  const auto found = waiting_.find(layer);
+  if (found == waiting_.end() || !found->second.away || found->second.back) return;
+  Waiting& held = found->second;
+  const double bytes = held.inputs + held.kept;
+  held.back = writer_.traffic(World::to_device, {bytes}, Cause::offload_transfer,
+                              "activations_to_device", {writer_.last_compute(), *held.away});
+  writer_.allocate(*held.back, "checkpoints", held.inputs);
+  writer_.allocate(*held.back, "activations", held.kept);
+  writer_.release(*held.back, "activations", bytes, Pool::pinned);
+}
+
+void Activations::before(std::size_t visit) {
+  const Visit& now = visits_[visit];
+  if (!travels(now) || !first_of_layer(visit)) return;
+  if (now.phase == Phase::forward) {
+    const auto oldest = waiting_.find(static_cast<std::int16_t>(now.layer - stash));
+    if (oldest != waiting_.end() && oldest->second.away)
+      writer_.compute_after(*oldest->second.away);
+    return;
+  }
+  fetch(now.layer);
+  if (const auto& back = waiting_[now.layer].back) writer_.compute_after(*back);
+  fetch(static_cast<std::int16_t>(now.layer - 1));
+}
+
+// What a unit keeps lives from its forward pass on, what it needs beyond that from its
+// recomputation on; both go with its backward pass. A result that was kept for the recomputation
+// alone goes there.
+void Activations::ran(std::size_t visit, Mark compute) {
+  const Visit& now = visits_[visit];
+  const Unit& unit = *now.unit;
+  // A reference model keeps nothing; what a unit makes is gone with the next.
+  const double passing = now.phase == Phase::backward ? unit.backward_bytes
+                         : now.frozen ? std::max(unit.forward_bytes, unit.saved_bytes)
+                                      : unit.forward_bytes;
+  writer_.allocate(compute, "transient", passing);
+  writer_.release(compute, "transient", passing);
+  if (now.frozen) return;
+  switch (now.phase) {
+    case Phase::forward:
+      writer_.allocate(compute, "checkpoints", unit.input_bytes);
+      writer_.allocate(compute, "activations", unit.kept_bytes);
+      break;
+    case Phase::recompute:
+      writer_.allocate(compute, "activations", unit.saved_bytes - unit.kept_bytes);
+      writer_.release(compute, "activations", unit.kept_bytes - unit.saved_bytes);
+      break;
+    default:
+      if (unit.lingers)
+        lingers_ += unit.saved_bytes;
+      else
+        writer_.release(compute, "activations", unit.saved_bytes);
+      writer_.release(compute, "checkpoints", unit.input_bytes);
+      pass_gradient(visit, compute);
+      break;
+  }
+  if (now.phase == Phase::forward && travels(now) && last_of_layer(visit)) send(now.layer, compute);
+}
+
+// The gradient of a unit's inputs lives until the unit before it has run. That of the residual
+// stream, one input wide, goes all the way, and takes up what comes out of a layer. So does that of
+// a matrix which head and embedding share, until the embedding adds its part.
+void Activations::pass_gradient(std::size_t visit, Mark compute) {
+  const Visit& now = visits_[visit];
+  if (now.unit->trained)
+    for (const double elements : now.unit->borrowed) waits_ += half * elements;
+  if (!now.unit->borrowed.empty()) writer_.allocate(compute, "gradients", waits_);
+  if (residual_ == 0) {
+    residual_ =
+        half * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
+    writer_.allocate(compute, "activation_gradients", residual_);
+  }
+  writer_.allocate(compute, "activation_gradients", now.unit->gradient_bytes);
+  writer_.release(compute, "activation_gradients", passed_);
+  passed_ = now.unit->gradient_bytes;
+  if (!last_of_layer(visit)) return;
+  writer_.release(compute, "activation_gradients", passed_);
+  passed_ = 0;
+  if (now.layer < 0) end_pass(compute);
+}
+
+void Activations::end_pass(Mark compute) {
+  writer_.release(compute, "activation_gradients", residual_);
+  writer_.release(compute, "gradients", waits_);
+  writer_.release(compute, "activations", lingers_);
+  residual_ = waits_ = lingers_ = 0;
+}
+
+double activation_bytes(const StepInput& input, const std::vector<Visit>& visits) {
+  std::map<std::int16_t, double> again;  // by layer: what its recomputation adds
+  double inputs = 0, kept = 0, largest = 0;
+  for (const Visit& visit : visits) {
+    if (visit.phase != Phase::forward || visit.frozen) continue;
+    inputs += visit.unit->input_bytes;
+    kept += visit.unit->lingers ? visit.unit->saved_bytes : visit.unit->kept_bytes;
+    if (visit.unit->lingers) continue;
+    again[visit.layer] += visit.unit->saved_bytes - visit.unit->kept_bytes;
+  }
+  for (const auto& [layer, bytes] : again) largest = std::max(largest, bytes);
+  if (input.strategy.activation_place == Offload::none) return inputs + kept + largest;
+  // Two layers' are there while one comes and one is used, or some have not left yet.
+  const double layers = static_cast<double>(std::max<std::int64_t>(1, input.model.layers));
+  return largest + (inputs + kept) * std::min(1.0, stash / layers);
+}
+
+}  // namespace stepsim

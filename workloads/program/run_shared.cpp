@@ -1,0 +1,229 @@
+#include "workloads/program/run_shared.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+World plan_of(Handover kind) {
+  switch (kind) {
+    case Handover::sum:
+      return World::tensor_sum;
+    case Handover::collect:
+      return World::tensor_collect;
+    case Handover::scatter:
+      return World::tensor_scatter;
+    case Handover::heads:
+      return World::swap_heads;
+    case Handover::expert_collect:
+      return World::expert_collect;
+    case Handover::expert_scatter:
+      return World::expert_sum;
+  }
+  return World::tensor_sum;
+}
+
+std::string_view name_of(Handover kind) {
+  switch (kind) {
+    case Handover::sum:
+      return "sum_parts";
+    case Handover::collect:
+      return "collect_sequence";
+    case Handover::scatter:
+      return "scatter_parts";
+    case Handover::heads:
+      return "swap_heads";
+    case Handover::expert_collect:
+      return "collect_tokens";
+    case Handover::expert_scatter:
+      return "scatter_tokens";
+  }
+  return "";
+}
+
+std::vector<Mark> issue(StepWriter& writer, const std::vector<Transfer>& transfers, Mark ready) {
+  std::vector<Mark> done;
+  done.reserve(transfers.size());
+  for (const Transfer& transfer : transfers)
+    done.push_back(writer.collective(
+        plan_of(transfer.kind), {transfer.bytes}, Stream::tensor,
+        transfer.kind == Handover::heads ? Cause::sequence_parallel : Cause::tensor_parallel,
+        name_of(transfer.kind), {ready}));
+  return done;
+}
+
+void await(StepWriter& writer, const std::vector<Mark>& marks) {
+  for (const Mark mark : marks) writer.compute_after(mark);
+}
+
+// What ranks collect or scatter lies in pieces of tokens for each row; a copy makes it so, or
+// undoes it.
+void regroup(StepWriter& writer, const std::vector<Transfer>& transfers, Handover kind,
+             bool backward) {
+  if (writer.input().stack.tensor_layers != TensorLayers::dtensor) return;
+  for (const Transfer& transfer : transfers)
+    if (transfer.kind == kind)
+      writer.run({memory("regroup", 2 * transfer.bytes, 1)}, backward, Cause::tensor_parallel,
+                 "regroup");
+}
+
+void hand_over(StepWriter& writer, const std::vector<Transfer>& transfers, bool backward) {
+  regroup(writer, transfers, Handover::scatter, backward);
+  await(writer, issue(writer, transfers, writer.last_compute()));
+  regroup(writer, transfers, Handover::collect, backward);
+}
+
+// The backward pass of a product is two of them: for its input, and for its weights.
+std::vector<KernelRow> part_of(const std::vector<KernelRow>& rows, bool of_weights) {
+  std::vector<KernelRow> part;
+  for (KernelRow row : rows) {
+    const bool product = row.kind == KernelClass::gemm;
+    if (product && row.rows > 0) {  // a row for each of them
+      if (row.of_weights == of_weights) part.push_back(row);
+      continue;
+    }
+    if (!product && of_weights) continue;
+    if (product) {
+      row.flops /= 2;
+      row.bytes /= 2;
+      row.launches /= 2;
+      if (row.operators) *row.operators /= 2;
+    }
+    part.push_back(row);
+  }
+  return part;
+}
+
+void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
+                    Cause cause) {
+  const std::vector<Mark> input = issue(writer, unit.hand.arrive_back, writer.last_host());
+  writer.run(part_of(rows, false), true, cause, unit.name);
+  const std::vector<Mark> gradient = issue(writer, unit.hand.leave_back, writer.last_compute());
+  await(writer, input);
+  writer.run(part_of(rows, true), true, cause, unit.name);
+  await(writer, gradient);
+}
+
+// PyTorch's asynchronous tensor parallelism: a compiler cuts the product behind a collection, or
+// before a scattering, into a piece for each rank. Of what the gradients of inputs are sums of
+// several products, so their scattering stays as it is.
+bool in_pieces(const StepWriter& writer, const std::vector<Transfer>& transfers, Handover kind) {
+  return writer.input().strategy.tensor_parallel.in_pieces && transfers.size() == 1 &&
+         transfers.front().kind == kind;
+}
+
+bool leaves_again(const StepWriter& writer, const Unit& unit) {
+  const bool single = writer.input().strategy.checkpointing == Checkpointing::operators;
+  return !single && unit.sends_again && !unit.again.empty();
+}
+
+// Bytes of what comes to a product, and of what goes from it, piece by piece; 0: nothing does.
+struct Pieces {
+  double come = 0, go = 0;
+};
+Pieces pieces_of(const StepWriter& writer, const Unit& unit, Phase phase) {
+  Pieces pieces;
+  if (unit.result_bytes <= 0) return pieces;  // no product of a layer: what a compiler is given
+  if (phase == Phase::recompute && !unit.sends_again) return pieces;
+  const bool backward = phase == Phase::backward;
+  const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;
+  if (in_pieces(writer, arrive, Handover::collect)) pieces.come = arrive.front().bytes;
+  if (backward || (phase == Phase::recompute && !leaves_again(writer, unit))) return pieces;
+  if (in_pieces(writer, unit.hand.leave, Handover::scatter))
+    pieces.go = unit.hand.leave.front().bytes;
+  return pieces;
+}
+
+void run_pieces(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
+                bool backward, Cause cause, Pieces pieces) {
+  const std::int64_t ranks = writer.input().strategy.tensor_parallel.size;
+  const double share = 1 / static_cast<double>(ranks);
+  std::vector<KernelRow> piece = backward ? part_of(rows, false) : rows;
+  for (KernelRow& row : piece) row.flops *= share, row.bytes *= share, row.rows *= share;
+  const auto pass = [&](double bytes, Mark ready) {
+    return writer.collective(World::tensor_pass, {bytes * share}, Stream::tensor,
+                             Cause::tensor_parallel, "pass_piece", {ready});
+  };
+  const Mark ready = writer.last_compute();
+  Mark last = ready;
+  for (std::int64_t i = 0; i < ranks; ++i) {
+    std::optional<Mark> next;
+    if (pieces.come > 0 && i + 1 < ranks) next = pass(pieces.come, ready);
+    const Mark made = writer.run(piece, backward, cause, unit.name);
+    if (pieces.go > 0 && i + 1 < ranks) last = pass(pieces.go, made);
+    if (next) writer.compute_after(*next);
+  }
+  if (backward) writer.run(part_of(rows, true), true, cause, unit.name);
+  if (pieces.go <= 0) return;
+  writer.compute_after(last);
+  writer.run({memory("sum_pieces", (1 + share) * pieces.go, 1)}, backward, Cause::tensor_parallel,
+             "sum_pieces");
+}
+
+Mark pass_on(StepWriter& writer, double bytes, Mark ready) {
+  return writer.collective(World::ring_pass, {bytes}, Stream::tensor, Cause::sequence_parallel,
+                           "pass_keys", {ready});
+}
+
+// A block of attention per rank of the ring. Keys and values of the next block come meanwhile; in
+// the backward pass their gradients follow each block, and the last ones are waited for.
+void run_ring(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
+              bool backward, Cause cause) {
+  const auto core = rows.end() - std::min<std::ptrdiff_t>(unit.core_rows, std::ssize(rows));
+  if (core != rows.begin() && !backward)
+    writer.run({rows.begin(), core}, backward, cause, unit.name);
+  std::vector<KernelRow> block(core, rows.end());
+  for (KernelRow& row : block) {
+    row.flops /= static_cast<double>(unit.hand.rounds);
+    row.bytes /= static_cast<double>(unit.hand.rounds);
+    if (row.kind == KernelClass::attention) row.depth /= static_cast<double>(unit.hand.rounds);
+  }
+  const Mark ready = writer.last_compute();
+  for (std::int64_t round = 0; round < unit.hand.rounds; ++round) {
+    std::optional<Mark> next;
+    if (round + 1 < unit.hand.rounds) next = pass_on(writer, unit.hand.passed, ready);
+    const Mark last = writer.run(block, backward, cause, unit.name);
+    if (backward) {
+      const Mark gradient = pass_on(writer, unit.hand.passed_back, last);
+      if (!next) writer.compute_after(gradient);
+    }
+    if (next) writer.compute_after(*next);
+  }
+  if (core != rows.begin() && backward)
+    writer.run({rows.begin(), core}, backward, cause, unit.name);
+}
+
+}  // namespace
+
+// What was kept need not come again: see checkpointing.hpp.
+void arrive(StepWriter& writer, const Unit& unit, Phase phase) {
+  const bool backward = phase == Phase::backward;
+  if (backward && unit.hand.overlapped) return;
+  if (phase == Phase::recompute && !unit.sends_again) return;
+  if (pieces_of(writer, unit, phase).come > 0) return;
+  hand_over(writer, backward ? unit.hand.arrive_back : unit.hand.arrive, backward);
+}
+
+void leave(StepWriter& writer, const Unit& unit, Phase phase) {
+  const bool backward = phase == Phase::backward;
+  if (backward && unit.hand.overlapped) return;
+  if (phase == Phase::recompute && !leaves_again(writer, unit)) return;
+  if (pieces_of(writer, unit, phase).go > 0) return;
+  hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave, backward);
+}
+
+void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
+                 Phase phase, Cause cause) {
+  const bool backward = phase == Phase::backward;
+  const Pieces pieces = pieces_of(writer, unit, phase);
+  if (pieces.come > 0 || pieces.go > 0)
+    run_pieces(writer, unit, rows, backward, cause, pieces);
+  else if (backward && unit.hand.overlapped)
+    run_overlapped(writer, unit, rows, cause);
+  else if (unit.hand.rounds > 1)
+    run_ring(writer, unit, rows, backward, cause);
+  else
+    writer.run(rows, backward, cause, unit.name);
+}
+
+}  // namespace stepsim

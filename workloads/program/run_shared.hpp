@@ -1,0 +1,16 @@
+// Writes a unit that ranks may share: its kernels between what they hand each other.
+#pragma once
+
+#include "workloads/program/step_writer.hpp"
+
+namespace stepsim {
+
+// What has to be there before the kernels of a pass, and what follows them.
+void arrive(StepWriter& writer, const Unit& unit, Phase phase);
+void leave(StepWriter& writer, const Unit& unit, Phase phase);
+
+// `rows` are those of the pass. Hand-overs that run under kernels are written with them.
+void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
+                 Phase phase, Cause cause);
+
+}  // namespace stepsim

@@ -1,0 +1,109 @@
+#include "workloads/program/visits.hpp"
+
+#include <map>
+
+#include "workloads/layers/checkpointing.hpp"
+#include "workloads/layers/rank_share.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double half = 2;  // bytes of a 16-bit number
+
+struct VisitList {
+  std::vector<Visit> visits;
+  std::map<const Unit*, std::uint32_t> first_instance;
+  std::uint32_t instances = 0;
+
+  // What one of them has gathered, the other has as well.
+  void share(const Unit& unit, const Unit& owner) {
+    first_instance.try_emplace(&unit, first_instance.at(&owner));
+  }
+
+  void call(const Unit& unit, std::int16_t layer, Phase phase, bool reversed, bool frozen = false) {
+    const auto [place, added] = first_instance.try_emplace(&unit, instances);
+    const auto times = static_cast<std::uint32_t>(unit.times);
+    if (added) instances += times;
+    for (std::uint32_t i = 0; i < times; ++i)
+      visits.push_back(
+          {&unit, place->second + (reversed ? times - 1 - i : i), layer, phase, frozen});
+  }
+};
+
+void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
+  const auto layers = static_cast<std::int16_t>(units.layers.size());
+  if (units.embeds) list.call(units.embedding, -1, Phase::forward, false, frozen);
+  for (const Unit& unit : units.head)
+    if (!unit.borrowed.empty()) list.share(unit, units.embedding);
+  for (std::int16_t layer = 0; layer < layers; ++layer)
+    for (const Unit& unit : units.layers[static_cast<std::size_t>(layer)])
+      list.call(unit, layer, Phase::forward, false, frozen);
+  for (const Unit& unit : units.head) list.call(unit, layers, Phase::forward, false, frozen);
+}
+
+}  // namespace
+
+ModelUnits units_of(const StepInput& input) {
+  const Strategy& strategy = input.strategy;
+  const Model model = model_of_rank(input.model, strategy);
+  const auto load = [&](std::int64_t layer) {
+    return load_of_rank(load_of(input.model, input.job, layer), strategy);
+  };
+  const bool overlaps = input.stack.tensor_layers == TensorLayers::overlapped;
+  ModelUnits units;
+  if (units.embeds = model.part.embeds; units.embeds) {
+    units.embedding = embedding_unit(model, strategy, load(0));
+    share_embedding(units.embedding, model, strategy, load(0));
+  }
+  if (model.part.predicts) {
+    units.head = head_units(model, input.stack, strategy, input.job);
+    share_head(units.head, model, strategy, load(0), overlaps);
+  }
+  const double layer_input =
+      half * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
+  for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
+    units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
+    share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
+    checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
+  }
+  if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
+  for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
+  units.embedding.kept_bytes = units.embedding.saved_bytes;
+  return units;
+}
+
+StoredElements stored_elements(const StepInput& input) {
+  StoredElements sum;
+  const auto add = [&](const Unit& unit) {
+    sum.all += unit.elements() * static_cast<double>(unit.times);
+    sum.trained += unit.trained_elements() * static_cast<double>(unit.times);
+  };
+  const ModelUnits units = units_of(input);
+  add(units.embedding);
+  for (const std::vector<Unit>& layer : units.layers)
+    for (const Unit& unit : layer) add(unit);
+  for (const Unit& unit : units.head) add(unit);
+  return sum;
+}
+
+std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
+                             std::int64_t scoring_passes) {
+  VisitList list;
+  const auto layer_count = static_cast<std::int16_t>(units.layers.size());
+  for (std::int64_t pass = 0; pass < scoring_passes; ++pass) call_forward(list, units, true);
+  call_forward(list, units, false);
+  if (reference != nullptr) call_forward(list, *reference, true);
+  for (std::size_t i = units.head.size(); i-- > 0;)
+    list.call(units.head[i], layer_count, Phase::backward, true);
+  for (std::int16_t layer = layer_count; layer-- > 0;) {
+    const std::vector<Unit>& inside = units.layers[static_cast<std::size_t>(layer)];
+    for (const Unit& unit : inside)
+      if (unit.called_again) list.call(unit, layer, Phase::recompute, false);
+    for (std::size_t i = inside.size(); i-- > 0;)
+      list.call(inside[i], layer, Phase::backward, true);
+  }
+  if (units.embeds) list.call(units.embedding, -1, Phase::backward, true);
+  return std::move(list.visits);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,42 @@
+// The calls of a micro-batch in order: which unit, in which layer and pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/program/step_writer.hpp"
+
+namespace stepsim {
+
+// The units of a model, layer by layer; a Visit points into them.
+struct ModelUnits {
+  Unit embedding;
+  bool embeds = true;  // a later pipeline stage has no embedding
+  std::vector<std::vector<Unit>> layers;
+  std::vector<Unit> head;
+};
+ModelUnits units_of(const StepInput& input);
+
+// Elements of a rank before anything is sharded: as they are stored, in units of 16 bits, and those
+// that have gradients.
+struct StoredElements {
+  double all = 0;
+  double trained = 0;
+};
+StoredElements stored_elements(const StepInput& input);
+
+// One call of a unit. `instance` is the same for all calls of the same parameters.
+struct Visit {
+  const Unit* unit = nullptr;
+  std::uint32_t instance = 0;
+  std::int16_t layer = -1;
+  Phase phase = Phase::forward;
+  bool frozen = false;  // of a reference model: nothing is kept for a backward pass
+};
+
+// The policy runs forward, a reference model after it, then backward layer by layer, each after
+// what of it is computed again. Passes of the policy that only score come first.
+std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
+                             std::int64_t scoring_passes);
+
+}  // namespace stepsim

@@ -1,0 +1,143 @@
+#include "workloads/strategy/stack.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+TensorLayers read_tensor_layers(const Table& table) {
+  const std::vector<std::string> words(tensor_layers_names.begin(), tensor_layers_names.end());
+  const std::string word = table.choice("tensor_layers", words);
+  return static_cast<TensorLayers>(std::find(words.begin(), words.end(), word) - words.begin());
+}
+
+CrossEntropy read_cross_entropy(const Table& table) {
+  const std::vector<std::string> words(cross_entropy_names.begin() + 1, cross_entropy_names.end());
+  const std::string word = table.choice("cross_entropy", words);
+  for (std::size_t i = 1; i < cross_entropy_names.size(); ++i)
+    if (cross_entropy_names[i] == word) return static_cast<CrossEntropy>(i);
+  return CrossEntropy::logits;
+}
+
+Stack::MemoryLog read_memory_log(const Table& table) {
+  const std::vector<std::string> words(memory_kind_names.begin(), memory_kind_names.end());
+  const std::string word = table.choice("counts", words);
+  Stack::MemoryLog log;
+  for (std::size_t i = 0; i < memory_kind_names.size(); ++i)
+    if (memory_kind_names[i] == word) log.kind = static_cast<MemoryKind>(i);
+  log.binary = table.choice("unit", {"GB", "GiB"}) == "GiB";
+  log.first_stage = table.flag_or("first_stage", false);
+  table.text("source");
+  return log;
+}
+
+Stack::HostCosts read_host(const Table& host) {
+  const auto or_none = [&](std::string_view key) {
+    return host.has(key) ? host.constant<Seconds>(key) : Constant<Seconds>{};
+  };
+  return {.forward_launch = host.constant<Seconds>("forward_launch"),
+          .backward_launch = host.constant<Seconds>("backward_launch"),
+          .collective_launch = host.constant<Seconds>("collective_launch"),
+          .sync = host.constant<Seconds>("sync"),
+          .module_call = or_none("module_call"),
+          .expert_call = or_none("expert_call"),
+          .module_hook = host.constant<Seconds>("module_hook"),
+          .plain_hook = host.constant<Seconds>("plain_hook"),
+          .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
+          .gather_calls = host.constant<Seconds>("gather_calls"),
+          .gradient_hook = host.constant<Seconds>("gradient_hook"),
+          .shard_group = host.constant<Seconds>("shard_group"),
+          .shard_tensor = host.constant<Seconds>("shard_tensor"),
+          .sub_group = host.constant<Seconds>("sub_group"),
+          .clear_visit = host.constant<Seconds>("clear_visit"),
+          .count_visit = host.constant<Seconds>("count_visit"),
+          .repoint = host.constant<Seconds>("repoint"),
+          .step = host.constant<Seconds>("step"),
+          .batch = host.constant<Seconds>("batch"),
+          .file_write = host.constant<BytesPerSecond>("file_write"),
+          .file_read = host.constant<BytesPerSecond>("file_read")};
+}
+
+}  // namespace
+
+Stack read_stack(const Table& table) {
+  Stack stack;
+  stack.name = table.text("name");
+  stack.title = table.text("title");
+  table.text_or("note", "");
+  if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
+  read_habits(table);
+  stack.measured_as = table.texts_or("measured_as");
+  stack.host = read_host(table.table("host"));
+  const Table kernels = table.table("kernels");
+  stack.kernels = {.gemm = kernels.constant<Ratio>("gemm"),
+                   .attention = kernels.constant<Ratio>("attention"),
+                   .memory = kernels.constant<Ratio>("memory"),
+                   .grouped_gemm = kernels.constant<Ratio>("grouped_gemm")};
+  const Table fused = table.table("fused");
+  stack.fused = {.norm = fused.flag_or("norm", false),
+                 .rope = fused.flag_or("rope", false),
+                 .activation = fused.flag_or("activation", false),
+                 .residual = fused.flag_or("residual", false),
+                 .permute = fused.flag_or("permute", false)};
+  stack.cross_entropy = read_cross_entropy(table);
+  stack.holds_logits = table.flag_or("holds_logits", false);
+  stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
+  stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
+  if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
+  stack.fp32_frozen = table.flag_or("fp32_frozen", false);
+  if (const auto adapters = table.table_if("adapters"))
+    stack.adapters = {
+        .grouped = adapters->flag_or("grouped", false),
+        .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
+        .shared = adapters->flag_or("shared", true),
+    };
+  stack.stops_for_stages = table.flag_or("stops_for_stages", false);
+  if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
+  if (table.has("attention")) {
+    const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());
+    const std::string word = table.choice("attention", words);
+    for (std::size_t i = 1; i < attention_names.size(); ++i)
+      if (attention_names[i] == word) stack.attention = static_cast<AttentionKernel>(i);
+  }
+  stack.attention_reads = static_cast<int>(table.integer_or("attention_reads", 0, 0, 16));
+  stack.allocator_slack = table.constant<Ratio>("allocator_slack");
+  stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
+  if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");
+  return stack;
+}
+
+StackHabits read_habits(const Table& stack) {
+  StackHabits habits;
+  const auto table = stack.table_if("usually");
+  if (!table) return habits;
+  const auto one_of = [&](std::string_view key, std::string& word, const auto& names) {
+    if (table->has(key))
+      word = table->choice(key, std::vector<std::string>(names.begin(), names.end()));
+  };
+  one_of("experts", habits.experts, moe_kernel_names);
+  one_of("lora_targets", habits.lora_targets, lora_targets_names);
+  one_of("checkpointing", habits.checkpointing, checkpointing_names);
+  habits.lora_rank = table->integer_or("lora_rank", habits.lora_rank, 1, 1 << 16);
+  if (const auto skew = table->table_if("skew"))
+    habits.skew = {skew->number("stated", 0, 10), skew->number("least", 0, 10),
+                   skew->number("most", 0, 10), skew->text("source")};
+  return habits;
+}
+
+Stack::AttentionShares read_attention_shares(const Table& table) {
+  return {.efficient_forward = table.constant<Ratio>("efficient_forward"),
+          .efficient_backward = table.constant<Ratio>("efficient_backward"),
+          .flex_forward = table.constant<Ratio>("flex_forward"),
+          .flex_backward = table.constant<Ratio>("flex_backward")};
+}
+
+Stack::Counts read_counts(const Table& table) {
+  return {.kernels = table.constant<Ratio>("kernels"), .bytes = table.constant<Ratio>("bytes")};
+}
+
+Stack::ExpertShares read_expert_shares(const Table& table) {
+  return {.gather = table.constant<Ratio>("gather"), .scatter = table.constant<Ratio>("scatter")};
+}
+
+}  // namespace stepsim

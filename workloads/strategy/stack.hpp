@@ -1,0 +1,141 @@
+// A software stack as data: what its host thread spends per launch, hook and collective, and how
+// much of a kernel's measured best its kernels reach.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/config.hpp"
+#include "workloads/strategy/strategy.hpp"
+
+namespace stepsim {
+
+// What a figure of device memory counts.
+enum class MemoryKind : std::uint8_t {
+  allocated,  // tensors
+  reserved,   // what the allocator holds for them
+  device,     // all that the device has lost, as nvidia-smi shows it
+  unsaid,     // what is needed: reserved, and libraries
+};
+inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
+                                                                   "device"};
+
+// What runs under a stack do unless they say otherwise: a scenario says it, a table of runs may
+// not.
+struct StackHabits {
+  std::string experts = "grouped";  // kernel
+  std::int64_t lora_rank = 16;
+  std::string lora_targets = "linear";
+  std::string checkpointing = "";  // nothing: full where parameters are sharded, else none
+  // How unevenly its routers spread tokens over experts, where a run does not say so.
+  struct Skew {
+    double stated = 0.5, least = 0.1, most = 1.5;
+    std::string source = "tokens of an expert; hangs on data and training, and is not stated";
+  } skew;
+};
+
+// Linear layers that ranks share. Megatron's run their collectives beside the products of the
+// backward pass. DTensor's run them in between, and copy what they collect or scatter, since the
+// tokens of a row are no outermost dimension. Others are in between and sum whole tensors up.
+enum class TensorLayers : std::uint8_t { plain, overlapped, dtensor };
+inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "overlapped",
+                                                                     "dtensor"};
+
+struct Stack {
+  std::string name;
+  std::string title;
+  std::string vendor{};                  // of the GPUs that its costs are for; empty: any
+  std::vector<std::string> measured_as;  // words by which tables of training steps name it
+  struct HostCosts {
+    Constant<Seconds> forward_launch;     // one operator, dispatched, in the forward pass
+    Constant<Seconds> backward_launch;    // the same, run by autograd
+    Constant<Seconds> collective_launch;  // enqueue one collective
+    Constant<Seconds> sync;               // read a value back: .item(), nonzero()
+    Constant<Seconds> module_call{};      // a module with parameters, beside its operators
+    Constant<Seconds> expert_call{};      // routing and sending tokens between ranks, each pass
+    Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
+    Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
+    Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module
+    Constant<Seconds> gather_calls;       // ZeRO-3: calls into the runtime around one fetch
+    Constant<Seconds> gradient_hook;      // per gradient tensor: copy to bucket, bookkeeping
+    Constant<Seconds> shard_group;        // FSDP: state change of one sharded group
+    Constant<Seconds> shard_tensor;       // FSDP: the same per tensor of the group
+    Constant<Seconds> sub_group;          // ZeRO-3 optimizer: one sub-group
+    Constant<Seconds> clear_visit;        // ZeRO-3 optimizer: one visit of the clear-gradient loop
+    Constant<Seconds> count_visit;        // releases that count tensors in each hook: one visit
+    Constant<Seconds> repoint;            // stages 1 and 2: point a tensor at its gathered place
+    Constant<Seconds> step;               // per optimizer step: data loader, logging, scheduler
+    Constant<Seconds> batch;              // make one batch without using it
+    Constant<BytesPerSecond> file_write;  // one process, from host memory into a file
+    Constant<BytesPerSecond> file_read;
+  } host;
+  struct KernelShares {  // of what the GPU's own file says is reached
+    Constant<Ratio> gemm;
+    Constant<Ratio> attention;
+    Constant<Ratio> memory;
+    Constant<Ratio> grouped_gemm;
+  } kernels;
+  struct Fusion {
+    bool norm = false;  // one kernel instead of six
+    bool rope = false;
+    bool activation = false;  // SwiGLU in one kernel
+    bool residual = false;    // added in the kernel of the norm behind it
+    bool permute = false;     // tokens to experts and back in kernels of their own
+  } fused;
+  CrossEntropy cross_entropy = CrossEntropy::logits;
+  bool holds_logits = false;  // the loop has a name for them until the next forward pass
+  AttentionKernel attention = AttentionKernel::flash;
+  // Values that the host reads back before each call of a flash kernel: where documents end.
+  int attention_reads = 0;
+  // Recomputation ends where all that the backward pass needs is there, as PyTorch does it from 2.1
+  // on without the reentrant way: the last product of a layer does not run again.
+  bool recompute_stops_early = false;
+  // Routers have a name for a loss of theirs: what is computed again up to there is not freed.
+  bool routers_keep_graph = false;
+  TensorLayers tensor_layers = TensorLayers::plain;
+  bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
+  struct Adapters {
+    bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel
+    int reads = 0;         // values that the host reads back for each call of one
+    bool shared = true;    // `linear` and `all` have shared experts, too
+  } adapters;
+  // Between pipeline stages that are not interleaved the host waits for each message.
+  bool stops_for_stages = false;
+  struct MemoryLog {
+    MemoryKind kind = MemoryKind::unsaid;
+    bool binary = false;       // its "GB" are 2^30 bytes
+    bool first_stage = false;  // of a pipeline; else of the one with least memory left
+  } memory_log;                // what its own log prints
+  struct AttentionShares {     // of the rate that the GPU's file gives for a flash kernel
+    Constant<Ratio> efficient_forward;
+    Constant<Ratio> efficient_backward;
+    Constant<Ratio> flex_forward;
+    Constant<Ratio> flex_backward;
+  } attention_shares;  // the same for all stacks: workloads/attention.yaml
+  struct Counts {      // factors on kernels and bytes of operators that stream through memory
+    Constant<Ratio> kernels;
+    Constant<Ratio> bytes;
+  } counts;              // the same for all stacks: workloads/counts.yaml
+  struct ExpertShares {  // of the rate at which memory streams
+    Constant<Ratio> gather;
+    Constant<Ratio> scatter;
+  } expert_shares;  // the same for all stacks: workloads/experts.yaml
+  // Reserved beyond what is allocated, as a share: as long as the same sizes come again and again,
+  // and when gathers of many sizes come between.
+  Constant<Ratio> allocator_slack;
+  Constant<Ratio> allocator_slack_gathering;
+  // Steps that single runs took over those that are simulated: everything takes so many times as
+  // long. The value is one; what is known is its range.
+  Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
+};
+
+Stack read_stack(const Table& table);
+StackHabits read_habits(const Table& stack);
+Stack::AttentionShares read_attention_shares(const Table& table);
+Stack::ExpertShares read_expert_shares(const Table& table);
+Stack::Counts read_counts(const Table& table);
+
+}  // namespace stepsim

@@ -1,0 +1,181 @@
+// How a job is spread over ranks and what each rank keeps: the choices of a practitioner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "workloads/strategy/expert_strategy.hpp"
+#include "workloads/strategy/offload.hpp"
+#include "workloads/strategy/pipeline_strategy.hpp"
+#include "workloads/strategy/recompute.hpp"
+#include "workloads/strategy/sharding_keys.hpp"
+
+namespace stepsim {
+
+enum class Sharding : std::uint8_t { zero0, zero1, zero2, zero3, fsdp, hsdp };
+inline constexpr std::array<std::string_view, 6> sharding_names{"0", "1", "2", "3", "fsdp", "hsdp"};
+constexpr std::string_view to_text(Sharding sharding) {
+  return sharding_names[static_cast<std::size_t>(sharding)];
+}
+// PyTorch's own, as opposed to DeepSpeed's.
+constexpr bool is_fsdp(Sharding sharding) {
+  return sharding == Sharding::fsdp || sharding == Sharding::hsdp;
+}
+
+// What the backward pass computes again instead of having kept it.
+enum class Checkpointing : std::uint8_t {
+  none,
+  selective,  // single modules, as Megatron does: the core of attention unless others are named
+  operators,  // all but attention and every second matrix product, as torchtitan does
+  full,       // the whole layer, from its input
+};
+inline constexpr std::array<std::string_view, 4> checkpointing_names{"none", "selective",
+                                                                     "operators", "full"};
+
+enum class CrossEntropy : std::uint8_t {
+  stack,      // as the stack does it
+  logits,     // PyTorch's, over a copy of all logits in 32 bits
+  logits_16,  // PyTorch's, over the logits in 16 bits
+  logits_32,  // PyTorch's, over the logits of a head that multiplies in 32 bits
+  kernel,     // one kernel over 16-bit logits, and one for their gradient
+  in_place,   // the same, the gradient takes the place of the logits
+  fused,      // chunk by chunk with the head
+  words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
+  chunks,     // an eighth of the tokens after the other, over logits in 16 bits
+};
+inline constexpr std::array<std::string_view, 9> cross_entropy_names{
+    "stack",    "logits", "logits_16", "logits_32", "kernel",
+    "in_place", "fused",  "words_32",  "chunks"};
+
+enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
+inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
+                                                                 "adamw_4bit"};
+
+// AdamW's: one kernel that does everything to many tensors, an operator at a time over many
+// tensors, or an operator at a time over one.
+enum class UpdateKernels : std::uint8_t { fused, foreach, single };
+inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
+
+enum class AttentionKernel : std::uint8_t {
+  stack,           // what the stack uses
+  flash,           // knows where documents end
+  flash3,          // the same, written for this generation of GPUs where there is such a kernel
+  sdpa,            // PyTorch's choice without a mask: a flash kernel over whole rows
+  sdpa_efficient,  // PyTorch's choice with a mask: all pairs of a row, none of them in memory
+  sdpa_math,       // PyTorch's fallback: all pairs in memory, in 32 bits
+  flex,            // a compiled kernel that knows documents
+  eager,           // all pairs in memory, operator by operator
+};
+inline constexpr std::array<std::string_view, 8> attention_names{
+    "stack", "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
+
+// Of AdamW's moments, beside fp32 copies.
+enum class MomentType : std::uint8_t { fp32, bf16 };
+inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16"};
+
+// The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
+enum class GradientType : std::uint8_t { bf16, fp32 };
+inline constexpr std::array<std::string_view, 2> gradient_type_names{"bf16", "fp32"};
+
+// How a model that will be sharded comes to the devices: shard by shard, or whole on each of them
+// first, as happens when the framework's hook is bypassed.
+enum class Loading : std::uint8_t { sharded, replica };
+inline constexpr std::array<std::string_view, 2> loading_names{"sharded", "replica"};
+
+// Ranks that share every layer, as Megatron does it.
+struct TensorParallel {
+  std::int64_t size = 1;
+  bool sequence = true;         // they also share the tokens between blocks
+  bool gathers_logits = false;  // each computes the loss over the whole vocabulary
+  bool gathers_each = false;    // each product of a block collects the block's input for itself
+  bool divides_embedding = true;
+  bool divides_head = true;  // else each has the whole one, and computes the whole loss
+  bool in_pieces = false;    // a compiler lets pieces of tokens travel beside products of others
+};
+
+// Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
+struct SequenceParallel {
+  std::int64_t ulysses = 1;
+  std::int64_t ring = 1;
+
+  std::int64_t ranks() const { return ulysses * ring; }
+};
+
+// Adapters beside frozen matrices: only they have gradients and an optimizer.
+enum class LoraTargets : std::uint8_t {
+  attention,
+  linear,  // and dense feed-forward
+  all,     // and experts
+};
+inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
+enum class Quantised : std::uint8_t { none, nf4 };
+inline constexpr std::array<std::string_view, 2> quantised_names{"none", "nf4"};
+struct Lora {
+  std::int64_t rank = 0;  // 0: the whole model is trained
+  LoraTargets targets = LoraTargets::linear;
+  Quantised quantised = Quantised::none;  // how the frozen matrices are stored
+};
+
+struct Strategy {
+  Sharding sharding = Sharding::zero3;
+  Checkpointing checkpointing = Checkpointing::full;
+  RecomputedModules recomputed;  // under selective
+  bool compiled = false;         // torch.compile: what is between matrix products is fused
+  CrossEntropy cross_entropy = CrossEntropy::stack;
+  OptimizerKind optimizer = OptimizerKind::adamw;
+  UpdateKernels update_kernels = UpdateKernels::fused;
+  MoeKernel moe_kernel = MoeKernel::loop;
+  ExpertLayout expert_layout = ExpertLayout::model;
+  Dispatcher dispatcher = Dispatcher::all_to_all;
+  AttentionKernel attention = AttentionKernel::stack;
+  Offload optimizer_place = Offload::none;
+  Offload parameter_place = Offload::none;
+  Offload activation_place = Offload::none;  // of what waits for the backward pass
+  OffloadKeys offload;
+  bool master_weights = true;       // fp32 copy beside 16-bit parameters
+  bool update_in_backward = false;  // of each tensor, as soon as its gradient is there
+  GradientType gradients = GradientType::bf16;
+  bool half_moments = false;  // in 16 bits, beside fp32 copies
+  Loading load = Loading::sharded;
+  double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
+  std::int64_t expert_parallel = 1;  // ranks that share one set of experts
+  std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer
+  bool same_rows = false;            // ranks with different experts have the same rows
+  double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
+  bool dispatch_graphs = false;      // routing and sending tokens are replayed as CUDA graphs
+  double moe_skew = 0;               // of the tokens that experts get: standard deviation over mean
+  ZeroKeys zero;
+  DistributedOptimizer distributed;
+  FsdpKeys fsdp;
+  TensorParallel tensor_parallel;
+  SequenceParallel sequence_parallel;
+  PipelineParallel pipeline_parallel;
+  Lora lora;
+};
+
+// Ranks that share each expert.
+constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
+  return strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor_parallel.size;
+}
+// Tokens of a rank are its own between blocks, and go to the ranks that hold their experts.
+constexpr bool sends_tokens(const Strategy& strategy) {
+  return strategy.expert_parallel > 1;
+}
+// Ranks that go through the same rows, but hold different experts.
+constexpr std::int64_t repeats_of(const Strategy& strategy) {
+  return strategy.same_rows ? strategy.expert_parallel : 1;
+}
+// Ranks that share a layer have each expert whole and the same tokens: each runs all of it.
+constexpr bool repeats_experts(const Strategy& strategy) {
+  return strategy.tensor_parallel.size > 1 && !strategy.tensor_parallel.sequence &&
+         strategy.expert_tensor == 1;
+}
+constexpr std::int64_t ranks_of_embedding(const TensorParallel& tensor) {
+  return tensor.divides_embedding ? tensor.size : 1;
+}
+constexpr std::int64_t ranks_of_head(const TensorParallel& tensor) {
+  return tensor.divides_head ? tensor.size : 1;
+}
+
+}  // namespace stepsim
