@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 
 namespace stepsim {
 

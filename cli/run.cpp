@@ -8,7 +8,7 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/predict/footprint_text.hpp"
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "analysis/critical_path.hpp"
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/studies/predict/worker.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "analysis/studies/fidelity/validation.hpp"
+#include "sim/base/quantile.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "scenarios/scenario_catalog.hpp"

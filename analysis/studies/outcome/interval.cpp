@@ -1,4 +1,4 @@
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 
 #include <fmt/format.h>
 
