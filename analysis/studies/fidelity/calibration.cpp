@@ -88,7 +88,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
     if (!made.expressed() ||
         std::find(plan.stacks.begin(), plan.stacks.end(), made.stack) == plan.stacks.end())
       continue;
-    same[made.scenario.substr(made.scenario.find("\nfamily:"))].push_back(problem.rows.size());
+    same[made.run].push_back(problem.rows.size());
     problem.rows.push_back(std::move(row));
   }
   problem.weights.assign(problem.rows.size(), 0);
