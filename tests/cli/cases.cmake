@@ -39,7 +39,7 @@ cli("no command prints the help and is a mistake" CODE 2 OUTPUT "usage: stepsim"
 cli("help" ARGS --help OUTPUT "commands:.*collective.*list.*show.*--data DIR.*exit codes")
 cli("help by word" ARGS help OUTPUT "usage: stepsim")
 cli("version" ARGS --version OUTPUT "^stepsim [0-9]+\\.[0-9]+\\.[0-9]+\n$")
-foreach(command run memory report export collective list show)
+foreach(command run memory report export collective list show diff)
   cli("${command} --help" ARGS ${command} --help OUTPUT "^usage: stepsim ${command}.*examples:")
 endforeach()
 cli("help needs no data" ARGS --data /nowhere collective --help OUTPUT "^usage: stepsim collective")
