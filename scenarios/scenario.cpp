@@ -176,10 +176,11 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(key, value);
 }
 
-// "strategy.zero", or "strategy" with all that is below it.
+// By its own name, with the block that it stands in, or as a constant.
 bool was_set(std::string_view path, std::span<const Setting> settings) {
   return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
     const std::string& key = setting.first;
+    if (names_constant(key)) return path == "constants";
     return path == key || (path.starts_with(key) && path[key.size()] == '.');
   });
 }

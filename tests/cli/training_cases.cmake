@@ -329,10 +329,11 @@ cli("diff of two scenarios" ARGS diff qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe
 cli("diff of a scenario and a change of it" ARGS diff llama32-3b-sft-zero3 --set strategy.zero=2
   OUTPUT "^A  llama32-3b-sft-zero3\nB  llama32-3b-sft-zero3 strategy.zero=2\n\nkey +A +B\n[- ]+\nstrategy.zero  3 \\(line [0-9]+\\)  2 \\(--set\\)\n$")
 cli("diff of constants" ARGS diff llama32-3b-sft-zero3 --set cluster.xgmi.bandwidth=30GB/s
-  OUTPUT "constant +A +B\n.*\nnode.links.xgmi.bandwidth +[0-9.]+ GB/s +30 GB/s\n")
+  OUTPUT "=30GB/s\n\nconstant +A +B\n[- ]+\nnode.links.xgmi.bandwidth +46.0 GB/s +30.0 GB/s\n$")
 cli("diff of models" ARGS diff llama32-3b-sft-zero3 --set model=llama-3.1-8b OUTPUT "model +A +B\n[- ]+\nparameters +[0-9]+ +[0-9]+\nlayers +28 +32\n")
+cli("show a constant that was set" ARGS show llama32-3b-sft-zero3 --set cluster.xgmi.bandwidth=30GB/s OUTPUT "\n  constants +{cluster.xgmi.bandwidth: 30GB/s} +--set\n")
 cli("diff of a scenario with a DeepSpeed file" ARGS diff @ROOT@/tests/cli/deepspeed.yaml --set strategy.zero=3
-  OUTPUT "strategy.zero +2 \\(deepspeed.json:12\\) +3 \\(--set\\)\nstrategy.zero_optimization.overlap_comm +false \\(default\\) +true \\(default\\)\n")
+  OUTPUT "strategy.zero +2 \\(deepspeed.json:12\\) +3 \\(--set\\)\nstrategy.zero_optimization.overlap_comm +false \\(deepspeed.json\\) +true \\(default\\)\n")
 cli("diff of different kinds of jobs" ARGS diff llama32-3b-sft-zero3 grpo-7b-two-nodes OUTPUT "job.sequence +[0-9]+ \\(line [0-9]+\\) +no such key\n.*job.layout +no such key +separate")
 cli("diff of equal scenarios" ARGS diff mpt7b-zero2 mpt7b-zero2 OUTPUT "\n\nno difference\n$")
 cli("diff as JSON" ARGS diff llama32-3b-sft-zero3 --set strategy.zero=2 --json
