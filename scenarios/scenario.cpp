@@ -58,7 +58,6 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                         s.optimizer_place != Offload::none))
     strategy.problem("moment_dtype",
                      "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
-  if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -250,6 +249,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     scenario.constants.push_back(std::move(constant));
   }
   scenario.family = root.text_or("family", family_of(scenario));
+  if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
