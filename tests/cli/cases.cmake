@@ -39,7 +39,7 @@ cli("no command prints the help and is a mistake" CODE 2 OUTPUT "usage: stepsim"
 cli("help" ARGS --help OUTPUT "commands:.*collective.*list.*show.*--data DIR.*exit codes")
 cli("help by word" ARGS help OUTPUT "usage: stepsim")
 cli("version" ARGS --version OUTPUT "^stepsim [0-9]+\\.[0-9]+\\.[0-9]+\n$")
-foreach(command run memory report export collective list show)
+foreach(command run memory report export collective list show diff)
   cli("${command} --help" ARGS ${command} --help OUTPUT "^usage: stepsim ${command}.*examples:")
 endforeach()
 cli("help needs no data" ARGS --data /nowhere collective --help OUTPUT "^usage: stepsim collective")
@@ -77,7 +77,7 @@ cli("misspelt detail" ARGS ${small} h100-8 --detail step CODE 2
 cli("misspelt folding" ARGS ${small} h100-8 --fold of CODE 2
   ERROR "--fold: expected auto or off, found \"of\" (did you mean \"off\"?)")
 cli("misspelt list" ARGS list node CODE 2
-  ERROR "no list \"node\" (did you mean \"nodes\"?); expected gpus, nodes, networks, clusters, models, stacks, engines, scenarios, algorithms or architectures")
+  ERROR "no list \"node\" (did you mean \"nodes\"?); expected gpus, nodes, networks, clusters, models, stacks, engines, scenarios, algorithms, architectures or keys")
 cli("show nothing" ARGS show CODE 2 ERROR "which entry? usage: stepsim show NAME")
 cli("show what is not there" ARGS show mi300 CODE 2
   ERROR "nothing called \"mi300\" in the catalogue (did you mean \"mi300x\"?); `stepsim list` names all")
