@@ -8,8 +8,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 struct VisitList {
   std::vector<Visit> visits;
   std::map<const Unit*, std::uint32_t> first_instance;
@@ -60,7 +58,7 @@ ModelUnits units_of(const StepInput& input) {
     share_head(units.head, model, strategy, load(0), overlaps);
   }
   const double layer_input =
-      half * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
+      bytes_16 * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
@@ -70,20 +68,6 @@ ModelUnits units_of(const StepInput& input) {
   for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
   units.embedding.kept_bytes = units.embedding.saved_bytes;
   return units;
-}
-
-StoredElements stored_elements(const StepInput& input) {
-  StoredElements sum;
-  const auto add = [&](const Unit& unit) {
-    sum.all += unit.elements() * static_cast<double>(unit.times);
-    sum.trained += unit.trained_elements() * static_cast<double>(unit.times);
-  };
-  const ModelUnits units = units_of(input);
-  add(units.embedding);
-  for (const std::vector<Unit>& layer : units.layers)
-    for (const Unit& unit : layer) add(unit);
-  for (const Unit& unit : units.head) add(unit);
-  return sum;
 }
 
 std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
