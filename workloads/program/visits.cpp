@@ -65,8 +65,8 @@ ModelUnits units_of(const StepInput& input) {
     checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
-  for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
-  units.embedding.kept_bytes = units.embedding.saved_bytes;
+  for (Unit& unit : units.head) unit.memory.kept = unit.memory.saved;
+  units.embedding.memory.kept = units.embedding.memory.saved;
   return units;
 }
 
