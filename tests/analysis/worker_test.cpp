@@ -8,9 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {
@@ -23,6 +26,30 @@ TEST_CASE("progress counts every answer", "[analysis]") {
     CHECK(of == 5);
   });
   CHECK(seen == std::vector<std::size_t>{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("the end of one worker is its own outcome", "[analysis]") {
+  const std::vector<std::function<std::string()>> tasks{
+      [] { return std::string("here"); },
+      [] { return ::raise(SIGKILL) == 0 ? std::string("never") : std::string(); },
+      []() -> std::string { throw UserError("the question is wrong"); },
+      []() -> std::string { throw std::bad_alloc(); },
+      []() -> std::string { throw std::runtime_error("a bug"); },
+      []() -> std::string { ::_exit(7); }};
+  const std::vector<WorkerOutcome> outcomes = outcomes_in_workers(tasks, 3);
+  REQUIRE(outcomes.size() == tasks.size());
+  CHECK(outcomes[0].ending == Ending::answered);
+  CHECK(outcomes[0].text == "here");
+  CHECK(outcomes[1].text == "a worker ended without an answer (signal 9: Killed)");
+  CHECK(outcomes[2].ending == Ending::refused);
+  CHECK(outcomes[2].text == "the question is wrong");
+  CHECK(outcomes[3].text == "this machine has too little memory to compute it");
+  CHECK(outcomes[4].text == "a bug");
+  CHECK(outcomes[5].text == "a worker ended without an answer (exit code 7)");
+  for (const std::size_t died : {1, 3, 4, 5}) CHECK(outcomes[died].ending == Ending::died);
+  CHECK_THROWS_AS(in_worker(tasks[2]), UserError);
+  CHECK_THROWS_AS(in_worker(tasks[3]), std::bad_alloc);
+  CHECK_THROWS_WITH(in_worker(tasks[1]), "a worker ended without an answer (signal 9: Killed)");
 }
 
 TEST_CASE("a worker does not outlive a killed parent", "[analysis]") {

@@ -37,14 +37,17 @@ std::vector<PredictedRow> predict_all(const std::vector<RowTask>& tasks, std::ui
   for (const RowTask& task : tasks) {
     PredictedRow& result = results.emplace_back(task.result);
     if (!task.result.predicted()) continue;
+    for (std::uint32_t run = 0; run < runs; ++run)
+      if (answers[next + run].ending == Ending::died)
+        result.crashes.push_back(answers[next + run].text);
     // A scenario that the catalogue refuses is an answer, too: nothing in a table stops the rest.
-    if (answers[next].failed) {
+    if (answers[next].ending != Ending::answered) {
       result.missing.push_back(answers[next].text);
     } else {
       task.compare(answers[next].text, result);
       for (std::uint32_t run = 1; run < runs; ++run) {
         PredictedRow drawn = task.result;
-        if (answers[next + run].failed) continue;
+        if (answers[next + run].ending != Ending::answered) continue;
         task.compare(answers[next + run].text, drawn);
         if (drawn.timed) result.drawn.push_back({draw_of(run), drawn.step_error});
       }

@@ -10,22 +10,30 @@
 
 namespace stepsim {
 
-// Runs the task in a child and returns what it returned. A UserError of the child is thrown here
-// again; any other end of the child is a std::runtime_error that says how it ended.
+// Runs the task in a child and returns what it returned. A UserError and a std::bad_alloc of the
+// child are thrown here again; any other end of it is a std::runtime_error that says how it ended.
 std::string in_worker(const std::function<std::string()>& task);
 
 // Told how many tasks are done, of how many.
 using Progress = std::function<void(std::size_t done, std::size_t of)>;
 
+enum class Ending {
+  answered,
+  refused,  // by a UserError: the question is wrong
+  died      // without an answer: a crash, a signal, not enough memory
+};
 // What a worker said, or why it did not.
 struct WorkerOutcome {
-  bool failed = false;
+  Ending ending{};
   std::string text;
 };
 
-// As below, but an error or the death of one worker is its own outcome and not everybody's.
+// As the functions below, but what becomes of one worker is its own outcome and not everybody's.
 std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
                                                std::size_t at_once);
+void outcomes_in_workers(std::size_t count, std::size_t at_once,
+                         const std::function<std::string(std::size_t)>& task,
+                         const std::function<void(std::size_t, const WorkerOutcome&)>& done);
 
 // All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
 std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,

@@ -147,15 +147,18 @@ SweepTable run_sweep(const SweepQuestion& question) {
   const auto task = [&](std::size_t i) {
     return answer_to(question, settings_of(question.plan, points[open[i]]));
   };
-  const auto done = [&](std::size_t i, const std::string& answer) {
-    const Outcome outcome = *outcome_from(answer);
-    if (journal) journal->add(open[i], outcome);
+  const auto done = [&](std::size_t i, const WorkerOutcome& said) {
+    if (said.ending == Ending::refused) throw UserError(said.text);
+    const bool answered = said.ending == Ending::answered;
+    const Outcome outcome = answered ? *outcome_from(said.text) : impossible(said.text);
+    if (journal && answered) journal->add(open[i], outcome);
+    table.unanswered += answered ? 0 : 1;
     known.emplace(open[i], outcome);
     report();
   };
   report();
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
+  outcomes_in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
   for (auto& [index, outcome] : known)
     table.rows.push_back({index, points[index], std::move(outcome)});
   return table;
