@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 #include "cli/command.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/trace.hpp"

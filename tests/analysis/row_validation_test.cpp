@@ -46,15 +46,15 @@ TEST_CASE("families are summed up by the errors of the step time", "[analysis]")
 
 TEST_CASE("a row whose worker crashes is not one that lacks data", "[analysis]") {
   const auto task = [](bool crashes, bool draws_crash) {
-    RowTask row;
+    RowTask<int> row;
     row.ask = [=](const MaybeDraw& draw) {
       if (draw ? draws_crash : crashes) ::raise(SIGKILL);
-      return std::string("said");
+      return 1;
     };
-    row.compare = [](const std::string&, PredictedRow& result) { result.timed = true; };
+    row.compare = [](const int&, PredictedRow& result) { result.timed = true; };
     return row;
   };
-  const std::vector<RowTask> tasks{task(false, false), task(true, false), task(false, true)};
+  const std::vector<RowTask<int>> tasks{task(false, false), task(true, false), task(false, true)};
   const std::vector<PredictedRow> rows = predict_all(tasks, 2, 1);
   CHECK(rows[0].crashes.empty());
   CHECK_FALSE(rows[1].predicted());

@@ -28,25 +28,40 @@ TEST_CASE("progress counts every answer", "[analysis]") {
   CHECK(seen == std::vector<std::size_t>{1, 2, 3, 4, 5});
 }
 
+TEST_CASE("problems keep their places on the way out of a worker", "[analysis]") {
+  const std::vector<Problem> problems{{"a.yaml", 3, "job.x", "is wrong", Fault::rule},
+                                      {"b.yaml", 0, "", "cannot be read", Fault::form}};
+  try {
+    in_worker([&]() -> double { throw UserError(problems); });
+    FAIL("nothing was thrown");
+  } catch (const UserError& error) {
+    REQUIRE(error.problems().size() == 2);
+    CHECK(error.problems()[0].line == 3);
+    CHECK(error.problems()[0].key == "job.x");
+    CHECK(error.problems()[0].fault == Fault::rule);
+    CHECK(std::string(error.what()) == "a.yaml:3: job.x: is wrong\nb.yaml: cannot be read");
+  }
+}
+
 TEST_CASE("the end of one worker is its own outcome", "[analysis]") {
-  const std::vector<std::function<std::string()>> tasks{
-      [] { return std::string("here"); },
-      [] { return ::raise(SIGKILL) == 0 ? std::string("never") : std::string(); },
-      []() -> std::string { throw UserError("the question is wrong"); },
-      []() -> std::string { throw std::bad_alloc(); },
-      []() -> std::string { throw std::runtime_error("a bug"); },
-      []() -> std::string { ::_exit(7); }};
-  const std::vector<WorkerOutcome> outcomes = outcomes_in_workers(tasks, 3);
+  const Tasks<int> tasks{[] { return 7; },
+                         [] { return ::raise(SIGKILL); },
+                         []() -> int { throw UserError("the question is wrong"); },
+                         []() -> int { throw std::bad_alloc(); },
+                         []() -> int { throw std::runtime_error("a bug"); },
+                         []() -> int { ::_exit(3); }};
+  const auto outcomes = outcomes_in_workers(tasks, 2);
   REQUIRE(outcomes.size() == tasks.size());
-  CHECK(outcomes[0].ending == Ending::answered);
-  CHECK(outcomes[0].text == "here");
-  CHECK(outcomes[1].text == "a worker ended without an answer (signal 9: Killed)");
-  CHECK(outcomes[2].ending == Ending::refused);
-  CHECK(outcomes[2].text == "the question is wrong");
-  CHECK(outcomes[3].text == "this machine has too little memory to compute it");
-  CHECK(outcomes[4].text == "a bug");
-  CHECK(outcomes[5].text == "a worker ended without an answer (exit code 7)");
-  for (const std::size_t died : {1, 3, 4, 5}) CHECK(outcomes[died].ending == Ending::died);
+  CHECK(outcomes[0].answer == 7);
+  CHECK(outcomes[1].error == "a worker ended without an answer (signal 9: Killed)");
+  CHECK(outcomes[2].error == "the question is wrong");
+  CHECK(outcomes[3].error == "this machine has too little memory to compute it");
+  CHECK(outcomes[4].error == "a bug");
+  CHECK(outcomes[5].error == "a worker ended without an answer (exit code 3)");
+  for (std::size_t i = 1; i < outcomes.size(); ++i) {
+    CHECK_FALSE(outcomes[i].answer);
+    CHECK(outcomes[i].died == (i != 2));
+  }
   CHECK_THROWS_AS(in_worker(tasks[2]), UserError);
   CHECK_THROWS_AS(in_worker(tasks[3]), std::bad_alloc);
   CHECK_THROWS_WITH(in_worker(tasks[1]), "a worker ended without an answer (signal 9: Killed)");

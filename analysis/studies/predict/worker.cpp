@@ -45,11 +45,11 @@ std::string read_all(int pipe) {
   }
 }
 
-[[noreturn]] void work(int pipe, const std::function<std::string()>& task) {
+[[noreturn]] void work(int pipe, const wire::Task& task) {
   try {
     write_all(pipe, answer + task());
   } catch (const UserError& error) {
-    write_all(pipe, user_error + std::string(error.what()));
+    write_all(pipe, user_error + to_wire(error.problems()));
   } catch (const std::bad_alloc&) {
     write_all(pipe, no_memory + std::string("this machine has too little memory to compute it"));
   } catch (const std::exception& error) {
@@ -65,7 +65,7 @@ struct Child {
   std::string said{};
 };
 
-Child start(const std::function<std::string()>& task) {
+Child start(const wire::Task& task) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0)
     throw std::system_error(errno, std::generic_category(), "no pipe for a worker");
@@ -117,7 +117,7 @@ class Crew {
     }
   }
   std::size_t size() const { return running_.size(); }
-  void add(const std::function<std::string()>& task, std::size_t number) {
+  void add(const wire::Task& task, std::size_t number) {
     running_.push_back(start(task));
     running_.back().task = number;
   }
@@ -151,85 +151,65 @@ class Crew {
   std::vector<Child> running_;
 };
 
-WorkerOutcome outcome_of(const std::string& said) {
-  const char mark = said.front();
-  const Ending ending = mark == answer       ? Ending::answered
-                        : mark == user_error ? Ending::refused
-                                             : Ending::died;
-  return {ending, said.substr(1)};
-}
-
+// The bytes of its answer, or the error that ended it.
 std::string answer_of(const std::string& said) {
-  std::string rest = said.substr(1);
-  if (said.front() == user_error) throw UserError(rest);
+  const std::string rest = said.substr(1);
+  if (said.front() == user_error) throw UserError(from_wire<std::vector<Problem>>(rest));
   if (said.front() == no_memory) throw std::bad_alloc();
   if (said.front() == bug) throw std::runtime_error(rest);
   return rest;
 }
 
-// `done` hears what each worker said, mark and all, as soon as it has ended.
-void run_all(std::size_t count, std::size_t at_once,
-             const std::function<std::string(std::size_t)>& task,
-             const std::function<void(std::size_t, const std::string&)>& done) {
+// Each task in a child of its own, at most `at_once` of them at a time.
+void play(std::size_t count, std::size_t at_once, const wire::NumberedTask& task,
+          const std::function<void(const Child&)>& ended) {
   Crew crew;
   std::size_t started = 0;
   while (started < count || crew.size() > 0) {
     if (started < count && crew.size() < at_once) {
       crew.add([&task, started] { return task(started); }, started);
       ++started;
-      continue;
+    } else {
+      ended(crew.next());
     }
-    const Child child = crew.next();
-    done(child.task, child.said);
   }
 }
 
 }  // namespace
 
-std::string in_worker(const std::function<std::string()>& task) {
+std::size_t usual_workers() {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+namespace wire {
+
+std::string from_worker(const Task& task) {
   Child child = start(task);
   wait_for(child);
   return answer_of(child.said);
 }
 
-void in_workers(std::size_t count, std::size_t at_once,
-                const std::function<std::string(std::size_t)>& task,
-                const std::function<void(std::size_t, std::string)>& done) {
-  run_all(count, at_once, task,
-          [&](std::size_t i, const std::string& said) { done(i, answer_of(said)); });
+void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
+                  const Heard& done) {
+  play(count, at_once, task, [&](const Child& child) { done(child.task, answer_of(child.said)); });
 }
 
-void outcomes_in_workers(std::size_t count, std::size_t at_once,
-                         const std::function<std::string(std::size_t)>& task,
-                         const std::function<void(std::size_t, const WorkerOutcome&)>& done) {
-  run_all(count, at_once, task,
-          [&](std::size_t i, const std::string& said) { done(i, outcome_of(said)); });
+void outcomes_from_workers(
+    std::size_t count, std::size_t at_once, const NumberedTask& task,
+    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done) {
+  play(count, at_once, task, [&](const Child& child) {
+    WorkerOutcome<std::string> outcome;
+    try {
+      outcome.answer = answer_of(child.said);
+    } catch (const UserError& error) {
+      outcome.error = error.what();
+    } catch (const std::exception&) {
+      outcome.error = child.said.substr(1);
+      outcome.died = true;
+    }
+    done(child.task, outcome);
+  });
 }
 
-std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
-                                    std::size_t at_once, const Progress& progress) {
-  std::vector<std::string> answers(tasks.size());
-  std::size_t finished = 0;
-  in_workers(
-      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
-      [&](std::size_t i, std::string text) {
-        answers[i] = std::move(text);
-        if (progress) progress(++finished, tasks.size());
-      });
-  return answers;
-}
-
-std::size_t usual_workers() {
-  return std::max(1u, std::thread::hardware_concurrency());
-}
-
-std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
-                                               std::size_t at_once) {
-  std::vector<WorkerOutcome> outcomes(tasks.size());
-  outcomes_in_workers(
-      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
-      [&](std::size_t i, const WorkerOutcome& outcome) { outcomes[i] = outcome; });
-  return outcomes;
-}
-
+}  // namespace wire
 }  // namespace stepsim
