@@ -34,6 +34,7 @@ struct PredictedRow {
   std::vector<RowFigure> figures;
   std::vector<std::string>
       missing;  // not predicted, and why; a row may be refused as a scenario, too
+  std::vector<std::string> crashes;  // of its workers: what is left of it is not to be trusted
   std::vector<std::string> assumed;
   double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
   bool timed = false;
