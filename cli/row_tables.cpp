@@ -9,6 +9,7 @@
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/predict/series.hpp"
+#include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
@@ -251,6 +252,10 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     predicted.push_back(std::move(row));
   fmt::print("{}", question.json ? json_of(predicted, series)
                                  : text_of(predicted, series, question.samples > 0));
+  if (!question.scenarios.empty()) {
+    const std::size_t files = export_rows(question.scenarios, predicted);
+    fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
+  }
   if (!question.record.empty())
     write_file(question.record, recorded_errors(families_of(predicted)));
   if (!recorded) return exit_code::yes;

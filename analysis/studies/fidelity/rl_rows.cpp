@@ -143,7 +143,8 @@ std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const 
     const ExpressedRow made = express(row, catalog);
     RowTask& task = tasks.emplace_back(task_of(made));
     task.ask = [&data, made](const MaybeDraw& draw) { return step_answer(data, made, draw); };
-    task.compare = [&row](const std::string& answer, PredictedRow& result) {
+    task.compare = [&row, made](const std::string& answer, PredictedRow& result) {
+      result.scenario = made.scenario;
       compare(row, step_answer_from(answer), result);
     };
   }
