@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "analysis/studies/sweep/sweep_report.hpp"
+#include "analysis/studies/sweep/sweep_what_ifs.hpp"
 #include "analysis/studies/sweep/sweep_search.hpp"
 
 namespace stepsim {

@@ -10,7 +10,7 @@
 
 #include "analysis/studies/fidelity/kernel_bench.hpp"
 #include "analysis/studies/fidelity/robust_fit.hpp"
-#include "analysis/studies/fidelity/validation.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {
