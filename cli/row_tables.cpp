@@ -10,6 +10,7 @@
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/fidelity/series.hpp"
 #include "cli/outputs.hpp"
+#include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
@@ -272,6 +273,10 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     predicted.push_back(std::move(row));
   fmt::print("{}", question.json ? json_of(predicted, series)
                                  : text_of(predicted, series, question.samples > 0));
+  if (!question.scenarios.empty()) {
+    const std::size_t files = export_rows(question.scenarios, predicted);
+    fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
+  }
   // Errors without these rows are none that anybody should keep or compare with.
   if (std::any_of(predicted.begin(), predicted.end(),
                   [](const PredictedRow& row) { return !row.crashes.empty(); }))

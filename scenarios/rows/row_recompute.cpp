@@ -148,8 +148,10 @@ void write_checkpointing(const StepRow& row, const RowCatalog& catalog, RowScena
     write_selective(row, words, catalog, made);
   } else if (!word.empty()) {
     made.lack(fmt::format("checkpointing \"{}\"", row.checkpointing));
-  } else if (const auto usual = made.resolved(catalog).peek("strategy.checkpointing")) {
-    made.assume(*usual == "none" ? "no checkpointing" : *usual + " checkpointing");
+  } else if (const Document resolved = made.resolved(catalog);
+             const auto usual = resolved.peek("strategy.checkpointing")) {
+    if (resolved.origin_of("strategy.checkpointing").starts_with("stack"))
+      made.assume(*usual == "none" ? "no checkpointing" : *usual + " checkpointing");
   } else {
     const bool full = row.stage.value_or(0) == 3 && !has_adapter(row);  // adapters leave room
     made.set("strategy.checkpointing", full ? "full" : "none");
