@@ -106,7 +106,9 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   scenario.constants = scenario.cluster.constants;
   if (!found.stack) return;
   Document stack = open_entry(data, stack_shelf, names.stack);
-  for (const auto& [key, value] : readings.stack) stack.set(key, value);
+  constexpr std::string_view of_operators = "operators.";
+  for (const auto& [key, value] : readings.stack)
+    if (!key.starts_with(of_operators)) stack.set(key, value);
   if (readings.draw) stack.draw_constants(*readings.draw, "stack");
   stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
@@ -117,11 +119,14 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
     document.give_constants(readings.given, scope);
     return document;
   };
-  Document attention = shared("attention"), experts = shared("experts"), counts = shared("counts");
+  Document attention = shared("attention"), experts = shared("experts"),
+           operators = shared("operators");
+  for (const auto& [key, value] : readings.stack)
+    if (key.starts_with(of_operators)) operators.set(key.substr(of_operators.size()), value);
   scenario.stack.attention_shares = read_attention_shares(attention.root());
   scenario.stack.expert_shares = read_expert_shares(experts.root());
-  scenario.stack.counts = read_counts(counts.root());
-  for (const Document* document : {&attention, &experts, &counts}) document->finish();
+  scenario.stack.operators = read_operators(operators.root());
+  for (const Document* document : {&attention, &experts, &operators}) document->finish();
   const auto list = [&](const Document& document, std::string_view scope) {
     for (NamedConstant constant : document.constants()) {
       constant.name = fmt::format("{}.{}", scope, constant.name);
@@ -130,7 +135,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   };
   if (attention_uses_shares(scenario)) list(attention, "attention");
   if (moves_tokens(scenario)) list(experts, "experts");
-  list(counts, "counts");
+  list(operators, "operators");
   list(stack, "stack");
 }
 

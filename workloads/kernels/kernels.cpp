@@ -72,7 +72,8 @@ double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row,
            (attention_rate(gpu, row, backward) * stack.kernels.attention.value.value * row.share);
   const auto& kernel =
       row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
-  const double rate = products * kernel.value.value * row.share;
+  const double narrower = row.tf32 ? gpu.peak.tf32.value / gpu.peak.bf16.value : 1;
+  const double rate = products * kernel.value.value * row.share * narrower;
   const bool tiled = row.rows > 0 && gpu.units > 0;
   return tiled ? product_time(gpu, row, rate) : row.flops / rate;
 }
@@ -111,7 +112,16 @@ KernelRow memory(std::string_view name, double bytes, double launches) {
   return {name, KernelClass::memory, 0, bytes, launches};
 }
 
-std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
+KernelRow counted(const Operators& all, Operator op, double rows, double width, double times) {
+  const Operators::Count& count = all[op];
+  KernelRow row = memory(operator_names[static_cast<std::size_t>(op)], count.bytes * rows * width,
+                         count.kernels * times);
+  if (count.operators) row.operators = *count.operators * times;
+  row.op = op;
+  return row;
+}
+
+std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward, const Operators& all) {
   std::vector<KernelRow> backward;
   for (KernelRow row : forward) {
     const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
@@ -125,26 +135,28 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
       backward.push_back(weights);
       continue;
     }
-    const double factor = row.kind == KernelClass::attention ? 2.5 : 2;
+    const bool streams = row.kind != KernelClass::attention;
+    const double factor = streams ? all.backward.streaming : all.backward.attention;
     row.flops *= factor;
     row.bytes *= factor;
-    if (row.kind != KernelClass::attention) {
-      row.launches *= 2;
-      if (row.operators) *row.operators *= 2;
+    if (streams) {
+      row.launches *= factor;
+      if (row.operators) *row.operators *= factor;
     }
     backward.push_back(row);
   }
   return backward;
 }
 
-std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward) {
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
+                                          const Operators& all) {
   std::vector<KernelRow> backward;
   for (const KernelRow& row : forward) {
-    if (row.name == unpack) {
+    if (row.op == Operator::unpack) {
       backward.push_back(row);
       continue;
     }
-    const std::vector<KernelRow> both = backward_of({row});
+    const std::vector<KernelRow> both = backward_of({row}, all);
     // Its input's gradient comes first.
     const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
     backward.insert(backward.end(), both.begin(), product ? both.begin() + 1 : both.end());
@@ -165,9 +177,11 @@ double launches_of(const std::vector<KernelRow>& rows) {
   return sum;
 }
 
-double operators_of(const std::vector<KernelRow>& rows) {
+double operators_of(const std::vector<KernelRow>& rows, const Operators& all) {
   double sum = 0;
-  for (const KernelRow& row : rows) sum += row.operators.value_or(row.launches);
+  for (const KernelRow& row : rows)
+    sum += row.operators.value_or(row.launches) *
+           (row.kind == KernelClass::memory ? 1 : all.of_product);
   return sum;
 }
 
@@ -181,9 +195,7 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
                                      : gpu.gemm.bandwidth.value.value;
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).value.value;
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    const double launches = row.launches * (streams ? stack.counts.kernels.value.value : 1);
-    const double bytes = row.bytes * (streams ? stack.counts.bytes.value.value : 1);
-    time += launches * start + std::max(busy, bytes / bandwidth);
+    time += row.launches * start + std::max(busy, row.bytes / bandwidth);
   }
   return {time};
 }

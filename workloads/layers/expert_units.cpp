@@ -57,9 +57,8 @@ void LayerWriter::routed_experts(const Experts& e) {
 void LayerWriter::router(const Experts& e) {
   const Part& matrix = part(Role::router);
   const double n = static_cast<double>(matrix.out);
-  // Softmax, top-k, one-hot masks: about twelve operators over [tokens, experts].
   Unit& made = unit(Role::router, matrix.name, with_bias({h() * n}, matrix.bias, {n}),
-                    {gemm("router", t(), h(), n), memory("routing", 12 * 4 * t() * n, 12)});
+                    {gemm("router", t(), h(), n), count(Operator::routing, t(), n)});
   made.in_moe = true;
   made.plain_modules = 1;
   made.memory.normed = bytes_16 * t() * h();
@@ -72,12 +71,11 @@ void LayerWriter::router(const Experts& e) {
 // x[token_idx] is a zero-filled tensor of all tokens that is then added, and accumulating into it
 // sorts: two passes over all tokens, and each of two such operators is seven kernels.
 std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) const {
-  KernelRow activation = activation_row(rows, width, true);
-  activation.bytes *= 2;
-  activation.launches = fused.activation ? 1 : 3;
-  KernelRow index = memory("index_backward", 4 * bytes_16 * t() * h(), 20);
-  index.operators = 6;
-  return {activation, memory("dispatch", 12 * bytes_16 * rows * h(), 6), index};
+  return {
+      count(fused.activation ? Operator::activation_backward_fused : Operator::activation_backward,
+            rows, width),
+      count(Operator::loop_dispatch_backward, rows, h()),
+      count(Operator::index_backward, t(), h())};
 }
 
 // Three products over `rows` in one unit: beside the gradients of its output and its input, each
@@ -97,7 +95,7 @@ void LayerWriter::expert_loop(const Experts& e) {
                                           gemm("down", rows, w, h())};
     std::vector<KernelRow> forward = products;
     forward.push_back(activation_row(rows, w, true));
-    forward.push_back(memory("dispatch", 6 * bytes_16 * rows * h(), 8));
+    forward.push_back(count(Operator::loop_dispatch, rows, h()));
     Unit& made = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
     made.backward = backward(products);
     for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
@@ -128,14 +126,12 @@ void LayerWriter::loop_over_slices(const Experts& e) {
                                         gemm("down", rows, w, h())};
   std::vector<KernelRow> forward = products;
   forward.push_back(activation_row(rows, w, true));
-  forward.push_back(memory("dispatch", 6 * bytes_16 * rows * h(), 6));
+  forward.push_back(count(Operator::slice_dispatch, rows, h()));
   Unit& made =
       expert_unit(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}), forward);
   made.backward = backward(products);
   for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
-  KernelRow slices = memory("slice_backward", 4 * bytes_16 * 3 * n * h() * w, 6);
-  slices.operators = 4;
-  if (!frozen()) made.backward.push_back(slices);
+  if (!frozen()) made.backward.push_back(count(Operator::slice_backward, 3 * n * h(), w));
   made.rounds = e.count;
   made.stops.reads = 5;  // the expert's number, read four times, and its tokens
   made.plain_modules = 1;
@@ -175,7 +171,7 @@ void LayerWriter::tutel_experts(const Experts& e) {
   const double local = n / static_cast<double>(strategy.expert_parallel);
   Unit& encode = moe_step(
       "mlp.encode",
-      {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)},
+      {count(Operator::tutel_masks, k * t(), n, k), count(Operator::tutel_encode, slots, h(), k)},
       0);
   encode.memory.saved = 8 * k * t();
   encode.memory.gradient = bytes_16 * t() * h();
@@ -184,18 +180,19 @@ void LayerWriter::tutel_experts(const Experts& e) {
   encode.stops.agrees = strategy.capacity_factor <= 0;
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
-  Unit& made =
-      expert_unit(with_bias({matrix, matrix, matrix}, e.bias, biases),
-                  {grouped_gemm("up", local, slots / local, h(), w),
-                   grouped_gemm("gate", local, slots / local, h(), w),
-                   grouped_gemm("down", local, slots / local, w, h()),
-                   memory("activation", (strategy.compiled ? 3 : 5) * bytes_16 * slots * w, 2)});
+  Unit& made = expert_unit(
+      with_bias({matrix, matrix, matrix}, e.bias, biases),
+      {grouped_gemm("up", local, slots / local, h(), w),
+       grouped_gemm("gate", local, slots / local, h(), w),
+       grouped_gemm("down", local, slots / local, w, h()),
+       count(strategy.compiled ? Operator::tutel_activation_compiled : Operator::tutel_activation,
+             slots, w)});
   made.plain_modules = 1;
   made.exchange = strategy.expert_parallel > 1 ? bytes_16 * slots * h() : 0;
   made.memory.saved = bytes_16 * slots * (h() + 4 * w);
   gradients_inside(made, slots, w);
   made.memory.forward = made.exchange;  // what arrives, beside what is sent
-  Unit& decode = moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)},
+  Unit& decode = moe_step("mlp.decode", {count(Operator::tutel_decode, slots, h(), k)},
                           bytes_16 * slots * h());
   // What comes back is cast, and the cast kept; its gradient is cast the other way.
   decode.memory.saved = 4 * slots * h();
@@ -211,10 +208,10 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   const double n = static_cast<double>(e.count);
   const double local = n / static_cast<double>(strategy.expert_parallel);
   const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
-  const KernelRow gating = memory("gating", 18 * 4 * t() * n, 18);
-  const KernelRow move = memory("dispatch", 2 * bytes_16 * slots * h(), 2);
+  const KernelRow gating = count(Operator::deepspeed_gating, t(), n);
+  const KernelRow move = count(Operator::deepspeed_dispatch, slots, h());
   // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
-  const std::vector<KernelRow> build{memory("masks", (4 + 1 + 2 * 2 * bytes_16) * t() * slots, 6),
+  const std::vector<KernelRow> build{count(Operator::deepspeed_masks, t(), slots),
                                      gemm("dispatch", slots, t(), h())};
   Unit& encode = moe_step(
       "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
@@ -232,9 +229,10 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   made.plain_modules = 2;
   made.memory.saved = bytes_16 * rows * (h() + 4 * w);
   gradients_inside(made, rows, w);
-  const KernelRow joined = memory("join", 2 * bytes_16 * slots * h(), 1);
+  const KernelRow joined = count(Operator::deepspeed_join, slots, h());
   moe_step("mlp.decode",
-           {joined, masks ? gemm("combine", t(), slots, h()) : memory("combine", move.bytes, 3)},
+           {joined, masks ? gemm("combine", t(), slots, h())
+                          : count(Operator::deepspeed_combine, slots, h())},
            bytes_16 * slots * h());
   units.back().memory.saved = units.back().memory.gradient = bytes_16 * slots * h();
 }
@@ -245,8 +243,7 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
 void LayerWriter::all_experts(const Experts& e) {
   const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
   const double rows = n * t();
-  moe_step("mlp.replicate",
-           {memory("replicate", bytes_16 * (rows + t()) * h() + 2 * bytes_16 * rows * h(), 2)}, 0)
+  moe_step("mlp.replicate", {count(Operator::replicate, (rows + t()) * h() + 2 * rows * h())}, 0)
       .memory.saved = bytes_16 * rows * h();
   const bool separate = !is_fused(e, strategy.expert_layout);
   const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
@@ -269,7 +266,7 @@ void LayerWriter::all_experts(const Experts& e) {
     made.plain_modules = 1;
     made.memory.saved = bytes_16 * rows * (h() + 4 * w);
   }
-  moe_step("mlp.sum", {memory("sum", bytes_16 * (rows + t()) * h(), 1)}, 0);
+  moe_step("mlp.sum", {count(Operator::sum_experts, rows + t(), h())}, 0);
 }
 
 void LayerWriter::shared_expert(const Experts& e) {

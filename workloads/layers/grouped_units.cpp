@@ -11,7 +11,8 @@ namespace {
 
 constexpr KernelRow nothing{"nothing", KernelClass::memory, 0, 0, 0};
 
-KernelRow with_share(KernelRow row, double share) {
+KernelRow with_share(KernelRow row, std::string_view name, double share) {
+  row.name = name;
   row.share = share;
   return row;
 }
@@ -23,17 +24,17 @@ bool LayerWriter::tight() const {
   return fused.permute || strategy.moe_kernel == MoeKernel::megablocks;
 }
 
-// Rows that pass by an index: each is read and written once.
+// Rows that pass by an index.
 KernelRow LayerWriter::moved(std::string_view name, double rows) const {
-  const double share = tight() ? 1 : stack.expert_shares.gather.value.value;
-  return with_share(memory(name, 2 * bytes_16 * rows * h(), 1), share);
+  return with_share(count(Operator::move_rows, rows, h()), name,
+                    tight() ? 1 : stack.expert_shares.gather.value.value);
 }
 
 // Rows that are added to those of their tokens, one number at a time.
 KernelRow LayerWriter::added(std::string_view name, double rows) const {
-  if (tight()) return memory(name, bytes_16 * (rows + t()) * h(), 1);
-  return with_share(memory(name, 3 * bytes_16 * rows * h(), 2),
-                    stack.expert_shares.scatter.value.value);
+  return tight() ? with_share(count(Operator::add_rows_fused, rows + t(), h()), name, 1)
+                 : with_share(count(Operator::add_rows, rows, h()), name,
+                              stack.expert_shares.scatter.value.value);
 }
 
 // Megatron-Core's experts: gate and up are one product, and the router's weights are multiplied in
@@ -51,7 +52,7 @@ bool LayerWriter::sends_once() const {
 // send a token once take it from where it is, and bring back sums.
 void LayerWriter::dispatch(double routed) {
   const double ranks = static_cast<double>(strategy.expert_parallel);
-  const KernelRow sort = memory("sort", 6 * 8 * routed, 12);
+  const KernelRow sort = count(Operator::sort, routed);
   Unit& made =
       moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
   made.backward = {sends_once() ? nothing : added("gather_backward", routed)};
@@ -82,14 +83,15 @@ void LayerWriter::combine(const GroupedRows& rows) {
     made.memory.gradient = bytes_16 * (sums ? routed : rows.arrived) * h();
     return;
   }
-  const KernelRow weigh = memory("weigh", (one ? 2 * bytes_16 : 20) * routed * h(), one ? 1 : 3);
+  const KernelRow weigh = count(one ? Operator::weigh_fused : Operator::weigh, routed, h());
   std::vector<KernelRow> kernels{added("scatter_add", routed)};
   if (!tight()) kernels.insert(kernels.begin(), weigh);
   Unit& made = moe_step("mlp.combine", std::move(kernels), 0);
   send(made, rows);
   // The gradient of the weights is a product of each row with what came back.
-  made.backward = {moved("gather", routed),
-                   memory("weigh", (one ? 3 * bytes_16 : 34) * routed * h(), one ? 1 : 5)};
+  made.backward = {
+      moved("gather", routed),
+      count(one ? Operator::weigh_backward_fused : Operator::weigh_backward, routed, h())};
   made.memory.saved = made.memory.gradient = bytes_16 * routed * h();
   made.memory.forward = one ? 0 : 2 * 4 * routed * h();
 }
@@ -100,16 +102,17 @@ void LayerWriter::combine(const GroupedRows& rows) {
 // with a copy of the whole.
 KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
   if (strategy.moe_kernel == MoeKernel::padded) {
-    const double pieces = 2 * bytes_16 * rows.held * h();
-    KernelRow row =
-        backward ? memory("pad", pieces + 2 * bytes_16 * rows.experts * rows.multiplied * h(),
-                          3 * rows.experts)
-                 : memory("pad", pieces + bytes_16 * rows.multiplied * h(), rows.experts + 1);
-    row.operators = backward ? 5 * rows.experts : 4 * rows.experts;
+    const double pieces = 2 * rows.held * h();
+    if (backward)
+      return count(Operator::pad_backward, pieces + 2 * rows.experts * rows.multiplied * h(), 1,
+                   rows.experts);
+    KernelRow row = count(Operator::pad, pieces + rows.multiplied * h(), 1, rows.experts);
+    row.launches += 1;  // zeros all over, before the first expert
     return row;
   }
   // What came once is copied to each of its experts of this rank, and summed up behind them.
-  if (sends_once()) return memory("order", bytes_16 * (rows.arrived + rows.held) * h(), 1);
+  if (sends_once())
+    return with_share(count(Operator::order_once, rows.arrived + rows.held, h()), "order", 1);
   const bool passes = sends_tokens(strategy) || !tight();
   return passes ? moved("order", rows.held) : nothing;
 }
@@ -166,7 +169,8 @@ void LayerWriter::grouped_experts(const Experts& e) {
   made.forward.insert(made.forward.end(), products.begin(), products.end() - 1);
   made.forward.insert(made.forward.end(), {activation, products.back(), in_order(rows, false)});
   made.backward = backward(products);
-  for (const KernelRow& row : backward_of({activation})) made.backward.push_back(row);
+  for (const KernelRow& row : backward_of({activation}, stack.operators))
+    made.backward.push_back(row);
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
     made.backward.push_back(row);
   made.owners = separate ? static_cast<int>(3 * n) : 1;
@@ -209,12 +213,13 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {memory("lora_add", bytes_16 * experts * rows * (2 * width + 3 * h()), 1)};
-    backward = backward_of(products);
-    backward.push_back(memory("lora_add", bytes_16 * experts * rows * (3 * width + 4 * h()), 1));
+    sums = {count(Operator::lora_add_around, experts * rows, 2 * width + 3 * h())};
+    backward = backward_of(products, stack.operators);
+    backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * h()));
   } else {
     const double numbers = experts * rows * (2 * width + h());  // of the results
-    backward = adapter_backward(products, numbers, experts * rows * (2 * h() + width));
+    backward =
+        adapter_backward(stack.operators, products, numbers, experts * rows * (2 * h() + width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& made = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));

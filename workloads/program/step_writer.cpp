@@ -8,17 +8,6 @@
 namespace stepsim {
 namespace {
 
-// Kernels that a stream takes before a launch blocks. CUDA: about a thousand, measured
-// (stackoverflow.com/questions/53970187). ROCm: packets of a hardware queue, the default of
-// ROC_AQL_QUEUE_SIZE in its documentation.
-double queue_length(const Gpu& gpu) {
-  return gpu.vendor == "amd" ? 16384 : 1024;
-}
-
-}  // namespace
-
-namespace {
-
 // Plans of groups whose members are `stride` apart; none where a group would be one rank.
 struct Planner {
   const Cluster& cluster;
@@ -179,7 +168,7 @@ Mark StepWriter::host(Seconds seconds, Cause cause, std::string_view name,
 // The operation whose end makes room for so many more, unless there is room.
 std::optional<Mark> StepWriter::room_in_queue(double launches) {
   launched_ += launches;
-  const double done = launched_ - queue_length(input_.cluster.gpu);
+  const double done = launched_ - input_.cluster.gpu.host_launch.queue.value.value;
   std::optional<Mark> last;
   while (finished_ < done && !queue_.empty()) {
     finished_ = queue_.front().kernels;
@@ -194,7 +183,7 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
   const auto& host_costs = input_.stack.host;
   const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
   const double core = input_.cluster.node.host.core_speed.value.value;
-  const double operators = operators_of(rows) * input_.stack.counts.kernels.value.value;
+  const double operators = operators_of(rows, input_.stack.operators);
   const Seconds dispatch = operators * launch / core;
   const std::optional<Mark> room = room_in_queue(launches_of(rows));
   const Mark issued =

@@ -102,7 +102,8 @@ void Replicated::after(std::size_t visit, bool last_micro_batch) {
 // A tensor's own optimizer runs behind its gradient, which nobody needs any more.
 void Replicated::update_now(double elements) {
   const Strategy& s = writer_.input().strategy;
-  const UpdateCost cost = update_cost(s, {elements, 1, elements});
+  const UpdateCost cost =
+      update_cost(writer_.input().stack.operators.adamw, s, {elements, 1, elements});
   const double bytes = optimizer_traffic_bytes(s) * elements;
   const Mark updated = writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
   writer_.allocate(updated, "update_temporary", cost.temporary);
@@ -259,7 +260,8 @@ void Replicated::update_group(double shard, double tensors) {
   const double updated = s.sharding == Sharding::zero0 ? tensors : 1;
   const bool whole = s.sharding == Sharding::zero0;
   const UpdateCost cost =
-      update_cost(s, {shard, updated, whole ? tensors_of(writer_.input()).largest : shard});
+      update_cost(writer_.input().stack.operators.adamw, s,
+                  {shard, updated, whole ? tensors_of(writer_.input()).largest : shard});
   std::vector<KernelRow> rows{update_row(cost, traffic * shard, 3)};
   if (s.sharding != Sharding::zero0 && !s.distributed.used)
     rows.push_back({"flatten", KernelClass::memory, 0, (2 * half + 4) * shard, 2 + tensors});

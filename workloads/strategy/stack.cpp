@@ -132,10 +132,6 @@ Stack::AttentionShares read_attention_shares(const Table& table) {
           .flex_backward = table.constant<Ratio>("flex_backward")};
 }
 
-Stack::Counts read_counts(const Table& table) {
-  return {.kernels = table.constant<Ratio>("kernels"), .bytes = table.constant<Ratio>("bytes")};
-}
-
 Stack::ExpertShares read_expert_shares(const Table& table) {
   return {.gather = table.constant<Ratio>("gather"), .scatter = table.constant<Ratio>("scatter")};
 }
