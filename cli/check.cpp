@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "analysis/studies/claims/claim_file.hpp"
 #include "analysis/studies/claims/judgement.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"

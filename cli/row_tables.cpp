@@ -8,7 +8,7 @@
 #include "analysis/studies/fidelity/recorded_errors.hpp"
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
-#include "analysis/studies/predict/series.hpp"
+#include "analysis/studies/fidelity/series.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"

@@ -6,15 +6,14 @@
 #include <filesystem>
 
 #include "scenarios/faults.hpp"
+#include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/stack_operators.hpp"
 
 namespace stepsim {
 namespace {
-
-// Beyond it what is kept of each rank alone fills the memory of the machine that asks.
-constexpr std::int64_t most_nodes = 8192;
 
 // Only then do the constants of the other kernels stand behind a prediction.
 bool attention_uses_shares(const Scenario& scenario) {
@@ -62,11 +61,7 @@ Names read_names(const Table& root, const Table& cluster, const std::string& sce
   if (const std::string near = beside(scenario_file, names.model);
       !names.model.empty() && is_config_path(near))
     names.model = near;
-  names.cluster.name = cluster.text("node");
-  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, most_nodes));
-  names.cluster.network = cluster.text_or("network", "");
-  if (cluster.has("gpus_per_node"))
-    names.cluster.gpus = static_cast<std::uint32_t>(cluster.integer("gpus_per_node", 1, 1024));
+  read_block(std::optional(cluster), cluster_blocks().front(), names.cluster);
   names.stack = root.text("stack");
   return names;
 }
@@ -106,12 +101,11 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   scenario.constants = scenario.cluster.constants;
   if (!found.stack) return;
   Document stack = open_entry(data, stack_shelf, names.stack);
-  constexpr std::string_view of_operators = "operators.";
-  for (const auto& [key, value] : readings.stack)
-    if (!key.starts_with(of_operators)) stack.set(key, value);
+  for (const auto& [key, value] : readings.stack) stack.set(key, value);
   if (readings.draw) stack.draw_constants(*readings.draw, "stack");
   stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
+  const auto own_operators = operators_of_stack(stack.root());
   stack.finish();
   const auto shared = [&](std::string_view scope) {
     Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, scope));
@@ -121,8 +115,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   };
   Document attention = shared("attention"), experts = shared("experts"),
            operators = shared("operators");
-  for (const auto& [key, value] : readings.stack)
-    if (key.starts_with(of_operators)) operators.set(key.substr(of_operators.size()), value);
+  for (const auto& [key, value] : own_operators) operators.set(key, value);
   scenario.stack.attention_shares = read_attention_shares(attention.root());
   scenario.stack.expert_shares = read_expert_shares(experts.root());
   scenario.stack.operators = read_operators(operators.root());

@@ -35,8 +35,7 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
 struct Readings {
   const MaybeDraw& draw;
   std::vector<GivenConstant> given;
-  // Changes of the stack's file, and behind "operators." of theirs.
-  std::span<const Setting> stack;
+  std::span<const Setting> stack;  // changes of the stack's file
 };
 // GPUs and links that are slower than their files say, if the scenario has any.
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,

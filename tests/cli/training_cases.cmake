@@ -384,6 +384,13 @@ cli("a calibration goes into the stack's file" ARGS calibrate fms-fsdp --samples
   OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
 cli("calibrate without a plan" ARGS calibrate CODE 2 ERROR_MATCHES "which plan: few-rows, .*llm-foundry.* or prime-rl. usage: stepsim calibrate PLAN ")
 cli("calibrate by a plan that there is not" ARGS calibrate llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
+cli("a calibration frees an operator's count" ARGS calibrate fms-fsdp --samples 0 --write
+  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.norm.bytes, low: 3 B, high: 60 B}"
+  SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -A2 ^operators: @DATA@/workloads/stacks/fms-fsdp.yaml"
+  OUTPUT "operators:\n +norm:\n +bytes: {value: [0-9.]+ B, low: .*grade: fitted")
+cli("calibrate an operator that there is not" ARGS calibrate fms-fsdp CODE 2
+  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.nrom.bytes, low: 3 B, high: 60 B}"
+  ERROR_MATCHES "fms-fsdp has no constant \"operators.nrom.bytes\"")
 cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
   EDIT workloads/calibration/few-rows.yaml "name: few-rows" "name: few-rows\nfree: [{name: kernels.gemm, low: 0.5, high: 1}]"
   ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")

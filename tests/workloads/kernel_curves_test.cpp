@@ -20,6 +20,7 @@ struct Bench {
 
   explicit Bench(const std::string& node) : gpu(load_cluster(data, {.name = node}).gpu) {
     gpu.gemm.sustained.value = {1};
+    stack.operators = read_operators(read_document(data + "/workloads/operators.yaml").root());
     stack.kernels.gemm.value = stack.kernels.attention.value = {1};
     stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
   }

@@ -8,6 +8,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/layers/rank_share.hpp"
+#include "workloads/strategy/stack_operators.hpp"
 
 using namespace stepsim;
 
@@ -64,13 +65,30 @@ TEST_CASE("what is wrong in the file of operators is named", "[workloads]") {
   CHECK(problems_of(operators_file()).empty());
   Document file = operators_file();
   file.set("norm.bytes.value", "28");
+  file.set("product.tiles", "[256x128, 64 by 64]");
   file.set("rope.kernel", "{value: 1, grade: guess, source: a test}");
   file.set("swiglu.bytes", "{value: 1 B, grade: guess, source: a test}");
   const std::vector<std::string> problems = problems_of(std::move(file));
-  REQUIRE(problems.size() == 3);
+  REQUIRE(problems.size() == 4);
   CHECK(problems[0] == "norm.bytes.value: expected a size with a unit, such as 80 GB, found 28");
-  CHECK(problems[1] == "rope.kernel: unknown key (did you mean \"kernels\"?)");
-  CHECK(problems[2].starts_with("swiglu: unknown key"));
+  CHECK(problems[1] == "product.tiles: expected rows x width such as 256x128, found \"64 by 64\"");
+  CHECK(problems[2] == "rope.kernel: unknown key (did you mean \"kernels\"?)");
+  CHECK(problems[3].starts_with("swiglu: unknown key"));
+}
+
+TEST_CASE("a stack's file may have counts of its own code", "[workloads]") {
+  const std::string text =
+      read_document(data + "/scenarios/seeds/qwen3-30b-sft-zero3.yaml").canonical();
+  const std::vector<Setting> own{
+      {"operators.norm.bytes",
+       "{value: 40 B, low: 40 B, high: 44 B, grade: guess, source: a test}"}};
+  const Scenario scenario = parse_scenario(data, text, "a test", {}, own);
+  CHECK(scenario.stack.operators[Operator::norm].bytes == 40);
+  CHECK(scenario.stack.operators[Operator::norm].kernels == 6);
+  const Document file = parse_document("operators: {nrom: {bytes: {value: 40 B}}}", "s.yaml");
+  operators_of_stack(file.root());
+  CHECK_THROWS_WITH(file.finish(Leftovers::allowed),
+                    "s.yaml:1: operators.nrom: no operator is called so (did you mean \"norm\"?)");
 }
 
 TEST_CASE("a scenario lists the operators that its step runs, and may set them", "[scenarios]") {

@@ -101,20 +101,19 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
                          const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
   const double tp = width(grpo.tensor_parallel), layers = width(model.layers);
-  bandwidth_ = gpu.gemm.bandwidth.value.value * stack.kernels.weights.value.value;
-  rate_ =
-      gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value * stack.kernels.flops.value.value;
-  blend_ = stack.kernels.blend.value.value;
-  start_ = gpu.gemm.start.value.value;
-  stream_ = gpu.memory.stream.value.value * stack.kernels.cache.value.value;
-  fixed_ = stack.host.iteration.value.value + layers * stack.kernels.small.value.value;
-  per_sequence_ = stack.host.sequence.value.value;
+  bandwidth_ = gpu.gemm.bandwidth.number() * stack.kernels.weights.number();
+  rate_ = gpu.gemm.rate.number() * gpu.gemm.sustained.number() * stack.kernels.flops.number();
+  blend_ = stack.kernels.blend.number();
+  start_ = gpu.gemm.start.number();
+  stream_ = gpu.memory.stream.number() * stack.kernels.cache.number();
+  fixed_ = stack.host.iteration.number() + layers * stack.kernels.small.number();
+  per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
   if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
     speed_up_ = gpu.peak.fp8->value / gpu.peak.bf16.value;
   if (grpo.enforce_eager)
-    host_floor_ = layers * stack.kernels.eager_per_layer.value.value *
-                  gpu.host_launch.eager_op.value.value / cluster.node.host.core_speed.value.value;
+    host_floor_ = layers * stack.kernels.eager_per_layer.number() *
+                  gpu.host_launch.eager_op.number() / cluster.node.host.core_speed.number();
   add_products(model, tp);
   for (const Product& p : products_) flops_per_token_ += p.count * p.flops_per_token;
 
@@ -139,7 +138,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   layer_token_bytes_ = width(token.numbers) * bytes_of(grpo.cache);
   // Scores, and values weighed by them: of a prompt with keys and values of their own.
   const AttentionWidths widths = widths_of(a);
-  const double flops = gpu.attention.flash.forward.value.value;
+  const double flops = gpu.attention.flash.forward.number();
   attention_per_pair_ = 2 * width(widths.queries + widths.result) / tp / flops;
   attention_per_cached_ = 2 * width(token.products) / tp / flops;
   bytes_per_token_ = layers * layer_token_bytes_;
@@ -147,8 +146,8 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   const double outer = width(count.of(TensorClass::embedding)), whole = whole_weights(model);
   weight_bytes_ = (weight_width_ * (width(count.total()) - outer - whole) + bytes_16 * outer) / tp +
                   weight_width_ * whole;
-  cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.value.value - weight_bytes_ -
-                 stack.memory.overhead.value.value;
+  cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.number() - weight_bytes_ -
+                 stack.memory.overhead.number();
 }
 
 double DecodeModel::capacity() const {

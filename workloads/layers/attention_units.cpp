@@ -78,12 +78,12 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
   if (kernel == AttentionKernel::sdpa) keys = load.in_rows;
   if (kernel == AttentionKernel::sdpa_efficient) {
     keys = load.in_squares;
-    forward = shares.efficient_forward.value.value;
-    backward = shares.efficient_backward.value.value;
+    forward = shares.efficient_forward.number();
+    backward = shares.efficient_backward.number();
   }
   if (kernel == AttentionKernel::flex) {
-    forward = shares.flex_forward.value.value;
-    backward = shares.flex_backward.value.value;
+    forward = shares.flex_forward.number();
+    backward = shares.flex_backward.number();
   }
   // Scores and values may have heads of different widths: the kernel's is their mean.
   const double heads = static_cast<double>(a.heads);

@@ -20,12 +20,11 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
 }
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy) {
-  return strategy.cross_entropy == CrossEntropy::stack ? stack.cross_entropy
-                                                       : strategy.cross_entropy;
+  return strategy.cross_entropy.value_or(stack.cross_entropy);
 }
 
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy) {
-  return strategy.attention == AttentionKernel::stack ? stack.attention : strategy.attention;
+  return strategy.attention.value_or(stack.attention);
 }
 
 bool is_fused(const Experts& experts, ExpertLayout layout) {

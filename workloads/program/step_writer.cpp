@@ -148,7 +148,7 @@ Op StepWriter::labelled(OpKind kind, Stream stream, Cause cause, std::string_vie
 }
 
 Seconds StepWriter::scaled(Seconds seconds) const {
-  return seconds / input_.cluster.node.host.core_speed.value.value;
+  return seconds / input_.cluster.node.host.core_speed.number();
 }
 
 Mark StepWriter::beside(Stream stream, double bytes, Cause cause, std::string_view name,
@@ -168,7 +168,7 @@ Mark StepWriter::host(Seconds seconds, Cause cause, std::string_view name,
 // The operation whose end makes room for so many more, unless there is room.
 std::optional<Mark> StepWriter::room_in_queue(double launches) {
   launched_ += launches;
-  const double done = launched_ - input_.cluster.gpu.host_launch.queue.value.value;
+  const double done = launched_ - input_.cluster.gpu.host_launch.queue.number();
   std::optional<Mark> last;
   while (finished_ < done && !queue_.empty()) {
     finished_ = queue_.front().kernels;
@@ -182,7 +182,7 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
                      std::string_view name) {
   const auto& host_costs = input_.stack.host;
   const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
-  const double core = input_.cluster.node.host.core_speed.value.value;
+  const double core = input_.cluster.node.host.core_speed.number();
   const double operators = operators_of(rows, input_.stack.operators);
   const Seconds dispatch = operators * launch / core;
   const std::optional<Mark> room = room_in_queue(launches_of(rows));
@@ -219,7 +219,7 @@ void StepWriter::drain(Seconds seconds, Cause cause, std::string_view name) {
 
 Mark StepWriter::collective(World plan, Bytes bytes, Stream stream, Cause cause,
                             std::string_view name, std::initializer_list<Mark> ready) {
-  const double core = input_.cluster.node.host.core_speed.value.value;
+  const double core = input_.cluster.node.host.core_speed.number();
   host(input_.stack.host.collective_launch.value / core,
        cause == Cause::gather_bytes ? Cause::gather_latency : Cause::launch, name);
   // A communicator runs one collective after the other, in the order in which the host asked for
@@ -235,7 +235,7 @@ Mark StepWriter::collective(World plan, Bytes bytes, Stream stream, Cause cause,
 
 Mark StepWriter::traffic(World plan, Bytes bytes, Cause cause, std::string_view name,
                          std::initializer_list<Mark> ready) {
-  const double core = input_.cluster.node.host.core_speed.value.value;
+  const double core = input_.cluster.node.host.core_speed.number();
   host(input_.stack.host.forward_launch.value / core, Cause::launch, name);
   const OpKind kind = plan == World::cpu_update ? OpKind::cpu : OpKind::transfer;
   Op op = labelled(kind, stream_of(plan), cause, name);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/config.hpp"
 
@@ -162,8 +163,18 @@ struct Operators {
     double attention = 0;
     double streaming = 0;
   } backward;
-  double of_product = 0;  // operators for the kernel of a matrix product, or of attention
-  struct AdamW {          // operator by operator
+  // How libraries multiply matrices. They choose among tiles, and cut the depth in two, four and so
+  // on where there are too few of them.
+  struct Product {
+    struct Tile {
+      double rows = 0, width = 0;
+    };
+    double operators = 0;  // that the host dispatches for a kernel
+    std::vector<Tile> tiles;
+    double most_cuts = 0;
+    double shortest_cut = 0;  // depth
+  } product;
+  struct AdamW {                       // operator by operator
     std::array<double, 3> of_lists{};  // operators over one, two and three lists of tensors
     double passes = 0;                 // over a list, in or out, by all of them
     double passes_of_kernel = 0;       // by one kernel that does it all

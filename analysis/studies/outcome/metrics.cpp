@@ -1,4 +1,4 @@
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 
 #include <fmt/format.h>
 
