@@ -8,18 +8,23 @@
 #   EDIT file from to       first makes a copy of the data with the first `from` replaced
 #   CUT file bytes          first makes a copy of the data with only the beginning of a file
 #   SHELL script            what to do with "$@", the command; may print "skipped: why"
+#   SLOW                    ten seconds and more under sanitizers, which leave it out: other cases walk the same code
 # Without ERROR or ERROR_MATCHES standard error must be empty.
 if(NOT TARGET stepsim)
   return()
 endif()
 
 function(cli name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CODE;ERROR;ERROR_MATCHES;OUTPUT;SHELL" "ARGS;KEYS;EDIT;CUT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW" "CODE;ERROR;ERROR_MATCHES;OUTPUT;SHELL" "ARGS;KEYS;EDIT;CUT")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cli(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
   if(NOT arg_CODE)
     set(arg_CODE 0)
+  endif()
+  set(speed quick)
+  if(arg_SLOW)
+    set(speed slow)
   endif()
   string(MAKE_C_IDENTIFIER "${name}" folder)
   add_test(NAME "cli/${name}" COMMAND ${CMAKE_COMMAND}
@@ -28,7 +33,7 @@ function(cli name)
     "-DARGS=${arg_ARGS}" "-DCODE=${arg_CODE}" "-DERROR=${arg_ERROR}" "-DERROR_MATCHES=${arg_ERROR_MATCHES}"
     "-DOUTPUT=${arg_OUTPUT}" "-DKEYS=${arg_KEYS}" "-DEDIT=${arg_EDIT}" "-DCUT=${arg_CUT}" "-DSHELL=${arg_SHELL}"
     -P ${PROJECT_SOURCE_DIR}/tests/support/run_cli.cmake)
-  set_tests_properties("cli/${name}" PROPERTIES LABELS cli SKIP_REGULAR_EXPRESSION "skipped: ")
+  set_tests_properties("cli/${name}" PROPERTIES LABELS "cli;${speed}" SKIP_REGULAR_EXPRESSION "skipped: ")
 endfunction()
 
 # A collective that is over at once.

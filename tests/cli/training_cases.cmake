@@ -166,11 +166,11 @@ cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*exampl
 cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1
   --samples 8
   OUTPUT "A takes [0-9.]+ ms longer than B.*cause +of the gap.*8 of 10 draws.*gap +.*100.0 % .*A is slower in all of 8 draws.*gap is moved most by.*made of .*A waits for.*they part in")
-cli("explain finds a slow GPU" ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 0
+cli("explain finds a slow GPU" SLOW ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 0
     --set "cluster.slow_gpus=[{rank: 3, speed: 0.8}]" OUTPUT "\n-[- ]+\ncompute +-[0-9.]+ s +7[0-9]\\.[0-9] %.*\nrecompute +-")
-cli("explain finds a slow link" ARGS explain qwen3-30b-sft-zero2moe --replays 1 --samples 0
+cli("explain finds a slow link" SLOW ARGS explain qwen3-30b-sft-zero2moe --replays 1 --samples 0
     --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.5}]" OUTPUT "\n-[- ]+\nmoe_all_to_all +-[0-9.]+ s +(9[0-9]|100)\\.[0-9] %")
-cli("explain names a constant that only one side leaves open" ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 1
+cli("explain names a constant that only one side leaves open" SLOW ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 1
     --set stack.unexplained=1.2 OUTPUT "moved most by[^\n]*\n[- ]+\nstack.unexplained")
 cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --samples 2 --json
   KEYS a/step_time_interval_s/1 a/tokens_per_second_per_gpu_interval/1 b/peak_memory_interval_bytes/1 rows/0/interval_s/1
@@ -178,7 +178,7 @@ cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 
        a/critical_path/0/part not_equal/0 does_not_fit/0 gap_s residual_s)
 cli("explain as CSV" ARGS explain mpt7b-zero2 --set job.micro_batch=2 --replays 1 --samples 2 --csv
   OUTPUT "^cause,seconds,stderr_s,counterfactual_s,[a-z_,]*,low_s,high_s\n[a-z_]+,[^\n]*,[-0-9.e]+,[-0-9.e]+\n")
-cli("explain at each one's memory limit" ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --samples 0 --each-at-limit
+cli("explain at each one's memory limit" SLOW ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --samples 0 --each-at-limit
   OUTPUT "memory limit .*A fits with no micro-batch|A [0-9]+ tok/s/GPU with a micro-batch of")
 cli("explain of two traces" ARGS explain a.h5 b.h5 --replays 1 --samples 1 --csv
   SHELL "$1 run mpt7b-zero2 --samples 0 -o a.h5 >/dev/null; $1 run llama32-3b-sft-zero3 --samples 0 --set strategy.zero=2 -o b.h5 >/dev/null
@@ -201,7 +201,7 @@ if(STEPSIM_PYTHON)
   foreach(name ended progress)
     add_test(NAME cli/studies_${name} COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_${name}.py
       $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/studies_${name})
-    set_tests_properties(cli/studies_${name} PROPERTIES LABELS cli)
+    set_tests_properties(cli/studies_${name} PROPERTIES LABELS "cli;slow")
   endforeach()
 endif()
 cli("explain of two GRPO jobs" ARGS explain @ROOT@/tests/cli/grpo-small.yaml --set engine.kernels.cache=0.3 --replays 1 --samples 0 --csv
@@ -225,7 +225,7 @@ end
 endfunction()
 cli("check --help" ARGS check --help OUTPUT "^usage: stepsim check.*examples:")
 claim_case("check of a claim that holds" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]"
-  --draws 8 OUTPUT "supported +100 % of 8 draws  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*moved most by.*1 supported, 0 refuted")
+  --draws 8 OUTPUT "supported +100 % of 8 draws  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*moved most by.*1 supported, 0 refuted" SLOW)
 claim_case("check of a claim that does not hold, as JSON" "    holds: [{value: fast.peak_memory, at_most: 1 GB}]"
   --draws 8 --json CODE 1 KEYS claims/0/id claims/0/verdict claims/0/probability claims/0/reason
     claims/0/conditions/0/draws claims/0/moved_most_by)
@@ -403,7 +403,7 @@ cli("errors that grew"
     \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
   CODE 1 OUTPUT "worse\n.*if that is meant: stepsim validate --rows ... --record ")
 # What changes a prediction changes this table, too: it is written anew in the same commit, and the diff shows what got worse.
-cli("errors of all published rows are as recorded"
+cli("errors of all published rows are as recorded" SLOW
   ARGS validate --rows @ROOT@/scenarios/measured/steps --rows @ROOT@/scenarios/measured/grpo
     --rows @ROOT@/scenarios/measured/engines --recorded @ROOT@/scenarios/measured/recorded.csv
   OUTPUT "nothing changed since .*recorded.csv")
