@@ -27,6 +27,14 @@ constexpr std::array head{
                         .sentence = "`stepsim list stacks`",
                         .required = true,
                         .example = "deepspeed-hf"}},
+    Key<Head>{.facts = {.name = "recipe",
+                        .sentence =
+                            "a name or a list of names out of scenarios/recipes: what a source "
+                            "fixes, above the stack and below what this file says",
+                        .kind = KeyKind::list,
+                        .otherwise = "none",
+                        .example = "azure-2022",
+                        .left_out = true}},
     Key<Head>{.facts = {.name = "engine",
                         .sentence = "grpo: `stepsim list engines`",
                         .otherwise = "vllm",

@@ -198,6 +198,22 @@ TEST_CASE("where a value comes from is named", "[keys]") {
   CHECK(said_of(set, "strategy.zero") == "3, --set");
 }
 
+TEST_CASE("what a stack fills in says so, and gives way to the file", "[keys]") {
+  const auto load = [](std::string_view strategy) {
+    return parse_scenario(
+        data,
+        fmt::format("name: a run\nmodel: llama-3.2-1b\ncluster: {{node: h100-8}}\n"
+                    "stack: kempnerforge\njob: {{sequence: 128}}\nstrategy: {}\n",
+                    strategy),
+        "run.yaml");
+  };
+  const Scenario filled = load("{zero: fsdp}");
+  CHECK(said_of(filled, "strategy.master_weights") == "false, stack kempnerforge");
+  CHECK(said_of(filled, "strategy.fsdp.root_group") == "true, stack kempnerforge");
+  const Scenario own = load("{zero: fsdp, master_weights: true}");
+  CHECK(said_of(own, "strategy.master_weights") == "true, line 6");
+}
+
 TEST_CASE("a switch of a GRPO job is the origin of the key that it decides on", "[keys]") {
   const Scenario scenario = load_scenario(data, "template-grpo");
   CHECK(said_of(scenario, "strategy.zero") == "3, job.deepspeed_stage");
