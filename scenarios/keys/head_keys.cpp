@@ -28,12 +28,10 @@ constexpr std::array head{
                         .required = true,
                         .example = "deepspeed-hf"}},
     Key<Head>{.facts = {.name = "recipe",
-                        .sentence =
-                            "a name or a list of names out of scenarios/recipes: what a source "
-                            "fixes, above the stack and below what this file says",
-                        .kind = KeyKind::list,
+                        .sentence = "what one published source fixes, one or a list: `stepsim list "
+                                    "recipes`",
                         .otherwise = "none",
-                        .example = "azure-2022",
+                        .example = "megatron-swift",
                         .left_out = true}},
     Key<Head>{.facts = {.name = "engine",
                         .sentence = "grpo: `stepsim list engines`",
