@@ -256,7 +256,8 @@ TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workl
   const auto kept = [&] { return units_of(tiny.input()).head.back().memory.saved; };
   const double t = tiny.job.slots(), h = 64, v = 2000;
   CHECK_THAT(kept(), exactly(4 * t * v / 2 + 2 * t * h));
-  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward, exactly((4.0 + 4 + 4) * t * v / 2));
+  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward,
+             exactly((4.0 + 4 + 4) * t * v / 2));
   tiny.strategy.tensor_parallel.gathers_logits = true;
   CHECK_THAT(kept(), exactly(4 * t * v + 2 * t * h));
 }
