@@ -11,6 +11,7 @@
 #include "cli/explain_output.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
@@ -18,7 +19,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
                true},
@@ -31,11 +32,8 @@ constexpr std::array option_specs{
                "most draws of the constants behind the ranges: eight at a time while more could "
                "change who is slower or which row is the largest; 0: none (default: 24, for steps "
                "of over 30000 operations 8, for GRPO 0)"},
-    OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"},
-    workers_option,
-    OptionSpec{"csv", "", "the rows, for machines"},
-    json_option,
-};
+    OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"}, workers_option,
+    OptionSpec{"csv", "", "the rows, for machines"}, json_option});
 constexpr Usage usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
     "Divides the gap between two steps among the causes in rows that add up to it: each cause is "
@@ -64,7 +62,7 @@ int explain_command(const CommandLine& line) {
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   if (options->has("csv") && options->has("json"))
     throw UserError("--csv and --json: only one of them can be printed");
-  const NamedStep a = read_step(line, options->words.front(), {});
+  const NamedStep a = read_step(line, options->words.front(), source_settings_of(*options));
   NamedStep b = read_step(line, options->words.back(), changes);
   for (const auto& [key, value] : changes) b.label += fmt::format(" {}={}", key, value);
   if (options->has("each-at-limit") && (a.scenario.grpo || b.scenario.grpo))

@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
@@ -14,10 +15,10 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
-    OptionSpec{"json", "", "for machines"}};
+    OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{"stepsim memory SCENARIO [--json]",
                       "Adds up what a scenario needs in device and host memory, from loading the "
                       "model to the update, "
@@ -28,8 +29,9 @@ constexpr Usage usage{"stepsim memory SCENARIO [--json]",
 
 std::string text_of(const Scenario& scenario, const Footprint& f,
                     const std::vector<Remedy>& changes) {
-  std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
-                                 classes_table(f, scenario.cluster.gpu.title), moments_table(f));
+  std::string text =
+      fmt::format("{}\n\n{}{}\n{}\n", scenario.name, assumptions_text(scenario.assumptions),
+                  classes_table(f, scenario.cluster.gpu.title), moments_table(f));
   text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
                       f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name,
                       stage_text(f));

@@ -34,7 +34,8 @@ struct Options {
   std::optional<std::string> get(std::string_view name) const;
 };
 
-// Every "--set key=value", in order, as {key, value}.
+// What options for files of other programs mean, then every "--set key=value" in order, as {key,
+// value}.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
 // What several commands have.

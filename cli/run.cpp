@@ -7,13 +7,14 @@
 #include <cmath>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
-#include "analysis/studies/predict/footprint_text.hpp"
 #include "analysis/studies/outcome/interval.hpp"
+#include "analysis/studies/predict/footprint_text.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
 #include "cli/runs.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
@@ -23,7 +24,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
     OptionSpec{"samples", "N",
@@ -33,8 +34,7 @@ constexpr std::array option_specs{
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
                true},
-    OptionSpec{"json", "", "for machines"},
-};
+    OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{
     "stepsim run SCENARIO [options]",
     "Replays one optimizer step of a scenario file operation by operation and prints its time, "
@@ -161,6 +161,7 @@ std::string text_of(const Scenario& scenario, const Prediction& p,
   if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
       !groups.empty())
     text.insert(text.size() - 1, fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups));
+  text += assumptions_text(scenario.assumptions);
   text += fmt::format("step time    {}", to_text(p.step_time));
   if (interval)
     text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",

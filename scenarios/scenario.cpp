@@ -16,6 +16,7 @@
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
 #include "scenarios/import/deepspeed_version.hpp"
+#include "scenarios/import/sources.hpp"
 #include "scenarios/job_reader.hpp"
 #include "scenarios/mismatches.hpp"
 #include "scenarios/offload_rules.hpp"
@@ -277,9 +278,13 @@ std::string family_of(const Scenario& scenario) {
                      offloaded ? " offload" : "");
 }
 
+bool is_trace(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".h5";
+}
+
 // A trace holds the scenario that it is of.
 Document open_scenario(const std::string& path) {
-  if (std::filesystem::path(path).extension() != ".h5") return read_document(path);
+  if (!is_trace(path)) return read_document(path);
   const std::string text = read_run(path).scenario;
   if (text.empty())
     throw UserError({{path, 0, "", "is a trace of something else than a scenario's step"}});
@@ -374,6 +379,23 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   return scenario;
 }
 
+// What the file of another program says besides its keys, said on every screen.
+void add_translation(const Translation& source, Scenario& scenario) {
+  scenario.assumptions = source.assumptions;
+  scenario.files.insert(scenario.files.end(), source.files.begin(), source.files.end());
+  std::vector<std::string> notes = source.notes;
+  for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
+    std::vector<std::string> keys;
+    for (const SourceKey& key : source.keys)
+      if (key.fate == fate) keys.push_back(key.key);
+    if (!keys.empty())
+      notes.push_back(fmt::format("{}: {}", fmt::join(keys, ", "),
+                                  key_fate_titles[static_cast<std::size_t>(fate)]));
+  }
+  for (std::string& note : notes) note = fmt::format("{}: {}", source.file, note);
+  scenario.notes.insert(scenario.notes.begin(), notes.begin(), notes.end());
+}
+
 }  // namespace
 
 Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
@@ -383,13 +405,20 @@ Scenario parse_scenario(const std::string& data, std::string_view text, std::str
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
-  Document document = open_scenario(find_scenario(data, path_or_name));
-  for (const auto& [key, value] : settings) apply(document, key, value);
+  const std::string path = find_scenario(data, path_or_name);
+  const auto source = is_trace(path) ? std::nullopt : translate_source(data, path, settings);
+  Document document = source ? document_of(*source) : open_scenario(path);
+  for (const auto& [key, value] : settings)
+    if (changes_scenario(key) || (!source && key != source_kind_setting))
+      apply(document, key, value);
   let_settings_stand(document, settings);
   try {
-    return read_scenario(data, std::move(document), draw, {});
+    Scenario scenario = read_scenario(data, std::move(document), draw, {});
+    if (source) add_translation(*source, scenario);
+    return scenario;
   } catch (const UserError& error) {
-    throw UserError(blame(error.problems(), settings));
+    std::vector<Problem> problems = blame(error.problems(), settings);
+    throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
   }
 }
 

@@ -1,0 +1,55 @@
+#include "cli/source_options.hpp"
+
+#include <fmt/format.h>
+
+#include "scenarios/import/sources.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
+
+namespace stepsim {
+
+std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  const auto add = [&](std::string_view option, std::string_view key) {
+    if (const auto value = options.get(option)) settings.emplace_back(key, *value);
+  };
+  add("from", source_kind_setting);
+  add("tokens", set_tokens_setting);
+  add("samples-in-set", set_samples_setting);
+  add("model", "model");
+  constexpr std::uint32_t most = 1u << 20;
+  const auto nodes = count_of(options, "nodes", 1, most);
+  if (const auto name = options.get("cluster")) {
+    if (name->empty() || name->find_first_of("\"\\\n{}[],: ") != std::string::npos)
+      throw UserError(fmt::format("--cluster: expected a name, found \"{}\"", *name));
+    settings.emplace_back("cluster", nodes ? fmt::format("{{node: {}, nodes: {}}}", *name, *nodes)
+                                           : fmt::format("{{node: {}}}", *name));
+  } else if (nodes) {
+    settings.emplace_back("cluster.nodes", std::to_string(*nodes));
+  }
+  return settings;
+}
+
+std::string assumptions_text(const std::vector<Assumption>& assumptions) {
+  if (assumptions.empty()) return "";
+  TextTable table{{"not in the file", "taken", "because", "change it with"},
+                  {Align::left, Align::left, Align::left, Align::left},
+                  {}};
+  for (const Assumption& each : assumptions)
+    table.rows.push_back({each.what, each.taken, each.why, each.change});
+  return render(table) + "\n";
+}
+
+void write_assumptions(JsonWriter& json, const std::vector<Assumption>& assumptions) {
+  json.key("assumptions").begin_array();
+  for (const Assumption& each : assumptions)
+    json.begin_object()
+        .member("what", each.what)
+        .member("taken", each.taken)
+        .member("because", each.why)
+        .member("change", each.change)
+        .end_object();
+  json.end_array();
+}
+
+}  // namespace stepsim
