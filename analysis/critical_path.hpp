@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct PathPart {
   std::string name{};                             // where no pass says it: "training"
 
   friend bool operator==(const PathPart&, const PathPart&) = default;
+  static auto fields(auto& self) {
+    return std::tie(self.pass, self.first_layer, self.last_layer, self.first_micro_batch,
+                    self.last_micro_batch, self.seconds, self.causes, self.name);
+  }
 };
 
 // Layer by layer, as the path goes. What comes before and behind the `layers` is outside of them.

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,10 @@ struct MemoryPeak {
   std::string phase;                                    // its moment
   std::string name;                                     // its operation
   std::vector<std::pair<std::string, double>> classes;  // at the peak, largest first
+
+  static auto fields(auto& self) {
+    return std::tie(self.bytes, self.time, self.phase, self.name, self.classes);
+  }
 };
 
 struct FailedAllocation {

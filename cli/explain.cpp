@@ -56,15 +56,17 @@ NamedStep read_step(const CommandLine& line, const std::string& word,
 int explain_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  const std::vector<Setting> changes = settings_of(*options);
+  const std::vector<Setting> shared = source_settings_of(*options);
+  const std::vector<Setting> changes = settings_of(*options);  // those, then --set
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
-  if (options->words.size() == 1 && changes.empty())
+  if (options->words.size() == 1 && changes.size() == shared.size())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   if (options->has("csv") && options->has("json"))
     throw UserError("--csv and --json: only one of them can be printed");
-  const NamedStep a = read_step(line, options->words.front(), source_settings_of(*options));
+  const NamedStep a = read_step(line, options->words.front(), shared);
   NamedStep b = read_step(line, options->words.back(), changes);
-  for (const auto& [key, value] : changes) b.label += fmt::format(" {}={}", key, value);
+  for (const auto& [key, value] : std::span(changes).subspan(shared.size()))
+    b.label += fmt::format(" {}={}", key, value);
   if (options->has("each-at-limit") && (a.scenario.grpo || b.scenario.grpo))
     throw UserError(
         "--each-at-limit: a GRPO job has packs instead of micro-batches; grpo.pack_length with "
@@ -81,9 +83,13 @@ int explain_command(const CommandLine& line) {
   attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
   if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
   const Explanation answer = explain(a, b, study);
-  fmt::print("{}", options->has("json")  ? explanation_json(answer)
-                   : options->has("csv") ? explanation_csv(answer)
-                                         : explanation_text(answer));
+  if (options->has("json") || options->has("csv")) {
+    fmt::print("{}", options->has("json") ? explanation_json(answer) : explanation_csv(answer));
+    return exit_code::yes;
+  }
+  fmt::print("{}", assumptions_text(a.scenario.assumptions));
+  if (a.source != b.source) fmt::print("{}", assumptions_text(b.scenario.assumptions));
+  fmt::print("{}", explanation_text(answer));
   return exit_code::yes;
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -41,12 +40,10 @@ std::string title(const Scenario& scenario, const Placement& placement) {
 std::string phase_table(const GrpoPrediction& p) {
   TextTable table{
       {"where the time goes", "seconds", "share"}, {Align::left, Align::right, Align::right}, {}};
-  for (const PhaseSpec& phase : phase_specs()) {
-    const double value = p.phases.*phase.seconds;
-    if (value > 0)
-      table.rows.push_back({std::string(phase.text), seconds(value),
-                            fmt::format("{:.1f} %", 100 * value / p.step_time.value)});
-  }
+  for (const PhaseSpec& phase : phase_specs())
+    if (const double value = p.phases.*phase.seconds; value > 0)
+      table.rows.push_back(
+          {std::string(phase.text), seconds(value), percent(value / p.step_time.value)});
   return render(table);
 }
 
@@ -133,27 +130,11 @@ std::string remarks(const Scenario& scenario, const GrpoPrediction& p) {
   return text.empty() ? text : text + "\n";
 }
 
-void write_moments(JsonWriter& json, std::string_view name, const MomentBytes& m, double capacity) {
-  json.key(name)
-      .begin_object()
-      .member("start_bytes", m.start)
-      .member("training_bytes", m.training)
-      .member("sync_bytes", m.sync)
-      .member("capacity_bytes", capacity)
-      .end_object();
-}
-
-void write_memory(JsonWriter& json, const GrpoMemory& m) {
-  json.member("verdict", m.failure ? "oom" : "fits").key("reason");
-  if (m.failure)
-    json.value(*m.failure);
-  else
-    json.null();
-  json.key("memory").begin_object();
-  write_moments(json, "learner", m.learner, m.learner_capacity);
-  write_moments(json, "engine", m.engine, m.engine_capacity);
-  write_moments(json, "host", m.host, m.host_capacity);
-  json.member("cache_tokens", m.cache_tokens).end_object();
+Records moment_records(const MomentBytes& m, double capacity) {
+  return {{"start_bytes", "once it runs", Bytes{m.start}},
+          {"training_bytes", "at the peak of training", Bytes{m.training}},
+          {"sync_bytes", "at the peak of a weight sync", Bytes{m.sync}},
+          {"capacity_bytes", "that it has", Bytes{capacity}}};
 }
 
 }  // namespace
@@ -165,53 +146,49 @@ std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p,
   return text + memory_table(p.memory) + remarks(scenario, p);
 }
 
-std::string grpo_json(const Scenario& scenario, const GrpoPrediction& p,
-                      const std::optional<Interval>& interval) {
-  JsonWriter json;
-  json.begin_object();
-  for (const auto& [name, value] : grpo_metrics(p)) json.member(name, value);
-  if (!p.ran) json.key("step_time_s").null();
-  json.member("learners", static_cast<double>(p.placement.learners.size()))
-      .member("engines", static_cast<double>(p.placement.engines.size()))
-      .member("stranded_gpus", static_cast<double>(p.placement.stranded));
-  json.key("interval_s");
-  if (interval)
-    json.begin_array().value(interval->step_time.low).value(interval->step_time.high).end_array();
-  else
-    json.null();
-  json.key("wall_h");
-  p.wall.value > 0 ? json.value(p.wall.value / 3600) : json.null();
-  json.key("staleness_bound");
-  if (const auto bound = scenario.grpo->staleness_bound())
-    json.value(static_cast<double>(*bound));
-  else
-    json.null();
-  if (p.ran)
-    json.member("first_step_s", p.first_step.value)
-        .member("start_up_s", p.start_up.value)
-        .member("warmup_steps", static_cast<double>(scenario.grpo->warmup_steps()))
-        .member("preemptions_per_step", p.preemptions)
-        .member("truncated_share", p.truncated)
-        .member("mixed_share", p.mixed)
-        .member("events", static_cast<double>(p.run.events))
-        .member("bottleneck", p.bottleneck);
-  write_memory(json, p.memory);
-  json.key("warnings").begin_array();
-  for (const std::string& warning : p.warnings) json.value(warning);
-  json.end_array().end_object();
-  return json.take();
+Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
+                     const std::optional<Interval>& interval) {
+  const auto ran = [&](auto value) { return p.ran ? std::optional(value) : std::nullopt; };
+  const auto wall = p.wall.value > 0 ? std::optional(p.wall.value / 3600) : std::nullopt;
+  const auto steps = interval ? std::optional(interval->step_time) : std::nullopt;
+  const auto bound = scenario.grpo ? scenario.grpo->staleness_bound() : std::nullopt;
+  const auto warmup = scenario.grpo ? scenario.grpo->warmup_steps() : 0;
+  Records rates;
+  for (const GrpoMetric& metric : grpo_metrics(p))
+    rates.emplace_back(metric.name, metric.meaning, ran(metric.value),
+                       measure_of(metric.dimension));
+  return joined(
+      {rates,
+       {{"learners", "GPUs that train", p.placement.learners.size()},
+        {"engines", "inference engines", p.placement.engines.size()},
+        {"stranded_gpus", "GPUs that do neither", p.placement.stranded},
+        {"interval_s", "8 of 10 draws: step time", steps, Measure::seconds},
+        {"wall_h", "the whole job", wall, Measure::hours},
+        {"staleness_bound", "steps; null: nothing bounds it", bound},
+        {"first_step_s", "with the first sync", ran(p.first_step)},
+        {"start_up_s", "until engines take prompts", ran(p.start_up)},
+        {"warmup_steps", "left out of the means", ran(warmup)},
+        {"preemptions_per_step", "of sequences on engines", ran(p.preemptions)},
+        {"truncated_share", "of responses: cut at the limit", ran(p.truncated), Measure::share},
+        {"mixed_share", "of responses: by several versions", ran(p.mixed), Measure::share},
+        {"events", "that were handled", ran(p.run.events)},
+        {"bottleneck", "what the step waits for most", ran(p.bottleneck)}},
+       grpo_memory_records(p.memory),
+       {{"warnings", "what is not as it should be", list_of(p.warnings)}}});
 }
 
 std::string grpo_memory_text(const Scenario& scenario, const GrpoMemory& memory) {
   return title(scenario, place(scenario.cluster, *scenario.grpo)) + "\n" + memory_table(memory);
 }
 
-std::string grpo_memory_json(const GrpoMemory& memory) {
-  JsonWriter json;
-  json.begin_object();
-  write_memory(json, memory);
-  json.end_object();
-  return json.take();
+Records grpo_memory_records(const GrpoMemory& m) {
+  return {{"verdict", "fits or oom", m.failure ? "oom" : "fits"},
+          {"reason", "the first thing that does not fit", m.failure},
+          {"memory", "at three moments",
+           Records{{"learner", "a GPU that trains", moment_records(m.learner, m.learner_capacity)},
+                   {"engine", "a GPU that generates", moment_records(m.engine, m.engine_capacity)},
+                   {"host", "a node's host", moment_records(m.host, m.host_capacity)},
+                   {"cache_tokens", "that an engine's cache holds", m.cache_tokens}}}};
 }
 
 }  // namespace stepsim

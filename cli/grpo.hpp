@@ -5,15 +5,19 @@
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/outcome/interval.hpp"
+#include "cli/result.hpp"
 
 namespace stepsim {
 
+inline constexpr ResultKind grpo_kind{"grpo", 1, "`stepsim run` of a GRPO job"};
+inline constexpr ResultKind grpo_memory_kind{"grpo memory", 1, "`stepsim memory` of a GRPO job"};
+
 std::string grpo_text(const Scenario& scenario, const GrpoPrediction& prediction,
                       const std::optional<Interval>& interval = {});
-std::string grpo_json(const Scenario& scenario, const GrpoPrediction& prediction,
-                      const std::optional<Interval>& interval = {});
+Records grpo_records(const Scenario& scenario, const GrpoPrediction& prediction,
+                     const std::optional<Interval>& interval = {});
 
 std::string grpo_memory_text(const Scenario& scenario, const GrpoMemory& memory);
-std::string grpo_memory_json(const GrpoMemory& memory);
+Records grpo_memory_records(const GrpoMemory& memory);
 
 }  // namespace stepsim

@@ -71,7 +71,7 @@ int import_command(const CommandLine& line) {
   apply_settings(settings, *translation);
   const auto output = options->get("output");
   if (output) move_paths(*translation, *output);
-  const std::string text = scenario_text(*translation);
+  const std::string text = translated_scenario(*translation);
   if (!output) {
     fmt::print("{}", text);
     return exit_code::yes;

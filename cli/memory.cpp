@@ -1,4 +1,6 @@
 // `memory`: does a scenario fit, and if not, what would make it fit.
+#include "cli/memory.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -9,7 +11,6 @@
 #include "cli/options.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -27,6 +28,14 @@ constexpr Usage usage{"stepsim memory SCENARIO [--json]",
                       "change that would make it fit is computed. Exit code 1: it does not fit.",
                       option_specs, "  stepsim memory scenarios/template.yaml\n", 1};
 
+RecordList remedy_list(const std::vector<Remedy>& changes) {
+  return list_of(changes, [](const Remedy& remedy) -> Records {
+    return {{"change", "what would make it fit", remedy.change},
+            {"peak_memory_bytes", "needed", Bytes{remedy.footprint.needed()}},
+            {"verdict", "verdict", to_text(remedy.footprint.fit())}};
+  });
+}
+
 std::string text_of(const Scenario& scenario, const Footprint& f,
                     const std::vector<Remedy>& changes) {
   std::string text =
@@ -41,48 +50,44 @@ std::string text_of(const Scenario& scenario, const Footprint& f,
       "and gathers\ncome early: `stepsim run` has both\n";
   if (f.fit() != Fit::oom) return text;
   if (changes.empty()) return text + "no single change that is known here makes it fit\n";
-  TextTable ways{{"what would make it fit", "needed", "verdict"},
-                 {Align::left, Align::right, Align::left},
-                 {}};
-  for (const Remedy& remedy : changes)
-    ways.rows.push_back({remedy.change, to_text(Bytes{remedy.footprint.needed()}),
-                         std::string(to_text(remedy.footprint.fit()))});
-  return text + "\n" + render(ways);
+  return text + "\n" +
+         render(table_of(remedy_list(changes).items,
+                         {{"change"}, {"peak_memory_bytes"}, {"verdict"}}));
 }
 
-std::string json_of(const Footprint& f, const std::vector<Remedy>& changes) {
-  JsonWriter json;
-  json.begin_object();
-  write_footprint(json, f);
-  json.key("remedies").begin_array();
-  for (const Remedy& remedy : changes)
-    json.begin_object()
-        .member("change", remedy.change)
-        .member("peak_memory_bytes", remedy.footprint.needed())
-        .member("verdict", to_text(remedy.footprint.fit()))
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+Records records_of(const Footprint& f, const std::vector<Remedy>& changes) {
+  return joined({footprint_records(f),
+                 {{"remedies", "single changes that would make it fit", remedy_list(changes)}}});
 }
 
 }  // namespace
+
+Records memory_sample() {
+  return records_of(footprint_sample(), {Remedy{}});
+}
 
 int memory_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
-  const Scenario scenario = load_scenario(line.data, options->words.front(), settings_of(*options));
+  const std::vector<Setting> settings = settings_of(*options);
+  const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
+  const Records asked = asked_records(scenario, {options->words.front(), settings});
   if (scenario.grpo) {
     const GrpoMemory memory = grpo_memory(scenario);
-    fmt::print(
-        "{}", options->has("json") ? grpo_memory_json(memory) : grpo_memory_text(scenario, memory));
+    if (options->has("json"))
+      print_result(grpo_memory_kind, asked, grpo_memory_records(memory));
+    else
+      fmt::print("{}", grpo_memory_text(scenario, memory));
     return memory.failure ? exit_code::no : exit_code::yes;
   }
   const Footprint needs = footprint(scenario);
   const bool fits = needs.fit() != Fit::oom;
   const std::vector<Remedy> changes = fits ? std::vector<Remedy>{} : remedies(scenario);
-  fmt::print("{}",
-             options->has("json") ? json_of(needs, changes) : text_of(scenario, needs, changes));
+  if (options->has("json"))
+    print_result(memory_kind, asked, records_of(needs, changes));
+  else
+    fmt::print("{}", text_of(scenario, needs, changes));
   return fits ? exit_code::yes : exit_code::no;
 }
 

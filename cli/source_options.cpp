@@ -40,16 +40,11 @@ std::string assumptions_text(const std::vector<Assumption>& assumptions) {
   return render(table) + "\n";
 }
 
-void write_assumptions(JsonWriter& json, const std::vector<Assumption>& assumptions) {
-  json.key("assumptions").begin_array();
-  for (const Assumption& each : assumptions)
-    json.begin_object()
-        .member("what", each.what)
-        .member("taken", each.taken)
-        .member("because", each.why)
-        .member("change", each.change)
-        .end_object();
-  json.end_array();
+Records assumption_records(const Assumption& assumption) {
+  return {{"what", "what the file does not hold", assumption.what},
+          {"taken", "what was taken", assumption.taken},
+          {"because", "why that", assumption.why},
+          {"change", "options that say something else", assumption.change}};
 }
 
 }  // namespace stepsim

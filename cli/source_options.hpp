@@ -8,7 +8,7 @@
 
 #include "cli/options.hpp"
 #include "scenarios/assumption.hpp"
-#include "sim/base/json.hpp"
+#include "sim/base/record.hpp"
 
 namespace stepsim {
 
@@ -39,7 +39,6 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
 
 // What was taken, for the first screen; nothing when nothing was.
 std::string assumptions_text(const std::vector<Assumption>& assumptions);
-// A member "assumptions" of the object that is open.
-void write_assumptions(JsonWriter& json, const std::vector<Assumption>& assumptions);
+Records assumption_records(const Assumption& assumption);
 
 }  // namespace stepsim

@@ -9,6 +9,7 @@
 
 #include "scenarios/assumption.hpp"
 #include "scenarios/observation.hpp"
+#include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
@@ -18,6 +19,13 @@
 #include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
+
+// A key that was said, as YAML in one line, and where.
+struct SaidKey {
+  std::string path;  // "strategy.offload.ratio"
+  std::string text;
+  Origin origin;
+};
 
 struct Scenario {
   std::string name;
@@ -36,6 +44,7 @@ struct Scenario {
   std::vector<std::string> notes;        // what was read and makes no difference
   std::vector<std::string> files;        // read beside it, outside the catalogue
   std::vector<Assumption> assumptions;   // of a file of another program: what it does not hold
+  std::vector<SaidKey> said;             // of one key the first one stands
 };
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};

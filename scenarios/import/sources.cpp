@@ -129,8 +129,8 @@ double count_said(Settings settings, std::string_view key, std::string_view opti
 }
 
 Document open_source(const std::string& file) {
-  const std::string text = read_file(file);
-  return parse_document(file.ends_with(".json") ? without_comments(text, file) : text, file);
+  if (!file.ends_with(".json")) return read_document(file);
+  return parse_document(without_comments(read_file(file), file), file);
 }
 
 // What was set is no mistake of the file.

@@ -62,6 +62,13 @@ std::string comment_block(const std::string& text) {
   return lines + "\n";
 }
 
+// As `show` says it, with the number of the line behind it where there is one.
+std::string source_of(const Translation& translation, const TranslatedLine& line) {
+  if (line.key.empty()) return "taken";
+  if (line.key.starts_with('-')) return line.key;
+  return line.line > 0 ? translation.file : fmt::format("{}: no {}", translation.file, line.key);
+}
+
 const TranslatedLine* line_of(const Translation& translation, std::string_view key) {
   const auto said = [&](const TranslatedLine& line) {
     return key == line.path || (key.starts_with(line.path) && key[line.path.size()] == '.');
@@ -84,14 +91,11 @@ std::string quoted_text(std::string_view text) {
 Document document_of(const Translation& translation) {
   Document document = parse_document("{}", translation.file);
   for (const TranslatedLine& line : translation.lines)
-    document.set(line.path, line.value,
-                 {line.key.empty() ? std::string("assumed")
-                                   : fmt::format("{}: {}", translation.file, line.key),
-                  line.line});
+    document.set(line.path, line.value, {source_of(translation, line), line.line});
   return document;
 }
 
-std::string scenario_text(const Translation& translation) {
+std::string translated_scenario(const Translation& translation) {
   std::string text = comment_block(fmt::format("What {}, a file of {}, says as a scenario.",
                                                translation.file, translation.program));
   for (const Assumption& each : translation.assumptions)

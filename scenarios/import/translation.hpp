@@ -52,7 +52,7 @@ std::string quoted_text(std::string_view text);
 // The scenario as a document, its keys with the source's file, key and line as origin.
 Document document_of(const Translation& translation);
 // The scenario as a file to go on with: each line with what it came from.
-std::string scenario_text(const Translation& translation);
+std::string translated_scenario(const Translation& translation);
 // Every key of the source in one of four lists.
 std::string key_lists(const Translation& translation);
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace stepsim {
@@ -20,6 +21,10 @@ struct Problem {
   std::string key{};
   std::string message{};
   Fault fault = Fault::form;
+
+  static auto fields(auto& self) {
+    return std::tie(self.file, self.line, self.key, self.message, self.fault);
+  }
 };
 
 // "a.yaml:12: strategy.zero: expected 0, 1, 2 or 3, found 4"

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {
@@ -23,6 +24,32 @@ TEST_CASE("progress counts every answer", "[analysis]") {
     CHECK(of == 5);
   });
   CHECK(seen == std::vector<std::size_t>{1, 2, 3, 4, 5});
+}
+
+TEST_CASE("problems keep their places on the way out of a worker", "[analysis]") {
+  const std::vector<Problem> problems{{"a.yaml", 3, "job.x", "is wrong", Fault::rule},
+                                      {"b.yaml", 0, "", "cannot be read", Fault::form}};
+  try {
+    in_worker([&]() -> double { throw UserError(problems); });
+    FAIL("nothing was thrown");
+  } catch (const UserError& error) {
+    REQUIRE(error.problems().size() == 2);
+    CHECK(error.problems()[0].line == 3);
+    CHECK(error.problems()[0].key == "job.x");
+    CHECK(error.problems()[0].fault == Fault::rule);
+    CHECK(std::string(error.what()) == "a.yaml:3: job.x: is wrong\nb.yaml: cannot be read");
+  }
+}
+
+TEST_CASE("the end of one worker is its own outcome", "[analysis]") {
+  const Tasks<int> tasks{[] { return 7; }, []() -> int { throw UserError("no"); },
+                         []() -> int { ::_exit(3); }};
+  const auto outcomes = outcomes_in_workers(tasks, 2);
+  REQUIRE(outcomes.size() == 3);
+  CHECK(outcomes[0].answer == 7);
+  CHECK(outcomes[1].error == "no");
+  CHECK_FALSE(outcomes[1].answer);
+  CHECK(outcomes[2].error == "a worker ended without an answer (status 768)");
 }
 
 TEST_CASE("a worker does not outlive a killed parent", "[analysis]") {

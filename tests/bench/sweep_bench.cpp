@@ -88,14 +88,12 @@ Parts parts_of(const std::string& scenario, const std::string& folder) {
                 times;
   const auto replay_alone = [&] {
     const StepProgram program = build_step(input, Folding::automatic);
-    Outcome carrier = impossible("");
-    carrier.figures[0] = timed([&] { replay(program.traffic.folded.platform, program.graph); });
-    return to_line(carrier);
+    return timed([&] { replay(program.traffic.folded.platform, program.graph); });
   };
-  const Outcome outcome = *outcome_from(in_worker(replay_alone));
-  parts.replay = outcome.figures[0];
+  parts.replay = in_worker(replay_alone);
+  Outcome outcome;
   const double predicted = timed([&] {
-    in_worker([&] { return to_line(outcome_of(loaded, predict(loaded, Folding::automatic))); });
+    outcome = in_worker([&] { return outcome_of(loaded, predict(loaded, Folding::automatic)); });
   });
   const double empty = timed([] { in_worker([] { return std::string(); }); });
   parts.read_out = std::max(0.0, predicted - empty - parts.build - parts.replay);

@@ -1,22 +1,11 @@
 #include "tests/support/worker.hpp"
 
-#include <cstring>
-#include <string>
-
 #include "analysis/studies/predict/worker.hpp"
 
 namespace stepsim {
 
 std::vector<double> numbers_from_worker(const std::function<std::vector<double>()>& task) {
-  const std::string bytes = in_worker([&] {
-    const std::vector<double> numbers = task();
-    std::string text(numbers.size() * sizeof(double), '\0');
-    if (!numbers.empty()) std::memcpy(text.data(), numbers.data(), text.size());
-    return text;
-  });
-  std::vector<double> numbers(bytes.size() / sizeof(double));
-  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
+  return in_worker(task);
 }
 
 std::vector<double> everything_in(const Trace& trace) {

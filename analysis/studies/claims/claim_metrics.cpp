@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "analysis/critical_path.hpp"
 #include "analysis/studies/outcome/metrics.hpp"
@@ -142,23 +141,6 @@ PointFacts facts_of(const Scenario& scenario, const GrpoPrediction& p) {
                                                  to_text(Bytes{p.memory.learner.most()}),
                                                  to_text(Bytes{p.memory.learner_capacity}))
                                    : outcome.reason;
-  return facts;
-}
-
-std::string to_line(const PointFacts& facts) {
-  std::string line = fmt::format("{}\n{}\n", facts.bound_by, facts.largest);
-  for (const auto& [name, value] : facts.figures) line += fmt::format("{} {}\n", name, value);
-  return line;
-}
-
-PointFacts point_facts_from(const std::string& line) {
-  PointFacts facts;
-  std::istringstream lines(line);
-  std::getline(lines, facts.bound_by);
-  std::getline(lines, facts.largest);
-  std::string name;
-  double value = 0;
-  while (lines >> name >> value) facts.figures[name] = value;
   return facts;
 }
 

@@ -23,12 +23,10 @@ struct PointFacts {
   std::string largest;   // "most of it activations, 12.1 GB of 17 GB"
 
   std::optional<double> of(const std::string& metric) const;
+  static auto fields(auto& self) { return std::tie(self.figures, self.bound_by, self.largest); }
 };
 
 PointFacts facts_of(const Scenario& scenario, Prediction prediction);
 PointFacts facts_of(const Scenario& scenario, const GrpoPrediction& prediction);
-
-std::string to_line(const PointFacts& facts);
-PointFacts point_facts_from(const std::string& line);
 
 }  // namespace stepsim

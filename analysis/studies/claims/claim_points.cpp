@@ -75,12 +75,12 @@ double combine(const ClaimQuantity& quantity, const std::vector<double>& y,
   return 0;
 }
 
-std::string answer_to(const std::string& data, const ClaimPoint& point) {
+PointFacts answer_to(const std::string& data, const ClaimPoint& point) {
   const AllowedScenario found = allowed_scenario(data, point.source, point.settings, point.draw);
-  if (!found.scenario) return to_line(PointFacts{{{"fits", 0}}, found.rule, found.rule});
+  if (!found.scenario) return {{{"fits", 0}}, found.rule, found.rule};
   const Scenario& scenario = *found.scenario;
-  if (scenario.grpo) return to_line(facts_of(scenario, predict_grpo(scenario)));
-  return to_line(facts_of(scenario, predict(scenario, Folding::automatic, point.free)));
+  if (scenario.grpo) return facts_of(scenario, predict_grpo(scenario));
+  return facts_of(scenario, predict(scenario, Folding::automatic, point.free));
 }
 
 }  // namespace
@@ -106,13 +106,13 @@ const PointFacts* ClaimPoints::find(const ClaimPoint& point) {
 }
 
 void ClaimPoints::ask() {
-  std::vector<std::function<std::string()>> tasks;
+  Tasks<PointFacts> tasks;
   tasks.reserve(wanted_.size());
   for (const auto& entry : wanted_)
     tasks.emplace_back([this, point = &entry.second] { return answer_to(data_, *point); });
-  const std::vector<std::string> answers = in_workers(tasks, workers_, progress_);
+  std::vector<PointFacts> answers = in_workers(tasks, workers_, progress_);
   std::size_t next = 0;
-  for (const auto& entry : wanted_) known_[entry.first] = point_facts_from(answers[next++]);
+  for (const auto& entry : wanted_) known_[entry.first] = std::move(answers[next++]);
   wanted_.clear();
 }
 

@@ -1,7 +1,5 @@
 #include "analysis/studies/explain/attribution.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -48,16 +46,13 @@ std::vector<Coalition> wanted_coalitions(const ShapleyPlan& plan, const Times& k
 void replay_all(const FreeReplay& replayed, const Players& players,
                 const std::vector<Coalition>& coalitions, const AttributionOptions& options,
                 Times& times) {
-  std::vector<std::function<std::string()>> tasks;
+  Tasks<Seconds> tasks;
   tasks.reserve(coalitions.size());
   for (const Coalition coalition : coalitions)
-    tasks.emplace_back([&, coalition] {
-      const Seconds seconds = replayed(causes_of(coalition, players.causes) | players.apart);
-      return fmt::format("{}", seconds.value);
-    });
-  const std::vector<std::string> answers = in_workers(tasks, options.workers, options.progress);
-  for (std::size_t i = 0; i < answers.size(); ++i)
-    times[coalitions[i]] = parse_quantity(answers[i])->value;
+    tasks.emplace_back(
+        [&, coalition] { return replayed(causes_of(coalition, players.causes) | players.apart); });
+  const std::vector<Seconds> answers = in_workers(tasks, options.workers, options.progress);
+  for (std::size_t i = 0; i < answers.size(); ++i) times[coalitions[i]] = answers[i].value;
 }
 
 void note_anomalies(const Times& times, const std::vector<Cause>& players, Attribution& result) {

@@ -1,10 +1,7 @@
 #include "analysis/studies/explain/carriers.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "analysis/studies/predict/draws.hpp"
 #include "workloads/step/step.hpp"
@@ -50,17 +47,6 @@ ByCause<double> costs_with(const std::string& data, const std::string& source,
   return costs_of(program.traffic.folded.platform, program.graph);
 }
 
-std::string text_of(const ByCause<double>& costs) {
-  return fmt::format("{}", fmt::join(costs, " "));
-}
-
-ByCause<double> costs_in(const std::string& text) {
-  ByCause<double> costs{};
-  std::istringstream words(text);
-  for (double& cost : costs) words >> cost;
-  return costs;
-}
-
 Setting moved(const NamedConstant& constant) {
   // Downwards, since a share may not rise above one.
   return setting_of(constant, constant.value * (1 - moved_by));
@@ -90,19 +76,19 @@ ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::st
   std::erase_if(constants, [](const NamedConstant& c) {
     return !(c.low < c.high) || c.name == carries_everything || c.whole || !c.words.empty();
   });
-  std::vector<std::function<std::string()>> tasks;
-  tasks.emplace_back([&] { return text_of(costs_with(data, source, settings)); });
+  Tasks<ByCause<double>> tasks;
+  tasks.emplace_back([&] { return costs_with(data, source, settings); });
   for (const NamedConstant& constant : constants)
     tasks.emplace_back([&] {
       std::vector<Setting> with = settings;
       with.push_back(moved(constant));
-      return text_of(costs_with(data, source, with));
+      return costs_with(data, source, with);
     });
-  const std::vector<std::string> answers = in_workers(tasks, usual_workers());
-  const ByCause<double> stated = costs_in(answers.front());
+  const std::vector<ByCause<double>> answers = in_workers(tasks, usual_workers());
+  const ByCause<double>& stated = answers.front();
   ByCause<std::vector<Carrier>> carriers;
   for (std::size_t i = 0; i < constants.size(); ++i) {
-    const ByCause<double> costs = costs_in(answers[i + 1]);
+    const ByCause<double>& costs = answers[i + 1];
     for (std::size_t cause = 0; cause < cause_count; ++cause) {
       if (stated[cause] <= 0) continue;
       const double weight = (1 - costs[cause] / stated[cause]) / moved_by;

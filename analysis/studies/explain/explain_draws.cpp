@@ -1,11 +1,8 @@
 #include "analysis/studies/explain/explain_draws.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <sstream>
 
 #include "analysis/studies/explain/explained_side.hpp"
 
@@ -22,25 +19,17 @@ struct Drawn {
   ByCause<double> parts{};
 };
 
-std::string draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
-                      const ExplainOptions& options) {
+Drawn draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
+                const ExplainOptions& options) {
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
   const ExplainedSide side = observe(drawn).side;
   const Attribution attribution = attribute(
       drawn.scenario, {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
-  std::string text = fmt::format("{} {} {}", attribution.step_time.value,
-                                 side.tokens_per_second_per_gpu, side.needed);
-  for (const double part : attribution.pairs.front()) text += fmt::format(" {}", part);
-  return text;
-}
-
-Drawn drawn_from(const std::string& text) {
-  Drawn drawn;
-  std::istringstream words(text);
-  words >> drawn.step_time >> drawn.rate >> drawn.needed;
-  for (double& part : drawn.parts) words >> part;
-  return drawn;
+  return {.step_time = attribution.step_time.value,
+          .rate = side.tokens_per_second_per_gpu,
+          .needed = side.needed,
+          .parts = attribution.pairs.front()};
 }
 
 // Both sides under one draw, and what the same orders say of the stated constants.
@@ -67,26 +56,26 @@ class Drawing {
 
   // Draws with these numbers; each goes through orders of its own.
   std::vector<Pair> play(std::uint32_t from, std::uint32_t to) const {
-    std::vector<std::function<std::string()>> tasks;
+    Tasks<Drawn> tasks;
     for (std::uint32_t number = from; number < to; ++number)
       for (const auto& [side, pairs] : {std::pair{&a_, &stated_a_}, std::pair{&b_, &stated_b_}})
         tasks.emplace_back([this, side, number, pair = number % pairs->size()] {
           return draw_side(*side, draw_number(number, options_.attribution.seed), pair, options_);
         });
-    const std::vector<std::string> answers =
+    const std::vector<Drawn> answers =
         in_workers(tasks, options_.attribution.workers, options_.attribution.progress);
     std::vector<Pair> pairs;
     for (std::uint32_t number = from; number < to; ++number) {
       const std::size_t i = 2 * std::size_t{number - from};
-      pairs.push_back({drawn_from(answers[i]), drawn_from(answers[i + 1]),
-                       stated_a_[number % stated_a_.size()], stated_b_[number % stated_b_.size()]});
+      pairs.push_back({answers[i], answers[i + 1], stated_a_[number % stated_a_.size()],
+                       stated_b_[number % stated_b_.size()]});
     }
     return pairs;
   }
 
   // The gap with each constant at its ends.
   std::vector<Mover> at_ends(const std::vector<NamedConstant>& constants) const {
-    std::vector<std::function<std::string()>> tasks;
+    Tasks<Seconds> tasks;
     for (const NamedConstant& constant : constants)
       for (const double value : {constant.low, constant.high})
         for (const NamedStep* side : {&a_, &b_})
@@ -94,18 +83,13 @@ class Drawing {
             NamedStep moved = *side;
             if (is_uncertain(side->scenario.constants, constant.name))
               moved.settings.push_back(setting_of(constant, value));
-            return fmt::format(
-                "{}",
-                step_time_of(load_scenario(options_.data, moved.source, moved.settings)).value);
+            return step_time_of(load_scenario(options_.data, moved.source, moved.settings));
           });
-    const std::vector<std::string> answers = in_workers(tasks, options_.attribution.workers);
-    std::vector<double> times;
-    times.reserve(answers.size());
-    for (const std::string& answer : answers) times.push_back(parse_quantity(answer)->value);
+    const std::vector<Seconds> times = in_workers(tasks, options_.attribution.workers);
     std::vector<Mover> movers;
     for (std::size_t i = 0; i < constants.size(); ++i)
-      movers.push_back(
-          {constants[i], times[4 * i] - times[4 * i + 1], times[4 * i + 2] - times[4 * i + 3]});
+      movers.push_back({constants[i], (times[4 * i] - times[4 * i + 1]).value,
+                        (times[4 * i + 2] - times[4 * i + 3]).value});
     return movers;
   }
 

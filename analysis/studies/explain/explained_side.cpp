@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
+#include <tuple>
 
 #include "analysis/breakdown.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
@@ -23,6 +23,11 @@ struct Observed {
   double idle = 0;
   ByCause<CauseTime> causes{};
   std::vector<PathPart> parts;
+
+  static auto fields(auto& self) {
+    return std::tie(self.step_time, self.rate, self.needed, self.capacity, self.fit,
+                    self.operations, self.idle, self.causes, self.parts);
+  }
 };
 
 Observed observed(const Prediction& p, std::int64_t layers) {
@@ -84,59 +89,6 @@ Observed observed(const Scenario& scenario, const GrpoPrediction& p) {
   return seen;
 }
 
-std::string to_text(const Observed& seen) {
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {}", seen.step_time, seen.rate, seen.needed, seen.capacity,
-                  static_cast<int>(seen.fit), seen.operations, seen.idle);
-  for (const CauseTime& each : seen.causes)
-    text += fmt::format(" {} {}", each.exposed.value, each.hidden.value);
-  text += fmt::format(" {}", seen.parts.size());
-  for (const PathPart& part : seen.parts) {
-    text += fmt::format(" {} {} {} {} {}\n{}\n", static_cast<int>(part.pass), part.first_layer,
-                        part.first_micro_batch, part.seconds.value, part.causes.size(), part.name);
-    for (const auto& [cause, seconds] : part.causes)
-      text += fmt::format(" {} {}", static_cast<int>(cause), seconds.value);
-  }
-  return text;
-}
-
-template <class Enum>
-Enum read_enum(std::istream& words) {
-  int number = 0;
-  words >> number;
-  return static_cast<Enum>(number);
-}
-
-PathPart read_part(std::istream& words) {
-  PathPart part;
-  std::size_t causes = 0;
-  part.pass = read_enum<Phase>(words);
-  words >> part.first_layer >> part.first_micro_batch >> part.seconds.value >> causes;
-  part.last_layer = part.first_layer;
-  part.last_micro_batch = part.first_micro_batch;
-  words.ignore();
-  std::getline(words, part.name);
-  part.causes.resize(causes);
-  for (auto& [cause, seconds] : part.causes) {
-    cause = read_enum<Cause>(words);
-    words >> seconds.value;
-  }
-  return part;
-}
-
-Observed read_observed(const std::string& text) {
-  Observed seen;
-  std::istringstream words(text);
-  words >> seen.step_time >> seen.rate >> seen.needed >> seen.capacity;
-  seen.fit = read_enum<Fit>(words);
-  words >> seen.operations >> seen.idle;
-  for (CauseTime& each : seen.causes) words >> each.exposed.value >> each.hidden.value;
-  std::size_t parts = 0;
-  words >> parts;
-  for (std::size_t i = 0; i < parts; ++i) seen.parts.push_back(read_part(words));
-  return seen;
-}
-
 void require_start(const NamedStep& step, const GrpoPrediction& p) {
   if (p.ran) return;
   throw UserError(fmt::format("{}: has no steps to compare: {}", step.label,
@@ -164,15 +116,14 @@ StepProgram program_of(const Scenario& scenario) {
 }  // namespace
 
 ExplainedStep observe(const NamedStep& step) {
-  const std::string seen_text = in_worker([&] {
+  Observed seen = in_worker([&] {
     const Scenario& scenario = step.scenario;
     if (!scenario.grpo)
-      return to_text(observed(predict(scenario, Folding::automatic), scenario.model.layers));
+      return observed(predict(scenario, Folding::automatic), scenario.model.layers);
     const GrpoPrediction p = predict_grpo(scenario);
     require_start(step, p);
-    return to_text(observed(scenario, p));
+    return observed(scenario, p);
   });
-  Observed seen = read_observed(seen_text);
   ExplainedStep result;
   ExplainedSide& side = result.side;
   side.label = step.label;

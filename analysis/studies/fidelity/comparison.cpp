@@ -54,54 +54,58 @@ double time_of(const MeasuredCollective& row) {
   return row.rate > 0 ? size_of(row) * factor / row.rate : 0;
 }
 
-// What a worker says: the machine, then a line per row; or "-" and why there is nothing to say.
-std::string answer_of(const std::string& data, const MachineKey& key,
-                      const std::vector<ComparedRow*>& rows) {
+struct Timed {
+  Seconds time;
+  std::string algorithm;  // and its protocol
+  static auto fields(auto& self) { return std::tie(self.time, self.algorithm); }
+};
+// What a worker says of the rows of a machine.
+struct Answer {
+  std::string machine, refused;  // why there is nothing to say
+  std::vector<Timed> rows;
+  static auto fields(auto& self) { return std::tie(self.machine, self.refused, self.rows); }
+};
+
+Answer answer_of(const std::string& data, const MachineKey& key,
+                 const std::vector<ComparedRow*>& rows) {
   const Cluster cluster =
       load_cluster(data, {.name = key.cluster, .nodes = key.nodes, .network = key.network});
   const std::vector<Rank> ranks = ranks_of(cluster, key.gpus);
-  if (ranks.size() != key.gpus)
-    return fmt::format("-{} GPUs do not fit on {} x {}", key.gpus, key.nodes, key.cluster);
+  Answer answer;
+  if (ranks.size() != key.gpus) {
+    answer.refused = fmt::format("{} GPUs do not fit on {} x {}", key.gpus, key.nodes, key.cluster);
+    return answer;
+  }
   BandwidthQuestion question{.operation = key.operation,
                              .ranks = ranks,
                              .sizes = {},
                              .options = {.algorithm = key.algorithm, .protocol = ""}};
   for (const ComparedRow* row : rows) question.sizes.push_back(size_of(row->measured));
-  std::string text =
-      key.nodes > 1 ? fmt::format("{} x{}, {}\n", key.cluster, key.nodes, cluster.network->name)
-                    : fmt::format("{}\n", key.cluster);
+  answer.machine = key.cluster;
+  if (key.nodes > 1) answer.machine += fmt::format(" x{}, {}", key.nodes, cluster.network->name);
   try {
     for (const BandwidthRow& row : measure_bandwidth(cluster, question).rows)
-      text += fmt::format("{} {} {}\n", row.time.value, row.algorithm, row.protocol);
+      answer.rows.push_back({row.time, fmt::format("{} {}", row.algorithm, row.protocol)});
   } catch (const UserError& error) {
-    return fmt::format("-{}", error.what());
+    answer.refused = error.what();
   }
-  return text;
+  return answer;
 }
 
 void predict(const std::string& data, const MachineKey& key,
              const std::vector<ComparedRow*>& rows) {
-  const std::string answer = in_worker([&] { return answer_of(data, key, rows); });
-  if (answer.starts_with('-')) {
-    for (ComparedRow* row : rows) row->note = answer.substr(1);
-    return;
-  }
-  std::size_t at = 0;
-  const auto next_line = [&] {
-    const std::size_t end = answer.find('\n', at);
-    std::string line = answer.substr(at, end - at);
-    at = end + 1;
-    return line;
-  };
-  const std::string machine = next_line();
-  for (ComparedRow* row : rows) {
-    const std::string line = next_line();
-    const std::size_t space = line.find(' ');
-    row->machine = machine;
-    row->time = time_of(row->measured);
-    row->predicted = parse_quantity(line.substr(0, space))->value;
-    row->algorithm = line.substr(space + 1);
-    row->error = row->predicted / row->time - 1;
+  const Answer answer = in_worker([&] { return answer_of(data, key, rows); });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ComparedRow& row = *rows[i];
+    if (!answer.refused.empty()) {
+      row.note = answer.refused;
+      continue;
+    }
+    row.machine = answer.machine;
+    row.time = time_of(row.measured);
+    row.predicted = answer.rows[i].time.value;
+    row.algorithm = answer.rows[i].algorithm;
+    row.error = row.predicted / row.time - 1;
   }
 }
 

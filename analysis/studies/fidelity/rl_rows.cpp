@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <sstream>
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
@@ -21,9 +20,9 @@ void add(PredictedRow& result, std::string_view metric, const Cell& measured, do
     result.figures.push_back({std::string(metric), *measured, predicted});
 }
 
-template <class Row>
-RowTask task_of(const Row& made) {
-  RowTask task;
+template <class Answer, class Row>
+RowTask<Answer> task_of(const Row& made) {
+  RowTask<Answer> task;
   task.result.id = made.id;
   task.result.family = made.family;
   task.result.missing = made.missing;
@@ -38,22 +37,18 @@ struct StepAnswer {
   bool fits = true;
 };
 
-std::string step_answer(const std::string& data, const ExpressedRow& row, const MaybeDraw& draw) {
+StepAnswer step_answer(const std::string& data, const ExpressedRow& row, const MaybeDraw& draw) {
   const Scenario scenario = parse_scenario(data, row.scenario, row.id, draw);
   const GrpoPrediction p = predict_grpo(scenario);
   if (!p.ran) throw UserError(p.memory.failure.value_or("nothing could be predicted"));
-  return fmt::format("{} {} {} {} {} {} {} {}", p.step_time.value,
-                     p.trained_per_second / scenario.cluster.ranks(), p.phases.wait, p.training,
-                     p.sync, p.memory.learner.most(), p.memory.learner_capacity,
-                     p.memory.failure ? 0 : 1);
-}
-
-StepAnswer step_answer_from(const std::string& text) {
-  std::istringstream words(text);
-  StepAnswer a;
-  words >> a.step >> a.rate >> a.waiting >> a.training >> a.sync >> a.memory >> a.capacity >>
-      a.fits;
-  return a;
+  return {.step = p.step_time.value,
+          .rate = p.trained_per_second / scenario.cluster.ranks(),
+          .waiting = p.phases.wait,
+          .training = p.training,
+          .sync = p.sync,
+          .memory = p.memory.learner.most(),
+          .capacity = p.memory.learner_capacity,
+          .fits = !p.memory.failure};
 }
 
 void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
@@ -78,7 +73,7 @@ void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
 
 // ---- engines
 
-std::string engine_answer(const std::string& data, const EngineLoad& load, const MaybeDraw& draw) {
+Served engine_answer(const std::string& data, const EngineLoad& load, const MaybeDraw& draw) {
   const Cluster cluster = load_cluster(data, load.cluster, draw);
   Document document = open_entry(data, engine_shelf, "vllm");
   if (draw) document.draw_constants(*draw, "engine");
@@ -98,21 +93,11 @@ std::string engine_answer(const std::string& data, const EngineLoad& load, const
                             .prefix_caching = false,
                             .block = stack.memory.block.value.value,
                             .watermark = stack.memory.watermark.value.value};
-  const Served s =
-      serve(decode, limits,
-            {.count = load.requests,
-             .at_once = load.at_once,
-             .prompt = std::max<std::int64_t>(1, std::llround(load.input)),
-             .answer = [&](std::uint64_t n) { return response_tokens(load.engine, n, 0); }});
-  return fmt::format("{} {} {} {} {} {}", s.seconds, s.prompted, s.generated, s.first_token,
-                     s.per_token, s.latency);
-}
-
-Served served_from(const std::string& text) {
-  std::istringstream words(text);
-  Served s;
-  words >> s.seconds >> s.prompted >> s.generated >> s.first_token >> s.per_token >> s.latency;
-  return s;
+  return serve(decode, limits,
+               {.count = load.requests,
+                .at_once = load.at_once,
+                .prompt = std::max<std::int64_t>(1, std::llround(load.input)),
+                .answer = [&](std::uint64_t n) { return response_tokens(load.engine, n, 0); }});
 }
 
 void compare(const EngineRow& row, double requests, const Served& s, PredictedRow& result) {
@@ -138,13 +123,13 @@ void compare(const EngineRow& row, double requests, const Served& s, PredictedRo
 std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const GrpoRow> rows,
                                        const RowSampling& sampling) {
   const RowCatalog catalog = row_catalog(data);
-  std::vector<RowTask> tasks;
+  std::vector<RowTask<StepAnswer>> tasks;
   for (const GrpoRow& row : rows) {
     const ExpressedRow made = express(row, catalog);
-    RowTask& task = tasks.emplace_back(task_of(made));
+    RowTask<StepAnswer>& task = tasks.emplace_back(task_of<StepAnswer>(made));
     task.ask = [&data, made](const MaybeDraw& draw) { return step_answer(data, made, draw); };
-    task.compare = [&row](const std::string& answer, PredictedRow& result) {
-      compare(row, step_answer_from(answer), result);
+    task.compare = [&row](const StepAnswer& answer, PredictedRow& result) {
+      compare(row, answer, result);
     };
   }
   return predict_all(tasks, sampling.samples, sampling.seed);
@@ -153,16 +138,16 @@ std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const 
 std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const EngineRow> rows,
                                        const RowSampling& sampling) {
   const RowCatalog catalog = row_catalog(data);
-  std::vector<RowTask> tasks;
+  std::vector<RowTask<Served>> tasks;
   for (const EngineRow& row : rows) {
     const ExpressedEngineRow made = express(row, catalog);
-    RowTask& task = tasks.emplace_back(task_of(made));
+    RowTask<Served>& task = tasks.emplace_back(task_of<Served>(made));
     task.ask = [&data, load = made.load](const MaybeDraw& draw) {
       return engine_answer(data, load, draw);
     };
-    task.compare = [&row, requests = made.load.requests](const std::string& answer,
+    task.compare = [&row, requests = made.load.requests](const Served& answer,
                                                          PredictedRow& result) {
-      compare(row, static_cast<double>(requests), served_from(answer), result);
+      compare(row, static_cast<double>(requests), answer, result);
     };
   }
   return predict_all(tasks, sampling.samples, sampling.seed);

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <sstream>
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/predict/prediction.hpp"
@@ -17,11 +16,12 @@
 namespace stepsim {
 namespace {
 
-// What a worker says of one scenario, as numbers in a line.
+// What a worker says of one scenario.
 struct Answer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
          shown = 0;
-  int fit = 0, logged = 0, binary = 0;
+  Fit fit{};
+  Stack::MemoryLog log;
   std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
 };
 
@@ -37,7 +37,7 @@ std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) 
   return 0;
 }
 
-std::string answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
+Answer answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
@@ -46,20 +46,17 @@ std::string answer_of(const RowQuestion& question, const ExpressedRow& row, cons
   const Stack::MemoryLog& log = scenario.stack.memory_log;
   const bool first = log.first_stage && p.memory.first_stage > 0;
   const double allocated = first ? p.memory.first_stage : p.memory.device.peak.bytes;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
-                     p.tokens_per_second_per_gpu * gpus * p.step_time.value, gpus, allocated,
-                     allocated + p.memory.slack, p.memory.needed(), p.memory.capacity,
-                     p.memory.shown(), static_cast<int>(p.memory.fit()), static_cast<int>(log.kind),
-                     static_cast<int>(log.binary), way);
-}
-
-Answer parse_answer(const std::string& text) {
-  std::istringstream words(text);
-  Answer answer;
-  words >> answer.step >> answer.tokens >> answer.gpus >> answer.allocated >> answer.reserved >>
-      answer.needed >> answer.capacity >> answer.shown >> answer.fit >> answer.logged >>
-      answer.binary >> answer.lighter;
-  return answer;
+  return {.step = p.step_time.value,
+          .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
+          .gpus = gpus,
+          .allocated = allocated,
+          .reserved = allocated + p.memory.slack,
+          .needed = p.memory.needed(),
+          .capacity = p.memory.capacity,
+          .shown = p.memory.shown(),
+          .fit = p.memory.fit(),
+          .log = log,
+          .lighter = way};
 }
 
 // Time of a step as the row measured it, by whatever it prints; 0: it prints none.
@@ -119,12 +116,11 @@ void compare(const StepRow& row, const ExpressedRow& made, const Answer& answer,
   result.figures = figures_of(row, answer);
   result.needed = answer.needed;
   result.capacity = answer.capacity;
-  result.fit = static_cast<Fit>(answer.fit);
+  result.fit = answer.fit;
   result.measured_fits = ran(row);
-  const Stack::MemoryLog log{static_cast<MemoryKind>(answer.logged), answer.binary != 0};
-  if (const double bytes = measured_memory(row, log); bytes > 0) {
+  if (const double bytes = measured_memory(row, answer.log); bytes > 0) {
     const double unit = bytes / *row.memory;
-    const double predicted = predicted_memory(answer, measured_kind(row, log));
+    const double predicted = predicted_memory(answer, measured_kind(row, answer.log));
     result.figures.push_back({"mem_GB", *row.memory, predicted / unit});
     result.memory_error = result.figures.back().error();
   }
@@ -171,18 +167,18 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
 
 std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
   const RowCatalog catalog = row_catalog(question.data);
-  std::vector<RowTask> tasks;
+  std::vector<RowTask<Answer>> tasks;
   for (const StepRow& row : question.rows) {
     ExpressedRow made = express(row, catalog);
     if (!ran(row)) made.lighter.clear();  // a run that failed says nothing of what would have fit
-    RowTask& task = tasks.emplace_back();
+    RowTask<Answer>& task = tasks.emplace_back();
     task.result.id = made.id;
     task.result.family = made.family;
     task.result.missing = made.missing;
     task.result.assumed = made.assumed;
     task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
-    task.compare = [&row, made](const std::string& answer, PredictedRow& result) {
-      compare(row, made, parse_answer(answer), result);
+    task.compare = [&row, made](const Answer& answer, PredictedRow& result) {
+      compare(row, made, answer, result);
     };
   }
   return predict_all(tasks, question.samples, question.seed);

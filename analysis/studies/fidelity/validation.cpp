@@ -1,12 +1,8 @@
 #include "analysis/studies/fidelity/validation.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
-#include <sstream>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/draws.hpp"
@@ -19,49 +15,44 @@ namespace {
 // What a worker says of one scenario: all metrics, the verdict, and what it rests on.
 struct Answer {
   std::array<double, metric_specs.size()> figures{};  // [Metric]; 0: unknown
-  int fit = 0;
+  Fit fit{};
   double needed = 0, capacity = 0;
   std::array<double, memory_kind_names.size()> counted{};  // [MemoryKind]
+
+  double& of(Metric metric) { return figures[static_cast<std::size_t>(metric)]; }
+  double& of(MemoryKind kind) { return counted[static_cast<std::size_t>(kind)]; }
 };
 
-std::string grpo_figures(const Scenario& scenario) {
+Answer grpo_figures(const Scenario& scenario) {
   const GrpoPrediction p = predict_grpo(scenario);
-  const double per_gpu = p.trained_per_second / scenario.cluster.ranks();
-  const Fit fit = p.memory.failure ? Fit::oom : Fit::fits;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", p.step_time.value,
-                     p.wall.value, p.wall.value, 0, per_gpu, p.memory.learner.most(),
-                     p.memory.learner.start, p.training, p.sync, static_cast<int>(fit),
-                     p.memory.learner.most(), p.memory.learner_capacity, p.memory.learner.most(),
-                     p.memory.learner.most(), p.memory.learner.most());
+  Answer answer{.fit = p.memory.failure ? Fit::oom : Fit::fits,
+                .needed = p.memory.learner.most(),
+                .capacity = p.memory.learner_capacity};
+  answer.of(Metric::step_time) = p.step_time.value;
+  answer.of(Metric::wall) = answer.of(Metric::epoch_time) = p.wall.value;
+  answer.of(Metric::tokens_per_second_per_gpu) = p.trained_per_second / scenario.cluster.ranks();
+  answer.of(Metric::memory) = p.memory.learner.most();
+  answer.of(Metric::state_memory) = p.memory.learner.start;
+  answer.of(Metric::training_time) = p.training;
+  answer.of(Metric::sync_time) = p.sync;
+  answer.counted.fill(p.memory.learner.most());
+  return answer;
 }
 
-std::string figures_of(const Scenario& scenario) {
+Answer figures_of(const Scenario& scenario) {
   if (scenario.grpo) return grpo_figures(scenario);
   const Prediction p = predict(scenario, Folding::automatic);
-  const double epochs = p.length ? p.length->epochs : 1;
-  const std::array<double, metric_specs.size()> figures{p.step_time.value,
-                                                        p.wall.value,
-                                                        p.wall.value / epochs,
-                                                        p.iterations_per_second,
-                                                        p.tokens_per_second_per_gpu,
-                                                        p.memory.needed(),
-                                                        p.memory.states,
-                                                        0,
-                                                        0};
-  std::string text;
-  for (const double figure : figures) text += fmt::format("{} ", figure);
-  const double allocated = p.memory.device.peak.bytes;
-  return text + fmt::format("{} {} {} {} {} {}", static_cast<int>(p.memory.fit()),
-                            p.memory.needed(), p.memory.capacity, allocated,
-                            allocated + p.memory.slack, p.memory.shown());
-}
-
-Answer answer_in(const std::string& text) {
-  std::istringstream words(text);
-  Answer answer;
-  for (double& figure : answer.figures) words >> figure;
-  words >> answer.fit >> answer.needed >> answer.capacity;
-  for (double& bytes : answer.counted) words >> bytes;
+  Answer answer{.fit = p.memory.fit(), .needed = p.memory.needed(), .capacity = p.memory.capacity};
+  answer.of(Metric::step_time) = p.step_time.value;
+  answer.of(Metric::wall) = p.wall.value;
+  answer.of(Metric::epoch_time) = p.wall.value / (p.length ? p.length->epochs : 1);
+  answer.of(Metric::iterations_per_second) = p.iterations_per_second;
+  answer.of(Metric::tokens_per_second_per_gpu) = p.tokens_per_second_per_gpu;
+  answer.of(Metric::memory) = p.memory.needed();
+  answer.of(Metric::state_memory) = p.memory.states;
+  answer.of(MemoryKind::allocated) = p.memory.device.peak.bytes;
+  answer.of(MemoryKind::reserved) = p.memory.device.peak.bytes + p.memory.slack;
+  answer.of(MemoryKind::device) = p.memory.shown();
   return answer;
 }
 
@@ -102,7 +93,7 @@ void compare(const NamedScenario& named, const Observation& observation, Answers
   }
   if (observation.fits || ran)
     result.verdicts.push_back({named.id, scenario.family, observation.fits.value_or(true),
-                               static_cast<Fit>(stated.fit), stated.needed, stated.capacity});
+                               stated.fit, stated.needed, stated.capacity});
 }
 
 FamilyErrors errors_of(const std::string& family, const std::vector<ValidatedFigure>& figures) {
@@ -130,7 +121,7 @@ Validation validate(std::span<const NamedScenario> scenarios, Against against,
                     const Sampling& sampling, const Progress& progress) {
   Validation result;
   std::vector<const NamedScenario*> asked;
-  std::vector<std::function<std::string()>> tasks;
+  Tasks<Answer> tasks;
   for (const NamedScenario& named : scenarios) {
     if (!observed(named.scenario, against)) continue;
     asked.push_back(&named);
@@ -141,9 +132,7 @@ Validation validate(std::span<const NamedScenario> scenarios, Against against,
         return figures_of(load_scenario(sampling.data, named.file, {}, draw));
       });
   }
-  std::vector<Answer> answers;
-  for (const std::string& text : in_workers(tasks, usual_workers(), progress))
-    answers.push_back(answer_in(text));
+  const std::vector<Answer> answers = in_workers(tasks, usual_workers(), progress);
   const std::size_t each = sampling.samples + 1;
   for (std::size_t i = 0; i < asked.size(); ++i)
     compare(*asked[i], *observed(asked[i]->scenario, against),

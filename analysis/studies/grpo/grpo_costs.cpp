@@ -1,10 +1,8 @@
 #include "analysis/studies/grpo/grpo_costs.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <sstream>
+#include <tuple>
 
 #include "analysis/studies/predict/worker.hpp"
 #include "sim/replay.hpp"
@@ -21,6 +19,7 @@ namespace {
 struct Answer {
   TrainingParts parts;
   MemoryPeak peak;
+  static auto fields(auto& self) { return std::tie(self.parts, self.peak); }
 };
 
 // In which at least one collective of the first lane runs.
@@ -42,7 +41,7 @@ double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
   return sum;
 }
 
-std::string replayed_step(const Scenario& learner, CauseSet free) {
+Answer replayed_step(const Scenario& learner, CauseSet free) {
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
   StepProgram program = build_step(input, Folding::automatic);
@@ -52,32 +51,14 @@ std::string replayed_step(const Scenario& learner, CauseSet free) {
   TrainingParts parts;
   for (const BreakdownRow& row : breakdown.rows)
     parts.exposed[static_cast<std::size_t>(row.cause)] = row.exposed.value;
+  parts.seconds = trace.makespan.value;
+  parts.idle = breakdown.idle.value;
   parts.traffic = seconds_of_traffic(program.graph, trace);
-  const MemoryPeak peak = peak_memory(program.graph, trace, 0);
-  std::string text = fmt::format("{} {} {} {} {} {} {}", trace.makespan.value, breakdown.idle.value,
-                                 parts.traffic, peak.bytes, peak.time, peak.phase, peak.name);
-  for (const double seconds : parts.exposed) text += fmt::format(" {}", seconds);
-  text += fmt::format(" {}", peak.classes.size());
-  for (const auto& [name, bytes] : peak.classes) text += fmt::format("\n{}\n{}", name, bytes);
-  return text;
+  return {parts, peak_memory(program.graph, trace, 0)};
 }
 
 Answer ask(const Scenario& learner, CauseSet free) {
-  std::istringstream words(in_worker([&] { return replayed_step(learner, free); }));
-  Answer answer;
-  words >> answer.parts.seconds >> answer.parts.idle >> answer.parts.traffic >> answer.peak.bytes >>
-      answer.peak.time >> answer.peak.phase >> answer.peak.name;
-  for (double& seconds : answer.parts.exposed) words >> seconds;
-  std::size_t classes = 0;
-  words >> classes;
-  words.ignore();
-  for (std::size_t i = 0; i < classes; ++i) {
-    std::string name, bytes;
-    std::getline(words, name);
-    std::getline(words, bytes);
-    answer.peak.classes.emplace_back(name, parse_quantity(bytes)->value);
-  }
-  return answer;
+  return in_worker([&] { return replayed_step(learner, free); });
 }
 
 // Levels of a pack's length at which the step is replayed; shorter packs have levels that halve,
@@ -194,7 +175,11 @@ TrainingParts TrainingReplays::parts(std::span<const double> tokens) {
 
 namespace {
 
-std::string replayed_sync(const SyncInput& input, std::int64_t layers) {
+struct SyncTimes {
+  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0;
+};
+
+SyncTimes replayed_sync(const SyncInput& input, std::int64_t layers) {
   const SyncProgram program = build_sync(input, layers);
   const Trace trace = replay(program.traffic.folded.platform, program.graph);
   const double gathered = trace.finish[index(program.gathered)];
@@ -207,18 +192,11 @@ std::string replayed_sync(const SyncInput& input, std::int64_t layers) {
     if (op.stream == Stream::gather && op.kind == OpKind::collective && trace.start[i] >= gathered)
       gathers += trace.finish[i] - trace.start[i];
   }
-  return fmt::format("{} {} {} {} {}", gathered, trace.makespan.value, hosts, gathers, parking);
+  return {gathered, trace.makespan.value, hosts, gathers, parking};
 }
 
-struct SyncTimes {
-  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0;
-};
-
 SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
-  std::istringstream words(in_worker([&] { return replayed_sync(input, layers); }));
-  SyncTimes times;
-  words >> times.gathered >> times.all >> times.hosts >> times.gathers >> times.parking;
-  return times;
+  return in_worker([&] { return replayed_sync(input, layers); });
 }
 
 }  // namespace
@@ -240,11 +218,10 @@ Seconds replay_return(const Scenario& scenario, const Placement& placement, doub
                         .stack = *scenario.engine,
                         .grpo = *scenario.grpo,
                         .placement = placement};
-  const std::string seconds = in_worker([&] {
+  return in_worker([&] {
     const SyncProgram program = build_return(input, bytes);
-    return fmt::format("{}", replay(program.traffic.folded.platform, program.graph).makespan.value);
+    return replay(program.traffic.folded.platform, program.graph).makespan;
   });
-  return {parse_quantity(seconds)->value};
 }
 
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked) {

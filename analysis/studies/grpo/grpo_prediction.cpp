@@ -245,29 +245,31 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   return p;
 }
 
-std::vector<std::pair<std::string, double>> grpo_metrics(const GrpoPrediction& p) {
-  if (!p.ran) return {};
-  std::vector<std::pair<std::string, double>> metrics{
-      {"step_time_s", p.step_time.value},
-      {"steps_per_second", 1 / p.step_time.value},
-      {"responses_per_second", p.responses_per_second},
-      {"generated_tokens_per_second", p.generated_per_second},
-      {"trained_tokens_per_second", p.trained_per_second},
-      {"training_time_s", p.training},
-      {"sync_time_s", p.sync},
-      {"learner_utilisation", p.learner_busy},
-      {"engine_utilisation", p.engine_busy},
-      {"card_utilisation", p.card_busy},
-      {"running_sequences", p.running_sequences},
-      {"mean_staleness", p.staleness},
-      {"max_staleness", p.most_stale},
-      {"stale_share", p.stale_share},
-      {"filtered_share", p.filtered_share},
-      {"gpu_hours_per_1000_responses", p.gpu_hours_per_1000},
-      {"learner_peak_bytes", p.memory.learner.most()},
+std::vector<GrpoMetric> grpo_metrics(const GrpoPrediction& p) {
+  const double step = p.step_time.value;
+  std::vector<GrpoMetric> metrics{
+      {"step_time_s", "one step, mean behind the warm-up", step, Dimension::seconds},
+      {"steps_per_second", "optimizer steps", 1 / step},
+      {"responses_per_second", "trained on", p.responses_per_second},
+      {"generated_tokens_per_second", "by all engines", p.generated_per_second},
+      {"trained_tokens_per_second", "with their prompts", p.trained_per_second},
+      {"training_time_s", "learners, in a step", p.training, Dimension::seconds},
+      {"sync_time_s", "weights to the engines, in a step", p.sync, Dimension::seconds},
+      {"learner_utilisation", "share of the time in which learners train", p.learner_busy},
+      {"engine_utilisation", "share of the time in which engines are not empty", p.engine_busy},
+      {"card_utilisation", "share of the time in which the first learner's card is busy",
+       p.card_busy},
+      {"running_sequences", "on an engine, mean over time", p.running_sequences},
+      {"mean_staleness", "steps between generation and training", p.staleness},
+      {"max_staleness", "the most of it", p.most_stale},
+      {"stale_share", "of the tokens: thrown away as too old", p.stale_share},
+      {"filtered_share", "of the tokens: in groups without a signal", p.filtered_share},
+      {"gpu_hours_per_1000_responses", "what a thousand responses cost", p.gpu_hours_per_1000},
+      {"learner_peak_bytes", "of a GPU that trains", p.memory.learner.most(), Dimension::bytes},
   };
   for (const PhaseSpec& phase : all_phases)
-    metrics.emplace_back(fmt::format("phase_{}_s", phase.key), p.phases.*phase.seconds);
+    metrics.push_back({fmt::format("phase_{}_s", phase.key), std::string(phase.text),
+                       p.phases.*phase.seconds, Dimension::seconds});
   return metrics;
 }
 

@@ -73,7 +73,12 @@ struct GrpoPrediction {
 // in all but the waiting for iterations under way.
 GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free = {});
 
-// Time and rates by the names that JSON and sweeps use: {"step_time_s", 46.1}, ...
-std::vector<std::pair<std::string, double>> grpo_metrics(const GrpoPrediction& prediction);
+// Time and rates by the names that JSON and traces use: {"step_time_s", "...", 46.1, seconds}.
+struct GrpoMetric {
+  std::string name, meaning;
+  double value = 0;
+  Dimension dimension = Dimension::ratio;
+};
+std::vector<GrpoMetric> grpo_metrics(const GrpoPrediction& prediction);
 
 }  // namespace stepsim

@@ -102,12 +102,9 @@ Run grpo_trace(const Scenario& scenario, const GrpoPrediction& p) {
   for (std::size_t e = 0; e < p.run.engines.size(); ++e)
     write_engine(run.graph, static_cast<Rank>(e + 1), p.run.engines[e]);
   run.trace = replay(run.platform, run.graph);
-  for (const auto& [name, value] : grpo_metrics(p)) {
-    const bool time = name.ends_with("_s"), bytes = name.ends_with("_bytes");
-    run.summary.push_back({time ? name.substr(0, name.size() - 2) : name, value,
-                           time    ? Dimension::seconds
-                           : bytes ? Dimension::bytes
-                                   : Dimension::ratio});
+  for (GrpoMetric& metric : grpo_metrics(p)) {
+    if (metric.dimension == Dimension::seconds) metric.name.resize(metric.name.size() - 2);
+    run.summary.push_back({std::move(metric.name), metric.value, metric.dimension});
   }
   return run;
 }

@@ -1,10 +1,5 @@
 #include "analysis/studies/outcome/interval.hpp"
 
-#include <fmt/format.h>
-
-#include <functional>
-#include <sstream>
-
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "sim/base/error.hpp"
@@ -25,32 +20,28 @@ struct Point {
 };
 
 // No time: with these constants its engines or learners cannot start.
-std::string figures_of(const Scenario& scenario, const GrpoPrediction& p) {
-  return fmt::format("{} {} {} {}", p.ran ? p.step_time.value : 0,
-                     p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
-                     p.memory.learner.most(), p.wall.value);
+Figures figures_of(const Scenario& scenario, const GrpoPrediction& p) {
+  return {.step_time = p.ran ? p.step_time.value : 0,
+          .throughput = p.trained_per_second / static_cast<double>(scenario.cluster.ranks()),
+          .memory = p.memory.learner.most(),
+          .wall = p.wall.value};
+}
+
+Figures figures_of(const Prediction& p) {
+  return {p.step_time.value, p.tokens_per_second_per_gpu, p.memory.needed(), p.wall.value};
 }
 
 std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points) {
-  std::vector<std::function<std::string()>> tasks;
+  Tasks<Figures> tasks;
   tasks.reserve(points.size());
   for (const Point& point : points)
     tasks.emplace_back([&question, &point] {
       const Scenario scenario =
           load_scenario(question.data, question.scenario, point.settings, point.draw);
       if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
-      const Prediction p = predict(scenario, Folding::automatic, question.free);
-      return fmt::format("{} {} {} {}", p.step_time.value, p.tokens_per_second_per_gpu,
-                         p.memory.needed(), p.wall.value);
+      return figures_of(predict(scenario, Folding::automatic, question.free));
     });
-  std::vector<Figures> figures;
-  figures.reserve(points.size());
-  for (const std::string& answer : in_workers(tasks, question.workers)) {
-    std::istringstream words(answer);
-    Figures& each = figures.emplace_back();
-    words >> each.step_time >> each.throughput >> each.memory >> each.wall;
-  }
-  return figures;
+  return in_workers(tasks, question.workers);
 }
 
 std::vector<double> column(const std::vector<Figures>& figures, double Figures::*member) {

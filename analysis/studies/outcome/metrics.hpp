@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
@@ -34,6 +35,9 @@ struct Outcome {
   std::vector<double> figures;  // [all_metrics()]; not a number: unknown
 
   std::optional<double> of(std::string_view metric) const;
+  static auto fields(auto& self) {
+    return std::tie(self.feasible, self.reason, self.bottleneck, self.figures);
+  }
 };
 
 Outcome outcome_of(const Scenario& scenario, const Prediction& prediction);
@@ -51,7 +55,7 @@ Outcome evaluate(const std::string& data, const std::string& scenario,
 std::vector<std::string> require_meaning(const std::string& data, const std::string& scenario,
                                          std::span<const Setting> settings);
 
-// One line without its end, for pipes and journals; reads back to the same bits.
+// One line without its end, for journals; reads back to the same bits.
 std::string to_line(const Outcome& outcome);
 // Nothing when the line was cut off or is none of ours.
 std::optional<Outcome> outcome_from(std::string_view line);

@@ -29,23 +29,22 @@ std::string signed_size(double bytes) {
   return fmt::format("{}{}", bytes < 0 ? "-" : "", size(std::abs(bytes)));
 }
 
-void write_failure(JsonWriter& json, const MemoryReading& reading) {
-  json.key("failed_allocation");
-  if (!reading.failed) {
-    json.null();
-    return;
-  }
-  json.begin_object()
-      .member("moment", reading.failed->moment)
-      .member("operation", reading.failed->name)
-      .member("class", reading.failed->tensor_class)
-      .member("bytes", reading.failed->bytes)
-      .member("allocated_before", reading.failed->before)
-      .end_object();
+Record failure_record(const MemoryReading& reading) {
+  std::optional<Records> failure;
+  if (const auto& failed = reading.failed)
+    failure = Records{{"moment", "in which", failed->moment},
+                      {"operation", "for which", failed->name},
+                      {"class", "of what", failed->tensor_class},
+                      {"bytes", "that are asked for", Bytes{failed->bytes}},
+                      {"allocated_before", "held already", Bytes{failed->before}}};
+  return {"failed_allocation", "the first request that fails", failure};
 }
 
-void write_sums(JsonWriter& json, const std::vector<std::pair<std::string, double>>& sums) {
-  for (const auto& [name, bytes] : sums) json.member(name, bytes);
+Records sum_records(const std::vector<std::pair<std::string, double>>& sums,
+                    std::string_view what) {
+  Records records;
+  for (const auto& [name, bytes] : sums) records.emplace_back(name, what, Bytes{bytes});
+  return records;
 }
 
 }  // namespace
@@ -120,43 +119,46 @@ std::string host_text(const Footprint& f) {
   return text;
 }
 
-void write_footprint(JsonWriter& json, const Footprint& f) {
-  json.member("peak_memory_bytes", f.needed())
-      .member("capacity_bytes", f.capacity)
-      .member("verdict", to_text(f.fit()))
-      .member("margin_bytes", f.margin.value);
-  json.key("margin_interval_bytes")
-      .begin_array()
-      .value(f.margin.low)
-      .value(f.margin.high)
-      .end_array();
-  if (f.stage.count > 0) json.member("stage", static_cast<double>(f.stage.number));
-  json.member("phase", f.device.peak.phase).member("operation", f.device.peak.name);
-  json.key("classes").begin_object();
-  write_sums(json, f.device.peak.classes);
-  json.member("allocator_slack", f.slack).member("library", f.library).end_object();
-  json.member("shown_by_device_bytes", f.shown())
-      .member("kept_for_other_streams_bytes", f.idle)
-      .member("context_bytes", f.context);
-  json.key("moments").begin_object();
-  write_sums(json, f.device.moments);
-  json.end_object();
-  write_failure(json, f.device);
-  json.key("host")
-      .begin_object()
-      .member("peak_bytes", f.host.peak.bytes)
-      .member("capacity_bytes", f.host_capacity)
-      .member("moment", f.host.peak.phase)
-      .member("pinned_bytes", f.pinned)
-      .member("pageable_bytes", f.pageable)
-      .member("disk_bytes", f.disk);
-  json.key("disk_capacity_bytes");
-  if (f.disk_capacity > 0)
-    json.value(f.disk_capacity);
-  else
-    json.null();
-  write_failure(json, f.host);
-  json.end_object();
+Records footprint_records(const Footprint& f) {
+  Records classes = sum_records(f.device.peak.classes, "one key for each class of tensors");
+  classes.emplace_back("allocator_slack", "held beyond what is used", Bytes{f.slack});
+  classes.emplace_back("library", "taken by libraries", Bytes{f.library});
+  const auto stage = f.stage.count > 0 ? std::optional(f.stage.number) : std::nullopt;
+  const auto drives = f.disk_capacity > 0 ? std::optional(Bytes{f.disk_capacity}) : std::nullopt;
+  const Records host{{"peak_bytes", "the most that a node holds", Bytes{f.host.peak.bytes}},
+                     {"capacity_bytes", "that it has", Bytes{f.host_capacity}},
+                     {"moment", "of the peak", f.host.peak.phase},
+                     {"pinned_bytes", "between steps", Bytes{f.pinned}},
+                     {"pageable_bytes", "between steps", Bytes{f.pageable}},
+                     {"disk_bytes", "on the drives of a node", Bytes{f.disk}},
+                     {"disk_capacity_bytes", "of these drives", drives},
+                     failure_record(f.host)};
+  return {{"peak_memory_bytes", "needed of a GPU, with slack and libraries", Bytes{f.needed()}},
+          {"capacity_bytes", "what a framework can allocate", Bytes{f.capacity}},
+          {"verdict", "fits, tight or oom", to_text(f.fit())},
+          {"margin_bytes", "left over, or missing", Bytes{f.margin.value}},
+          {"margin_interval_bytes", "with the constants at their worse and better ends", f.margin,
+           Measure::bytes},
+          {"stage", "the fullest one of a pipeline", stage},
+          {"phase", "of the peak", f.device.peak.phase},
+          {"operation", "at the peak", f.device.peak.name},
+          {"classes", "what is held at the peak", classes},
+          {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
+          {"kept_for_other_streams_bytes", "free, but for other streams", Bytes{f.idle}},
+          {"context_bytes", "of the framework's context", Bytes{f.context}},
+          {"moments", "the most held in each moment",
+           sum_records(f.device.moments, "one key for each moment")},
+          failure_record(f.device),
+          {"host", "memory of a node's host", host}};
+}
+
+Footprint footprint_sample() {
+  Footprint f;
+  f.device.peak.classes = f.device.moments = {{"NAME", 0}};
+  f.device.failed = f.host.failed = FailedAllocation{};
+  f.stage.count = 1;
+  f.disk_capacity = 1;
+  return f;
 }
 
 }  // namespace stepsim

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "analysis/studies/predict/footprint.hpp"
-#include "sim/base/json.hpp"
+#include "sim/base/record.hpp"
 
 namespace stepsim {
 
@@ -23,7 +23,8 @@ std::string failure_text(const Footprint& footprint);
 // Empty when the host holds nothing between steps and has room for the load.
 std::string host_text(const Footprint& footprint);
 
-// Members of an object that is open.
-void write_footprint(JsonWriter& json, const Footprint& footprint);
+Records footprint_records(const Footprint& footprint);
+// With everything in it that there may be.
+Footprint footprint_sample();
 
 }  // namespace stepsim

@@ -1,7 +1,5 @@
 #include "analysis/studies/predict/saving.hpp"
 
-#include <fmt/format.h>
-
 #include "analysis/studies/predict/worker.hpp"
 #include "sim/replay.hpp"
 #include "workloads/strategy/mesh.hpp"
@@ -18,12 +16,10 @@ std::optional<RunLength> length_of(const Scenario& scenario) {
 }
 
 Seconds replayed(const std::function<MomentProgram()>& build) {
-  const std::string seconds = in_worker([&] {
+  return in_worker([&] {
     const MomentProgram program = build();
-    return fmt::format("{} s",
-                       replay(program.traffic.folded.platform, program.graph).makespan.value);
+    return replay(program.traffic.folded.platform, program.graph).makespan;
   });
-  return {parse_quantity(seconds)->value};
 }
 
 }  // namespace

@@ -42,11 +42,11 @@ std::string read_all(int pipe) {
   }
 }
 
-[[noreturn]] void work(int pipe, const std::function<std::string()>& task) {
+[[noreturn]] void work(int pipe, const wire::Task& task) {
   try {
     write_all(pipe, answer + task());
   } catch (const UserError& error) {
-    write_all(pipe, user_error + std::string(error.what()));
+    write_all(pipe, user_error + to_wire(error.problems()));
   } catch (const std::exception& error) {
     write_all(pipe, bug + std::string(error.what()));
   }
@@ -60,7 +60,7 @@ struct Child {
   std::string said{};
 };
 
-Child start(const std::function<std::string()>& task) {
+Child start(const wire::Task& task) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
   std::fflush(nullptr);  // what is buffered here must not be written by the child as well
@@ -101,7 +101,7 @@ class Crew {
     }
   }
   std::size_t size() const { return running_.size(); }
-  void add(const std::function<std::string()>& task, std::size_t number) {
+  void add(const wire::Task& task, std::size_t number) {
     running_.push_back(start(task));
     running_.back().task = number;
   }
@@ -135,67 +135,59 @@ class Crew {
   std::vector<Child> running_;
 };
 
+// The bytes of its answer, or the error that ended it.
 std::string answer_of(const std::string& said) {
-  std::string rest = said.substr(1);
-  if (said.front() == user_error) throw UserError(rest);
+  const std::string rest = said.substr(1);
+  if (said.front() == user_error) throw UserError(from_wire<std::vector<Problem>>(rest));
   if (said.front() == bug) throw std::runtime_error(rest);
   return rest;
 }
 
-}  // namespace
-
-std::string in_worker(const std::function<std::string()>& task) {
-  return answer_of(wait_for(start(task)));
-}
-
-void in_workers(std::size_t count, std::size_t at_once,
-                const std::function<std::string(std::size_t)>& task,
-                const std::function<void(std::size_t, std::string)>& done) {
+// Each task in a child of its own, at most `at_once` of them at a time.
+void play(std::size_t count, std::size_t at_once, const wire::NumberedTask& task,
+          const std::function<void(const Child&)>& ended) {
   Crew crew;
   std::size_t started = 0;
   while (started < count || crew.size() > 0) {
     if (started < count && crew.size() < at_once) {
       crew.add([&task, started] { return task(started); }, started);
       ++started;
-      continue;
+    } else {
+      ended(crew.next());
     }
-    const Child child = crew.next();
-    done(child.task, answer_of(child.said));
   }
 }
 
-std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
-                                    std::size_t at_once, const Progress& progress) {
-  std::vector<std::string> answers(tasks.size());
-  std::size_t finished = 0;
-  in_workers(
-      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
-      [&](std::size_t i, std::string text) {
-        answers[i] = std::move(text);
-        if (progress) progress(++finished, tasks.size());
-      });
-  return answers;
-}
+}  // namespace
 
 std::size_t usual_workers() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
-                                               std::size_t at_once) {
-  std::vector<WorkerOutcome> outcomes(tasks.size());
-  Crew crew;
-  std::size_t started = 0;
-  while (started < tasks.size() || crew.size() > 0) {
-    if (started < tasks.size() && crew.size() < at_once) {
-      crew.add(tasks[started], started);
-      ++started;
-      continue;
+namespace wire {
+
+std::string from_worker(const Task& task) {
+  return answer_of(wait_for(start(task)));
+}
+
+void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
+                  const Heard& done) {
+  play(count, at_once, task, [&](const Child& child) { done(child.task, answer_of(child.said)); });
+}
+
+std::vector<WorkerOutcome<std::string>> outcomes_from_workers(std::size_t count,
+                                                              std::size_t at_once,
+                                                              const NumberedTask& task) {
+  std::vector<WorkerOutcome<std::string>> outcomes(count);
+  play(count, at_once, task, [&](const Child& child) {
+    try {
+      outcomes[child.task].answer = answer_of(child.said);
+    } catch (const std::runtime_error& error) {  // a UserError is one
+      outcomes[child.task].error = error.what();
     }
-    const Child child = crew.next();
-    outcomes[child.task] = {child.said.front() != answer, child.said.substr(1)};
-  }
+  });
   return outcomes;
 }
 
+}  // namespace wire
 }  // namespace stepsim

@@ -1,44 +1,98 @@
-// One replay per process: a study that needs several asks a forked worker for each. A worker ends
-// when the process that asked does, however that one ended.
+// One replay per process: a study that needs several asks a forked worker for each, and gets back
+// the value that the task returned. A worker ends when the process that asked does, however that
+// one ended.
 #pragma once
 
 #include <cstddef>
 #include <functional>
-#include <span>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
-namespace stepsim {
+#include "sim/base/wire.hpp"
 
-// Runs the task in a child and returns what it returned. A UserError of the child is thrown here
-// again; any other end of the child is a std::runtime_error that says how it ended.
-std::string in_worker(const std::function<std::string()>& task);
+namespace stepsim {
 
 // Told how many tasks are done, of how many.
 using Progress = std::function<void(std::size_t done, std::size_t of)>;
 
-// What a worker said, or why it did not.
-struct WorkerOutcome {
-  bool failed = false;
-  std::string text;
-};
-
-// As below, but an error or the death of one worker is its own outcome and not everybody's.
-std::vector<WorkerOutcome> outcomes_in_workers(std::span<const std::function<std::string()>> tasks,
-                                               std::size_t at_once);
-
-// All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
-std::vector<std::string> in_workers(std::span<const std::function<std::string()>> tasks,
-                                    std::size_t at_once, const Progress& progress = {});
-
 // As many as there are cores.
 std::size_t usual_workers();
 
-// Tasks 0 to count - 1, started in this order; `done` hears of each as soon as it has ended, in
-// whatever order that is. When one fails, or `done` does, the others are ended and the error
+template <class Answer>
+using Tasks = std::vector<std::function<Answer()>>;
+
+// What a worker said, or why it did not.
+template <class Answer>
+struct WorkerOutcome {
+  std::optional<Answer> answer;
+  std::string error{};
+};
+
+// The same in bytes, below the types.
+namespace wire {
+
+using Task = std::function<std::string()>;
+using NumberedTask = std::function<std::string(std::size_t)>;
+using Heard = std::function<void(std::size_t, std::string)>;
+
+std::string from_worker(const Task& task);
+void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
+                  const Heard& done);
+std::vector<WorkerOutcome<std::string>> outcomes_from_workers(std::size_t count,
+                                                              std::size_t at_once,
+                                                              const NumberedTask& task);
+
+}  // namespace wire
+
+// Runs the task in a child and returns what it returned. A UserError of the child is thrown here
+// again, with all its problems; any other end of the child is a std::runtime_error that says how
+// it ended.
+template <class Task>
+auto in_worker(const Task& task) {
+  using Answer = std::invoke_result_t<const Task&>;
+  return from_wire<Answer>(wire::from_worker([&] { return to_wire(task()); }));
+}
+
+// Tasks 0 to count - 1, started in this order; `done` hears of each answer as soon as it is there,
+// in whatever order that is. When one fails, or `done` does, the others are ended and the error
 // thrown.
-void in_workers(std::size_t count, std::size_t at_once,
-                const std::function<std::string(std::size_t)>& task,
-                const std::function<void(std::size_t, std::string)>& done);
+template <class Task, class Done>
+void in_workers(std::size_t count, std::size_t at_once, const Task& task, const Done& done) {
+  using Answer = std::invoke_result_t<const Task&, std::size_t>;
+  wire::from_workers(
+      count, at_once, [&](std::size_t i) { return to_wire(task(i)); },
+      [&](std::size_t i, const std::string& bytes) { done(i, from_wire<Answer>(bytes)); });
+}
+
+// All tasks, at most `at_once` of them at a time; answers in the order of the tasks.
+template <class Answer>
+std::vector<Answer> in_workers(const Tasks<Answer>& tasks, std::size_t at_once,
+                               const Progress& progress = {}) {
+  std::vector<Answer> answers(tasks.size());
+  std::size_t finished = 0;
+  in_workers(
+      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
+      [&](std::size_t i, Answer answer) {
+        answers[i] = std::move(answer);
+        if (progress) progress(++finished, tasks.size());
+      });
+  return answers;
+}
+
+// As above, but an error or the death of one worker is its own outcome and not everybody's.
+template <class Answer>
+std::vector<WorkerOutcome<Answer>> outcomes_in_workers(const Tasks<Answer>& tasks,
+                                                       std::size_t at_once) {
+  const auto task = [&](std::size_t i) { return to_wire(tasks[i]()); };
+  std::vector<WorkerOutcome<Answer>> outcomes;
+  outcomes.reserve(tasks.size());
+  for (auto& [bytes, error] : wire::outcomes_from_workers(tasks.size(), at_once, task)) {
+    outcomes.push_back({std::nullopt, std::move(error)});
+    if (bytes) outcomes.back().answer = from_wire<Answer>(*bytes);
+  }
+  return outcomes;
+}
 
 }  // namespace stepsim

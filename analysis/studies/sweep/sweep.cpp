@@ -102,11 +102,11 @@ void add_interval(const SweepQuestion& question, const std::vector<Setting>& set
   std::vector<double> times;
   if (const auto stated = outcome.of("step_time")) times.push_back(*stated);
   for (std::uint32_t sample = 0; sample < question.samples && !times.empty(); ++sample) {
-    const auto drawn = outcome_from(in_worker([&] {
-      return to_line(evaluate(question.data, question.plan.scenario, settings,
-                              Draw{.seed = 1, .sample = sample, .of = question.samples}));
-    }));
-    if (const auto time = drawn->of("step_time")) times.push_back(*time);
+    const Outcome drawn = in_worker([&] {
+      return evaluate(question.data, question.plan.scenario, settings,
+                      Draw{.seed = 1, .sample = sample, .of = question.samples});
+    });
+    if (const auto time = drawn.of("step_time")) times.push_back(*time);
   }
   if (times.size() < 2) return;
   std::sort(times.begin(), times.end());
@@ -115,13 +115,12 @@ void add_interval(const SweepQuestion& question, const std::vector<Setting>& set
   outcome.figures[*find_metric("step_time_high")] = std::max(stated, quantile(times, 0.9));
 }
 
-std::string answer_to(const SweepQuestion& question, const std::vector<Setting>& settings) {
-  if (question.samples == 0)
-    return to_line(evaluate(question.data, question.plan.scenario, settings));
-  Outcome outcome = *outcome_from(in_worker(
-      [&] { return to_line(evaluate(question.data, question.plan.scenario, settings)); }));
+Outcome answer_to(const SweepQuestion& question, const std::vector<Setting>& settings) {
+  const auto stated = [&] { return evaluate(question.data, question.plan.scenario, settings); };
+  if (question.samples == 0) return stated();
+  Outcome outcome = in_worker(stated);
   add_interval(question, settings, outcome);
-  return to_line(outcome);
+  return outcome;
 }
 
 }  // namespace
@@ -147,8 +146,7 @@ SweepTable run_sweep(const SweepQuestion& question) {
   const auto task = [&](std::size_t i) {
     return answer_to(question, settings_of(question.plan, points[open[i]]));
   };
-  const auto done = [&](std::size_t i, const std::string& answer) {
-    const Outcome outcome = *outcome_from(answer);
+  const auto done = [&](std::size_t i, const Outcome& outcome) {
     if (journal) journal->add(open[i], outcome);
     known.emplace(open[i], outcome);
     report();

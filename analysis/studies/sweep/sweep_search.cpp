@@ -56,10 +56,9 @@ class Trials {
       if (!known_.contains(each)) open.push_back(each);
     const auto& choices = plan_.axes.front().choices;
     const auto task = [&](std::size_t i) {
-      return to_line(evaluate(data_, plan_.scenario, settings_of(plan_, choices[open[i]])));
+      return evaluate(data_, plan_.scenario, settings_of(plan_, choices[open[i]]));
     };
-    const auto done = [&](std::size_t i, const std::string& answer) {
-      Outcome outcome = *outcome_from(answer);
+    const auto done = [&](std::size_t i, Outcome outcome) {
       const bool holds =
           search_.statement.holds([&](std::string_view name) { return fact_of(outcome, name); });
       known_[open[i]] = {open[i], choices[open[i]].front(), holds, std::move(outcome)};

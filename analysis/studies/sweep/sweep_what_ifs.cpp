@@ -77,13 +77,13 @@ std::vector<Setting> candidates_for(const std::string& data, const Scenario& sce
 }
 
 // Nothing is known of a change that the scenario has no place for.
-std::string answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
-                      const Setting& change) {
+Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
+                  const Setting& change) {
   settings.push_back(change);
   try {
-    return to_line(evaluate(data, plan.scenario, settings));
+    return evaluate(data, plan.scenario, settings);
   } catch (const UserError& error) {
-    return to_line(impossible(error.what()));
+    return impossible(error.what());
   }
 }
 
@@ -97,8 +97,7 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
       candidates_for(data, load_scenario(data, plan.scenario, settings));
   std::vector<WhatIf> found;
   const auto task = [&](std::size_t i) { return answer_to(data, plan, settings, candidates[i]); };
-  const auto done = [&](std::size_t i, const std::string& answer) {
-    Outcome outcome = *outcome_from(answer);
+  const auto done = [&](std::size_t i, Outcome outcome) {
     const double gain = outcome.of("tokens_per_second").value_or(0) / now - 1;
     const auto& [key, value] = candidates[i];
     if (outcome.feasible && gain > worth_showing)

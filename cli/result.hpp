@@ -1,0 +1,51 @@
+// What all results have in common: what they are, what was asked, and how sure it is.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/studies/predict/draws.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/base/record.hpp"
+
+namespace stepsim {
+
+// What a command prints with --json. The number rises when a key goes, changes its name, type, unit
+// or meaning; new keys may come without.
+struct ResultKind {
+  std::string_view name;
+  int schema = 1;
+  std::string_view what;  // "one step of a scenario"
+};
+
+// The kind, its schema and the version of stepsim: what stands in front of every result.
+Records head_of(const ResultKind& kind);
+
+// On stdout, as JSON: what it is, what was asked, the answer.
+void print_result(const ResultKind& kind, const Records& asked, const Records& answer);
+
+// How a scenario was named on the command line.
+struct AskedScenario {
+  std::string source;  // path or name
+  std::vector<Setting> settings{};
+};
+// What was asked, what was read and makes no difference, and the guesses behind the answer.
+Records asked_records(const Scenario& scenario, const AskedScenario& asked);
+
+Records constant_records(const NamedConstant& constant);
+
+// Constants with a figure in seconds at either end of their ranges, under these keys.
+RecordList mover_list(const std::vector<Mover>& movers, std::string_view low_key,
+                      std::string_view high_key);
+// The same as a table, or nothing.
+std::string movers_table(const std::vector<Mover>& movers, std::string_view what,
+                         std::string_view figure, std::string (*text)(Seconds));
+
+// ---- to put records together
+
+// Many parts after each other.
+Records joined(std::initializer_list<Records> lists);
+
+}  // namespace stepsim

@@ -1,0 +1,272 @@
+#include "cli/run_output.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/studies/predict/footprint_text.hpp"
+#include "cli/source_options.hpp"
+#include "sim/base/table.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+// What a step and the run are made of, as trainers count it.
+std::string batch_text(const Job& job, const Prediction& p) {
+  if (!p.length) return "";
+  const RunLength& length = *p.length;
+  return fmt::format(
+      "batches      {:.10g} {} to a step, {:.10g} steps, {:.10g} micro-batches on each rank{}\n"
+      "             {:.3g} micro-batches/s, {:.3g} steps/s\n",
+      length.effective_batch, job.method == Method::dpo ? "pairs" : "sequences",
+      length.optimizer_steps, length.iterations,
+      job.epochs == 1 ? "" : fmt::format(", {:.4g} epochs", job.epochs), p.iterations_per_second,
+      1 / p.step_time.value);
+}
+
+std::string share_of(Seconds part, Seconds whole) {
+  return fmt::format("{:.2g} %", 100 * (part / whole));
+}
+
+std::string drives_text(double checkpoint, double room) {
+  const double count = std::floor(std::max(0.0, room) / checkpoint);
+  if (count < 1)
+    return fmt::format("             the drives of a node do not hold its {} of a checkpoint\n",
+                       to_text(Bytes{checkpoint}));
+  return fmt::format("             the drives of a node hold {:.0f} of its parts of {}\n", count,
+                     to_text(Bytes{checkpoint}));
+}
+
+// What is written and read between steps, and what of the run that takes.
+std::string saving_text(const Scenario& scenario, const Prediction& p) {
+  const Job& job = scenario.job;
+  std::string text;
+  if (p.saving) {
+    const Checkpoint& files = p.saving->files;
+    text += fmt::format("saving       every {:.10g} steps: {} in {:.0f} files", job.save.every,
+                        to_text(Bytes{files.bytes()}), files.files);
+    if (files.states > 0)
+      text += fmt::format(", {} of states by each of {} GPUs", to_text(Bytes{files.states}),
+                          files.owners);
+    text += fmt::format("\n             training waits {} each time", to_text(p.saving->time));
+    if (p.wall.value > 0)
+      text += fmt::format(", {:.0f} times, {} of the whole job", p.saving->count,
+                          share_of(p.saving->time * p.saving->count, p.wall));
+    text += '\n';
+    if (const double room = p.memory.disk_capacity - p.memory.disk; p.memory.disk_capacity > 0)
+      text += drives_text(files.on_a_node(scenario.cluster.gpus_per_node()), room);
+  }
+  if (p.resuming)
+    text += fmt::format(
+        "resuming     after {:.10g} steps: reads {}, makes {:.0f} micro-batches again, {}\n",
+        job.resume.after, to_text(Bytes{p.resuming->bytes}), p.resuming->skipped,
+        to_text(p.resuming->time));
+  return text;
+}
+
+std::string seconds_text(Seconds time) {
+  return to_text(time);
+}
+
+std::string movers_text(const Interval& interval) {
+  return movers_table(interval.movers, "the step time", "step time", seconds_text) +
+         movers_table(interval.wall_movers, "the number of steps", "whole job", seconds_text);
+}
+
+std::string range_text(const NamedConstant& constant) {
+  if (constant.words.empty())
+    return fmt::format("{} to {}", value_text(constant, constant.low),
+                       value_text(constant, constant.high));
+  return fmt::format("{}", fmt::join(constant.words, " or "));
+}
+
+// What the scenario itself says it does not know.
+std::string unknown_text(const Scenario& scenario) {
+  constexpr std::string_view own = "scenario.";
+  TextTable table{
+      {"not known of this run", "taken", "may be"}, {Align::left, Align::right, Align::left}, {}};
+  for (const NamedConstant& constant : scenario.constants)
+    if (constant.name.starts_with(own) && constant.low < constant.high)
+      table.rows.push_back({constant.name.substr(own.size()), value_text(constant, constant.value),
+                            range_text(constant)});
+  return table.rows.empty() ? "" : "\n" + render(table);
+}
+
+// Where the time goes, cause by cause.
+RecordList breakdown_list(const Prediction& p) {
+  const auto row = [&](std::string_view cause, Seconds exposed, Seconds hidden) -> Records {
+    return {{"cause", "where the time goes", cause},
+            {"exposed_s", "exposed", exposed},
+            {"share", "share", exposed / p.step_time, Measure::share},
+            {"hidden_s", "hidden", hidden}};
+  };
+  RecordList list = list_of(p.breakdown.rows, [&](const BreakdownRow& each) {
+    return row(to_text(each.cause), each.exposed, each.hidden);
+  });
+  list.items.emplace_back("", "", row("idle", p.breakdown.idle, {}));
+  return list;
+}
+
+std::string breakdown_text(const Prediction& p) {
+  const bool stages = p.memory.stage.count > 0;
+  return "\n" +
+         render(table_of(breakdown_list(p).items, {{"cause", stages ? "mean of all stages" : ""},
+                                                   {"exposed_s"},
+                                                   {"share"},
+                                                   {"hidden_s"}}));
+}
+
+Record saving_record(const Prediction& p) {
+  std::optional<Records> saving;
+  if (p.saving) {
+    const Checkpoint& files = p.saving->files;
+    const auto share =
+        p.wall.value > 0 ? std::optional(p.saving->time * p.saving->count / p.wall) : std::nullopt;
+    saving = Records{{"bytes", "of one checkpoint", Bytes{files.bytes()}},
+                     {"weight_bytes", "of it weights", Bytes{files.writers * files.weights}},
+                     {"state_bytes_per_rank", "of it states, each rank", Bytes{files.states}},
+                     {"files", "in so many files", files.files},
+                     {"time_s", "training waits for one", p.saving->time},
+                     {"count", "in the whole run", p.saving->count},
+                     {"share_of_wall", "of the whole job", share, Measure::share}};
+  }
+  return {"save", "what saving costs", saving};
+}
+
+Record resuming_record(const Prediction& p) {
+  std::optional<Records> resuming;
+  if (p.resuming)
+    resuming = Records{{"bytes", "read by all ranks", Bytes{p.resuming->bytes}},
+                       {"skipped_micro_batches", "made again by each rank", p.resuming->skipped},
+                       {"time_s", "until the first step begins", p.resuming->time}};
+  return {"resume", "what resuming costs", resuming};
+}
+
+Record batches_record(const Prediction& p) {
+  std::optional<Records> batches;
+  if (p.length)
+    batches =
+        Records{{"effective_batch", "sequences or pairs to a step", p.length->effective_batch},
+                {"optimizer_steps", "of the run", p.length->optimizer_steps},
+                {"iterations", "micro-batches of each rank", p.length->iterations},
+                {"epochs", "over the data", p.length->epochs},
+                {"iterations_per_second", "micro-batches", p.iterations_per_second}};
+  return {"batches", "what a step and the run are made of", batches};
+}
+
+Records interval_records(const Prediction& p, const std::optional<Interval>& interval) {
+  const auto range = [&](Range Interval::*member) {
+    return interval ? std::optional((*interval).*member) : std::nullopt;
+  };
+  std::optional<Range> wall;
+  if (interval && p.wall.value > 0) wall = {interval->wall.low / 3600, interval->wall.high / 3600};
+  const Interval drawn = interval.value_or(Interval{});
+  return {{"interval_s", "8 of 10 draws: step time", range(&Interval::step_time), Measure::seconds},
+          {"tokens_per_second_per_gpu_interval", "8 of 10 draws: throughput",
+           range(&Interval::throughput)},
+          {"peak_memory_interval_bytes", "8 of 10 draws: memory", range(&Interval::memory),
+           Measure::bytes},
+          {"wall_interval_h", "8 of 10 draws: the whole job", wall, Measure::hours},
+          {"samples", "draws of the constants that could run", drawn.samples},
+          {"moved_most_by", "constants that move the step time most",
+           mover_list(drawn.movers, "at_low_s", "at_high_s")},
+          {"wall_moved_most_by", "constants that move the number of steps most",
+           mover_list(drawn.wall_movers, "at_low_s", "at_high_s")}};
+}
+
+}  // namespace
+
+Records run_records(const Prediction& p, const std::optional<Interval>& interval) {
+  const auto wall = p.wall.value > 0 ? std::optional(p.wall.value / 3600) : std::nullopt;
+  return joined(
+      {{{"step_time_s", "one optimizer step", p.step_time},
+        {"tokens_per_second_per_gpu", "padding left out", p.tokens_per_second_per_gpu},
+        {"model_flops_utilisation", "of the bf16 peak, recomputation not counted", p.utilisation,
+         Measure::share},
+        {"model_flops_utilisation_attention_in_rows", "the same, attention over whole rows",
+         p.utilisation_in_rows, Measure::share},
+        {"model_flops_matrices", "of a GPU and step", p.flops.matrices, Measure::flops},
+        {"model_flops_attention", "of a GPU and step, causal", p.flops.attention, Measure::flops}},
+       interval_records(p, interval),
+       {{"wall_h", "the whole job, or what is left of it", wall, Measure::hours},
+        batches_record(p),
+        saving_record(p),
+        resuming_record(p)},
+       footprint_records(p.memory),
+       {{"ops", "operations that were replayed", p.run.graph.size()},
+        {"breakdown", "where the time goes: every instant of a rank has one cause",
+         breakdown_list(p)}}});
+}
+
+Records run_sample() {
+  Prediction p;
+  p.length.emplace();
+  p.saving.emplace();
+  p.resuming.emplace();
+  p.wall = p.step_time = {1};
+  p.memory = footprint_sample();
+  Interval interval;
+  interval.movers = interval.wall_movers = {Mover{}};
+  return run_records(p, interval);
+}
+
+std::string run_text(const Scenario& scenario, const Prediction& p,
+                     const std::optional<Interval>& interval) {
+  std::string text =
+      fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
+                  scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
+  if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
+      !groups.empty())
+    text.insert(text.size() - 1, fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups));
+  text += assumptions_text(scenario.assumptions);
+  text += fmt::format("step time    {}", to_text(p.step_time));
+  if (interval)
+    text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",
+                        to_text(Seconds{interval->step_time.low}),
+                        to_text(Seconds{interval->step_time.high}), interval->samples);
+  else
+    text += "  (--samples 16 adds an interval)";
+  text += '\n';
+  text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
+  if (interval)
+    text +=
+        fmt::format("  ({:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
+  text += '\n';
+  text += fmt::format(
+      "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
+      "             {} for {:.0f} FLOP a token and matrix parameter, {} for causal attention;\n"
+      "             none for recomputation and padding\n",
+      100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
+      p.flops.per_parameter, to_text(Flops{p.flops.attention}));
+  if (p.wall.value > 0)
+    text += fmt::format("{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
+                        interval ? fmt::format("  ({} to {})", to_text(Seconds{interval->wall.low}),
+                                               to_text(Seconds{interval->wall.high}))
+                                 : "");
+  text += batch_text(scenario.job, p) + saving_text(scenario, p);
+  text += breakdown_text(p);
+  const Footprint& memory = p.memory;
+  text += fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
+                      to_text(Bytes{memory.capacity}), verdict_text(memory));
+  text += fmt::format("\n{}\nthe peak is in {}, at {}{}\n",
+                      classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
+                      memory.device.peak.name, stage_text(memory));
+  text += shown_text(memory) + failure_text(memory) + host_text(memory);
+  if (interval) {
+    text +=
+        fmt::format("over the draws {} to {} are needed\n", to_text(Bytes{interval->memory.low}),
+                    to_text(Bytes{interval->memory.high}));
+    text += movers_text(*interval);
+  }
+  text += unknown_text(scenario);
+  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
+  if (!scenario.notes.empty()) text += '\n';
+  if (!p.guesses.empty())
+    text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
+  return text;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,190 @@
+#include "sim/base/record.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "sim/base/json.hpp"
+
+namespace stepsim {
+namespace {
+
+using Kind = Record::Kind;
+
+const Record& part_of(const Record& item, std::string_view key) {
+  const Records& parts = item.parts();
+  const auto place =
+      std::find_if(parts.begin(), parts.end(), [&](const Record& part) { return part.key == key; });
+  if (place == parts.end()) throw std::logic_error(fmt::format("a record has no \"{}\"", key));
+  return *place;
+}
+
+std::string number_text(double value, Measure unit) {
+  switch (unit) {
+    case Measure::number:
+      return fmt::format("{}", value);
+    case Measure::rounded:
+      return fmt::format("{:.4g}", value);
+    case Measure::seconds:
+      return to_text(Seconds{value});
+    case Measure::hours:
+      return to_text(Seconds{3600 * value});
+    case Measure::bytes:
+      return to_text(Bytes{value});
+    case Measure::flops:
+      return to_text(Flops{value});
+    case Measure::bytes_per_second:
+      return to_text(BytesPerSecond{value});
+    case Measure::gigabytes_per_second:
+      return fmt::format("{:.2f}", value);
+    case Measure::share:
+      return percent(value);
+    case Measure::error:
+      return signed_percent(value);
+  }
+  return "";
+}
+
+std::string joined(const Records& parts, std::string_view between) {
+  std::string text;
+  for (const Record& part : parts)
+    text += fmt::format("{}{}", text.empty() ? "" : between, to_text(part));
+  return text;
+}
+
+// Of the rows that there are: a column of numbers stands to the right.
+Align align_of(const Records& items, std::string_view key) {
+  if (items.empty()) return Align::left;
+  const Kind kind = part_of(items.front(), key).kind;
+  return kind == Kind::number || kind == Kind::range ? Align::right : Align::left;
+}
+
+void write(JsonWriter& json, const Record& record);
+
+void write_object(JsonWriter& json, const Records& parts) {
+  json.begin_object();
+  for (const Record& part : parts) {
+    json.key(part.key);
+    write(json, part);
+  }
+  json.end_object();
+}
+
+void write(JsonWriter& json, const Record& record) {
+  if (record.missing()) {
+    json.null();
+  } else if (const auto* number = std::get_if<double>(&record.value)) {
+    json.value(*number);
+  } else if (const auto* flag = std::get_if<bool>(&record.value)) {
+    json.value(*flag);
+  } else if (const auto* text = std::get_if<std::string>(&record.value)) {
+    json.value(*text);
+  } else if (record.kind == Kind::object) {
+    write_object(json, record.parts());
+  } else {
+    json.begin_array();
+    for (const Record& part : record.parts()) write(json, part);
+    json.end_array();
+  }
+}
+
+std::string cell_of(const Record& record) {
+  if (const auto* number = std::get_if<double>(&record.value)) return fmt::format("{}", *number);
+  return record.missing() ? "" : to_text(record);
+}
+
+constexpr std::array<std::string_view, 6> kind_words{"number",      "true or false", "text",
+                                                     "[low, high]", "object",        "list"};
+
+void write_schema(const Records& parts, const std::string& place, std::string& text) {
+  for (const Record& part : parts) {
+    const std::string path = place + part.key;
+    std::string type(kind_words[static_cast<std::size_t>(part.kind)]);
+    if (!name_of(part.unit).empty()) type += fmt::format(", {}", name_of(part.unit));
+    if (part.optional) type += ", or null";
+    text += fmt::format("| `{}` | {} | {} |\n", path, type, part.label);
+    if (part.missing()) continue;
+    if (part.kind == Kind::object) write_schema(part.parts(), path + ".", text);
+    if (part.kind != Kind::list || part.parts().empty()) continue;
+    const Record& item = part.parts().front();
+    if (item.kind == Kind::object) write_schema(item.parts(), path + "[].", text);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Measure unit) {
+  constexpr std::array<std::string_view, 10> names{"",     "",    "s",    "h",      "B",
+                                                   "FLOP", "B/s", "GB/s", "of one", "of one"};
+  return names[static_cast<std::size_t>(unit)];
+}
+
+Measure measure_of(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::seconds:
+      return Measure::seconds;
+    case Dimension::bytes:
+      return Measure::bytes;
+    case Dimension::bytes_per_second:
+      return Measure::bytes_per_second;
+    case Dimension::flops:
+      return Measure::flops;
+    default:
+      return Measure::number;
+  }
+}
+
+RecordList list_of(const std::vector<std::string>& texts) {
+  return list_of(texts, [](const std::string& text) { return text; });
+}
+
+std::string to_text(const Record& record) {
+  if (record.missing()) return "-";
+  if (const auto* number = std::get_if<double>(&record.value))
+    return number_text(*number, record.unit);
+  if (const auto* flag = std::get_if<bool>(&record.value)) return *flag ? "yes" : "no";
+  if (const auto* text = std::get_if<std::string>(&record.value)) return *text;
+  return joined(record.parts(), record.kind == Kind::range ? " to " : ", ");
+}
+
+TextTable table_of(const Records& items, std::initializer_list<Column> columns) {
+  TextTable table;
+  for (const Column& column : columns) {
+    const bool named = !column.title.empty() || items.empty();
+    table.header.push_back(named ? std::string(column.title)
+                                 : part_of(items.front(), column.key).label);
+    table.align.push_back(align_of(items, column.key));
+  }
+  for (const Record& item : items) {
+    auto& cells = table.rows.emplace_back();
+    for (const Column& column : columns) cells.push_back(to_text(part_of(item, column.key)));
+  }
+  return table;
+}
+
+std::string to_json(const Records& parts) {
+  JsonWriter json;
+  write_object(json, parts);
+  return json.take();
+}
+
+std::string to_csv(const Records& items) {
+  TextTable table;
+  if (!items.empty())
+    for (const Record& part : items.front().parts()) table.header.push_back(part.key);
+  for (const Record& item : items) {
+    auto& cells = table.rows.emplace_back();
+    for (const Record& part : item.parts()) cells.push_back(cell_of(part));
+  }
+  return render_csv(table);
+}
+
+std::string schema_of(const Records& parts) {
+  std::string text = "| Key | Type | What it is |\n| --- | --- | --- |\n";
+  write_schema(parts, "", text);
+  return text;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,132 @@
+// A result as records: what each value is called, what it means, its unit, and its parts. Written
+// once, where the result is known; text, JSON and CSV are views of it.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "sim/base/table.hpp"
+#include "sim/base/units.hpp"
+
+namespace stepsim {
+
+// How text shows a number. The numbers themselves are SI.
+enum class Measure : std::uint8_t {
+  number,   // as it is
+  rounded,  // 1.23e+4: what somebody measured by hand
+  seconds,
+  hours,
+  bytes,
+  flops,
+  bytes_per_second,
+  gigabytes_per_second,
+  share,  // 12.3 %
+  error,  // +12.3 %
+};
+// As a schema says it: "s", "B", "" for plain numbers.
+std::string_view name_of(Measure unit);
+Measure measure_of(Dimension dimension);
+
+struct Record;
+using Records = std::vector<Record>;
+
+// Many of one kind. An item is a record without a name.
+struct RecordList {
+  Records items;
+};
+
+struct Record {
+  enum class Kind : std::uint8_t { number, flag, text, range, object, list };
+
+  // The value may be a number, a quantity, a flag, a text, an optional of these, something with
+  // `low` and `high`, texts, parts (Records) or many of a kind (RecordList).
+  template <class Value>
+  Record(std::string_view name, std::string_view what, const Value& from,
+         Measure shown_as = Measure::number)
+      : key(name), label(what), unit(shown_as) {
+    set(from);
+  }
+
+  std::string key;    // "step_time_s"
+  std::string label;  // "one optimizer step": the head of a column, and the schema's sentence
+  Kind kind = Kind::number;
+  Measure unit = Measure::number;
+  bool optional = false;  // may be missing
+  std::variant<std::monostate, double, bool, std::string, Records> value;
+
+  bool missing() const { return value.index() == 0; }
+  const Records& parts() const { return std::get<Records>(value); }
+
+ private:
+  template <class Value>
+  void set(const Value& from) {
+    if constexpr (requires { from.has_value(); }) {
+      optional = true;
+      set(typename Value::value_type{});  // of which kind it would be
+      value = {};
+      if (from) set(*from);
+    } else if constexpr (requires { from.low, from.high; }) {
+      kind = Kind::range;
+      value = Records{{"", "", from.low, unit}, {"", "", from.high, unit}};
+    } else if constexpr (std::is_same_v<Value, Records>) {
+      kind = Kind::object;
+      value = from;
+    } else if constexpr (std::is_same_v<Value, RecordList>) {
+      kind = Kind::list;
+      value = from.items;
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      kind = Kind::flag;
+      value = from;
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      value = static_cast<double>(from);
+    } else if constexpr (requires {
+                           Value::value;
+                           from.value;
+                         }) {
+      value = from.value;
+      unit = measure_of(dimension_of<Value>());
+    } else {
+      kind = Kind::text;
+      value = std::string(from);
+    }
+  }
+};
+
+// One item for each element; `parts` makes its Records, or a text or number.
+template <class Range, class Parts>
+RecordList list_of(const Range& range, const Parts& parts) {
+  RecordList list;
+  for (const auto& each : range) list.items.emplace_back("", "", parts(each));
+  return list;
+}
+RecordList list_of(const std::vector<std::string>& texts);
+
+// ---- views
+
+// "102 s", "12.3 %", "8.00 s to 12.0 s"; "-" where nothing is known.
+std::string to_text(const Record& record);
+
+struct Column {
+  std::string_view key;      // of the items
+  std::string_view title{};  // instead of the record's label
+};
+// The items of a list, one to a row; a column for each key. Texts stand to the left.
+TextTable table_of(const Records& items, std::initializer_list<Column> columns);
+
+// The parts as one object.
+std::string to_json(const Records& parts);
+
+// The items of a list, keys above, the shortest numbers that read back to the same bits.
+std::string to_csv(const Records& items);
+
+// A line of Markdown for each value there may be: where it stands, its type, what it is. A list
+// says the parts of its first item.
+std::string schema_of(const Records& parts);
+
+}  // namespace stepsim
