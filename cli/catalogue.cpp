@@ -338,6 +338,8 @@ int show_command(const CommandLine& line) {
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
+    if (!options->has("json") && !options->has("yaml"))
+      fmt::print("{}", assumptions_text(line, name, settings_of(*options)));
     fmt::print("{}", scenario_shown(line.data, name, *options));
     return exit_code::yes;
   }

@@ -37,7 +37,6 @@ int calibrate_command(const CommandLine& line);
 int kernels_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int export_command(const CommandLine& line);
-int import_command(const CommandLine& line);
 int collective_command(const CommandLine& line);
 int list_command(const CommandLine& line);
 int show_command(const CommandLine& line);

@@ -8,7 +8,6 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
-#include "cli/source_options.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
@@ -17,11 +16,11 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array option_specs{
     OptionSpec{"set", "KEY=VALUE",
                "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
                true},
-    json_option});
+    json_option};
 constexpr Usage usage{
     "stepsim diff A [B] [--set KEY=VALUE...] [--json]",
     "Prints every key whose value differs, with where each value comes from, then what differs "
@@ -192,18 +191,16 @@ std::string json_of(const std::string& a, const std::string& b, const Difference
 int diff_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  const std::vector<Setting> shared = source_settings_of(*options);
-  const std::vector<Setting> changes = settings_of(*options);  // those, then --set
+  const std::vector<Setting> changes = settings_of(*options);
   if (options->words.empty())
     throw UserError(fmt::format("which scenarios? usage: {}", usage.call));
-  if (options->words.size() == 1 && changes.size() == shared.size())
+  if (options->words.size() == 1 && changes.empty())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   const std::string& first = options->words.front();
   std::string second = options->words.back();
-  const Scenario a = load_scenario(line.data, first, shared);
+  const Scenario a = load_scenario(line.data, first);
   const Scenario b = load_scenario(line.data, second, changes);
-  for (const auto& [key, value] : std::span(changes).subspan(shared.size()))
-    second += fmt::format(" {}={}", key, value);
+  for (const auto& [key, value] : changes) second += fmt::format(" {}={}", key, value);
   const Difference difference{differing_keys(a, b),
                               differing(model_figures(a.model), model_figures(b.model)),
                               differing(constant_figures(a), constant_figures(b))};

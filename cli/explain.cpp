@@ -83,13 +83,11 @@ int explain_command(const CommandLine& line) {
   attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
   if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
   const Explanation answer = explain(a, b, study);
-  if (options->has("json") || options->has("csv")) {
-    fmt::print("{}", options->has("json") ? explanation_json(answer) : explanation_csv(answer));
-    return exit_code::yes;
-  }
-  fmt::print("{}", assumptions_text(a.scenario.assumptions));
-  if (a.source != b.source) fmt::print("{}", assumptions_text(b.scenario.assumptions));
-  fmt::print("{}", explanation_text(answer));
+  if (!options->has("json") && !options->has("csv"))
+    fmt::print("{}", assumptions_text(line, a.source, shared));
+  fmt::print("{}", options->has("json")  ? explanation_json(answer)
+                   : options->has("csv") ? explanation_csv(answer)
+                                         : explanation_text(answer));
   return exit_code::yes;
 }
 

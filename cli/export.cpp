@@ -7,20 +7,20 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/runs.hpp"
-#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array option_specs{
     OptionSpec{"perfetto", "FILE", "write Trace Event JSON: ui.perfetto.dev, chrome://tracing"},
     OptionSpec{"max-events", "N",
                "slices and ends of arrows at most; beyond, short operations that follow each other "
                "share a slice (default: 200000)"},
     OptionSpec{"set", "KEY=VALUE",
-               "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true}});
+               "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true},
+};
 constexpr Usage usage{
     "stepsim export RUN --perfetto FILE [options]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "

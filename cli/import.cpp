@@ -1,10 +1,10 @@
-// `import`: a file of another program as a scenario to go on with.
+#include "cli/import.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
 #include <filesystem>
 
-#include "cli/command.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/scenario.hpp"
@@ -80,7 +80,7 @@ int import_command(const CommandLine& line) {
   if (fs::equivalent(*output, file, failed))
     throw UserError(fmt::format("-o {}: is the file that is read", *output));
   write_file(*output, text);
-  fmt::print("{}{}: {} keys of {}\n", assumptions_text(translation->assumptions), *output,
+  fmt::print("{}{}: {} keys of {}\n", assumptions_text(line, file, settings), *output,
              translation->keys.size(), file);
   return exit_code::yes;
 }

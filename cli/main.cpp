@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/import.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {

@@ -38,9 +38,8 @@ RecordList remedy_list(const std::vector<Remedy>& changes) {
 
 std::string text_of(const Scenario& scenario, const Footprint& f,
                     const std::vector<Remedy>& changes) {
-  std::string text =
-      fmt::format("{}\n\n{}{}\n{}\n", scenario.name, assumptions_text(scenario.assumptions),
-                  classes_table(f, scenario.cluster.gpu.title), moments_table(f));
+  std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
+                                 classes_table(f, scenario.cluster.gpu.title), moments_table(f));
   text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
                       f.device.peak.name == f.device.peak.phase ? "" : ", at " + f.device.peak.name,
                       stage_text(f));
@@ -87,7 +86,8 @@ int memory_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(memory_kind, asked, records_of(needs, changes));
   else
-    fmt::print("{}", text_of(scenario, needs, changes));
+    fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
+               text_of(scenario, needs, changes));
   return fits ? exit_code::yes : exit_code::no;
 }
 

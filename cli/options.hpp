@@ -34,8 +34,7 @@ struct Options {
   std::optional<std::string> get(std::string_view name) const;
 };
 
-// What options for files of other programs mean, then every "--set key=value" in order, as {key,
-// value}.
+// Every "--set key=value", in order, as {key, value}.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
 // What several commands have.

@@ -4,7 +4,6 @@
 
 #include <iterator>
 
-#include "cli/source_options.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 
@@ -41,8 +40,6 @@ Records asked_records(const Scenario& scenario, const AskedScenario& asked) {
                     scenario.text}}},
           {"notes", "what was read and makes no difference, and what is unusual",
            list_of(scenario.notes)},
-          {"assumptions", "what a file of another program does not hold, and what was taken",
-           list_of(scenario.assumptions, assumption_records)},
           {"guesses", "constants behind this that are guesses", list_of(guesses)}};
 }
 

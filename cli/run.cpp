@@ -6,7 +6,6 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/interval.hpp"
-#include "analysis/studies/predict/footprint_text.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
@@ -112,7 +111,8 @@ int run_command(const CommandLine& line) {
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(prediction, interval));
   else
-    fmt::print("{}", run_text(scenario, prediction, interval));
+    fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
+               run_text(scenario, prediction, interval));
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }
 

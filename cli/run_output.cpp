@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "analysis/studies/predict/footprint_text.hpp"
-#include "cli/source_options.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -221,7 +220,6 @@ std::string run_text(const Scenario& scenario, const Prediction& p,
   if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
       !groups.empty())
     text.insert(text.size() - 1, fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups));
-  text += assumptions_text(scenario.assumptions);
   text += fmt::format("step time    {}", to_text(p.step_time));
   if (interval)
     text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "cli/source_options.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
@@ -110,7 +109,7 @@ void put_value(JsonWriter& json, const ResolvedKey& key) {
 bool is_scenario(const std::string& data, const std::string& name) {
   for (const std::string& each : scenario_names(data))
     if (name == each || name == std::filesystem::path(each).filename()) return true;
-  return name.ends_with(".yaml") || name.ends_with(".yml");
+  return name.ends_with(".yaml");
 }
 
 Rows list_scenarios(const std::string& data) {
@@ -122,8 +121,7 @@ Rows list_scenarios(const std::string& data) {
 
 std::string scenario_text(const std::string& name, const std::string& file,
                           const Scenario& scenario, bool all) {
-  std::string text = fmt::format("{} (scenario): {}\n{}\n\n{}resolved\n", name, scenario.name, file,
-                                 assumptions_text(scenario.assumptions));
+  std::string text = fmt::format("{} (scenario): {}\n{}\n\nresolved\n", name, scenario.name, file);
   for (const auto& [key, value] : rows_of(scenario))
     text += fmt::format("  {:<{}}  {}\n", key, key_width, value);
   std::string block = "none yet";

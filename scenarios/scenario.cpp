@@ -267,9 +267,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   return scenario;
 }
 
-// What the file of another program says besides its keys, said on every screen.
+// What the file of another program says besides its keys.
 void add_translation(const Translation& source, Scenario& scenario) {
-  scenario.assumptions = source.assumptions;
   scenario.files.insert(scenario.files.end(), source.files.begin(), source.files.end());
   std::vector<std::string> notes = source.notes;
   for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {

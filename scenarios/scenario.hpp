@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "scenarios/assumption.hpp"
 #include "scenarios/observation.hpp"
 #include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
@@ -43,7 +42,6 @@ struct Scenario {
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
   std::vector<std::string> files;        // read beside it, outside the catalogue
-  std::vector<Assumption> assumptions;   // of a file of another program: what it does not hold
   std::vector<SaidKey> said;             // of one key the first one stands
 };
 
@@ -58,9 +56,8 @@ using Setting = std::pair<std::string, std::string>;
 Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
                         const MaybeDraw& draw = {}, std::span<const Setting> stack = {});
 
-// Of a file, of a trace (*.h5), or of a name that the catalogue has; a file of another program is
-// translated first, and settings may name its keys. Throws UserError with every problem of the
-// file.
+// Of a file, of a trace (*.h5), or of a name that the catalogue has. Throws UserError with every
+// problem of the file.
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings = {}, const MaybeDraw& draw = {});
 

@@ -222,7 +222,8 @@ struct Settle {
   // One key, or all of a block: "strategy.offload.".
   void operator()(std::string_view path) const {
     for (const DeepSpeedRival& rival : deepspeed_rivals)
-      if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path))) settle(rival);
+      if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path)))
+        settle(rival);
   }
 
   void settle(const DeepSpeedRival& rival) const {

@@ -62,11 +62,12 @@ std::string comment_block(const std::string& text) {
   return lines + "\n";
 }
 
-// As `show` says it, with the number of the line behind it where there is one.
+// As `show` says it.
 std::string source_of(const Translation& translation, const TranslatedLine& line) {
   if (line.key.empty()) return "taken";
   if (line.key.starts_with('-')) return line.key;
-  return line.line > 0 ? translation.file : fmt::format("{}: no {}", translation.file, line.key);
+  return line.line > 0 ? fmt::format("{}:{}", translation.file, line.line)
+                       : fmt::format("{}: no {}", translation.file, line.key);
 }
 
 const TranslatedLine* line_of(const Translation& translation, std::string_view key) {
@@ -90,8 +91,11 @@ std::string quoted_text(std::string_view text) {
 
 Document document_of(const Translation& translation) {
   Document document = parse_document("{}", translation.file);
-  for (const TranslatedLine& line : translation.lines)
-    document.set(line.path, line.value, {source_of(translation, line), line.line});
+  for (const TranslatedLine& line : translation.lines) {
+    Document one = parse_document("{}", translation.file);
+    one.set(line.path, line.value);
+    document.underlay(one, source_of(translation, line));
+  }
   return document;
 }
 

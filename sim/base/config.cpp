@@ -135,16 +135,6 @@ void merge(Node& node, const Node& base) {
   }
 }
 
-std::vector<std::string> keys_of(std::string_view path) {
-  std::vector<std::string> keys;
-  for (std::string_view rest = path; !rest.empty();) {
-    keys.emplace_back(rest.substr(0, rest.find('.')));
-    rest.remove_prefix(std::min(rest.size(), keys.back().size() + 1));
-  }
-  if (path.ends_with('.')) keys.emplace_back();
-  return keys;
-}
-
 void mark_origin(Node& node, std::size_t origin) {
   node.line = 0;
   node.origin = origin;
@@ -191,17 +181,13 @@ const std::string& Document::file() const {
 }
 
 void Document::set(std::string_view path, std::string_view value) {
-  set(keys_of(path), value);
-}
-
-void Document::set(std::string_view path, std::string_view value, const Origin& origin) {
-  const std::vector<std::string> keys = keys_of(path);
+  std::vector<std::string> keys;
+  for (std::string_view rest = path; !rest.empty();) {
+    keys.emplace_back(rest.substr(0, rest.find('.')));
+    rest.remove_prefix(std::min(rest.size(), keys.back().size() + 1));
+  }
+  if (path.ends_with('.')) keys.emplace_back();
   set(keys, value);
-  Node* at = &notes_->root;
-  for (const std::string& key : keys) at = &entry_of(*at, key)->value;
-  notes_->origins.push_back(origin.source);
-  mark_origin(*at, notes_->origins.size() - 1);
-  at->line = origin.line;
 }
 
 void Document::set(std::span<const std::string> keys, std::string_view value) {

@@ -121,8 +121,6 @@ class Document {
   // YAML. What it replaces and what it adds is checked by the reading that follows.
   void set(std::string_view path, std::string_view value);
   void set(std::span<const std::string> keys, std::string_view value);
-  // The same for what another file says there: messages have that line, origin() that source.
-  void set(std::string_view path, std::string_view value, const Origin& origin);
   // What this file leaves out is taken from `base`: key by key, and in lists of named entries entry
   // by entry; a constant is replaced as a whole. Keys in `own` are not taken. Messages about what
   // came from `base` have no line.
