@@ -38,7 +38,7 @@ void move_paths(Translation& translation, const std::string& output) {
     const std::string path = line.value.substr(1, line.value.size() - 2);
     std::error_code failed;
     if (fs::exists(path, failed))
-      line.value = quoted_text(fs::proximate(fs::absolute(path), folder).string());
+      line.value = yaml_quoted(fs::proximate(fs::absolute(path), folder).string());
   }
 }
 

@@ -64,7 +64,7 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
     return;
   }
   const auto origin = source.origin(key);
-  translation.lines.push_back({"model", quoted_text(model->name), key, origin ? origin->line : 0,
+  translation.lines.push_back({"model", yaml_quoted(model->name), key, origin ? origin->line : 0,
                                model->how.empty() ? "" : fmt::format("{}; {}", said, model->how)});
   for (const std::string& file : model->files) translation.files.push_back(file);
   if (model->how.empty()) return;

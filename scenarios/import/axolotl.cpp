@@ -411,7 +411,7 @@ void AxolotlReader::read_deepspeed_file(const std::string& said) {
     return;
   }
   const std::string file = place->string();
-  put("strategy.deepspeed", quoted_text(file), "deepspeed",
+  put("strategy.deepspeed", yaml_quoted(file), "deepspeed",
       place + 1 == places.end() ? fmt::format("{} as Axolotl comes with it", name.string()) : "");
   const Document json = parse_document(without_comments(read_file(file), file), file);
   const Table root = json.root();
@@ -562,7 +562,7 @@ void AxolotlReader::sort_keys() {
 
 Translation AxolotlReader::read() {
   result_.lines.push_back(
-      {"name", quoted_text(fs::path(question_.file).stem().string()), "", 0, ""});
+      {"name", yaml_quoted(fs::path(question_.file).stem().string()), "", 0, ""});
   assume_model(question_, root_, "base_model", result_);
   assume_machine(question_, root_, result_);
   around_ = surroundings_of(question_, document_of(result_));

@@ -40,7 +40,7 @@ Translation translate_deepspeed(const SourceQuestion& question, const Document& 
   const auto put = [&](std::string_view path, std::string_view value, std::string remark) {
     result.lines.push_back({std::string(path), std::string(value), "", 0, std::move(remark)});
   };
-  put("name", quoted_text(std::filesystem::path(question.file).stem().string()), "");
+  put("name", yaml_quoted(std::filesystem::path(question.file).stem().string()), "");
   if (!question.decides("model"))
     root.problem("",
                  "is a DeepSpeed file, which names no model: --model NAME does; `stepsim list "
@@ -66,7 +66,7 @@ Translation translate_deepspeed(const SourceQuestion& question, const Document& 
                                     "the file leaves it to the trainer, whose default it is",
                                     fmt::format("--set {}=...", each.path)});
   }
-  put("strategy.deepspeed", quoted_text(question.file), "");
+  put("strategy.deepspeed", yaml_quoted(question.file), "");
   assume_data(question, {}, result);
   return result;
 }

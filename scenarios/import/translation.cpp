@@ -80,7 +80,7 @@ const TranslatedLine* line_of(const Translation& translation, std::string_view k
 
 }  // namespace
 
-std::string quoted_text(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';

@@ -47,7 +47,7 @@ struct Translation {
 };
 
 // A text as YAML that reads back as this text.
-std::string quoted_text(std::string_view text);
+std::string yaml_quoted(std::string_view text);
 
 // The scenario as a document, its keys with the source's file, key and line as origin.
 Document document_of(const Translation& translation);
