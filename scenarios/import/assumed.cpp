@@ -65,7 +65,7 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
   }
   const auto origin = source.origin(key);
   translation.lines.push_back({"model", yaml_quoted(model->name), key, origin ? origin->line : 0,
-                               model->how.empty() ? "" : fmt::format("{}; {}", said, model->how)});
+                               model->how.empty() ? "" : said});
   for (const std::string& file : model->files) translation.files.push_back(file);
   if (model->how.empty()) return;
   translation.assumptions.push_back(

@@ -377,10 +377,14 @@ void AxolotlReader::read_experts() {
         "as the model's own code runs experts");
   if (parallel > 1)
     put("strategy.moe.expert_parallel", std::to_string(parallel), "expert_parallel_size");
-  if (around_.model && stage_3_ &&
-      holds(facts("gathers_experts_at_once"), around_.model->architecture))
-    put("strategy.zero_optimization.leaf_modules", "true", "deepspeed",
-        "Axolotl marks the block of experts of this model");
+  if (!around_.model || !stage_3_) return;
+  // Kernels over all experts at once need them gathered at once, too.
+  const bool marked = holds(facts("gathers_experts_at_once"), around_.model->architecture);
+  const bool at_once = marked || grouped || implementation == "megablocks";
+  put("strategy.zero_optimization.leaf_modules", at_once ? "true" : "false", "deepspeed",
+      marked    ? "Axolotl marks the block of experts of this model"
+      : at_once ? "a kernel over all experts"
+                : "Axolotl does not mark the block of experts of this model");
 }
 
 // Where Axolotl would look, and where people leave the file.
@@ -515,14 +519,26 @@ void AxolotlReader::read_saves() {
             "how many steps an epoch has hangs on the data: --set job.save.every=N counts them");
 }
 
+// Kernels of Liger are those of a stack: all of them, or none.
 void AxolotlReader::choose_stack() {
-  const Table stacks = facts_.root().table("stacks");
+  const bool activation = on("liger_glu_activation") || on("liger_swiglu");
+  std::vector<std::string_view> kernels;
+  for (const std::string_view key :
+       {"liger_rope", "liger_rms_norm", "liger_glu_activation", "liger_swiglu"})
+    if (on(key)) kernels.push_back(key);
+  const bool liger = on("liger_rope") && on("liger_rms_norm") && activation;
+  const Table stacks = facts_.root().table(liger ? "stacks_with_liger" : "stacks");
   const std::string vendor = around_.cluster ? around_.cluster->gpu.vendor : "nvidia";
   const std::vector<std::string> known = stacks.keys();
-  result_.lines.push_back(
-      {"stack",
-       first_stack(question_.data, stacks.texts(holds(known, vendor) ? vendor : known.front())), "",
-       0, fmt::format("Axolotl on {} GPUs", vendor)});
+  const std::string stack =
+      first_stack(question_.data, stacks.texts(holds(known, vendor) ? vendor : known.front()));
+  put("stack", stack, liger ? "liger_rms_norm" : "plugins",
+      liger ? fmt::format("Axolotl with Liger's kernels on {} GPUs", vendor)
+            : fmt::format("Axolotl on {} GPUs", vendor));
+  if (liger) return;
+  for (const std::string_view key : kernels)
+    without(key,
+            "Liger's kernels of norms, rotations and activations count together or not at all");
 }
 
 void AxolotlReader::sort_keys() {

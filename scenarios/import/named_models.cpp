@@ -159,10 +159,18 @@ std::string name_within(const std::string& data, const std::string& said) {
     longest = name;
   }
   if (longest.empty()) return "";
-  constexpr double most_apart = 1.25;
   const double size = size_in(other);
-  const auto count = static_cast<double>(count_parameters(load_model(data, longest)).total());
-  return size == 0 || (size < most_apart * count && count < most_apart * size) ? longest : "";
+  if (size == 0) return longest;
+  const Model model = load_model(data, longest);
+  const auto near = [&](double count) {
+    constexpr double most_apart = 1.25;
+    return size < most_apart * count && count < most_apart * size;
+  };
+  // Of models with experts some names say how many parameters a token meets.
+  return near(static_cast<double>(count_parameters(model).total())) ||
+                 near(static_cast<double>(active_parameters(model)))
+             ? longest
+             : "";
 }
 
 std::optional<NamedModel> follow(const std::string& data, const std::string& said,

@@ -123,7 +123,7 @@ std::string key_lists(const Translation& translation) {
                     {}};
     for (const SourceKey& key : translation.keys)
       if (key.fate == static_cast<KeyFate>(i))
-        table.rows.push_back({key.key, std::to_string(key.line), key.remark});
+        table.rows.push_back({key.key, key.line > 0 ? std::to_string(key.line) : "", key.remark});
     if (table.rows.empty()) continue;
     text += (text.empty() ? "" : "\n") + render(table);
   }
