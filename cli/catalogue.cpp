@@ -9,6 +9,7 @@
 #include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/source_options.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
@@ -43,12 +44,12 @@ constexpr Usage list_usage{
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
-constexpr std::array show_options{
-    OptionSpec{"set", "KEY=VALUE", "change the scenario, such as strategy.zero=2; repeats", 0,
-               true},
-    OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
-    OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
-    OptionSpec{"json", "", "print JSON"}};
+constexpr std::array show_options = with_source_options(
+    std::array{OptionSpec{"set", "KEY=VALUE",
+                          "change the scenario, such as strategy.zero=2; repeats", 0, true},
+               OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
+               OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
+               OptionSpec{"json", "", "print JSON"}});
 constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
@@ -357,6 +358,8 @@ int show_command(const CommandLine& line) {
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
+    if (!options->has("json") && !options->has("yaml"))
+      fmt::print("{}", assumptions_text(line, name, settings_of(*options)));
     fmt::print("{}", scenario_shown(line.data, name, *options));
     return exit_code::yes;
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/import.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {
@@ -37,6 +38,7 @@ constexpr std::array commands{
     Command{"report", "a page to look at: timeline, breakdown, memory, links", report_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
+    Command{"import", "a file of another program as a scenario", import_command},
     Command{"list", "what the catalogue holds", list_command},
     Command{"show", "one entry of the catalogue, with the source of every figure", show_command},
 };

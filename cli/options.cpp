@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstdint>
 
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/units.hpp"
@@ -78,7 +79,7 @@ std::optional<std::string> Options::get(std::string_view name) const {
 }
 
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
-  std::vector<std::pair<std::string, std::string>> settings;
+  auto settings = source_settings_of(options);
   for (const auto& [name, value] : options.values) {
     if (name != "set") continue;
     const std::size_t equals = value.find('=');

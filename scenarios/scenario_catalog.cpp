@@ -16,7 +16,8 @@ std::vector<std::string> scenario_names(const std::string& data) {
   std::error_code failed;
   const fs::path root = fs::path(data) / "scenarios";
   for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
-    if (at->path().filename() == "recipes") at.disable_recursion_pending();  // of tables' rows
+    const fs::path name = at->path().filename();
+    if (name == "recipes" || name == "import") at.disable_recursion_pending();  // no scenarios
     if (at->path().extension() == ".yaml")
       names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
   }

@@ -30,6 +30,7 @@ claims:
     scenarios: {run: tiny.yaml}
     holds: [{value: run.step_time, at_least: 1 ns}]
 end
+printf "base_model: x/y\nsequence_len: 1024\nmicro_batch_size: 1\n" >axolotl.yaml
 head -n 5 "$tables"/steps/dense_a100.csv >rows.csv
 
 declare -A said
@@ -56,6 +57,7 @@ try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json
 try collective all_reduce --cluster mi300x-8 --sizes 1GiB
 try collective --cluster mi300x-8 --compare "$tables"/collectives.csv
+try import axolotl.yaml --model llama-3.2-1b --cluster mi300x-8 --keys
 try list
 try show mi300x-8
 
