@@ -161,7 +161,7 @@ std::string template_text(Method method) {
   writer.text = opening;
   writer.head({"name", "note", "family", "model"});
   writer.blocks("cluster", cluster_blocks());
-  writer.head({"stack", "constants"});
+  writer.head({"stack", "recipe", "constants"});
   writer.text += '\n';
   writer.blocks("job", std::span(&method_block(), 1));
   for (const Block<Job>& block : job_blocks()) writer.block(block, "  ");

@@ -118,6 +118,7 @@ std::vector<ResolvedKey> resolved_keys(const Scenario& scenario) {
   all.add_head("model", "");
   all.add("cluster", cluster_blocks(), choice_of(scenario));
   all.add_head("stack", "");
+  all.add_head("recipe", "");
   if (scenario.engine) all.add_head("engine", scenario.engine->name);
   all.add_head("constants", "");
   all.add_job();
