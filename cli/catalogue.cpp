@@ -310,6 +310,13 @@ std::string json_of(const std::string& name, const Shown& shown) {
 
 namespace {
 
+void refuse_scenario_options(const Options& options, const std::string& name,
+                             std::string_view kind) {
+  for (const std::string_view option : {"set", "all", "yaml"})
+    if (options.has(option))
+      throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, kind));
+}
+
 std::string scenario_shown(const std::string& data, const std::string& name,
                            const Options& options) {
   if (options.has("json") && options.has("yaml"))
@@ -355,6 +362,7 @@ int show_command(const CommandLine& line) {
     throw UserError(fmt::format("which entry? usage: {}", show_usage.call));
   const std::string& name = options->words.front();
   if (is_model(line.data, name)) {
+    refuse_scenario_options(*options, name, "model");
     const ModelEntry entry = find_model(line.data, name);
     fmt::print("{}", options->has("json") ? model_json(entry) : model_text(entry));
     return exit_code::yes;
@@ -364,9 +372,7 @@ int show_command(const CommandLine& line) {
     fmt::print("{}", scenario_shown(line.data, name, *options));
     return exit_code::yes;
   }
-  for (const std::string_view option : {"set", "all", "yaml"})
-    if (shown && options->has(option))
-      throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, shown->kind));
+  if (shown) refuse_scenario_options(*options, name, shown->kind);
   if (!shown) {
     std::vector<std::string> all;
     for (const Kind& kind : kinds)

@@ -9,6 +9,7 @@
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/fidelity/series.hpp"
+#include "cli/outputs.hpp"
 #include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
@@ -38,7 +39,17 @@ TextTable figure_table(const std::vector<PredictedRow>& rows) {
 TextTable missing_table(const std::vector<PredictedRow>& rows) {
   TextTable table{{"not predicted", "what is missing"}, {Align::left, Align::left}, {}};
   for (const PredictedRow& row : rows)
-    if (!row.predicted()) table.rows.push_back({row.id, joined(row.missing)});
+    if (!row.predicted() && row.crashes.empty())
+      table.rows.push_back({row.id, joined(row.missing)});
+  return table;
+}
+
+// Rows whose workers crashed, and why: no lack of data, but a bug or too little memory.
+TextTable crash_table(const std::vector<PredictedRow>& rows) {
+  TextTable table{{"no answer", "workers", "why"}, {Align::left, Align::right, Align::left}, {}};
+  for (const PredictedRow& row : rows)
+    if (!row.crashes.empty())
+      table.rows.push_back({row.id, fmt::format("{}", row.crashes.size()), row.crashes.front()});
   return table;
 }
 
@@ -110,6 +121,8 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   std::string text = render(figure_table(rows));
   if (const TextTable missing = missing_table(rows); !missing.rows.empty())
     text += "\n" + render(missing);
+  if (const TextTable crashes = crash_table(rows); !crashes.rows.empty())
+    text += "\n" + render(crashes);
   if (const TextTable assumed = assumed_table(rows); !assumed.rows.empty())
     text += "\n" + render(assumed);
   text += "\n" + render(family_table(families_of(rows), intervals));
@@ -187,9 +200,16 @@ std::string json_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
     if (row.predicted()) write_figures(json, row);
   json.end_array().key("not_predicted").begin_array();
   for (const PredictedRow& row : rows) {
-    if (row.predicted()) continue;
+    if (row.predicted() || !row.crashes.empty()) continue;
     json.begin_object().member("id", row.id).member("family", row.family);
     write_texts(json, "missing", row.missing);
+    json.end_object();
+  }
+  json.end_array().key("no_answer").begin_array();
+  for (const PredictedRow& row : rows) {
+    if (row.crashes.empty()) continue;
+    json.begin_object().member("id", row.id).member("family", row.family);
+    write_texts(json, "crashes", row.crashes);
     json.end_object();
   }
   json.end_array().key("assumed").begin_array();
@@ -237,6 +257,7 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
   std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
+  if (!question.record.empty()) require_no_input(question.record, question.files);
   const RowTables tables = read_row_tables(question.files);
   for (const std::string& note : tables.notes) fmt::print(stderr, "note: {}\n", note);
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
@@ -256,6 +277,10 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     const std::size_t files = export_rows(question.scenarios, predicted);
     fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
   }
+  // Errors without these rows are none that anybody should keep or compare with.
+  if (std::any_of(predicted.begin(), predicted.end(),
+                  [](const PredictedRow& row) { return !row.crashes.empty(); }))
+    return exit_code::bug;
   if (!question.record.empty())
     write_file(question.record, recorded_errors(families_of(predicted)));
   if (!recorded) return exit_code::yes;

@@ -59,7 +59,6 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                         s.optimizer_place != Offload::none))
     strategy.problem("moment_dtype",
                      "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
-  if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -181,10 +180,11 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(key, value);
 }
 
-// "strategy.zero", or "strategy" with all that is below it.
+// By its own name, with the block that it stands in, or as a constant.
 bool was_set(std::string_view path, std::span<const Setting> settings) {
   return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
     const std::string& key = setting.first;
+    if (names_constant(key)) return path == "constants";
     return path == key || (path.starts_with(key) && path[key.size()] == '.');
   });
 }
@@ -269,6 +269,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     scenario.constants.push_back(std::move(constant));
   }
   scenario.family = root.text_or("family", family_of(scenario));
+  if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));

@@ -51,7 +51,9 @@ void note_unknown(Notes& notes, const Node& node, const std::string& path) {
 std::string quoted(const std::string& text) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
-  if (!text.empty() && text.front() != '-' && text.find_first_not_of(plain) == std::string::npos)
+  const bool absent = text == "null" || text == "Null" || text == "NULL";
+  if (!text.empty() && !absent && text.front() != '-' &&
+      text.find_first_not_of(plain) == std::string::npos)
     return text;
   std::string result = "\"";
   for (const char c : text) {

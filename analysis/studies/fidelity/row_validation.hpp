@@ -35,6 +35,8 @@ struct PredictedRow {
   std::vector<RowFigure> figures{};
   // Not predicted, and why; a row may be refused as a scenario, too.
   std::vector<std::string> missing{};
+  // Of its workers: what is left of the row is not to be trusted.
+  std::vector<std::string> crashes{};
   std::vector<std::string> assumed{};
   double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
   bool timed = false;

@@ -1,24 +1,13 @@
-// What several algorithms share.
+// Double binary trees between nodes, and reductions in the switch of a node.
 #pragma once
 
 #include "workloads/collectives/collectives.hpp"
 
 namespace stepsim {
 
-Schedule ring_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
-Schedule direct_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
 Schedule tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
-Schedule hierarchical_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
 Schedule nvls_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
 Schedule nvls_tree_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
-
-// Member at place k of a walk through `count` members that begins at `first` and then swings to
-// both sides: first, +1, -1, +2, -2 ... When count is even no two steps are equally long, so the
-// walks from all members together use every directed link of a mesh exactly once. A switch does not
-// care.
-constexpr std::size_t swing(std::size_t first, std::size_t k, std::size_t count) {
-  return (first + (k % 2 == 1 ? (k + 1) / 2 : count - k / 2)) % count;
-}
 
 // The edges of a double binary tree over m positions: {child, parent}, two trees. Inner positions
 // of one are leaves of the other, so nobody carries more than his share.

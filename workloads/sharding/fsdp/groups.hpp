@@ -1,4 +1,4 @@
-// PyTorch's fully sharded data parallelism: one gather and one reduce-scatter per group of
+// The schedule of fully sharded data parallelism: one gather and one reduce-scatter per group of
 // parameters, which is a layer; what stands outside the layers is a group or two of its own.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/program/step_writer.hpp"
 
 namespace stepsim {
 

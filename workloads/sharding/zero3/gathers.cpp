@@ -1,59 +1,64 @@
+#include "workloads/sharding/zero3/gathers.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "workloads/program/activations.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/resident.hpp"
+#include "workloads/sharding/states.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;                // bytes of a 16-bit number
 constexpr double quantized_block = 8192;  // numbers with one scale; DeepSpeed: below 16k
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t fetches_in_flight = 2;  // DeepSpeed blocks the host on the one before
 
-}  // namespace
-
-Zero3::Zero3(StepWriter& writer, const std::vector<Visit>& visits)
-    : writer_(writer), visits_(visits) {
-  std::uint32_t instances = 0;
-  before_.assign(1, 0);
-  for (const Visit& visit : visits) {
-    before_.push_back(before_.back() + gathered_elements(*visit.unit));
-    instances = std::max(instances, visit.instance + 1);
-    if (visit.phase != Phase::forward || visit.frozen) continue;
-    if (visit.unit->trained) {
-      parameters_ += visit.unit->elements();
-      tensors_ += static_cast<double>(visit.unit->tensors.size());
-    }
-    for (const double elements : visit.unit->tensors)
-      if (elements <= writer.input().strategy.zero.persistence_threshold)
-        persistent_.push_back(elements);
-  }
-  find_modules();
-  const StepInput& input = writer.input();
-  far_ = parameters_on_drives(input);
-  here_ = states_on_device(input);
+// Bytes of a device for what is gathered, while everything else is there, too.
+double room_for_gathers(const RankPart& rank, const std::vector<Visit>& visits,
+                        const TrainedTensors& trained) {
+  const StepInput& input = rank.input;
   const Gpu& gpu = input.cluster.gpu;
   const double usable = (gpu.memory.usable.value - gpu.memory.library.value).value /
                         (1 + slack_of(input).value.value);
-  room_ = usable - resident_of(input).in(Pool::device)-activation_bytes(input, visits) -
-          half * std::min(input.strategy.zero.reduce_bucket, parameters_);
+  return usable - resident_of(rank).in(Pool::device)-activation_bytes(input, visits) -
+         bytes_16 * std::min(input.strategy.zero.reduce_bucket, trained.parameters);
+}
+
+}  // namespace
+
+Zero3Gathers::Zero3Gathers(StepWriter& writer, const std::vector<Visit>& visits,
+                           const TrainedTensors& trained, Zero3Gradients& gradients)
+    : writer_(writer),
+      visits_(visits),
+      gradients_(gradients),
+      room_(room_for_gathers(writer.rank(), visits, trained)),
+      on_drives_(parameters_on_drives(writer.rank())) {
+  std::size_t instances = 0;
+  before_.assign(1, 0);
+  for (const Visit& visit : visits) {
+    before_.push_back(before_.back() + gathered_elements(*visit.unit));
+    instances = std::max<std::size_t>(instances, visit.instance + 1);
+  }
+  find_modules();
+  find_next_uses(instances);
   state_.assign(instances, State::sharded);
   arrival_.assign(instances, Mark{});
   batch_.assign(instances, 0);
   scheduled_.assign(instances, 0);
-  next_use_.assign(visits.size(), never);
+}
+
+void Zero3Gathers::find_next_uses(std::size_t instances) {
+  next_use_.assign(visits_.size(), never);
   std::vector<std::size_t> later(instances, never);
-  for (std::size_t i = visits.size(); i-- > 0;) {
-    next_use_[i] = later[visits[i].instance];
-    later[visits[i].instance] = i;
+  for (std::size_t i = visits_.size(); i-- > 0;) {
+    next_use_[i] = later[visits_[i].instance];
+    later[visits_[i].instance] = i;
   }
 }
 
 // A unit is a module to fetch and release, or under a leaf module all of it together.
-void Zero3::find_modules() {
+void Zero3Gathers::find_modules() {
   const bool leaf = writer_.input().strategy.zero.leaf_modules;
   for (std::size_t i = 0; i < visits_.size(); ++i) {
     const Visit& visit = visits_[i];
@@ -66,7 +71,7 @@ void Zero3::find_modules() {
     end_[i - 1] = begin_[i] == begin_[i - 1] ? end_[i] : i;
 }
 
-double Zero3::gathered_elements(const Unit& unit) const {
+double Zero3Gathers::gathered_elements(const Unit& unit) const {
   const double threshold = writer_.input().strategy.zero.persistence_threshold;
   double sum = 0;
   for (const auto* tensors : {&unit.tensors, &unit.borrowed})
@@ -75,7 +80,7 @@ double Zero3::gathered_elements(const Unit& unit) const {
   return sum;
 }
 
-std::size_t Zero3::gathered_tensors(const Unit& unit) const {
+std::size_t Zero3Gathers::gathered_tensors(const Unit& unit) const {
   const double threshold = writer_.input().strategy.zero.persistence_threshold;
   const auto large = [&](double elements) { return elements > threshold; };
   return static_cast<std::size_t>(std::count_if(unit.tensors.begin(), unit.tensors.end(), large) +
@@ -84,7 +89,7 @@ std::size_t Zero3::gathered_tensors(const Unit& unit) const {
 
 // The host runs ahead of the device, so tensors that were given up long ago may still be in use.
 // When the device has no room left, the allocator makes the host wait for the oldest of them.
-void Zero3::make_room(double bytes) {
+void Zero3Gathers::make_room(double bytes) {
   while (held_ + bytes > room_ && !given_up_.empty()) {
     writer_.host({0}, Cause::gather_latency, "allocator_wait", {given_up_.front().last_use});
     held_ -= given_up_.front().bytes;
@@ -93,27 +98,27 @@ void Zero3::make_room(double bytes) {
   held_ += bytes;
 }
 
-void Zero3::give_up(std::uint32_t instance, double bytes) {
+void Zero3Gathers::give_up(std::uint32_t instance, double bytes) {
   state_[instance] = State::sharded;
   given_up_.push_back({writer_.last_compute(), bytes});
-  writer_.release(writer_.last_compute(), "gathered", bytes);
+  writer_.release(writer_.last_compute(), Held::gathered, bytes);
 }
 
 // One all-gather into one buffer.
-void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
+void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   if (wanted.empty()) return;
   double elements = 0;
   for (const Wanted& each : wanted) elements += each.elements;
   const StepInput& input = writer_.input();
-  make_room(half * elements);
+  make_room(bytes_16 * elements);
   // Without a stream of its own a gather waits for the kernels that were launched before it.
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard.
   if (input.strategy.parameter_place != Offload::none) ready = to_device(elements, ready);
   if (input.strategy.zero.stops_at_fetches) ready = clear_buffer(elements, ready);
   const Mark gather = gather_shards(elements, ready);
-  writer_.allocate(gather, "gathered", half * elements);
-  uncut_.push_back(coalesced ? half * elements : 0);
+  writer_.allocate(gather, Held::gathered, bytes_16 * elements);
+  uncut_.push_back(coalesced ? bytes_16 * elements : 0);
   for (const Wanted& each : wanted) {
     state_[each.instance] = State::in_flight;
     arrival_[each.instance] = gather;
@@ -124,60 +129,57 @@ void Zero3::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
 
 // Releases that stop at fetches fill the buffer with zeros and wait for the device before they ask
 // for the gather.
-Mark Zero3::clear_buffer(double elements, Mark ready) {
-  const Mark cleared =
-      writer_.beside(Stream::gather, half * elements, Cause::gather_bytes, "clear_buffer", {ready});
+Mark Zero3Gathers::clear_buffer(double elements, Mark ready) {
+  const Mark cleared = writer_.beside(Stream::gather, bytes_16 * elements, Cause::gather_bytes,
+                                      "clear_buffer", {ready});
   stop_for(cleared);
   return writer_.last_host();
 }
 
 // Everything that the device was given is done, reductions and this among it.
-void Zero3::stop_for(Mark mark) {
+void Zero3Gathers::stop_for(Mark mark) {
   writer_.host({0}, Cause::gather_latency, "fetch_wait", {mark});
-  if (!reductions_.empty())
-    writer_.host({0}, Cause::gradient_reduce, "reduce_wait", {reductions_.back()});
+  gradients_.await();
   writer_.drain(writer_.input().stack.host.sync.value, Cause::gather_latency, "synchronize");
   fetches_.clear();
-  reductions_.clear();
   for (const GivenUp& each : given_up_) held_ -= each.bytes;
   given_up_.clear();
 }
 
-// A rank's own part; what of it is on drives is read first, as soon as somebody asks for it.
-Mark Zero3::to_device(double elements, Mark ready) {
-  const double bytes = half * elements / writer_.sharers();
-  if (far_ > 0)
-    ready = writer_.traffic(World::from_drive, {far_ * bytes}, Cause::offload_transfer,
+Mark Zero3Gathers::to_device(double elements, Mark ready) {
+  const double bytes = bytes_16 * elements / writer_.sharers();
+  if (on_drives_ > 0)
+    ready = writer_.traffic(Plan::from_drive, {on_drives_ * bytes}, Cause::offload_transfer,
                             "parameters_from_drive", {ready});
-  return writer_.traffic(World::to_device, {bytes}, Cause::offload_transfer, "parameters_to_device",
+  return writer_.traffic(Plan::to_device, {bytes}, Cause::offload_transfer, "parameters_to_device",
                          {ready});
 }
 
 // After the forward pass a secondary partition, if there is one, is nearer. Quantised, 8 bits
 // travel with a scale for each block of them.
-Mark Zero3::gather_shards(double elements, Mark ready) {
+Mark Zero3Gathers::gather_shards(double elements, Mark ready) {
   const ZeroKeys& keys = writer_.input().strategy.zero;
   const bool again = writer_.context.phase != Phase::forward;
   const bool near = keys.hpz > 1 && again;
-  const World world = near ? World::secondary_gather : World::all_gather;
+  const Plan plan = near ? Plan::secondary_gather : Plan::all_gather;
   const double mine =
       elements / (near ? static_cast<double>(keys.hpz) : writer_.sharers());  // of the shard
   writer_.spend(writer_.scaled(writer_.input().stack.host.gather_calls.value));
   const auto gather = [&](double bytes, std::string_view name) {
-    return writer_.collective(world, {bytes}, Stream::gather, Cause::gather_bytes, name, {ready});
+    return writer_.collective(plan, {bytes}, Stream::gather, Cause::gather_bytes, name, {ready});
   };
-  if (!keys.quantized_weights) return gather(half * elements, "gather_parameters");
-  ready =
-      writer_.beside(Stream::gather, (half + 1) * mine, Cause::gather_bytes, "quantize", {ready});
+  if (!keys.quantized_weights) return gather(bytes_16 * elements, "gather_parameters");
+  ready = writer_.beside(Stream::gather, (bytes_16 + 1) * mine, Cause::gather_bytes, "quantize",
+                         {ready});
   gather(elements, "gather_parameters");
   const Mark arrived = gather(4 * elements / quantized_block, "gather_scales");
-  return writer_.beside(Stream::gather, (1 + half) * elements, Cause::gather_bytes, "dequantize",
-                        {arrived});
+  return writer_.beside(Stream::gather, (1 + bytes_16) * elements, Cause::gather_bytes,
+                        "dequantize", {arrived});
 }
 
 // The next kernel needs it. Out of a coalesced gather all tensors are then cut at once; until that
 // is done they are there twice. The host runs at most two such waits ahead.
-void Zero3::await(std::uint32_t instance) {
+void Zero3Gathers::await(std::uint32_t instance) {
   for (; fetches_.size() > fetches_in_flight; fetches_.pop_front()) {
     if (awaited_ && *awaited_ >= fetches_.front()) continue;  // it has been there before
     awaited_ = fetches_.front();
@@ -194,7 +196,7 @@ void Zero3::await(std::uint32_t instance) {
 }
 
 // The next tensors in recorded order, until the bucket is full, as one gather.
-void Zero3::prefetch(std::size_t visit) {
+void Zero3Gathers::prefetch(std::size_t visit) {
   const ZeroKeys& keys = writer_.input().strategy.zero;
   if (keys.stops_at_fetches) return;
   prefetched_ = std::max(prefetched_, visit + 1);
@@ -215,7 +217,7 @@ void Zero3::prefetch(std::size_t visit) {
   fetch(wanted, true);
 }
 
-void Zero3::before(std::size_t visit) {
+void Zero3Gathers::before(std::size_t visit) {
   const Visit& now = visits_[visit];
   const auto& host = writer_.input().stack.host;
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
@@ -236,7 +238,7 @@ void Zero3::before(std::size_t visit) {
   prefetch(end_[visit] - 1);
 }
 
-void Zero3::fetch_module(const Visit& now) {
+void Zero3Gathers::fetch_module(const Visit& now) {
   const double needed = gathered_elements(*now.unit);
   const std::size_t tensors = gathered_tensors(*now.unit);
   if (tensors == 0 || state_[now.instance] == State::gathered) return;
@@ -254,7 +256,7 @@ void Zero3::fetch_module(const Visit& now) {
   if (stops) stop_for(arrival_[now.instance]);
 }
 
-void Zero3::fetch_leaf(std::size_t first) {
+void Zero3Gathers::fetch_leaf(std::size_t first) {
   std::vector<Wanted> wanted;
   for (std::size_t i = first; i < end_[first]; ++i)
     if (const double needed = gathered_elements(*visits_[i].unit);
@@ -267,48 +269,40 @@ void Zero3::fetch_leaf(std::size_t first) {
 
 // Called again before `max_reuse` other elements are, or passed over by the prefetch because it was
 // still there.
-bool Zero3::reused_soon(std::size_t visit) const {
+bool Zero3Gathers::reused_soon(std::size_t visit) const {
   const std::size_t next = next_use_[visit];
   if (next == never || writer_.input().strategy.zero.stops_at_fetches) return false;
   return scheduled_[visits_[visit].instance] > visit ||
          before_[begin_[next]] - before_[end_[visit]] < writer_.input().strategy.zero.max_reuse;
 }
 
-void Zero3::release_module(std::size_t last) {
+void Zero3Gathers::release_module(std::size_t last) {
   for (std::size_t i = begin_[last]; i <= last; ++i) {
     const double needed = gathered_elements(*visits_[i].unit);
     if (needed <= 0 || reused_soon(i)) continue;
     live_ -= needed;
-    give_up(visits_[i].instance, half * needed);
+    give_up(visits_[i].instance, bytes_16 * needed);
   }
 }
 
-void Zero3::after(std::size_t visit, bool last_micro_batch) {
-  const Visit& now = visits_[visit];
+void Zero3Gathers::after(std::size_t visit) {
   if (cut_ > 0) {
-    writer_.allocate(writer_.last_compute(), "gathered", cut_);
-    writer_.release(writer_.last_compute(), "gathered", cut_);
+    writer_.allocate(writer_.last_compute(), Held::gathered, cut_);
+    writer_.release(writer_.last_compute(), Held::gathered, cut_);
     given_up_.push_back({writer_.last_compute(), cut_});
     cut_ = 0;
   }
   if (end_[visit] == visit + 1) release_module(visit);
-  if (now.phase != Phase::backward || !now.unit->trained) return;
-  const ZeroKeys& keys = writer_.input().strategy.zero;
-  const double core = writer_.input().cluster.node.host.core_speed.value.value;
-  const Mark made = writer_.last_compute();
-  for (const double elements : now.unit->tensors) {
-    writer_.allocate(made, "gradients", half * elements);
-    writer_.host(gradient_hook(writer_.input(), tensors_) / core, Cause::module_hooks,
-                 "gradient_hook");
-    if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
-    bucket_ += elements;
-    waiting_.push_back({elements, now.unit->kind == TensorClass::norm});
-    // Too large for the bucket: it goes as it is.
-    const Mark used = elements > keys.reduce_bucket
-                          ? reduce_bucket(last_micro_batch)
-                          : on_reduce_stream(2 * half * elements, 1, "bucket_copy", made);
-    writer_.release(used, "gradients", half * elements);
-  }
+}
+
+void Zero3Gathers::start_again() {
+  live_ = 0;
+  prefetched_ = 0;
+  scheduled_.assign(scheduled_.size(), 0);
+  uncut_.clear();
+  fetches_.clear();
+  given_up_.clear();
+  held_ = 0;
 }
 
 }  // namespace stepsim

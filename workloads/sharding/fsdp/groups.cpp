@@ -1,14 +1,14 @@
-#include "workloads/sharding/fsdp.hpp"
+#include "workloads/sharding/fsdp/groups.hpp"
 
 #include <algorithm>
 #include <limits>
 
-#include "workloads/program/tensors.hpp"
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/updates.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
 constexpr std::size_t no_group = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t groups_in_flight = 2;  // version 1: the length of its queue of free events
 
@@ -90,11 +90,11 @@ void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
 }
 
 double FullyShardedGroups::stored_bytes() const {
-  return writer_.input().strategy.master_weights ? 4 : half;
+  return writer_.input().strategy.master_weights ? 4 : bytes_16;
 }
 
 double FullyShardedGroups::reduce_bytes() const {
-  return keys_.reduce == ReduceDtype::fp32 ? 4 : half;
+  return keys_.reduce == ReduceDtype::fp32 ? 4 : bytes_16;
 }
 
 bool FullyShardedGroups::of_stage() const {
@@ -139,32 +139,32 @@ void FullyShardedGroups::gather(std::size_t call) {
   if (keys_.version != 1)
     if (const auto cut = forward ? copied_out_before_ : copied_out_) ready = *cut;
   // The shard is cast or copied into the buffer first, on a stream of its own.
-  const double written = writer_.input().strategy.master_weights ? 4 + half
+  const double written = writer_.input().strategy.master_weights ? 4 + bytes_16
                          : keys_.version == 1                    ? 0
-                                                                 : 2 * half;
+                                                                 : 2 * bytes_16;
   if (written > 0)
     ready = writer_.beside(Stream::gather, written * group.elements / sharers(group),
                            Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
-  const double bytes = half * group.elements;
+  const double bytes = bytes_16 * group.elements;
   group.arrival = ready;
   if (!group.experts || sharers(group) > 1)
     group.arrival =
-        writer_.collective(group.experts ? World::expert_gather : World::all_gather, {bytes},
+        writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather, {bytes},
                            Stream::gather, Cause::gather_bytes, "gather_group", {ready});
-  writer_.allocate(group.arrival, "gathered", bytes);
+  writer_.allocate(group.arrival, Held::gathered, bytes);
 }
 
 // Version 2 cuts tensors out of the flat output, which then goes.
 void FullyShardedGroups::cut_out(Group& group) {
   group.copied_out = true;
   if (keys_.version == 1) return;
-  const double bytes = half * group.elements;
+  const double bytes = bytes_16 * group.elements;
   const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * bytes, 1}}, false,
                                Cause::gather_bytes, "copy_out");
   copied_out_before_ = copied_out_;
   copied_out_ = cut;
-  writer_.allocate(cut, "gathered", bytes);
-  writer_.release(cut, "gathered", bytes);
+  writer_.allocate(cut, Held::gathered, bytes);
+  writer_.release(cut, Held::gathered, bytes);
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
@@ -194,7 +194,7 @@ void FullyShardedGroups::reshard(Group& group) {
   const auto& host = writer_.input().stack.host;
   writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
                "reshard");
-  writer_.release(writer_.last_compute(), "gathered", half * group.elements);
+  writer_.release(writer_.last_compute(), Held::gathered, bytes_16 * group.elements);
   group.gathered = false;
   if (keys_.version == 1) given_up_.push_back(writer_.last_compute());
 }
@@ -217,7 +217,7 @@ void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
 
 // Version 2 copies gradients together and casts them in one kernel; the mean is the collective's.
 Mark FullyShardedGroups::copied_in(const Group& group) {
-  const double fresh = of_stage() ? 0 : half;  // else they were added to those that wait
+  const double fresh = of_stage() ? 0 : bytes_16;  // else they were added to those that wait
   const double bytes = (fresh + reduce_bytes()) * group.trained + group.unreduced;
   return writer_.run({{"copy_in", KernelClass::memory, 0, bytes, 1}}, true, Cause::gradient_reduce,
                      "copy_in");
@@ -227,9 +227,9 @@ Mark FullyShardedGroups::copied_in(const Group& group) {
 // their gradients together. Then the flat gradient is cast, and divided by part of the number of
 // ranks before it is summed up: on a stream of its own, at the cost of what runs beside it.
 Mark FullyShardedGroups::flattened(const Group& group) {
-  const double flat = half * group.trained, bytes = reduce_bytes() * group.trained;
+  const double flat = bytes_16 * group.trained, bytes = reduce_bytes() * group.trained;
   std::vector<KernelRow> rows{memory("flatten", 2 * flat + group.unreduced, 1)};
-  if (reduce_bytes() > half) rows.push_back(memory("cast", flat + bytes, 1));
+  if (reduce_bytes() > bytes_16) rows.push_back(memory("cast", flat + bytes, 1));
   if (sharers(group) > 1) rows.push_back(memory("divide", 2 * bytes, 1));
   return writer_.run(rows, true, Cause::gradient_reduce, "flatten");
 }
@@ -239,8 +239,8 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   const auto& host = writer_.input().stack.host;
   const double bytes = reduce_bytes() * group.trained;
   if (!keys_.sync_each_batch && !last_micro_batch) {
-    const double kept = keys_.version == 1 ? half * group.trained : bytes;
-    if (group.unreduced <= 0) writer_.allocate(writer_.last_compute(), "gradients", kept);
+    const double kept = keys_.version == 1 ? bytes_16 * group.trained : bytes;
+    if (group.unreduced <= 0) writer_.allocate(writer_.last_compute(), Held::gradients, kept);
     group.unreduced = kept;
     return;
   }
@@ -252,16 +252,16 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   reduced_ = copied;
   if (!group.experts || sharers(group) > 1)
     reduced_ =
-        writer_.collective(group.experts ? World::expert_scatter : World::reduce_scatter, {bytes},
+        writer_.collective(group.experts ? Plan::expert_scatter : Plan::reduce_scatter, {bytes},
                            Stream::reduce, Cause::gradient_reduce, "reduce_group", {copied});
-  writer_.allocate(copied, "reduce_input", bytes);
-  writer_.release(*reduced_, "reduce_input", bytes);
-  writer_.release(*reduced_, "gradients", group.unreduced);
+  writer_.allocate(copied, Held::reduce_input, bytes);
+  writer_.release(*reduced_, Held::reduce_input, bytes);
+  writer_.release(*reduced_, Held::gradients, group.unreduced);
   group.unreduced = 0;
   const double shard = group.trained / sharers(group);
   Mark summed = *reduced_;
   if (writer_.mesh().replicas > 1)
-    summed = writer_.collective(World::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,
+    summed = writer_.collective(Plan::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,
                                 Cause::gradient_reduce, "reduce_replicas", {summed});
   // Cast to the dtype of the parameter and put to, or added to, the gradient that is there.
   kept_ = writer_.beside(writer_.mesh().replicas > 1 ? Stream::replicas : Stream::reduce,
@@ -269,7 +269,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
                          "keep_gradient", {summed});
   if (group.kept > 0) return;
   group.kept = stored_bytes() * shard;
-  writer_.allocate(*kept_, "gradients", group.kept);
+  writer_.allocate(*kept_, Held::gradients, group.kept);
 }
 
 void FullyShardedGroups::finish_backward(bool) {
@@ -289,7 +289,7 @@ void FullyShardedGroups::finish_backward(bool) {
 void FullyShardedGroups::step() {
   const Mark own = own_norm();
   finish_step(
-      writer_.collective(World::signal, {4}, Stream::reduce, Cause::optimizer, "norm", {own}));
+      writer_.collective(Plan::signal, {4}, Stream::reduce, Cause::optimizer, "norm", {own}));
 }
 
 Mark FullyShardedGroups::own_norm() {
@@ -308,15 +308,14 @@ void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   // Moments and parameters are read and written, the gradient is scaled and read.
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
-  const double largest = tensors_of(input).largest / writer_.sharers();
+  const double largest = writer_.rank().tensors.largest / writer_.sharers();
   const UpdateCost cost = update_cost(input.strategy, {shard_, tensors_, largest});
   const Mark update =
       writer_.run({update_row(cost, traffic * shard_, 7)}, false, Cause::optimizer, "update");
-  writer_.allocate(update, "update_temporary", cost.temporary);
-  writer_.release(update, "update_temporary", cost.temporary);
+  hold_while_updating(writer_, update, cost);
   stop_behind_update(writer_, tensors_);
   for (Group& group : groups_) {
-    writer_.release(update, "gradients", group.kept);
+    writer_.release(update, Held::gradients, group.kept);
     group.kept = 0;
   }
   writer_.drain({0}, Cause::optimizer, "step_done");
