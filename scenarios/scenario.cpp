@@ -247,7 +247,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
                        std::span<const Setting> stack) {
   Scenario scenario;
   scenario.text = document.canonical();
-  lay_defaults(data, document);
+  if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
   if (draw) document.draw_constants(*draw, "scenario");
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
