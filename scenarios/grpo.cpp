@@ -56,7 +56,7 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
                                              "never spans nodes",
                                              tp, gpus));
   if (scenario.model.attention.latent)
-    return job.problem(parallel, fmt::format("engines do not know the latent attention of {}",
+    return job.problem("method", fmt::format("grpo: engines do not know the latent attention of {}",
                                              scenario.model.name));
   if (scenario.model.attention.heads % tp != 0)
     return job.problem(parallel, fmt::format("{} does not divide the {} heads of {}", tp,

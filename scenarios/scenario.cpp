@@ -271,6 +271,11 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   scenario.family = root.text_or("family", family_of(scenario));
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
+  auto overlays = overlay_files(data, names, found, scenario);
+  if (scenario.engine)
+    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
+      overlays.push_back(std::move(file));
+  if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   finish(document);
@@ -292,13 +297,16 @@ Scenario parse_scenario(const std::string& data, std::string_view text, std::str
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
-  Document document = open_scenario(find_scenario(data, path_or_name));
+  const std::string file = find_scenario(data, path_or_name);
+  Document document = open_scenario(file);
   for (const auto& [key, value] : settings) apply(document, key, value);
   let_settings_stand(document, settings);
   try {
     Scenario scenario = read_scenario(data, std::move(document), draw, {});
     for (SaidKey& said : scenario.said)
       if (was_set(said.path, settings)) said.origin = {.source = "--set"};
+    if (file != path_or_name && is_of_overlay(data, file))
+      scenario.notes.push_back(overlay_note(std::array{file}));
     return scenario;
   } catch (const UserError& error) {
     throw UserError(blame(error.problems(), settings));
