@@ -267,19 +267,26 @@ bool is_model(const std::string& data, const std::string& name) {
   return config || std::find(names.begin(), names.end(), name) != names.end();
 }
 
+Shown shown_of(const std::string& data, const Kind& kind, const std::string& name) {
+  const Document document = open_entry(data, kind.shelf, name);
+  if (kind.name == "gpus") return show_gpu(document);
+  if (kind.name == "nodes") return show_node(document);
+  if (kind.name == "networks") return show_network(document);
+  if (kind.name == "stacks") return show_stack(document);
+  if (kind.name == "recipes") return show_recipe(document);
+  if (kind.name == "engines") return show_engine(document);
+  return show_cluster(data, name, document);
+}
+
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
   for (const Kind& kind : kinds) {
     const std::vector<std::string> names = names_on(data, kind.shelf);
     if (kind.name == "scenarios" || std::find(names.begin(), names.end(), name) == names.end())
       continue;
-    const Document document = open_entry(data, kind.shelf, name);
-    if (kind.name == "gpus") return show_gpu(document);
-    if (kind.name == "nodes") return show_node(document);
-    if (kind.name == "networks") return show_network(document);
-    if (kind.name == "stacks") return show_stack(document);
-    if (kind.name == "recipes") return show_recipe(document);
-    if (kind.name == "engines") return show_engine(document);
-    return show_cluster(data, name, document);
+    Shown shown = shown_of(data, kind, name);
+    if (const auto files = overlay_files(data, kind.shelf, name); !files.empty())
+      shown.facts.push_back(overlay_note(files));
+    return shown;
   }
   return show_shared(data, name);
 }

@@ -292,6 +292,11 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   scenario.family = root.text_or("family", family_of(scenario));
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
+  auto overlays = overlay_files(data, names, found, scenario);
+  if (scenario.engine)
+    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
+      overlays.push_back(std::move(file));
+  if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   finish(document);
@@ -330,9 +335,9 @@ Scenario parse_scenario(const std::string& data, std::string_view text, std::str
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
-  const std::string path = find_scenario(data, path_or_name);
-  const auto source = is_trace(path) ? std::nullopt : translate_source(data, path, settings);
-  Document document = source ? document_of(*source) : open_scenario(path);
+  const std::string file = find_scenario(data, path_or_name);
+  const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
+  Document document = source ? document_of(*source) : open_scenario(file);
   for (const auto& [key, value] : settings)
     if (changes_scenario(key) || (!source && key != source_kind_setting))
       apply(document, key, value);
@@ -342,6 +347,8 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
     if (source) add_translation(*source, scenario);
     for (SaidKey& said : scenario.said)
       if (was_set(said.path, settings)) said.origin = {.source = "--set"};
+    if (file != path_or_name && is_of_overlay(data, file))
+      scenario.notes.push_back(overlay_note(std::array{file}));
     return scenario;
   } catch (const UserError& error) {
     std::vector<Problem> problems = blame(error.problems(), settings);
