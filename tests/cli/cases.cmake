@@ -57,7 +57,7 @@ cli("help of a command in an unknown form" ARGS run --help=html CODE 2
 cli("man pages are without fault"
   SHELL "command -v man >/dev/null || { echo 'skipped: no man here (Debian: apt-get install man-db)'; exit; }
     for page in @BUILD@/pages/man/*.gz; do MANWIDTH=100 man --warnings=all -l $page >>text 2>>faults || exit; done
-    cat faults; grep -c '^NAME' text; grep -F -e '--set KEY=VALUE' text | head -n 1" OUTPUT "^1[0-9]\n +--set KEY=VALUE\n$")
+    cat faults; grep -c '^NAME' text; grep -c -e '^ *--set KEY=VALUE$' text" OUTPUT "^1[0-9]\n[1-9]\n$")
 # Words as readline hands them over: the last one is completed.
 cli("bash completes commands and options"
   SHELL ". @BUILD@/pages/stepsim.bash; complete() { :; }

@@ -427,7 +427,7 @@ cli("fit what cannot be fitted" ARGS fit stacks CODE 2 ERROR "fit: expected stac
 cli("fit a stack without a plan" ARGS fit stack CODE 2 ERROR_MATCHES "^stepsim: fit stack: which plan. expected few-rows, .*llm-foundry.* or prime-rl\n$")
 cli("fit two stacks" ARGS fit stack llm-foundry internevo CODE 2 ERROR "fit stack: one plan at a time; unexpected \"internevo\"")
 cli("fit with an option of another subject" ARGS fit kernels h100-sxm --write CODE 2 ERROR "--write: means nothing with fit kernels")
-cli("fit by an old name" ARGS calibrate megatron-deepspeed --samples 0 ERROR "note: `stepsim calibrate` is now `stepsim fit stack`"
+cli("fit by an old name" ARGS calibrate megatron-deepspeed --samples 0 ERROR_MATCHES "^note: `stepsim calibrate` is now `stepsim fit stack`\n$"
   OUTPUT "dense megatron-deepspeed a100")
 cli("fit a stack by a plan that there is not" ARGS fit stack llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
 cli("a calibration frees an operator's count" ARGS fit stack fms-fsdp --samples 0 --write
@@ -447,13 +447,13 @@ cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s fam
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
 cli("a curve fitted to kernels" ARGS fit kernels h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
 cli("a curve as JSON" ARGS fit kernels h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
-cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR "note: `stepsim kernels --fit h100-sxm` is now `stepsim fit kernels h100-sxm`"
+cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR_MATCHES "^note: `stepsim kernels --fit h100-sxm` is now `stepsim fit kernels h100-sxm`\n$"
   OUTPUT "no curve may exceed it.*gemm.rate ")
 cli("a curve of no GPU" ARGS fit kernels CODE 2 ERROR "fit kernels: which GPU? `stepsim list gpus` names them")
 # A table made of what is predicted with other costs gives those costs back.
 cli("a network's costs fitted to collectives" ARGS fit network mi300x-8
   OUTPUT "^mi300x-8, over roce-mi300x\n.*node.collectives.launch +12.0 us +[0-9.]+ us +6.00 us +15.0 us\n.*stas.*fitted without it|AMD-AGI")
-cli("costs as JSON" ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/source sources/0/fitted_median_abs_error)
+cli("costs as JSON" ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/name sources/0/fitted_median_abs_error)
 cli("costs of no machine" ARGS fit network CODE 2
   ERROR "fit network: which machine? `stepsim list nodes` and `stepsim list clusters` name them")
 cli("costs of a machine that nobody measured" ARGS fit network gh200-1 CODE 2 ERROR_MATCHES "^stepsim: no row is about gh200-1")
