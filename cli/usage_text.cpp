@@ -25,9 +25,21 @@ std::string replaced(std::string_view text, char from, std::string_view to) {
   return result;
 }
 
+// Further ways to call it stand below the first, which follows "usage: " in the help.
+std::string man_synopsis(std::string_view call) {
+  std::string lines;
+  for (std::size_t from = 0; from < call.size();) {
+    const std::size_t end = std::min(call.find('\n', from), call.size());
+    const std::string_view line = call.substr(from, end - from);
+    lines += fmt::format("{}\n", line.substr(std::min(line.find_first_not_of(' '), line.size())));
+    from = end + 1;
+  }
+  return man_text(lines);
+}
+
 std::string man_body(const Usage& usage) {
-  std::string page = fmt::format(".SH SYNOPSIS\n.nf\n{}\n.fi\n.SH DESCRIPTION\n{}\n",
-                                 man_text(usage.call), man_text(usage.summary));
+  std::string page = fmt::format(".SH SYNOPSIS\n.nf\n{}.fi\n.SH DESCRIPTION\n{}\n",
+                                 man_synopsis(usage.call), man_text(usage.summary));
   page += ".SH OPTIONS\n";
   for (const OptionSpec& option : usage.options) {
     page += ".TP\n";

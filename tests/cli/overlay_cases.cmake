@@ -29,7 +29,7 @@ overlay("an overlay is named in the JSON" over "${renamed}" ARGS --data @WORK@/o
 overlay("an overlay of which nothing is used is not named" over "${renamed}" ARGS --data @WORK@/over run @ROOT@/tests/cli/tiny.yaml --json
   OUTPUT "\"notes\": \\[\\]")
 overlay("a mistake in an overlay names its file" over "${renamed}\nnoise: 3" ARGS --data over collective all_reduce --cluster h100-8 --sizes 1MiB CODE 2
-  ERROR "over/topology/nodes/h100-8.yaml:4: noise: unknown key; expected name, like, title, gpu, network, parts, links, host, collectives or measured_as")
+  ERROR_MATCHES "^stepsim: over/topology/nodes/h100-8.yaml:4: noise: unknown key")
 overlay("a misspelt name finds the nearest of all folders" over "${renamed}" ARGS --data over collective all_reduce --cluster h100-8x CODE 2
   ERROR_MATCHES "no cluster or node \"h100-8x\" \\(did you mean \"h100-8\"\\?\\)")
 cli("an overlay that is like itself with nothing below" ARGS --data over collective all_reduce --cluster mine --sizes 1MiB CODE 2
