@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "analysis/studies/fidelity/calibration.hpp"
+#include "analysis/studies/fidelity/calibration_files.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "scenarios/scenario.hpp"

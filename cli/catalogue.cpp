@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "cli/command.hpp"
 #include "cli/models.hpp"
 #include "cli/options.hpp"
+#include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/collectives/collectives.hpp"
@@ -30,7 +31,9 @@ constexpr std::array kinds{
     Kind{"models", model_shelf},     Kind{"stacks", stack_shelf},
     Kind{"engines", engine_shelf},   Kind{"scenarios", {"scenarios", "scenario"}}};
 
-constexpr std::array list_options{OptionSpec{"json", "", "print JSON"}};
+constexpr std::array list_options{
+    OptionSpec{"json", "", "print JSON"},
+    OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"}};
 constexpr Usage list_usage{
     "stepsim list "
     "[gpus|nodes|networks|clusters|models|stacks|engines|scenarios|algorithms|architectures]",
@@ -99,25 +102,18 @@ void print_rows(std::string_view heading, const Rows& rows) {
   for (const auto& [name, title] : rows) fmt::print("  {:<{}}  {}\n", name, widest, title);
 }
 
-std::string json_list(const std::string& data, std::string_view only) {
-  JsonWriter json;
-  json.begin_object();
-  for (const Kind& kind : kinds) {
-    if (!only.empty() && only != kind.name) continue;
-    json.key(kind.name).begin_array();
-    for (const auto& [name, title] : entries(data, kind))
-      json.begin_object().member("name", name).member("title", title).end_object();
-    json.end_array();
-  }
-  for (const Listing& listing : listings) {
-    if (!only.empty() && only != listing.name) continue;
-    json.key(listing.name).begin_array();
-    for (const auto& [name, summary] : listing.rows())
-      json.begin_object().member("name", name).member("title", summary).end_object();
-    json.end_array();
-  }
-  json.end_object();
-  return json.take();
+Records list_records(const std::string& data, std::string_view only) {
+  const auto entry = [](const auto& each) -> Records {
+    return {{"name", "of the entry", each.first}, {"title", "what it is", each.second}};
+  };
+  Records records;
+  for (const Kind& kind : kinds)
+    if (only.empty() || only == kind.name)
+      records.emplace_back(kind.name, "entries", list_of(entries(data, kind), entry));
+  for (const Listing& listing : listings)
+    if (only.empty() || only == listing.name)
+      records.emplace_back(listing.name, "entries", list_of(listing.rows(), entry));
+  return records;
 }
 
 struct Shown {
@@ -245,38 +241,44 @@ void print(const std::string& name, const Shown& shown) {
     fmt::print("  {}\n      {}\n", c.name, wrap(c.source, 100, 6));
 }
 
-std::string json_of(const std::string& name, const Shown& shown) {
-  JsonWriter json;
-  json.begin_object().member("name", name).member("kind", shown.kind).member("title", shown.title);
-  json.key("facts").begin_array();
-  for (const std::string& fact : shown.facts) json.value(fact);
-  json.end_array().key("constants").begin_array();
-  for (const NamedConstant& c : shown.constants)
-    json.begin_object()
-        .member("name", c.name)
-        .member("value", c.value)
-        .member("low", c.low)
-        .member("high", c.high)
-        .member("unit", si_unit(c.dimension))
-        .member("grade", to_text(c.grade))
-        .member("source", c.source)
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+Records records_of(const std::string& name, const Shown& shown) {
+  const auto constant = [](const NamedConstant& c) {
+    return joined({constant_records(c), {{"source", "where it is from", c.source}}});
+  };
+  return {{"name", "of the entry", name},
+          {"kind", "GPU, node, network, cluster, stack or engine", shown.kind},
+          {"title", "what it is", shown.title},
+          {"facts", "what is no constant", list_of(shown.facts)},
+          {"constants", "with range, grade and source", list_of(shown.constants, constant)}};
 }
 
 }  // namespace
 
+Records list_sample() {
+  const Records entry{{"name", "of the entry", ""}, {"title", "what it is", ""}};
+  return {{"KIND", "entries; one key for each kind", list_of(std::array{entry}, std::identity())}};
+}
+
+Records entry_sample() {
+  Shown shown;
+  shown.constants.emplace_back();
+  return records_of("", shown);
+}
+
 int list_command(const CommandLine& line) {
   const auto options = parse(list_usage, line.words);
   if (!options) return exit_code::yes;
+  if (options->has("json-schemas")) {
+    fmt::print("{}", json_document());
+    return exit_code::yes;
+  }
   const std::string only = options->words.empty() ? "" : options->words.front();
   const std::vector<std::string> known = kind_names();
   if (!only.empty() && std::find(known.begin(), known.end(), only) == known.end())
     throw UserError(fmt::format("no list \"{}\"{}; expected {}", only, did_you_mean(only, known),
                                 one_of(known)));
   if (options->has("json")) {
-    fmt::print("{}", json_list(line.data, only));
+    print_result(list_kind, {}, list_records(line.data, only));
     return exit_code::yes;
   }
   for (const Kind& kind : kinds)
@@ -294,7 +296,10 @@ int show_command(const CommandLine& line) {
   const std::string& name = options->words.front();
   if (is_model(line.data, name)) {
     const ModelEntry entry = find_model(line.data, name);
-    fmt::print("{}", options->has("json") ? model_json(entry) : model_text(entry));
+    if (options->has("json"))
+      print_result(model_kind, {}, model_records(entry));
+    else
+      fmt::print("{}", model_text(entry));
     return exit_code::yes;
   }
   const auto shown = look_up(line.data, name);
@@ -312,7 +317,7 @@ int show_command(const CommandLine& line) {
                     did_you_mean(name, all)));
   }
   if (options->has("json"))
-    fmt::print("{}", json_of(name, *shown));
+    print_result(entry_kind, {}, records_of(name, *shown));
   else
     print(name, *shown);
   return exit_code::yes;

@@ -83,9 +83,14 @@ int explain_command(const CommandLine& line) {
   attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
   if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
   const Explanation answer = explain(a, b, study);
-  fmt::print("{}", options->has("json")  ? explanation_json(answer)
-                   : options->has("csv") ? explanation_csv(answer)
-                                         : explanation_text(answer));
+  if (options->has("json"))
+    print_result(
+        explain_kind,
+        {{"asked_a", "what was asked of A", asked_records(a.scenario, {a.source})},
+         {"asked_b", "what was asked of B", asked_records(b.scenario, {b.source, changes})}},
+        explanation_records(answer));
+  else
+    fmt::print("{}", options->has("csv") ? explanation_csv(answer) : explanation_text(answer));
   return exit_code::yes;
 }
 

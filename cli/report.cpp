@@ -8,6 +8,7 @@
 
 #include "analysis/report/page_answers.hpp"
 #include "analysis/report/page_sweep.hpp"
+#include "analysis/studies/claims/claim_file.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"

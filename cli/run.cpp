@@ -5,7 +5,7 @@
 #include <array>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"

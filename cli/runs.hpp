@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 #include "cli/command.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/trace.hpp"

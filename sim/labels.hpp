@@ -82,6 +82,13 @@ inline constexpr std::array<std::string_view, 20> cause_names{
     "cpu_optimizer",   "optimizer",         "weight_sync",    "generation",      "checkpoint_save",
     "tensor_parallel", "sequence_parallel", "stage_transfer", "pipeline_bubble", "other"};
 
+inline constexpr std::size_t cause_count = cause_names.size();
+constexpr std::size_t index(Cause cause) {
+  return static_cast<std::size_t>(cause);
+}
+template <class T>
+using ByCause = std::array<T, cause_count>;
+
 template <std::size_t N, class Enum>
 constexpr std::string_view name_of(const std::array<std::string_view, N>& names, Enum value) {
   return names[static_cast<std::size_t>(value)];

@@ -1,4 +1,4 @@
-// The only user of Boost.Graph in this folder.
+// The only user of Boost.Graph.
 #include "topology/routes.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "analysis/report/page.hpp"
-#include "analysis/studies/sweep/sweep_report.hpp"
+#include "analysis/studies/sweep/sweep_what_ifs.hpp"
 
 namespace stepsim {
 

@@ -1,7 +1,7 @@
 // What a statement about figures means, and what is said about one that means nothing.
 #include "analysis/studies/sweep/expression.hpp"
 
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 

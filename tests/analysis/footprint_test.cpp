@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "tests/support/catch.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "analysis/studies/fidelity/calibration.hpp"
+#include "analysis/studies/fidelity/calibration_files.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"

@@ -278,11 +278,16 @@ cli("output that is closed" ARGS show h100-8 CODE 2 SHELL "\"$@\" >&-"
   ERROR "the output could not be written: Bad file descriptor")
 
 # ---- installed, and started by the script ----
-cli("the installed program finds its data" ARGS
-  SHELL "cmake --install @BUILD@ --prefix @WORK@/out/prefix >install.log || exit 9; cd /; P=@WORK@/out/prefix
-    $P/bin/stepsim --help | grep -F \"(default $P/share/stepsim)\" && $P/bin/stepsim collective all_reduce --cluster mi300x-8 --sizes 1GiB &&
-    $P/bin/stepsim collective all_reduce --cluster mi300x-8 --compare $P/share/stepsim/${table}"
-  OUTPUT "1 GiB .*direct.*stas-mi300x-8")
+# All that commands read is there, and nothing else.
+cli("the data is installed, whole"
+  SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
+    data() { find topology workloads scenarios claims -type f \\( -name '*.yaml' -o -name '*.csv' -o -name '*.json' \\); }
+    (cd @ROOT@ && data | sort) >source.txt; (cd @WORK@/prefix/share/stepsim && rm -r slurm && find -type f -printf '%P\\n' | sort) >installed.txt
+    (cd @WORK@/prefix && find -type d -empty) >>installed.txt
+    diff source.txt installed.txt && echo same" OUTPUT "^same\n$")
+cli("every command works where it is installed"
+  SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
+    bash @ROOT@/tests/cli/installed.sh @WORK@/prefix @ROOT@" OUTPUT "all [0-9]+ commands answer\n$")
 # What ./stepsim adds: one search for sources newer than the build.
 cli("the script adds less than 50 ms"
   SHELL "root=@ROOT@; . $root/cmake/ensure.sh; if stale || [ ! $root/build = @BUILD@ ]; then echo 'skipped: no fresh build'; exit; fi

@@ -79,10 +79,3 @@ TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall ti
   }
   CHECK(walls == 2);
 }
-
-TEST_CASE("quantiles lie between entries in proportion", "[laws]") {
-  CHECK(quantile(std::vector<double>{}, 0.5) == 0);
-  CHECK(quantile(std::vector<double>{3}, 0.9) == 3);
-  CHECK(quantile(std::vector<double>{1, 2, 3, 4}, 0.5) == 2.5);
-  CHECK(quantile(std::vector<double>{0, 10}, 0.9) == 9);
-}

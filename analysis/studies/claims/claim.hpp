@@ -67,8 +67,4 @@ struct Claim {
   std::string missing;  // what the simulator does not model; such a claim cannot be decided
 };
 
-// Every problem of the file at once: unknown metrics and scenarios with the nearest name, bounds
-// that contradict each other, units that do not fit.
-std::vector<Claim> read_claims(const std::string& data, const std::string& path);
-
 }  // namespace stepsim

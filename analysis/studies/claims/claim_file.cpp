@@ -1,10 +1,11 @@
+#include "analysis/studies/claims/claim_file.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "analysis/studies/claims/claim.hpp"
 #include "analysis/studies/claims/claim_metrics.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
 #include "scenarios/entries.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "analysis/critical_path.hpp"
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 
 namespace stepsim {
 namespace {

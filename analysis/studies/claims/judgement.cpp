@@ -10,7 +10,6 @@
 
 #include "analysis/studies/claims/claim_carriers.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
-#include "analysis/studies/fidelity/validation.hpp"
 
 namespace stepsim {
 namespace {

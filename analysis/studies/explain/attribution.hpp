@@ -14,13 +14,6 @@
 
 namespace stepsim {
 
-inline constexpr std::size_t cause_count = cause_names.size();
-template <class T>
-using ByCause = std::array<T, cause_count>;
-constexpr std::size_t index(Cause cause) {
-  return static_cast<std::size_t>(cause);
-}
-
 struct AttributionOptions {
   // All coalitions if they are no more than this, which is those of eight causes; else orders are
   // drawn.

@@ -10,6 +10,7 @@
 #include "analysis/studies/fidelity/stretch_fit.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

@@ -25,7 +25,6 @@ struct CalibrationPlan {
   double turn = 0.1;   // errors of the logarithm beyond this count in proportion, not squared
   double prior = 0.5;  // how far, as a logarithm, a constant strays at the price of one such error
 };
-CalibrationPlan read_calibration_plan(const std::string& data, const std::string& name);
 
 struct FittedConstant {
   std::string name;
@@ -51,9 +50,5 @@ struct Calibration {
 };
 // With draws, what the stacks' `unexplained` ranges over is found as well.
 Calibration calibrate(const std::string& data, const CalibrationPlan& plan, std::uint32_t samples);
-
-// A stack's own file with the fitted values in it, and everything else as it was.
-std::string fitted_stack_file(const std::string& data, const std::string& stack,
-                              const CalibrationPlan& plan, const Calibration& calibration);
 
 }  // namespace stepsim

@@ -1,10 +1,10 @@
-// The file that says what may be fitted, and the stack's file with what was.
+#include "analysis/studies/fidelity/calibration_files.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <sstream>
 
-#include "analysis/studies/fidelity/calibration.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"

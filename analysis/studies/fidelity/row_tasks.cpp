@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/quantile.hpp"
+
 namespace stepsim {
 
 Range error_interval_of(const PredictedRow& row) {

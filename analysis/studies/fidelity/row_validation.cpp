@@ -11,6 +11,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

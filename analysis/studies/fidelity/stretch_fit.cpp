@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/studies/explain/carriers.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

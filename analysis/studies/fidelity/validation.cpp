@@ -7,6 +7,7 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {
@@ -115,14 +116,6 @@ FamilyErrors errors_of(const std::string& family, const std::vector<ValidatedFig
 }
 
 }  // namespace
-
-double quantile(std::span<const double> sorted, double share) {
-  if (sorted.empty()) return 0;
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
 
 Validation validate(std::span<const NamedScenario> scenarios, Against against,
                     const Sampling& sampling, const Progress& progress) {

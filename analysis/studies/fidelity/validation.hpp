@@ -73,7 +73,4 @@ struct Sampling {
 Validation validate(std::span<const NamedScenario> scenarios, Against against,
                     const Sampling& sampling = {}, const Progress& progress = {});
 
-// Of a sorted list; between two entries in proportion.
-double quantile(std::span<const double> sorted, double share);
-
 }  // namespace stepsim

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "analysis/studies/fidelity/validation.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/studies/explain/attribution.hpp"
-
 namespace stepsim {
 
 Footprint fullest_footprint(const Scenario& scenario, const StepProgram& program,

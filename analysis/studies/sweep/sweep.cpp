@@ -8,11 +8,11 @@
 #include <set>
 #include <thread>
 
-#include "analysis/studies/fidelity/validation.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/run_file.hpp"
 

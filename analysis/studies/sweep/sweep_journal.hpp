@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 
 namespace stepsim {
 

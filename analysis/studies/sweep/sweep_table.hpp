@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/studies/predict/metrics.hpp"
+#include "analysis/studies/outcome/metrics.hpp"
 #include "analysis/studies/sweep/sweep_plan.hpp"
 
 namespace stepsim {

@@ -1,4 +1,5 @@
-// Changes that somebody could make to a point of a sweep, tried one by one.
+#include "analysis/studies/sweep/sweep_what_ifs.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +7,6 @@
 #include <thread>
 
 #include "analysis/studies/predict/worker.hpp"
-#include "analysis/studies/sweep/sweep_report.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"

@@ -1,10 +1,12 @@
-#include "analysis/studies/predict/series.hpp"
+#include "analysis/studies/fidelity/series.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <map>
+
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

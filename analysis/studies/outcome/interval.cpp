@@ -1,4 +1,4 @@
-#include "analysis/studies/predict/interval.hpp"
+#include "analysis/studies/outcome/interval.hpp"
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"

@@ -1,0 +1,12 @@
+// Claims as a file has them.
+#pragma once
+
+#include "analysis/studies/claims/claim.hpp"
+
+namespace stepsim {
+
+// Every problem of the file at once: unknown metrics and scenarios with the nearest name, bounds
+// that contradict each other, units that do not fit.
+std::vector<Claim> read_claims(const std::string& data, const std::string& path);
+
+}  // namespace stepsim

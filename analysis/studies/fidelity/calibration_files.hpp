@@ -1,0 +1,14 @@
+// The files of a calibration: the plan that it follows, and the stack that it writes.
+#pragma once
+
+#include "analysis/studies/fidelity/calibration.hpp"
+
+namespace stepsim {
+
+CalibrationPlan read_calibration_plan(const std::string& data, const std::string& name);
+
+// A stack's own file with the fitted values in it, and everything else as it was.
+std::string fitted_stack_file(const std::string& data, const std::string& stack,
+                              const CalibrationPlan& plan, const Calibration& calibration);
+
+}  // namespace stepsim
