@@ -6,11 +6,13 @@
 #include <functional>
 
 #include "cli/command.hpp"
+#include "cli/keys.hpp"
 #include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
 #include "scenarios/scenario.hpp"
+#include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
@@ -33,20 +35,31 @@ constexpr std::array kinds{
 
 constexpr std::array list_options{
     OptionSpec{"json", "", "print JSON"},
-    OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"}};
+    OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"},
+    OptionSpec{"template", "METHOD",
+               "keys: a scenario with every key, sft, or with those of GRPO, grpo"},
+    OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|engines|scenarios|algorithms|architectures]",
-    "Names what the catalogue holds. Each entry is one data file.", list_options,
-    "  stepsim list\n  stepsim list nodes\n", 1};
-constexpr std::array show_options{OptionSpec{"json", "", "print JSON"}};
+    "[gpus|nodes|networks|clusters|models|stacks|engines|scenarios|algorithms|architectures|keys]",
+    "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
+    "what each may say and what leaving it out means.",
+    list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
+constexpr std::array show_options{
+    OptionSpec{"set", "KEY=VALUE", "change the scenario, such as strategy.zero=2; repeats", 0,
+               true},
+    OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
+    OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
+    OptionSpec{"json", "", "print JSON"}};
 constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
-    "its dimensions and exact counts; of a scenario its file and what that resolves to. NAME may "
-    "be "
-    "the path of a config.json or of a scenario.",
-    show_options, "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n", 1};
+    "its dimensions and exact counts; of a scenario every key with its value and where that "
+    "comes from. NAME may be the path of a config.json or of a scenario.",
+    show_options,
+    "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n"
+    "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
+    1};
 
 std::string title_of(const std::string& data, const Kind& kind, const std::string& name) {
   return open_entry(data, kind.shelf, name).root().text_or("title", "");
@@ -86,11 +99,14 @@ struct Listing {
 constexpr std::array listings{Listing{"algorithms", algorithm_rows},
                               Listing{"architectures", architecture_rows}};
 
-std::vector<std::string> kind_names() {
+constexpr std::string_view keys_word = "keys";
+
+std::vector<std::string> list_names() {
   std::vector<std::string> names;
   names.reserve(kinds.size() + listings.size());
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   for (const Listing& listing : listings) names.emplace_back(listing.name);
+  names.emplace_back(keys_word);
   return names;
 }
 
@@ -265,6 +281,22 @@ Records entry_sample() {
   return records_of("", shown);
 }
 
+namespace {
+
+void print_scenario(const std::string& data, const std::string& name, const Options& options) {
+  if (options.has("json") && options.has("yaml"))
+    throw UserError("--json and --yaml: only one of them can be printed");
+  const std::string file = find_scenario(data, name);
+  const Scenario scenario = load_scenario(data, file, settings_of(options));
+  if (options.has("json"))
+    print_result(scenario_kind, {}, scenario_records(name, file, scenario));
+  else
+    fmt::print("{}", options.has("yaml") ? scenario_yaml(scenario)
+                                         : scenario_text(name, file, scenario, options.has("all")));
+}
+
+}  // namespace
+
 int list_command(const CommandLine& line) {
   const auto options = parse(list_usage, line.words);
   if (!options) return exit_code::yes;
@@ -273,10 +305,16 @@ int list_command(const CommandLine& line) {
     return exit_code::yes;
   }
   const std::string only = options->words.empty() ? "" : options->words.front();
-  const std::vector<std::string> known = kind_names();
+  const std::vector<std::string> known = list_names();
   if (!only.empty() && std::find(known.begin(), known.end(), only) == known.end())
     throw UserError(fmt::format("no list \"{}\"{}; expected {}", only, did_you_mean(only, known),
                                 one_of(known)));
+  if (only == keys_word) {
+    fmt::print("{}", keys_listed(*options));
+    return exit_code::yes;
+  }
+  for (const std::string_view option : {"template", "markdown"})
+    if (options->has(option)) throw UserError(fmt::format("--{}: goes with `list keys`", option));
   if (options->has("json")) {
     print_result(list_kind, {}, list_records(line.data, only));
     return exit_code::yes;
@@ -304,10 +342,12 @@ int show_command(const CommandLine& line) {
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
-    fmt::print("{}", options->has("json") ? scenario_json(line.data, name)
-                                          : scenario_text(line.data, name));
+    print_scenario(line.data, name, *options);
     return exit_code::yes;
   }
+  for (const std::string_view option : {"set", "all", "yaml"})
+    if (shown && options->has(option))
+      throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, shown->kind));
   if (!shown) {
     std::vector<std::string> all;
     for (const Kind& kind : kinds)

@@ -30,6 +30,7 @@ int memory_command(const CommandLine& line);
 int sweep_command(const CommandLine& line);
 int merge_command(const CommandLine& line);
 int explain_command(const CommandLine& line);
+int diff_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
 int calibrate_command(const CommandLine& line);

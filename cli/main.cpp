@@ -26,6 +26,8 @@ constexpr std::array commands{
     Command{"merge", "the table of a sweep out of its shards", merge_command},
     Command{"explain", "why one step takes longer than another, in rows that add up",
             explain_command},
+    Command{"diff", "which settings of two scenarios differ, and where each comes from",
+            diff_command},
     Command{"check", "do claims hold, and how sure is that", check_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
     Command{"calibrate", "fit the free constants of a stack to measured rows", calibrate_command},

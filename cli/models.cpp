@@ -158,7 +158,7 @@ Records model_records(const ModelEntry& entry) {
 
 Records model_sample() {
   ModelEntry entry;
-  entry.model.experts.emplace();
+  entry.model.experts.emplace().count = 1;
   return model_records(entry);
 }
 

@@ -27,6 +27,11 @@ inline constexpr ResultKind entry_kind{"entry", 1, "`stepsim show` of an entry o
 inline constexpr ResultKind model_kind{"model", 1, "`stepsim show` of a model"};
 inline constexpr ResultKind curves_kind{"curves", 1, "curves fitted to measured kernels"};
 
+inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a scenario"};
+inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`"};
+inline constexpr ResultKind diff_kind{"diff", 1,
+                                      "`stepsim diff`: what two scenarios say differently"};
+
 Records run_sample();
 Records grpo_sample();
 Records memory_sample();
@@ -44,6 +49,9 @@ Records curves_sample();
 Records list_sample();
 Records entry_sample();
 Records model_sample();
+Records scenario_sample();
+Records keys_sample();
+Records diff_sample();
 
 // docs/json.md, whole.
 std::string json_document();

@@ -30,9 +30,11 @@ Records figure_records(const PredictedRow& row, const RowFigure& figure) {
   return {{"id", "row", row.id},
           {"family", "family", row.family},
           {"metric", "metric", figure.metric},
-          {"predicted", "predicted", figure.predicted, Measure::rounded},
-          {"measured", "measured", figure.measured, Measure::rounded},
-          {"error", "error", figure.error(), Measure::error},
+          {"predicted", "as the table's column; of a verdict: fits or oom", figure.predicted,
+           Measure::rounded},
+          {"measured", "as the table's column; of a verdict: fits or oom", figure.measured,
+           Measure::rounded},
+          {"error", "of a figure", std::optional(figure.error()), Measure::error},
           {"interval", "8 of 10 draws", interval}};
 }
 
@@ -150,8 +152,10 @@ Records verdict_records(const PredictedRow& row) {
   return {{"id", "row", row.id},
           {"family", "family", row.family},
           {"metric", "metric", "verdict"},
-          {"predicted", "fits or oom", row.fit == Fit::oom ? "oom" : "fits"},
-          {"measured", "fits or oom", row.measured_fits ? "fits" : "oom"},
+          {"predicted", "as the table's column; of a verdict: fits or oom",
+           row.fit == Fit::oom ? "oom" : "fits"},
+          {"measured", "as the table's column; of a verdict: fits or oom",
+           row.measured_fits ? "fits" : "oom"},
           {"judged", "it counts among the verdicts", row.judged},
           {"needed_bytes", "of a GPU", Bytes{row.needed}},
           {"capacity_bytes", "what a framework can allocate", Bytes{row.capacity}},

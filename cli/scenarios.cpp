@@ -2,95 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "scenarios/keys/resolved.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
-#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {
 
-template <class Enum, std::size_t N>
-std::string_view word(const std::array<std::string_view, N>& names, Enum value) {
-  return names[static_cast<std::size_t>(value)];
-}
-
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
-std::string yes_or_no(bool flag) {
-  return flag ? "true" : "false";
-}
-
-std::string experts_text(const Strategy& s) {
-  std::string text(word(moe_kernel_names, s.moe_kernel));
-  text += fmt::format(", expert parallel {}", s.expert_parallel);
-  if (sends_tokens(s) && !has_slots(s.moe_kernel))
-    text += fmt::format(", tokens sent by {}", word(dispatcher_names, s.dispatcher));
-  if (sends_tokens(s) && s.tensor_parallel.size > 1)
-    text += fmt::format(", each divided among {}", expert_tensor_of(s));
-  if (has_slots(s.moe_kernel)) text += fmt::format(", capacity factor {:g}", s.capacity_factor);
-  if (s.moe_skew > 0) text += fmt::format(", skew {:g}", s.moe_skew);
-  return text;
-}
-
-Rows fsdp_rows(const FsdpKeys& keys) {
-  return {{"fsdp version", std::to_string(keys.version)},
-          {"reduce_dtype", std::string(word(reduce_dtype_names, keys.reduce))},
-          {"reshard_after_forward", yes_or_no(keys.reshard_after_forward)},
-          {"sync_each_batch", yes_or_no(keys.sync_each_batch)},
-          {"limit_all_gathers", yes_or_no(keys.limit_all_gathers)},
-          {"forward_prefetch", yes_or_no(keys.forward_prefetch)},
-          {"backward_prefetch", std::string(word(fsdp_prefetch_names, keys.backward_prefetch))},
-          {"root_group", yes_or_no(keys.root_group)}};
-}
-
-Rows strategy_rows(const Scenario& scenario) {
-  const Strategy& s = scenario.strategy;
-  const ZeroKeys& keys = s.zero;
-  Rows rows{
-      {"sharding",
-       fmt::format("{}{}", is_fsdp(s.sharding) ? "" : "zero ", word(sharding_names, s.sharding))},
-      {"checkpointing",
-       fmt::format(
-           "{}{}", word(checkpointing_names, s.checkpointing),
-           s.checkpoint_every > 1 ? fmt::format(", one layer of {:.3g}", s.checkpoint_every) : "")},
-      {"compile", s.compiled ? "true" : "false"},
-      {"optimizer", fmt::format("{}{}", word(optimizer_names, s.optimizer),
-                                s.master_weights ? " with fp32 master weights" : "")},
-      {"offload",
-       fmt::format("optimizer {}, parameters {}, activations {}",
-                   word(offload_names, s.optimizer_place), word(offload_names, s.parameter_place),
-                   word(offload_names, s.activation_place))}};
-  if (s.optimizer_place == Offload::cpu && s.offload.ratio < 1)
-    rows.emplace_back("offload ratio", fmt::format("{:.4g}", s.offload.ratio));
-  if (scenario.model.experts) rows.emplace_back("experts", experts_text(s));
-  if (is_fsdp(s.sharding)) {
-    for (auto& row : fsdp_rows(s.fsdp)) rows.push_back(std::move(row));
-    return rows;
-  }
-  rows.emplace_back("overlap_comm", yes_or_no(keys.overlap_comm));
-  const auto elements = [&](std::string_view name, double value) {
-    rows.emplace_back(name, fmt::format("{:.10g} elements", value));
-  };
-  elements("reduce_bucket_size", keys.reduce_bucket);
-  if (s.sharding != Sharding::zero3) return rows;
-  elements("stage3_prefetch_bucket_size", keys.prefetch_bucket);
-  elements("stage3_param_persistence_threshold", keys.persistence_threshold);
-  elements("stage3_max_live_parameters", keys.max_live);
-  elements("stage3_max_reuse_distance", keys.max_reuse);
-  elements("sub_group_size", keys.sub_group);
-  rows.emplace_back("zero_hpz_partition_size", std::to_string(keys.hpz));
-  rows.emplace_back("zero_quantized_weights", yes_or_no(keys.quantized_weights));
-  rows.emplace_back("zero_quantized_gradients", yes_or_no(keys.quantized_gradients));
-  rows.emplace_back("leaf_modules", yes_or_no(keys.leaf_modules));
-  return rows;
-}
-
+// What follows from the keys, and stands in none of them.
 Rows rows_of(const Scenario& scenario) {
   const Job& job = scenario.job;
   const std::uint32_t ranks = scenario.cluster.ranks();
@@ -101,7 +31,6 @@ Rows rows_of(const Scenario& scenario) {
                                     scenario.cluster.node.name, ranks)},
             {"groups", groups.empty() ? "data only" : groups},
             {"stack", scenario.stack.title},
-            {"family", scenario.family},
             {"micro-batch", fmt::format("{} {} of {}: {:.10g} slots, {:.4g} % filled", job.rows(),
                                         job.method == Method::dpo ? "rows" : "sequences",
                                         job.sequence, job.slots(), 100 * job.fill)}};
@@ -112,8 +41,42 @@ Rows rows_of(const Scenario& scenario) {
     rows.emplace_back("epochs", fmt::format("{:.10g}", length->epochs));
     rows.emplace_back("tokens", fmt::format("{:.4g}", length->tokens));
   }
-  for (auto& row : strategy_rows(scenario)) rows.push_back(std::move(row));
   return rows;
+}
+
+constexpr std::size_t key_width = 36, value_width = 36;
+
+// A long value goes on below itself.
+std::string key_line(const ResolvedKey& key) {
+  std::string value = wrap(value_text(key), 4 + key_width + value_width, 4 + key_width);
+  const std::size_t first = std::min(value.find('\n'), value.size());
+  return fmt::format("  {:<{}}  {:<{}}  {}{}\n", key.facts->name, key_width, value.substr(0, first),
+                     value_width, origin_text(key), value.substr(first));
+}
+
+// Keys of a block that change nothing here and that nobody said.
+struct Folded {
+  std::string block;
+  int keys = 0;
+};
+
+void fold(std::vector<Folded>& folded, const std::string& block) {
+  if (folded.empty() || folded.back().block != block) folded.push_back({block});
+  ++folded.back().keys;
+}
+
+std::string folded_text(const std::vector<Folded>& folded) {
+  if (folded.empty()) return "";
+  int sum = 0;
+  std::string blocks;
+  for (const Folded& each : folded) {
+    sum += each.keys;
+    blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ", each.block, each.keys);
+  }
+  return wrap(fmt::format("\n{} default keys change nothing here ({}); --all prints them", sum,
+                          blocks),
+              100, 0) +
+         "\n";
 }
 
 std::string text_in(const std::string& file) {
@@ -123,6 +86,27 @@ std::string text_in(const std::string& file) {
 }
 
 }  // namespace
+
+Records value_records(const ResolvedKey& key) {
+  constexpr std::string_view what = "a number, a flag or a text, as a file would say it";
+  const auto value = [&]() -> Record {
+    double number = 0;
+    const char* const end = key.value.data() + key.value.size();
+    const bool numeric = key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
+    if (key.value.empty()) return {"value", what, std::optional<std::string>()};
+    if (key.facts->kind == KeyKind::flag) return {"value", what, key.value == "true"};
+    if (numeric && std::from_chars(key.value.data(), end, number).ptr == end)
+      return {"value", what, number};
+    return {"value", what, key.value};
+  };
+  const bool placed = key.said && !key.origin.source.empty(),
+             lined = key.said && key.origin.line > 0;
+  return {value(),
+          {"said", "by anybody; else it is the default", key.said},
+          {"source", "of what was said",
+           placed ? std::optional(std::string(key.origin.source)) : std::nullopt},
+          {"line", "in it", lined ? std::optional(key.origin.line) : std::nullopt}};
+}
 
 bool is_scenario(const std::string& data, const std::string& name) {
   for (const std::string& each : scenario_names(data))
@@ -137,30 +121,56 @@ Rows list_scenarios(const std::string& data) {
   return rows;
 }
 
-std::string scenario_text(const std::string& data, const std::string& name) {
-  const std::string file = find_scenario(data, name);
-  const Scenario scenario = load_scenario(data, file);
-  std::string text =
-      fmt::format("{} (scenario): {}\n\n{}\nresolved\n", name, scenario.name, text_in(file));
+std::string scenario_text(const std::string& name, const std::string& file,
+                          const Scenario& scenario, bool all) {
+  std::string text = fmt::format("{} (scenario): {}\n{}\n\nresolved\n", name, scenario.name, file);
   for (const auto& [key, value] : rows_of(scenario))
-    text += fmt::format("  {:<34}  {}\n", key, value);
-  return text;
+    text += fmt::format("  {:<{}}  {}\n", key, key_width, value);
+  std::string block = "none yet";
+  std::vector<Folded> folded;
+  for (const ResolvedKey& key : resolved_keys(scenario)) {
+    if (!all && !key.said && !key.matters) {
+      fold(folded, key.block);
+      continue;
+    }
+    if (key.block != block) text += fmt::format("\n{}\n", key.block.empty() ? "keys" : key.block);
+    block = key.block;
+    text += key_line(key);
+  }
+  return text + folded_text(folded);
 }
 
-std::string scenario_json(const std::string& data, const std::string& name) {
-  const std::string file = find_scenario(data, name);
-  const Scenario scenario = load_scenario(data, file);
-  JsonWriter json;
-  json.begin_object()
-      .member("name", name)
-      .member("kind", "scenario")
-      .member("title", scenario.name)
-      .member("text", text_in(file))
-      .key("resolved")
-      .begin_object();
-  for (const auto& [key, value] : rows_of(scenario)) json.member(key, value);
-  json.end_object().end_object();
-  return json.take();
+namespace {
+
+Records records_of(const std::string& name, const std::string& file, const Scenario& scenario,
+                   const Rows& rows) {
+  Records resolved;
+  for (const auto& [key, value] : rows)
+    resolved.emplace_back(key, "one key for each thing that follows from the keys", value);
+  const auto key = [](const ResolvedKey& each) {
+    return joined(
+        {{{"key", "of the scenario", each.path()}},
+         value_records(each),
+         {{"matters", "it changes something, other keys being as they are", each.matters}}});
+  };
+  return {
+      {"name", "as it was called", name},
+      {"kind", "scenario", "scenario"},
+      {"title", "its name", scenario.name},
+      {"text", "of the file", text_in(file)},
+      {"resolved", "in words", resolved},
+      {"keys", "every key, in the order of docs/keys.md", list_of(resolved_keys(scenario), key)}};
+}
+
+}  // namespace
+
+Records scenario_records(const std::string& name, const std::string& file,
+                         const Scenario& scenario) {
+  return records_of(name, file, scenario, rows_of(scenario));
+}
+
+Records scenario_sample() {
+  return records_of("", "", {}, {{"NAME", ""}});
 }
 
 }  // namespace stepsim

@@ -5,13 +5,23 @@
 #include <utility>
 #include <vector>
 
+#include "cli/result_kinds.hpp"
+#include "scenarios/keys/resolved.hpp"
+#include "scenarios/scenario.hpp"
+
 namespace stepsim {
 
 bool is_scenario(const std::string& data, const std::string& name);
 // Every scenario of the catalogue by name, with its title.
 std::vector<std::pair<std::string, std::string>> list_scenarios(const std::string& data);
-// The file as it stands, and what it resolves to.
-std::string scenario_text(const std::string& data, const std::string& name);
-std::string scenario_json(const std::string& data, const std::string& name);
+// Every key with its value and where that comes from, and what follows from them. Keys that change
+// nothing in this scenario are counted unless `all` are wanted.
+std::string scenario_text(const std::string& name, const std::string& file,
+                          const Scenario& scenario, bool all);
+Records scenario_records(const std::string& name, const std::string& file,
+                         const Scenario& scenario);
+
+// The value, whether somebody said it, and where.
+Records value_records(const ResolvedKey& key);
 
 }  // namespace stepsim

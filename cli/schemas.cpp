@@ -25,7 +25,10 @@ constexpr std::array schemas{Schema{run_kind, run_sample},
                              Schema{curves_kind, curves_sample},
                              Schema{list_kind, list_sample},
                              Schema{entry_kind, entry_sample},
-                             Schema{model_kind, model_sample}};
+                             Schema{model_kind, model_sample},
+                             Schema{scenario_kind, scenario_sample},
+                             Schema{keys_kind, keys_sample},
+                             Schema{diff_kind, diff_sample}};
 
 constexpr std::string_view introduction = R"(# What `--json` prints
 

@@ -54,7 +54,7 @@ std::string answer_of(const Search& search, const SearchResult& result, const st
 
 RecordList step_list(const Search& search, const SearchResult& result) {
   return list_of(result.steps, [&](const SearchStep& step) {
-    return joined({{{search.key, "the key that is searched", step.value},
+    return joined({{{search.key, "one key for each search: the value that was tried", step.value},
                     {"holds", "the condition does", step.holds}},
                    outcome_records(step.outcome)});
   });

@@ -190,7 +190,7 @@ Records row_records(const ValidatedFigure& row) {
   return {{"id", "run", row.id},
           {"family", "family", row.family},
           {"metric", "metric", spec.name},
-          {"predicted", "the same, SI", row.predicted},
+          {"predicted", "a figure, SI; of a verdict: fits or oom", row.predicted},
           measured,
           {"error", "outside of the range, over its nearer end", error, Measure::error},
           {"band", "error that its file asks for", row.band, Measure::share},
@@ -204,7 +204,8 @@ Records verdict_records(const ValidatedVerdict& row) {
       {"id", "run", row.id},
       {"family", "family", row.family},
       {"metric", "metric", "verdict"},
-      {"predicted", "the same, SI", row.predicted == Fit::oom ? "oom" : "fits"},
+      {"predicted", "a figure, SI; of a verdict: fits or oom",
+       row.predicted == Fit::oom ? "oom" : "fits"},
       {"measured", "a figure or a range, SI; of a verdict: fits or oom", row.fits ? "fits" : "oom"},
       {"error", "of a verdict: none", std::optional<double>()}};
 }
@@ -241,6 +242,7 @@ RowTablesQuestion row_question(const Options& options) {
 Records validate_sample() {
   Validation validation;
   validation.figures.push_back({"", "", Metric::step_time, {0, 1}, {}, 0, {}, {}});
+  validation.verdicts.push_back({"", "", true, Fit::fits, 0, 0});
   validation.families.emplace_back();
   return records_of(validation);
 }

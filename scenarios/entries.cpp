@@ -6,15 +6,13 @@
 #include <filesystem>
 
 #include "scenarios/faults.hpp"
+#include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {
-
-// Beyond it what is kept of each rank alone fills the memory of the machine that asks.
-constexpr std::int64_t most_nodes = 8192;
 
 // Only then do the constants of the other kernels stand behind a prediction.
 bool attention_uses_shares(const Scenario& scenario) {
@@ -62,11 +60,7 @@ Names read_names(const Table& root, const Table& cluster, const std::string& sce
   if (const std::string near = beside(scenario_file, names.model);
       !names.model.empty() && is_config_path(near))
     names.model = near;
-  names.cluster.name = cluster.text("node");
-  names.cluster.nodes = static_cast<std::uint32_t>(cluster.integer_or("nodes", 1, 1, most_nodes));
-  names.cluster.network = cluster.text_or("network", "");
-  if (cluster.has("gpus_per_node"))
-    names.cluster.gpus = static_cast<std::uint32_t>(cluster.integer("gpus_per_node", 1, 1024));
+  read_block(std::optional(cluster), cluster_blocks().front(), names.cluster);
   names.stack = root.text("stack");
   return names;
 }

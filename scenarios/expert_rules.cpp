@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/choice.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
@@ -50,18 +49,6 @@ void check_ranks(const Table& moe, const Sharing& sharing) {
 }
 
 }  // namespace
-
-void read_experts(const Table& moe, Strategy& strategy) {
-  strategy.moe_kernel = choice(moe, "kernel", moe_kernel_names, MoeKernel::loop);
-  strategy.dispatcher = choice(moe, "dispatcher", dispatcher_names, Dispatcher::all_to_all);
-  strategy.expert_parallel = moe.integer_or("expert_parallel", 1, 1, 1 << 16);
-  strategy.expert_tensor = moe.integer_or("expert_tensor_parallel", 0, 1, 1 << 16);
-  strategy.same_rows = moe.flag_or("same_rows", false);
-  strategy.capacity_factor = moe.number_or("capacity_factor", 1, 0, 100);
-  strategy.expert_layout = choice(moe, "layout", expert_layout_names, ExpertLayout::model);
-  strategy.dispatch_graphs = moe.flag_or("graphs", false);
-  strategy.moe_skew = moe.number_or("skew", 0, 0, 10);
-}
 
 // What DeepSpeed itself rejects, said before anything is simulated.
 void check_experts(const Table& moe, const Sharing& sharing, Known known) {

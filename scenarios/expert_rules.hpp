@@ -11,7 +11,6 @@ struct Known {
 };
 
 // `moe` is the table of a strategy.
-void read_experts(const Table& moe, Strategy& strategy);
 void check_experts(const Table& moe, const Sharing& sharing, Known known);
 
 }  // namespace stepsim

@@ -3,128 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "scenarios/keys/grpo_keys.hpp"
 
 namespace stepsim {
 namespace {
-
-constexpr std::int64_t many = 1 << 24;
-
-template <class Enum, std::size_t N>
-Enum word(const Table& table, std::string_view key, const std::array<std::string_view, N>& names,
-          Enum fallback) {
-  if (!table.has(key)) return fallback;
-  const std::vector<std::string> words(names.begin(), names.end());
-  const std::string found = table.choice(key, words);
-  const auto place = std::find(words.begin(), words.end(), found);
-  return place == words.end() ? fallback : static_cast<Enum>(place - words.begin());
-}
-
-std::vector<std::int64_t> integers(const Table& table, std::string_view key, std::int64_t low) {
-  std::vector<std::int64_t> list;
-  for (const std::string& text : table.texts_or(key)) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < low || value > many)
-      table.problem(key, fmt::format("expected whole numbers from {}, found {}", low, text));
-    else
-      list.push_back(value);
-  }
-  return list;
-}
-
-ResponseLengths read_lengths(const Table& job, std::int64_t limit) {
-  ResponseLengths lengths;
-  // Nobody who leaves it out has measured it: a third of the limit, and a long tail.
-  lengths.mean = static_cast<double>(limit) / 3;
-  const auto table = job.table_if("response_lengths");
-  if (!table) return lengths;
-  lengths.kind = word(*table, "type", length_kind_names, LengthKind::lognormal);
-  lengths.seed = static_cast<std::uint64_t>(table->integer_or("seed", 1, 0, many));
-  if (lengths.kind == LengthKind::empirical) {
-    table->texts("list");  // notes that it is missing
-    lengths.list = integers(*table, "list", 1);
-    if (lengths.list.empty()) lengths.list = {limit};
-    return lengths;
-  }
-  lengths.mean = table->number("mean", 1, 1e7);
-  if (lengths.kind == LengthKind::lognormal && table->has("sigma"))
-    lengths.sigma = table->number("sigma", 0, 3);
-  return lengths;
-}
-
-void read_engines(const Table& job, Grpo& grpo) {
-  if (job.text_or("vllm_num_engines", "auto") != "auto")
-    grpo.engines = static_cast<std::uint32_t>(job.integer("vllm_num_engines", 1, 1 << 20));
-  grpo.tensor_parallel =
-      static_cast<std::uint32_t>(job.integer_or("vllm_tensor_parallel_size", 1, 1, 64));
-  grpo.memory_utilization = job.number_or("vllm_gpu_memory_utilization", 0.9, 0.01, 1);
-  grpo.weights = word(job, "vllm_quantization", engine_bits_names, EngineBits::half);
-  grpo.cache = word(job, "vllm_kv_cache_dtype", engine_bits_names, EngineBits::half);
-  grpo.enforce_eager = job.flag_or("vllm_enforce_eager", false);
-  grpo.prefix_caching = job.flag_or("vllm_enable_prefix_caching", false);
-  grpo.admitted_samples = job.integer_or("inference_batch_size", 0, 0, many);
-  grpo.batched_sequences = job.integer_or("max_num_seqs", grpo.batched_sequences, 1, many);
-}
-
-void read_sync(const Table& job, Grpo& grpo) {
-  grpo.backend = word(job, "vllm_sync_backend", sync_backend_names, SyncBackend::nccl);
-  grpo.protocol = word(job, "sync_protocol", sync_protocol_names, SyncProtocol::v3);
-  grpo.broadcast = word(job, "broadcast", broadcast_shape_names, BroadcastShape::pipelined);
-  grpo.gather_whole_model = job.flag_or("gather_whole_model", true);
-  if (job.has("per_tensor_overhead"))
-    grpo.per_tensor_overhead = job.quantity<Seconds>("per_tensor_overhead");
-  const bool colocated = grpo.layout == GrpoLayout::colocated;
-  grpo.park_learners = job.flag_or("park_learners", false);
-  grpo.async_steps = job.integer_or("async_steps", colocated ? 0 : 8, 0, 1000);
-  grpo.inflight_updates = job.flag_or("inflight_updates", grpo.async_steps > 0);
-  // Later code compares a result's age with async_steps.
-  grpo.drop_stale = job.flag_or("drop_stale_results", grpo.protocol == SyncProtocol::v3);
-}
-
-void read_batch(const Table& job, Grpo& grpo) {
-  grpo.prompts = job.integer_or("num_unique_prompts_rollout", 16, 1, many);
-  grpo.samples = job.integer_or("num_samples_per_prompt_rollout", 4, 1, many);
-  grpo.prompt_limit = job.integer_or("max_prompt_token_length", 256, 1, many);
-  grpo.prompt_tokens = job.integer_or(
-      "prompt_length", std::min<std::int64_t>(grpo.prompt_limit, 256), 1, grpo.prompt_limit);
-  grpo.response_limit = job.integer_or("response_length", 256, 1, many);
-  grpo.pack_length =
-      job.integer_or("pack_length", grpo.prompt_limit + grpo.response_limit, 1, many);
-  const bool colocated = grpo.layout == GrpoLayout::colocated;
-  grpo.batching =
-      word(job, "batching", batching_names, colocated ? Batching::shares : Batching::packs);
-  grpo.lengths = read_lengths(job, grpo.response_limit);
-  if (job.has("reward_latency")) grpo.reward_latency = job.quantity<Seconds>("reward_latency");
-  grpo.zero_std_fraction = job.number_or("zero_std_fraction", 0, 0, 0.95);
-  grpo.filter_zero_std = job.flag_or("filter_zero_std_samples", true);
-  grpo.active_sampling = job.flag_or("active_sampling", false);
-  grpo.mini_batches = job.integer_or("num_mini_batches", 1, 1, 1 << 16);
-  grpo.epochs = job.integer_or("num_epochs", 1, 1, 1 << 10);
-  grpo.reference_model = job.flag_or("load_ref_policy", true);
-  grpo.park_reference = job.flag_or("park_reference", false);
-  grpo.engine_logprobs = job.flag_or("use_vllm_logprobs", false);
-  grpo.hpz = job.integer_or("deepspeed_zpg", 8, 1, 1 << 16);
-  grpo.total_episodes = job.number_or("total_episodes", 0, 0, 1e15);
-  grpo.measured_steps = job.integer_or("measured_steps", grpo.measured_steps, 2, 100000);
-}
-
-constexpr std::array<std::string_view, 16> without_effect{"temperature",
-                                                          "truncated_importance_sampling_ratio_cap",
-                                                          "beta",
-                                                          "backend_timeout",
-                                                          "local_eval_every",
-                                                          "save_freq",
-                                                          "checkpoint_state_freq",
-                                                          "mask_truncated_completions",
-                                                          "no_resampling_pass_rate",
-                                                          "attn_implementation",
-                                                          "learning_rate",
-                                                          "seed",
-                                                          "per_device_train_batch_size",
-                                                          "vllm_top_p",
-                                                          "clip_lower",
-                                                          "clip_higher"};
 
 // The shorter name goes before the longer one, so that a setting can replace what the file says.
 std::string_view learner_key(const Table& job) {
@@ -204,23 +87,12 @@ void check_lengths(const Table& job, const Scenario& scenario) {
 
 Grpo read_grpo(const Table& job) {
   Grpo grpo;
-  grpo.layout = word(job, "layout", grpo_layout_names, GrpoLayout::separate);
-  read_engines(job, grpo);
-  read_sync(job, grpo);
-  read_batch(job, grpo);
+  read_blocks(job, grpo_blocks(), grpo);
   return grpo;
 }
 
 void apply_grpo_strategy(const Table& job, Strategy& strategy) {
-  if (job.has("deepspeed_stage"))
-    strategy.sharding = static_cast<Sharding>(job.integer("deepspeed_stage", 0, 3));
-  if (job.flag_or("deepspeed_offload_optimizer", false)) strategy.optimizer_place = Offload::cpu;
-  if (job.flag_or("deepspeed_offload_param", false)) strategy.parameter_place = Offload::cpu;
-  if (job.has("sequence_parallel_size"))
-    strategy.sequence_parallel.ulysses = job.integer("sequence_parallel_size", 1, 1 << 16);
-  if (job.has("gradient_checkpointing"))
-    strategy.checkpointing =
-        job.flag_or("gradient_checkpointing", true) ? Checkpointing::full : Checkpointing::none;
+  read_block(std::optional(job), grpo_switches(), strategy);
 }
 
 void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo) {
@@ -229,7 +101,7 @@ void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo) {
   if (colocated && job.has(key))
     return job.problem(key, "layout: colocated has learners everywhere");
   if (colocated) return;
-  std::vector<std::int64_t> list = integers(job, key, 0);
+  std::vector<std::int64_t> list = whole_numbers(job, key, 0);
   if (list.empty()) list = {1};
   if (list.size() > nodes)
     job.problem(key, fmt::format("{} entries for {} nodes", list.size(), nodes));
@@ -275,7 +147,7 @@ void check_grpo(const Table& job, const Scenario& scenario) {
 
 std::vector<std::string> grpo_notes(const Table& job) {
   std::vector<std::string> notes;
-  for (const std::string_view key : without_effect) {
+  for (const std::string_view key : grpo_keys_without_effect()) {
     if (!job.has(key)) continue;
     job.text_or(key, "");
     notes.push_back(fmt::format("job.{} makes no difference here", key));

@@ -2,31 +2,31 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/choice.hpp"
+#include <array>
+#include <vector>
+
+#include "scenarios/keys/job_keys.hpp"
 #include "scenarios/run_length.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most_steps = 1'000'000'000'000;
-
-Saving read_saving(const Table& table) {
-  Saving save;
-  save.every = static_cast<double>(table.integer("every", 1, most_steps));
-  save.weights = table.flag_or("weights", true);
-  save.states = table.flag_or("states", true);
-  if (!save.weights && !save.states)
-    table.problem("states", "nothing is left to save: weights is false as well");
-  return save;
+// How long the run is may be said once.
+void check_lengths(const Table& table, const Job& job) {
+  std::vector<std::string_view> said;
+  for (const std::string_view key :
+       std::array<std::string_view, 4>{"tokens", "optimizer_steps", "iterations", "samples"})
+    if (table.has(key)) said.push_back(key);
+  if (said.size() > 1)
+    table.problem(said[1],
+                  fmt::format("says again how long the run is: {} does already", said.front()));
+  if (job.samples > 0 && job.packed)
+    table.problem("samples", "needs packing: false; a packed job is given by tokens or steps");
 }
 
 // A row that holds one document is filled as far as that goes; said twice, the two may differ.
-void read_documents(const Table& table, Job& job) {
-  const auto documents = table.table_if("document_length");
-  if (!documents) return;
-  job.documents.mean = documents->number("mean", 1, static_cast<double>(job.sequence));
-  job.documents.spread = documents->number_or("spread", 0, 0, 10);
+void fill_with_document(const Table& table, Job& job) {
   if (job.packed || job.documents.mean <= 0) return;
   if (table.has("fill"))
     table.problem("fill", "is what document_length says already when packing is false");
@@ -37,37 +37,13 @@ void read_documents(const Table& table, Job& job) {
 
 Job read_job(const Table& table) {
   Job job;
-  job.method = choice(table, "method", method_names, Method::sft);
+  read_block(std::optional(table), method_block(), job);
   if (job.method == Method::grpo) return job;  // what it says is read by read_grpo()
-  job.reference_model = table.flag_or("reference_model", true);
-  job.only_update = table.flag_or("only_update", false);
-  job.sequence = table.integer("sequence", 1, 1 << 24);
-  job.micro_batch = table.integer_or("micro_batch", 1, 1, 1 << 16);
-  job.accumulation = table.integer_or("gradient_accumulation", 1, 1, 1 << 16);
-  job.packed = table.flag_or("packing", job.method == Method::sft);
-  job.fill = table.number_or("fill", 1, 0.001, 1);
-  read_documents(table, job);
-  job.epochs = table.number_or("epochs", 1, 0.001, 1e6);
-  std::vector<std::string_view> lengths;
-  const auto length = [&](std::string_view key, double most) {
-    if (!table.has(key)) return 0.0;
-    lengths.push_back(key);
-    return table.number(key, 1, most);
-  };
-  job.tokens = length("tokens", 1e18);
-  job.optimizer_steps = length("optimizer_steps", 1e12);
-  job.iterations = length("iterations", 1e12);
-  job.samples = length("samples", 1e15);
-  if (lengths.size() > 1)
-    table.problem(lengths[1],
-                  fmt::format("says again how long the run is: {} does already", lengths.front()));
-  if (job.samples > 0 && job.packed)
-    table.problem("samples", "needs packing: false; a packed job is given by tokens or steps");
-  if (const auto save = table.table_if("save")) job.save = read_saving(*save);
-  if (const auto resume = table.table_if("resume")) {
-    job.resume.after = static_cast<double>(resume->integer("after", 1, most_steps));
-    job.resume.skip = choice(*resume, "skip", skip_data_names, SkipData::indices);
-  }
+  read_blocks(table, job_blocks(), job);
+  fill_with_document(table, job);
+  check_lengths(table, job);
+  if (const auto save = table.table_if("save"); save && !job.save.weights && !job.save.states)
+    save->problem("states", "nothing is left to save: weights is false as well");
   return job;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "scenarios/choice.hpp"
 #include "workloads/program/tensors.hpp"
 #include "workloads/sharding/resident.hpp"
 
@@ -63,22 +62,6 @@ void check_drives(const Table& offload, const Scenario& scenario) {
 }
 
 }  // namespace
-
-OffloadKeys read_offload_keys(const Table& table) {
-  OffloadKeys keys;
-  keys.adam = choice(table, "cpu_adam", host_adam_names, HostAdam::one_pass);
-  keys.threads = table.has("threads") ? table.integer("threads", 1, 1024) : 0;
-  keys.ratio = table.number_or("ratio", keys.ratio, 0, 1);
-  keys.pipeline_read = table.flag_or("pipeline_read", false);
-  keys.pipeline_write = table.flag_or("pipeline_write", false);
-  keys.optimizer_buffers =
-      table.integer_or("optimizer_buffers", keys.optimizer_buffers, 1, 1 << 16);
-  keys.parameter_buffers =
-      table.integer_or("parameter_buffers", keys.parameter_buffers, 1, 1 << 16);
-  keys.buffer_size = table.number_or("buffer_size", keys.buffer_size, 1, 1e12);
-  keys.max_in_cpu = table.number_or("max_in_cpu", keys.max_in_cpu, 0, 1e15);
-  return keys;
-}
 
 void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   const Strategy& s = scenario.strategy;

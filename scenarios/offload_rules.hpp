@@ -6,9 +6,6 @@
 
 namespace stepsim {
 
-// The keys beside the places, with DeepSpeed's defaults.
-OffloadKeys read_offload_keys(const Table& offload);
-
 // Notes at `offload`, the table of that name, what DeepSpeed rejects and what is not modelled.
 // `found`: the scenario has its model and its cluster.
 void check_offload(const Table& offload, const Scenario& scenario, bool found);

@@ -3,31 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <numeric>
 
-#include "scenarios/choice.hpp"
 #include "workloads/pipeline/stages.hpp"
 
 namespace stepsim {
 namespace {
-
-constexpr std::int64_t most = 1 << 16;
-
-std::vector<std::int64_t> read_layers(const Table& table) {
-  std::vector<std::int64_t> layers;
-  for (const std::string& word : table.texts_or("layers")) {
-    std::int64_t count = -1;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error == std::errc{} && end == word.data() + word.size() && count >= 0 && count <= most) {
-      layers.push_back(count);
-      continue;
-    }
-    table.problem("layers", fmt::format("expected numbers of layers, found \"{}\"", word));
-    return {};
-  }
-  return layers;
-}
 
 // "4 stages", "4 x 2 pieces".
 std::string pieces_text(const PipelineParallel& p) {
@@ -109,16 +90,6 @@ std::vector<std::string> refusals(const Sharing& sharing) {
 }
 
 }  // namespace
-
-PipelineParallel read_pipeline(const Table& table) {
-  PipelineParallel p;
-  p.size = table.integer_or("size", 1, 1, most);
-  p.schedule = choice(table, "schedule", pipeline_schedule_names,
-                      PipelineSchedule::one_forward_one_backward);
-  p.virtual_stages = table.integer_or("virtual_stages", 1, 1, most);
-  p.layers = read_layers(table);
-  return p;
-}
 
 void check_pipeline(const Table& strategy, const Sharing& sharing) {
   const auto table = strategy.table_if("pipeline_parallel");

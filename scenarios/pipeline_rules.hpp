@@ -1,4 +1,4 @@
-// What a scenario says about pipeline stages, and what has to be true of it.
+// What has to be true of pipeline stages.
 #pragma once
 
 #include <string>
@@ -7,8 +7,6 @@
 #include "scenarios/parallel_rules.hpp"
 
 namespace stepsim {
-
-PipelineParallel read_pipeline(const Table& table);
 
 // Notes at `strategy`, the table of that name, whatever does not come out even or together.
 void check_pipeline(const Table& strategy, const Sharing& sharing);

@@ -9,14 +9,14 @@
 #include <filesystem>
 #include <iterator>
 
-#include "scenarios/choice.hpp"
 #include "scenarios/constants.hpp"
 #include "scenarios/entries.hpp"
 #include "scenarios/expert_rules.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
-#include "scenarios/import/deepspeed_version.hpp"
 #include "scenarios/job_reader.hpp"
+#include "scenarios/keys/resolved.hpp"
+#include "scenarios/keys/strategy_keys.hpp"
 #include "scenarios/mismatches.hpp"
 #include "scenarios/offload_rules.hpp"
 #include "scenarios/parallel_rules.hpp"
@@ -32,129 +32,6 @@
 
 namespace stepsim {
 namespace {
-
-// DeepSpeed's own names and defaults.
-ZeroKeys read_zero_keys(const Table& table, Sharding sharding) {
-  constexpr double most = 1e12;
-  ZeroKeys keys;
-  keys.overlap_comm = table.flag_or("overlap_comm", sharding == Sharding::zero3);
-  keys.reduce_bucket = table.number_or("reduce_bucket_size", keys.reduce_bucket, 1, most);
-  keys.prefetch_bucket =
-      table.number_or("stage3_prefetch_bucket_size", keys.prefetch_bucket, 0, most);
-  keys.persistence_threshold =
-      table.number_or("stage3_param_persistence_threshold", keys.persistence_threshold, 0, most);
-  keys.max_live = table.number_or("stage3_max_live_parameters", keys.max_live, 0, most);
-  keys.max_reuse = table.number_or("stage3_max_reuse_distance", keys.max_reuse, 0, most);
-  keys.sub_group = table.number_or("sub_group_size", keys.sub_group, 0, most);
-  keys.hpz = table.integer_or("zero_hpz_partition_size", keys.hpz, 1, 1 << 20);
-  keys.quantized_weights = table.flag_or("zero_quantized_weights", keys.quantized_weights);
-  keys.quantized_gradients = table.flag_or("zero_quantized_gradients", keys.quantized_gradients);
-  keys.leaf_modules = table.flag_or("leaf_modules", keys.leaf_modules);
-  return keys;
-}
-
-// PyTorch's names where it has some.
-FsdpKeys read_fsdp_keys(const Table& table, FsdpKeys keys) {
-  keys.version = table.integer_or("version", keys.version, 1, 2);
-  keys.reduce = choice(table, "reduce_dtype", reduce_dtype_names, ReduceDtype::fp32);
-  keys.reshard_after_forward = table.flag_or("reshard_after_forward", keys.reshard_after_forward);
-  keys.sync_each_batch = table.flag_or("sync_each_batch", keys.sync_each_batch);
-  keys.limit_all_gathers = table.flag_or("limit_all_gathers", true);
-  keys.forward_prefetch = table.flag_or("forward_prefetch", false);
-  keys.backward_prefetch =
-      choice(table, "backward_prefetch", fsdp_prefetch_names, FsdpPrefetch::pre);
-  keys.root_group = table.flag_or("root_group", keys.version == 1);
-  keys.reshard_root = table.flag_or("reshard_root", false);
-  keys.shard = table.integer_or("shard", 0, 1, 1 << 20);
-  keys.replicate = table.integer_or("replicate", 0, 1, 1 << 20);
-  return keys;
-}
-
-// By Megatron's names, instead of the core of attention alone.
-RecomputedModules read_modules(const Table& table) {
-  const std::vector<std::string> names(module_names.begin(), module_names.end());
-  RecomputedModules modules{.chosen = {}};
-  for (const std::string& name : table.texts_or("recompute_modules")) {
-    const auto known = std::find(module_names.begin(), module_names.end(), name);
-    if (known == module_names.end())
-      table.problem("recompute_modules",
-                    fmt::format("\"{}\" is no module that can run again{}; there are {}", name,
-                                did_you_mean(name, names), fmt::join(names, ", ")));
-    else
-      modules.chosen[static_cast<std::size_t>(known - module_names.begin())] = true;
-  }
-  if (table.text_or("checkpointing", "") != "selective")
-    table.problem("recompute_modules", "is a choice of checkpointing: selective");
-  return modules;
-}
-
-TensorParallel read_tensor_keys(const Table& table) {
-  return {.size = table.integer_or("size", 1, 1, 1 << 16),
-          .sequence = table.flag_or("sequence", true),
-          .gathers_logits = table.flag_or("gather_logits", false),
-          .gathers_each = table.flag_or("gather_each", false),
-          .divides_embedding = table.flag_or("divide_embedding", true),
-          .divides_head = table.flag_or("divide_head", true),
-          .in_pieces = table.flag_or("async", false)};
-}
-
-Strategy read_strategy(const Table& table) {
-  Strategy strategy;
-  strategy.sharding = choice(table, "zero", sharding_names, Sharding::zero3);
-  strategy.checkpointing = choice(table, "checkpointing", checkpointing_names, Checkpointing::full);
-  if (table.has("recompute_modules")) strategy.recomputed = read_modules(table);
-  strategy.checkpoint_every = table.number_or("checkpoint_every", 1, 1, 1 << 16);
-  strategy.compiled = table.flag_or("compile", false);
-  strategy.attention = choice(table, "attention", attention_names, AttentionKernel::stack);
-  strategy.cross_entropy = choice(table, "cross_entropy", cross_entropy_names, CrossEntropy::stack);
-  strategy.optimizer = choice(table, "optimizer", optimizer_names, OptimizerKind::adamw);
-  strategy.update_kernels =
-      choice(table, "optimizer_kernels", update_kernels_names, UpdateKernels::fused);
-  if (table.has("optimizer_kernels") && strategy.optimizer != OptimizerKind::adamw)
-    table.problem("optimizer_kernels", "is a choice of optimizer: adamw");
-  strategy.master_weights = table.flag_or("master_weights", strategy.sharding != Sharding::zero0);
-  strategy.gradients = choice(table, "gradient_dtype", gradient_type_names, GradientType::bf16);
-  strategy.half_moments =
-      choice(table, "moment_dtype", moment_type_names, MomentType::fp32) == MomentType::bf16;
-  if (const auto megatron = table.table_if("distributed_optimizer"))
-    strategy.distributed = {true, megatron->flag_or("overlap_grad_reduce", true),
-                            megatron->flag_or("overlap_param_gather", true),
-                            megatron->integer_or("shard", 0, 1, 1 << 20)};
-  strategy.update_in_backward = table.flag_or("update_in_backward", false);
-  strategy.load = choice(table, "load", loading_names, Loading::sharded);
-  if (const auto lora = table.table_if("lora")) {
-    strategy.lora.rank = lora->integer("rank", 1, 1 << 16);
-    strategy.lora.targets = choice(*lora, "targets", lora_targets_names, LoraTargets::linear);
-    strategy.lora.quantised = choice(*lora, "quantised", quantised_names, Quantised::none);
-  }
-  if (const auto moe = table.table_if("moe")) read_experts(*moe, strategy);
-  if (const auto offload = table.table_if("offload")) {
-    strategy.optimizer_place = choice(*offload, "optimizer", offload_names, Offload::none);
-    strategy.parameter_place = choice(*offload, "parameters", offload_names, Offload::none);
-    if (offload->has("activations"))
-      strategy.activation_place =
-          offload->choice("activations", {"none", "cpu"}) == "cpu" ? Offload::cpu : Offload::none;
-    strategy.offload = read_offload_keys(*offload);
-  }
-  if (const auto pipeline = table.table_if("pipeline_parallel"))
-    strategy.pipeline_parallel = read_pipeline(*pipeline);
-  // What PyTorch's stages set.
-  if (strategy.pipeline_parallel.size > 1)
-    strategy.fsdp.reshard_after_forward = strategy.fsdp.sync_each_batch = false;
-  if (const auto keys = table.table_if("fsdp"))
-    strategy.fsdp = read_fsdp_keys(*keys, strategy.fsdp);
-  if (const auto tensor = table.table_if("tensor_parallel"))
-    strategy.tensor_parallel = read_tensor_keys(*tensor);
-  if (const auto sequence = table.table_if("sequence_parallel")) {
-    strategy.sequence_parallel.ulysses = sequence->integer_or("ulysses", 1, 1, 1 << 16);
-    strategy.sequence_parallel.ring = sequence->integer_or("ring", 1, 1, 1 << 16);
-  }
-  strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
-  if (const auto keys = table.table_if("zero_optimization"))
-    strategy.zero = read_zero_keys(*keys, strategy.sharding);
-  read_deepspeed_version(table, strategy.zero);
-  return strategy;
-}
 
 bool outgrows_positions(const Scenario& scenario) {
   const std::int64_t longest = scenario.model.longest_sequence;
@@ -177,8 +54,8 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                        fmt::format("shard: {} has to divide {} ranks, without expert_parallel",
                                    s.distributed.shard, ranks));
   }
-  if (s.half_moments && (s.optimizer != OptimizerKind::adamw || !s.master_weights ||
-                         s.optimizer_place != Offload::none))
+  if (s.moments == MomentType::bf16 && (s.optimizer != OptimizerKind::adamw || !s.master_weights ||
+                                        s.optimizer_place != Offload::none))
     strategy.problem("moment_dtype",
                      "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
   if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
@@ -240,7 +117,7 @@ void let_settings_stand(Document& document, std::span<const Setting> settings) {
   if (!says(document.root(), "strategy.deepspeed")) return;
   std::vector<std::string> keys;
   for (const auto& [key, value] : settings)
-    for (const std::string_view rival : deepspeed_rivals)
+    for (const auto& [rival, theirs] : deepspeed_rivals)
       if (rival == key || (rival.starts_with(key + ".") && says(document.root(), rival)))
         keys.emplace_back(rival);
   if (keys.empty()) return;
@@ -259,13 +136,15 @@ void apply_deepspeed(const Table& root, const std::string& name, const std::stri
         .problem("deepspeed", fmt::format("no file \"{}\", beside the scenario or here", name));
   DeepSpeedQuestion question{scenario.strategy, scenario.job, scenario.model,
                              mesh_of(scenario.strategy, scenario.cluster).data()};
-  for (const std::string_view rival : deepspeed_rivals)
-    if (says(root, rival)) question.said.emplace_back(rival);
+  for (const DeepSpeedRival& rival : deepspeed_rivals)
+    if (says(root, rival.key)) question.said.emplace_back(rival.key);
   question.set = root.table("strategy").texts_or(standing);
   DeepSpeedImport read = read_deepspeed(file, question);
   scenario.files.push_back(file);
   scenario.strategy = read.strategy;
   scenario.job = read.job;
+  for (auto& [key, line] : read.told)
+    scenario.said.push_back({std::move(key), "", {.source = name, .line = line}});
   std::move(read.notes.begin(), read.notes.end(), std::back_inserter(scenario.notes));
 }
 
@@ -295,6 +174,14 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(std::array<std::string, 2>{"constants", key}, value);
   else
     document.set(key, value);
+}
+
+// "strategy.zero", or "strategy" with all that is below it.
+bool was_set(std::string_view path, std::span<const Setting> settings) {
+  return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+    const std::string& key = setting.first;
+    return path == key || (path.starts_with(key) && path[key.size()] == '.');
+  });
 }
 
 // What a setting broke is no fault of the file that it went into.
@@ -333,7 +220,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   const Names names = read_names(root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
   scenario.job = read_job(job);
-  scenario.strategy = read_strategy(strategy);
+  read_blocks(strategy, strategy_blocks(), scenario.strategy);
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, cluster, names);
@@ -366,6 +253,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   document.finish();
+  for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
   for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
   if (outgrows_positions(scenario))
     scenario.notes.push_back(fmt::format(
@@ -387,7 +275,10 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   for (const auto& [key, value] : settings) apply(document, key, value);
   let_settings_stand(document, settings);
   try {
-    return read_scenario(data, std::move(document), draw, {});
+    Scenario scenario = read_scenario(data, std::move(document), draw, {});
+    for (SaidKey& said : scenario.said)
+      if (was_set(said.path, settings)) said.origin = {.source = "--set"};
+    return scenario;
   } catch (const UserError& error) {
     throw UserError(blame(error.problems(), settings));
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/observation.hpp"
+#include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
@@ -17,6 +18,13 @@
 #include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
+
+// A key that was said, as YAML in one line, and where.
+struct SaidKey {
+  std::string path;  // "strategy.offload.ratio"
+  std::string text;
+  Origin origin;
+};
 
 struct Scenario {
   std::string name;
@@ -34,6 +42,7 @@ struct Scenario {
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
   std::vector<std::string> files;        // read beside it, outside the catalogue
+  std::vector<SaidKey> said;             // of one key the first one stands
 };
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};

@@ -11,6 +11,8 @@
 #include "scenarios/import/deepspeed_batch.hpp"
 #include "scenarios/import/deepspeed_keys.hpp"
 #include "scenarios/import/relaxed_json.hpp"
+#include "scenarios/keys/job_keys.hpp"
+#include "scenarios/keys/strategy_keys.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -194,15 +196,21 @@ void read_optimizer(const Table& root, DeepSpeedImport& result) {
 }
 
 // What the file says at "optimizer.params.torch_adam".
-std::optional<std::string> value_at(const Table& table, std::string_view path) {
+struct Told {
+  std::string value;
+  int line = 0;
+};
+
+std::optional<Told> value_at(const Table& table, std::string_view path) {
   const std::size_t dot = path.find('.');
   if (dot != std::string_view::npos) {
     const std::string_view block = path.substr(0, dot);
     if (!table.is_mapping(block)) return std::nullopt;
     return value_at(table.table(block), path.substr(dot + 1));
   }
-  if (!table.has(path)) return std::nullopt;
-  return table.one_line(path);
+  const auto origin = table.origin(path);
+  if (!origin) return std::nullopt;
+  return Told{table.one_line(path), origin->line};
 }
 
 // Whose value it is when both say a key, and a word about the other one.
@@ -211,111 +219,78 @@ struct Settle {
   const DeepSpeedQuestion& question;
   DeepSpeedImport& result;
 
-  template <class Get>
-  void operator()(std::string_view key, std::string_view theirs, const Get& get) const {
-    auto& value = get(result);
-    const auto& own = get(question);
-    if (value == own) return;
-    auto told = value_at(root, theirs);
-    constexpr std::string_view stage = "zero_optimization.stage";
-    if (!told && theirs == stage) told = "0";
-    if (was_set(question, key)) {
-      value = own;
-      if (told) note("{1} is {2} there; {0} was set and stands", key, theirs, *told);
-    } else if (told &&
-               std::find(question.said.begin(), question.said.end(), key) != question.said.end()) {
-      note("{1} {2} stands, not {0} of the scenario", key, theirs, *told);
+  // One key, or all of a block: "strategy.offload.".
+  void operator()(std::string_view path) const {
+    for (const DeepSpeedRival& rival : deepspeed_rivals)
+      if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path)))
+        settle(rival);
+  }
+
+  void settle(const DeepSpeedRival& rival) const {
+    constexpr std::string_view job = "job.", strategy = "strategy.";
+    if (rival.key.starts_with(job))
+      settle(rival, *find_key(job_blocks(), rival.key.substr(job.size())), question.job,
+             result.job);
+    else
+      settle(rival, *find_key(strategy_blocks(), rival.key.substr(strategy.size())),
+             question.strategy, result.strategy);
+  }
+
+  template <class Subject>
+  void settle(const DeepSpeedRival& rival, const Key<Subject>& key, const Subject& own,
+              Subject& theirs) const {
+    const bool differs = key.text(key.facts, own) != key.text(key.facts, theirs);
+    const auto told = value_at(root, rival.theirs);
+    const bool set = was_set(question, rival.key);
+    if (!set && (told || differs)) result.told.emplace_back(rival.key, told ? told->line : 0);
+    if (!differs) return;
+    // DeepSpeed's own default, and the only one that is a choice as well.
+    const bool unstaged = !told && rival.key == "strategy.zero";
+    const std::string value = told ? told->value : "0";
+    if (set) {
+      key.copy(own, theirs);
+      if (told || unstaged) note("{1} is {2} there; {0} was set and stands", rival, value);
+    } else if ((told || unstaged) && std::find(question.said.begin(), question.said.end(),
+                                               rival.key) != question.said.end()) {
+      note("{1} {2} stands, not {0} of the scenario", rival, value);
     }
   }
-  void note(fmt::string_view text, std::string_view key, std::string_view theirs,
-            std::string_view told) const {
-    result.notes.push_back(fmt::vformat(text, fmt::make_format_args(key, theirs, told)));
+
+  void note(fmt::string_view text, const DeepSpeedRival& rival, std::string_view told) const {
+    result.notes.push_back(
+        fmt::vformat(text, fmt::make_format_args(rival.key, rival.theirs, told)));
   }
 };
-
-void settle_offload(const Settle& settle) {
-  const auto offload = [&](std::string_view key, std::string_view theirs, const auto& get) {
-    settle(fmt::format("strategy.offload.{}", key), fmt::format("zero_optimization.{}", theirs),
-           get);
-  };
-  offload("optimizer", "offload_optimizer.device",
-          [](auto& it) -> auto& { return it.strategy.optimizer_place; });
-  offload("parameters", "offload_param.device",
-          [](auto& it) -> auto& { return it.strategy.parameter_place; });
-  offload("ratio", "offload_optimizer.ratio",
-          [](auto& it) -> auto& { return it.strategy.offload.ratio; });
-  offload("pipeline_read", "offload_optimizer.pipeline_read",
-          [](auto& it) -> auto& { return it.strategy.offload.pipeline_read; });
-  offload("pipeline_write", "offload_optimizer.pipeline_write",
-          [](auto& it) -> auto& { return it.strategy.offload.pipeline_write; });
-  offload("optimizer_buffers", "offload_optimizer.buffer_count",
-          [](auto& it) -> auto& { return it.strategy.offload.optimizer_buffers; });
-  offload("parameter_buffers", "offload_param.buffer_count",
-          [](auto& it) -> auto& { return it.strategy.offload.parameter_buffers; });
-  offload("buffer_size", "offload_param.buffer_size",
-          [](auto& it) -> auto& { return it.strategy.offload.buffer_size; });
-  offload("max_in_cpu", "offload_param.max_in_cpu",
-          [](auto& it) -> auto& { return it.strategy.offload.max_in_cpu; });
-}
-
-void settle_zero(const Settle& settle) {
-  const auto zero = [&](std::string_view key, const auto& get) {
-    settle(fmt::format("strategy.zero_optimization.{}", key),
-           fmt::format("zero_optimization.{}", key), get);
-  };
-  zero("overlap_comm", [](auto& it) -> auto& { return it.strategy.zero.overlap_comm; });
-  zero("reduce_bucket_size", [](auto& it) -> auto& { return it.strategy.zero.reduce_bucket; });
-  zero("sub_group_size", [](auto& it) -> auto& { return it.strategy.zero.sub_group; });
-  zero("stage3_prefetch_bucket_size",
-       [](auto& it) -> auto& { return it.strategy.zero.prefetch_bucket; });
-  zero("stage3_param_persistence_threshold",
-       [](auto& it) -> auto& { return it.strategy.zero.persistence_threshold; });
-  zero("stage3_max_live_parameters", [](auto& it) -> auto& { return it.strategy.zero.max_live; });
-  zero("stage3_max_reuse_distance", [](auto& it) -> auto& { return it.strategy.zero.max_reuse; });
-  zero("zero_hpz_partition_size", [](auto& it) -> auto& { return it.strategy.zero.hpz; });
-  zero("zero_quantized_weights",
-       [](auto& it) -> auto& { return it.strategy.zero.quantized_weights; });
-  zero("zero_quantized_gradients",
-       [](auto& it) -> auto& { return it.strategy.zero.quantized_gradients; });
-}
-
-void settle_rest(const Settle& settle) {
-  settle("job.micro_batch", "train_micro_batch_size_per_gpu",
-         [](auto& it) -> auto& { return it.job.micro_batch; });
-  settle("job.gradient_accumulation", "gradient_accumulation_steps",
-         [](auto& it) -> auto& { return it.job.accumulation; });
-  settle("strategy.gradient_dtype", "data_types.grad_accum_dtype",
-         [](auto& it) -> auto& { return it.strategy.gradients; });
-  settle("strategy.optimizer_kernels", "optimizer.params.torch_adam",
-         [](auto& it) -> auto& { return it.strategy.update_kernels; });
-}
 
 }  // namespace
 
 DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question) {
   const Document document = parse_document(without_comments(read_file(path), path), path);
   const Table root = document.root();
-  DeepSpeedImport result{question.strategy, question.job, {}};
+  DeepSpeedImport result{question.strategy, question.job, {}, {}};
   const Settle settle{root, question, result};
   const auto zero = root.table_if("zero_optimization");
   Strategy& strategy = result.strategy;
   strategy.sharding = static_cast<Sharding>(zero ? zero->integer_or("stage", 0, 0, 3) : 0);
-  settle("strategy.zero", "zero_optimization.stage",
-         [](auto& it) -> auto& { return it.strategy.sharding; });
+  settle("strategy.zero");
   constexpr std::string_view overlap = "strategy.zero_optimization.overlap_comm";
   if (std::find(question.said.begin(), question.said.end(), overlap) == question.said.end())
     strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (zero) read_zero(*zero, question, strategy);
   read_types(root, strategy);
   read_optimizer(root, result);
-  settle_offload(settle);
-  settle_zero(settle);
+  settle("strategy.offload.");
+  settle("strategy.zero_optimization.");
   if (zero) {
+    if (const auto leaf = zero->origin("leaf_module"))
+      result.told.emplace_back("strategy.zero_optimization.leaf_modules", leaf->line);
     check_zero(*zero, question, result);
     note_unread_of_zero(*zero, strategy, result.notes);
   }
   read_batch(root, question, result);
-  settle_rest(settle);
+  for (const std::string_view key :
+       {"job.", "strategy.gradient_dtype", "strategy.optimizer_kernels"})
+    settle(key);
   note_unread(root, result.notes);
   for (std::string& note : result.notes) note = fmt::format("{}: {}", path, note);
   document.finish();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "workloads/model/model.hpp"
@@ -13,32 +14,47 @@
 
 namespace stepsim {
 
-// Keys of a scenario that DeepSpeed's file may say as well.
-inline constexpr std::array<std::string_view, 24> deepspeed_rivals{
-    "job.micro_batch",
-    "job.gradient_accumulation",
-    "strategy.zero",
-    "strategy.gradient_dtype",
-    "strategy.optimizer_kernels",
-    "strategy.offload.optimizer",
-    "strategy.offload.parameters",
-    "strategy.offload.ratio",
-    "strategy.offload.pipeline_read",
-    "strategy.offload.pipeline_write",
-    "strategy.offload.optimizer_buffers",
-    "strategy.offload.parameter_buffers",
-    "strategy.offload.buffer_size",
-    "strategy.offload.max_in_cpu",
-    "strategy.zero_optimization.overlap_comm",
-    "strategy.zero_optimization.reduce_bucket_size",
-    "strategy.zero_optimization.sub_group_size",
-    "strategy.zero_optimization.stage3_prefetch_bucket_size",
-    "strategy.zero_optimization.stage3_param_persistence_threshold",
-    "strategy.zero_optimization.stage3_max_live_parameters",
-    "strategy.zero_optimization.stage3_max_reuse_distance",
-    "strategy.zero_optimization.zero_hpz_partition_size",
-    "strategy.zero_optimization.zero_quantized_weights",
-    "strategy.zero_optimization.zero_quantized_gradients"};
+// A key of a scenario that DeepSpeed's file may say as well, and the key there.
+struct DeepSpeedRival {
+  std::string_view key, theirs;
+};
+inline constexpr std::array deepspeed_rivals{
+    DeepSpeedRival{"strategy.zero", "zero_optimization.stage"},
+    DeepSpeedRival{"strategy.offload.optimizer", "zero_optimization.offload_optimizer.device"},
+    DeepSpeedRival{"strategy.offload.parameters", "zero_optimization.offload_param.device"},
+    DeepSpeedRival{"strategy.offload.ratio", "zero_optimization.offload_optimizer.ratio"},
+    DeepSpeedRival{"strategy.offload.pipeline_read",
+                   "zero_optimization.offload_optimizer.pipeline_read"},
+    DeepSpeedRival{"strategy.offload.pipeline_write",
+                   "zero_optimization.offload_optimizer.pipeline_write"},
+    DeepSpeedRival{"strategy.offload.optimizer_buffers",
+                   "zero_optimization.offload_optimizer.buffer_count"},
+    DeepSpeedRival{"strategy.offload.parameter_buffers",
+                   "zero_optimization.offload_param.buffer_count"},
+    DeepSpeedRival{"strategy.offload.buffer_size", "zero_optimization.offload_param.buffer_size"},
+    DeepSpeedRival{"strategy.offload.max_in_cpu", "zero_optimization.offload_param.max_in_cpu"},
+    DeepSpeedRival{"strategy.zero_optimization.overlap_comm", "zero_optimization.overlap_comm"},
+    DeepSpeedRival{"strategy.zero_optimization.reduce_bucket_size",
+                   "zero_optimization.reduce_bucket_size"},
+    DeepSpeedRival{"strategy.zero_optimization.sub_group_size", "zero_optimization.sub_group_size"},
+    DeepSpeedRival{"strategy.zero_optimization.stage3_prefetch_bucket_size",
+                   "zero_optimization.stage3_prefetch_bucket_size"},
+    DeepSpeedRival{"strategy.zero_optimization.stage3_param_persistence_threshold",
+                   "zero_optimization.stage3_param_persistence_threshold"},
+    DeepSpeedRival{"strategy.zero_optimization.stage3_max_live_parameters",
+                   "zero_optimization.stage3_max_live_parameters"},
+    DeepSpeedRival{"strategy.zero_optimization.stage3_max_reuse_distance",
+                   "zero_optimization.stage3_max_reuse_distance"},
+    DeepSpeedRival{"strategy.zero_optimization.zero_hpz_partition_size",
+                   "zero_optimization.zero_hpz_partition_size"},
+    DeepSpeedRival{"strategy.zero_optimization.zero_quantized_weights",
+                   "zero_optimization.zero_quantized_weights"},
+    DeepSpeedRival{"strategy.zero_optimization.zero_quantized_gradients",
+                   "zero_optimization.zero_quantized_gradients"},
+    DeepSpeedRival{"job.micro_batch", "train_micro_batch_size_per_gpu"},
+    DeepSpeedRival{"job.gradient_accumulation", "gradient_accumulation_steps"},
+    DeepSpeedRival{"strategy.gradient_dtype", "data_types.grad_accum_dtype"},
+    DeepSpeedRival{"strategy.optimizer_kernels", "optimizer.params.torch_adam"}};
 
 // What the scenario says besides. Values of the file win where it has them, but for keys that were
 // set over the scenario: "strategy.zero", or "strategy.offload" with all below it.
@@ -54,6 +70,8 @@ struct DeepSpeedQuestion {
 struct DeepSpeedImport {
   Strategy strategy;
   Job job;
+  // Keys of the scenario whose value is the file's now, each with its line there, if it has one.
+  std::vector<std::pair<std::string, int>> told;
   std::vector<std::string> notes;  // who gave way, and what makes no difference or is not modelled
 };
 

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "sim/base/csv.hpp"
-#include "sim/base/json.hpp"
 
 namespace stepsim {
 namespace {
@@ -68,8 +67,6 @@ Align align_of(const Records& items, std::string_view key) {
   return kind == Kind::number || kind == Kind::range ? Align::right : Align::left;
 }
 
-void write(JsonWriter& json, const Record& record);
-
 void write_object(JsonWriter& json, const Records& parts) {
   json.begin_object();
   for (const Record& part : parts) {
@@ -77,24 +74,6 @@ void write_object(JsonWriter& json, const Records& parts) {
     write(json, part);
   }
   json.end_object();
-}
-
-void write(JsonWriter& json, const Record& record) {
-  if (record.missing()) {
-    json.null();
-  } else if (const auto* number = std::get_if<double>(&record.value)) {
-    json.value(*number);
-  } else if (const auto* flag = std::get_if<bool>(&record.value)) {
-    json.value(*flag);
-  } else if (const auto* text = std::get_if<std::string>(&record.value)) {
-    json.value(*text);
-  } else if (record.kind == Kind::object) {
-    write_object(json, record.parts());
-  } else {
-    json.begin_array();
-    for (const Record& part : record.parts()) write(json, part);
-    json.end_array();
-  }
 }
 
 std::string cell_of(const Record& record) {
@@ -105,6 +84,17 @@ std::string cell_of(const Record& record) {
 constexpr std::array<std::string_view, 6> kind_words{"number",      "true or false", "text",
                                                      "[low, high]", "object",        "list"};
 
+// Items may differ: each part that one of them has, as the first such says it.
+Records parts_of_all(const Records& items) {
+  Records parts;
+  for (const Record& item : items)
+    for (const Record& part : item.kind == Kind::object ? item.parts() : Records())
+      if (std::none_of(parts.begin(), parts.end(),
+                       [&](const Record& other) { return other.key == part.key; }))
+        parts.push_back(part);
+  return parts;
+}
+
 void write_schema(const Records& parts, const std::string& place, std::string& text) {
   for (const Record& part : parts) {
     const std::string path = place + part.key;
@@ -114,9 +104,7 @@ void write_schema(const Records& parts, const std::string& place, std::string& t
     text += fmt::format("| `{}` | {} | {} |\n", path, type, part.label);
     if (part.missing()) continue;
     if (part.kind == Kind::object) write_schema(part.parts(), path + ".", text);
-    if (part.kind != Kind::list || part.parts().empty()) continue;
-    const Record& item = part.parts().front();
-    if (item.kind == Kind::object) write_schema(item.parts(), path + "[].", text);
+    if (part.kind == Kind::list) write_schema(parts_of_all(part.parts()), path + "[].", text);
   }
 }
 
@@ -145,6 +133,30 @@ Measure measure_of(Dimension dimension) {
 
 RecordList list_of(const std::vector<std::string>& texts) {
   return list_of(texts, [](const std::string& text) { return text; });
+}
+
+RecordList pairs_of(const std::vector<std::pair<std::string, double>>& pairs) {
+  return list_of(pairs, [](const auto& pair) {
+    return RecordList{{{"", "", pair.first}, {"", "", pair.second}}};
+  });
+}
+
+void write(JsonWriter& json, const Record& record) {
+  if (record.missing()) {
+    json.null();
+  } else if (const auto* number = std::get_if<double>(&record.value)) {
+    json.value(*number);
+  } else if (const auto* flag = std::get_if<bool>(&record.value)) {
+    json.value(*flag);
+  } else if (const auto* text = std::get_if<std::string>(&record.value)) {
+    json.value(*text);
+  } else if (record.kind == Kind::object) {
+    write_object(json, record.parts());
+  } else {
+    json.begin_array();
+    for (const Record& part : record.parts()) write(json, part);
+    json.end_array();
+  }
 }
 
 std::string to_text(const Record& record) {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/units.hpp"
 
@@ -110,6 +111,8 @@ RecordList list_of(const Range& range, const Parts& parts) {
   return list;
 }
 RecordList list_of(const std::vector<std::string>& texts);
+// Names with a number each: a list of two for each of them.
+RecordList pairs_of(const std::vector<std::pair<std::string, double>>& pairs);
 
 // ---- views
 
@@ -125,12 +128,14 @@ TextTable table_of(const Records& items, std::initializer_list<TableColumn> colu
 
 // The parts as one object.
 std::string to_json(const Records& parts);
+// The value alone, into something larger.
+void write(JsonWriter& json, const Record& record);
 
 // The items of a list, keys above, the shortest numbers that read back to the same bits.
 std::string to_csv(const Records& items);
 
 // A line of Markdown for each value there may be: where it stands, its type, what it is. A list
-// says the parts of its first item.
+// says the parts that any of its items has.
 std::string schema_of(const Records& parts);
 
 }  // namespace stepsim

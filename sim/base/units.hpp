@@ -8,6 +8,8 @@
 
 namespace stepsim {
 
+inline constexpr double bytes_16 = 2;  // of a 16-bit number
+
 template <class Tag>
 struct Quantity {
   double value{};

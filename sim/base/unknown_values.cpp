@@ -153,6 +153,7 @@ void settle_unknown(Node& node, const std::string& path, Notes& notes) {
   Node scalar;
   scalar.shape = Shape::scalar;
   scalar.line = node.line;
+  scalar.origin = node.origin;
   scalar.scalar = settler.drawn();
   scalar.others = settler.others;
   notes.constants.push_back(settler.constant);

@@ -22,6 +22,9 @@ COMMANDS = [
     "list stacks",
     "show mi300x",
     "show qwen3-30b-a3b",
+    "show llama32-3b-sft-zero3",
+    "diff llama32-3b-sft-zero3 --set strategy.zero=2",
+    "list keys",
 ]
 FORMS = {"number": (int, float), "true or false": bool, "text": str, "[low, high]": list, "object": dict, "list": list}
 
@@ -59,8 +62,8 @@ def complaints(value, place, rows):
         if part is None:
             if "or null" not in form:
                 yield f"{path}: is null"
-        elif known == path and not isinstance(part, FORMS[kind]) and "a figure or" not in rows[known][1] \
-                and "fits or oom" not in rows[known][1]:
+        elif known == path and not isinstance(part, FORMS[kind]) \
+                and not re.search("of a verdict|a number, a flag or", rows[known][1]):
             yield f"{path}: is {part!r}, not {form}"
         else:
             yield from complaints(part, known, rows)

@@ -25,8 +25,8 @@ Sums of_layers(TinyStep step, Checkpointing way, double every = 1) {
   Sums sums;
   for (const std::vector<Unit>& layer : units_of(step.input()).layers)
     for (const Unit& unit : layer) {
-      sums.kept += unit.kept_bytes;
-      sums.inputs += unit.input_bytes;
+      sums.kept += unit.memory.kept;
+      sums.inputs += unit.memory.input;
       sums.flops += flops_of(unit.again);
       sums.launches += launches_of(unit.again);
       sums.operators += operators_of(unit.again);
@@ -52,7 +52,7 @@ TEST_CASE("what routers keep by name waits until the backward pass is over", "[w
   const ModelUnits units = units_of(step.input());
   double before_router = 0;  // of one layer
   for (const Unit& unit : units.layers.front()) {
-    before_router += unit.saved_bytes;
+    before_router += unit.memory.saved;
     if (unit.name == "mlp.gate") break;
   }
   const double all = static_cast<double>(step.model.layers) * before_router;

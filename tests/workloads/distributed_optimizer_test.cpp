@@ -59,7 +59,7 @@ TEST_CASE("one buffer of all gradients stays, and moments may be in 16 bits", "[
   CHECK_THAT(held(step, "gradients"), exactly(4 * total));
   CHECK_THAT(held(step, "optimizer"), exactly(8 * total / ranks));
   step.strategy.gradients = GradientType::bf16;
-  step.strategy.half_moments = true;
+  step.strategy.moments = MomentType::bf16;
   CHECK_THAT(held(step, "gradients"), exactly(2 * total));
   CHECK_THAT(held(step, "optimizer"), exactly(4 * total / ranks));
 }

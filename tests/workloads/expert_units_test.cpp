@@ -50,7 +50,7 @@ TEST_CASE("a loop over experts dispatches 13 operators and 21, of which some are
           "[workloads]") {
   const Unit expert = named(units_of(MoeKernel::loop), "mlp.experts");
   CHECK(expert.times == 8);
-  CHECK(expert.syncs == 2);
+  CHECK(expert.stops.reads == 2);
   CHECK(operators_of(expert.forward) == 13);
   CHECK(operators_of(expert.backward) == 21);
   CHECK(launches_of(expert.backward) == 35);
@@ -65,7 +65,7 @@ TEST_CASE("a loop over slices reads back five values and passes over the whole s
   const Unit experts = named(units, "mlp.experts");
   CHECK(experts.tensors == std::vector<double>{n * h * 2 * w, n * w * h});
   CHECK(experts.rounds == 8);
-  CHECK(experts.syncs == 5);
+  CHECK(experts.stops.reads == 5);
   CHECK(operators_of(experts.forward) == 10);
   // Over all experts of a layer 4 x 16 bits x experts x all their weights, twice as much for
   // twice the experts squared.
@@ -77,8 +77,8 @@ TEST_CASE("a loop over slices reads back five values and passes over the whole s
 
 TEST_CASE("Tutel keeps what comes back from experts in 32 bits", "[workloads]") {
   const Unit decode = named(units_of(MoeKernel::tutel), "mlp.decode");
-  CHECK_THAT(decode.saved_bytes, exactly(4 * k * t * h));
-  CHECK_THAT(decode.backward_bytes, exactly(4 * k * t * h));
+  CHECK_THAT(decode.memory.saved, exactly(4 * k * t * h));
+  CHECK_THAT(decode.memory.backward, exactly(4 * k * t * h));
 }
 
 TEST_CASE("experts that stay apart are stacked for a grouped kernel, and kept so for its gradients",
@@ -97,8 +97,8 @@ TEST_CASE("experts that stay apart are stacked for a grouped kernel, and kept so
     const double weights = half * 3 * n * h * w;
     CHECK_THAT(bytes_of(apart.forward, "stack"), exactly(2 * weights));
     CHECK_THAT(bytes_of(apart.backward, "stack"), exactly(2 * weights));
-    CHECK_THAT(apart.saved_bytes - fused.saved_bytes, exactly(weights));
-    CHECK_THAT(apart.backward_bytes - fused.backward_bytes, exactly(weights));
+    CHECK_THAT(apart.memory.saved - fused.memory.saved, exactly(weights));
+    CHECK_THAT(apart.memory.backward - fused.memory.backward, exactly(weights));
     CHECK_THAT(flops_of(apart.forward), exactly(flops_of(fused.forward)));
   }
 }
@@ -144,12 +144,12 @@ TEST_CASE("without dropping, every expert has the slots that the busiest needs",
     step.strategy.moe_skew = 0.5;
   };
   const std::vector<Unit> units = units_of(MoeKernel::tutel, skewed);
-  CHECK(named(units, "mlp.encode").agrees);
+  CHECK(named(units, "mlp.encode").stops.agrees);
   CHECK_THAT(flops_of_experts(units), exactly(6 * t * k * imbalance(8, 0.5) * h * w));
   // Slots of fixed number are not lengthened by skew: what does not fit is dropped.
   const auto fixed = [](TinyStep& step) { step.strategy.moe_skew = 0.5; };
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::tutel, fixed)), exactly(6 * t * k * h * w));
-  CHECK_FALSE(named(units_of(MoeKernel::tutel, fixed), "mlp.encode").agrees);
+  CHECK_FALSE(named(units_of(MoeKernel::tutel, fixed), "mlp.encode").stops.agrees);
 }
 
 TEST_CASE("a skewed loop has experts of all sizes and loses no token", "[workloads]") {

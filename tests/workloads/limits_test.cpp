@@ -51,7 +51,7 @@ TEST_CASE("preferences keep logits that a fused loss would not", "[workloads]") 
   TinyStep step = tiny_step(Sharding::zero2);
   step.stack.cross_entropy = CrossEntropy::fused;
   const auto head_bytes = [&] {
-    return head_units(step.model, step.stack, step.strategy, step.job).back().saved_bytes;
+    return head_units(step.model, step.stack, step.strategy, step.job).back().memory.saved;
   };
   step.job.micro_batch = 32;
   const double fused = head_bytes();

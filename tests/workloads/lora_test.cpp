@@ -150,7 +150,7 @@ TEST_CASE("the host reads for an adapter what its stack says", "[workloads]") {
   const auto reads = [&] {
     const std::vector<Unit> layer = units_of(step.input()).layers.front();
     int sum = 0;
-    for (const Unit& unit : layer) sum += unit.syncs;
+    for (const Unit& unit : layer) sum += unit.stops.reads;
     return sum;
   };
   CHECK(reads() == 0);

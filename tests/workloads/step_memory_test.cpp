@@ -151,9 +151,9 @@ TEST_CASE("checkpointing keeps a layer's input per layer and one layer's activat
   double saved = 0, head = 0;
   for (const Unit& unit :
        layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0))
-    saved += unit.saved_bytes;
+    saved += unit.memory.saved;
   for (const Unit& unit : head_units(step.model, step.stack, step.strategy, step.job))
-    head += unit.saved_bytes;
+    head += unit.memory.saved;
   REQUIRE(saved > 0);
   CHECK_THAT(highest(step, "checkpoints"), exactly(layers * input));
   CHECK_THAT(highest(step, "activations"), exactly(std::max(saved, head)));

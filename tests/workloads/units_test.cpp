@@ -188,7 +188,7 @@ TEST_CASE("a fused loss holds a chunk of logits and both gradients, an unfused o
   const auto head = [&] {
     return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
   };
-  const auto saved = [&] { return head().saved_bytes; };
+  const auto saved = [&] { return head().memory.saved; };
   CHECK_THAT(saved(), exactly(4 * t * v + 2 * t * h));
   tiny.stack.cross_entropy = CrossEntropy::fused;
   REQUIRE(t == 128);
@@ -206,8 +206,8 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
     tiny.stack.holds_logits = held;
     tiny.strategy.cross_entropy = kind;
     const Unit head = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
-    const double passing = std::max(head.forward_bytes, head.backward_bytes);
-    return (head.saved_bytes - 2 * t * h + passing) / (t * v);
+    const double passing = std::max(head.memory.forward, head.memory.backward);
+    return (head.memory.saved - 2 * t * h + passing) / (t * v);
   };
   // The logarithmic softmax, its gradient, that of the logits; and the logits if they have a name.
   CHECK_THAT(most(CrossEntropy::logits, false), exactly(4.0 + 4 + 4));
@@ -224,7 +224,7 @@ TEST_CASE("a loss over some words at a time keeps nothing and multiplies again",
   tiny.strategy.cross_entropy = CrossEntropy::words_32;
   const double t = load_of(tiny.model, tiny.job, 0).tokens, h = 64, v = 2000;
   const Unit head = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
-  CHECK_THAT(head.saved_bytes, exactly(2 * t * h));
+  CHECK_THAT(head.memory.saved, exactly(2 * t * h));
   CHECK_THAT(flops_of(head.forward), exactly(2 * t * h * v));
   CHECK_THAT(flops_of(head.backward), exactly(3 * 2 * t * h * v));
   CHECK(head.forward.front().share == 0.5);  // in 32 bits
@@ -244,19 +244,19 @@ TEST_CASE("a loss in chunks of tokens has gradients of one chunk at a time", "[w
     return head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();
   };
   const Unit whole = head(CrossEntropy::logits, false), chunks = head(CrossEntropy::chunks, false);
-  CHECK_THAT(chunks.backward_bytes, exactly(whole.backward_bytes / 8));
+  CHECK_THAT(chunks.memory.backward, exactly(whole.memory.backward / 8));
   CHECK_THAT(flops_of(chunks.forward), exactly(flops_of(whole.forward)));
-  CHECK_THAT(chunks.saved_bytes - 2 * t * h, exactly((2 + 4) * t * v));
-  CHECK_THAT(head(CrossEntropy::chunks, true).saved_bytes - 2 * t * h, exactly(2 * t * v));
+  CHECK_THAT(chunks.memory.saved - 2 * t * h, exactly((2 + 4) * t * v));
+  CHECK_THAT(head(CrossEntropy::chunks, true).memory.saved - 2 * t * h, exactly(2 * t * v));
 }
 
 TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workloads]") {
   TinyStep tiny = tiny_step(Sharding::zero1);
   tiny.strategy.tensor_parallel.size = 2;
-  const auto kept = [&] { return units_of(tiny.input()).head.back().saved_bytes; };
+  const auto kept = [&] { return units_of(tiny.input()).head.back().memory.saved; };
   const double t = tiny.job.slots(), h = 64, v = 2000;
   CHECK_THAT(kept(), exactly(4 * t * v / 2 + 2 * t * h));
-  CHECK_THAT(units_of(tiny.input()).head.back().backward_bytes, exactly((4.0 + 4 + 4) * t * v / 2));
+  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward, exactly((4.0 + 4 + 4) * t * v / 2));
   tiny.strategy.tensor_parallel.gathers_logits = true;
   CHECK_THAT(kept(), exactly(4 * t * v + 2 * t * h));
 }

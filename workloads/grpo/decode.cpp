@@ -8,10 +8,8 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 double bytes_of(EngineBits bits) {
-  return bits == EngineBits::fp8 ? half / 2 : half;
+  return bits == EngineBits::fp8 ? bytes_16 / 2 : bytes_16;
 }
 
 double width(std::int64_t value) {
@@ -56,7 +54,7 @@ void DecodeModel::add_layers(const Model& model, double tp) {
   }
   const double vocabulary = width(model.vocabulary);  // in 16 bits whatever the layers have
   products_.push_back({.count = 1,
-                       .bytes = half * h * vocabulary / tp,
+                       .bytes = bytes_16 * h * vocabulary / tp,
                        .flops_per_token = 2 * h * vocabulary / tp});
 }
 
@@ -85,7 +83,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   if (grpo.tensor_parallel > 1) {
     Group group(grpo.tensor_parallel);
     for (Rank r = 0; r < grpo.tensor_parallel; ++r) group[r] = r;
-    const double row = half * width(model.hidden);
+    const double row = bytes_16 * width(model.hidden);
     const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
     const Cost& cost = plan.candidates[choose(plan, {64 * row})].cost;
     reduce_fixed_ = 2 * layers * cost.fixed.value;
@@ -105,7 +103,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   bytes_per_token_ = layers * layer_token_bytes_;
   const ParameterCount count = count_parameters(model);
   const double outer = width(count.of(TensorClass::embedding));
-  weight_bytes_ = (weight_width_ * (width(count.total()) - outer) + half * outer) / tp;
+  weight_bytes_ = (weight_width_ * (width(count.total()) - outer) + bytes_16 * outer) / tp;
   cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.value.value - weight_bytes_ -
                  stack.memory.overhead.value.value;
 }

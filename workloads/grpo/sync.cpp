@@ -7,8 +7,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 Group receivers(const SyncInput& input) {
   Group group{input.placement.learners.front()};
   if (input.grpo.layout == GrpoLayout::colocated) return group;  // the weights are there already
@@ -66,7 +64,7 @@ std::vector<double> sizes_of(const std::vector<Module>& modules) {
   std::vector<double> bytes;
   for (const Module& module : modules)
     for (const Tensor& tensor : module.tensors)
-      bytes.push_back(half * static_cast<double>(tensor.elements));
+      bytes.push_back(bytes_16 * static_cast<double>(tensor.elements));
   return bytes;
 }
 
@@ -187,7 +185,7 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   SyncWriter writer(input, program);
   const bool colocated = input.grpo.layout == GrpoLayout::colocated;
   if (input.sharded() && input.grpo.gather_whole_model && !colocated)
-    writer.gather(half * static_cast<double>(count_parameters(input.model).total()));
+    writer.gather(bytes_16 * static_cast<double>(count_parameters(input.model).total()));
   program.gathered = writer.host({0}, "gathered");
   if (input.parked > 0) writer.park(input.parked);
   if (input.grpo.protocol != SyncProtocol::v1) writer.host({writer.call()}, "call");

@@ -9,8 +9,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 // A product is cut into tiles that the units of the GPU work off in waves; the last wave may be
 // nearly empty. Filling and draining a tile costs as much as some more of its depth. Libraries
 // choose among tiles, and cut the depth where there are too few of them.
@@ -83,7 +81,7 @@ double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row,
 
 KernelRow gemm(std::string_view name, double rows, double in, double out) {
   KernelRow row{name, KernelClass::gemm, 2 * rows * in * out,
-                half * (rows * in + in * out + rows * out)};
+                bytes_16 * (rows * in + in * out + rows * out)};
   row.rows = rows;
   row.width = out;
   row.depth = in;

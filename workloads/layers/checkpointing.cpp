@@ -22,13 +22,13 @@ void recompute_attention(Unit& unit, const RecomputedModules& modules) {
   const auto own = unit.forward.end() - unit.core_rows;
   if (inputs) unit.again.assign(unit.forward.begin(), own);
   if (core) unit.again.insert(unit.again.end(), own, unit.forward.end());
-  if (core) unit.kept_bytes -= unit.core_bytes;
-  if (inputs) unit.kept_bytes -= unit.saved_bytes - unit.core_bytes;
+  if (core) unit.memory.kept -= unit.memory.core;
+  if (inputs) unit.memory.kept -= unit.memory.saved - unit.memory.core;
 }
 
 void recompute_activation(Unit& unit) {
   unit.called_again = true;
-  unit.kept_bytes -= unit.acted_bytes;
+  unit.memory.kept -= unit.memory.acted;
   for (const KernelRow& row : unit.forward)
     if (row.name == "activation") unit.again.push_back(row);
 }
@@ -37,16 +37,14 @@ void recompute_activation(Unit& unit) {
 void hand_to_norms(std::vector<Unit>& units) {
   Unit* norm = nullptr;
   for (Unit& unit : units) {
-    if (unit.kind == TensorClass::norm && unit.name.ends_with("_layernorm") &&
-        !unit.name.starts_with("self_attn"))
-      norm = &unit;
-    if (norm == nullptr || unit.normed_bytes <= 0) continue;
+    if (unit.role == Role::attention_norm || unit.role == Role::feed_forward_norm) norm = &unit;
+    if (norm == nullptr || unit.memory.normed <= 0) continue;
     if (!norm->called_again) {
-      norm->kept_bytes = norm->saved_bytes;
+      norm->memory.kept = norm->memory.saved;
       run_again(*norm, false);
     }
-    norm->saved_bytes += unit.normed_bytes;
-    unit.saved_bytes -= std::exchange(unit.normed_bytes, 0);
+    norm->memory.saved += unit.memory.normed;
+    unit.memory.saved -= std::exchange(unit.memory.normed, 0);
   }
 }
 
@@ -54,15 +52,15 @@ void recompute_modules(std::vector<Unit>& units, const RecomputedModules& module
   if (modules.has(LayerPart::layernorm)) hand_to_norms(units);
   for (Unit& unit : units) {
     if (unit.called_again) continue;  // a norm
-    unit.kept_bytes = unit.saved_bytes;
+    unit.memory.kept = unit.memory.saved;
     if (modules.whole(unit.part)) {
       run_again(unit, true);
-      unit.kept_bytes = unit.normed_bytes;
+      unit.memory.kept = unit.memory.normed;
     } else if (unit.core_rows > 0) {
       recompute_attention(unit, modules);
     } else if (unit.part == LayerPart::mla_up_proj && modules.has(unit.part)) {
       run_again(unit, false);
-    } else if (unit.acted_bytes > 0 && modules.has(LayerPart::moe_act)) {
+    } else if (unit.memory.acted > 0 && modules.has(LayerPart::moe_act)) {
       recompute_activation(unit);
     }
   }
@@ -81,21 +79,21 @@ void recompute_operators(Unit& unit, int& products) {
   if (unit.core_rows > 0) {
     if (unit.core_rows > 1) return;
     unit.again.back() = from_cache(unit.again.back());
-    unit.kept_bytes = unit.core_bytes;
+    unit.memory.kept = unit.memory.core;
     return;
   }
-  const bool product = unit.result_bytes > 0;
+  const bool product = unit.memory.result > 0;
   if (!product || ++products % 2 == 0) return;
   for (KernelRow& row : unit.again) row = from_cache(row);
-  unit.kept_bytes = unit.result_bytes;
+  unit.memory.kept = unit.memory.result;
 }
 
 // Nobody needs what comes behind the last tensor that is kept; of a last product that is its input.
 void stop_early(std::vector<Unit>& units) {
   for (std::size_t i = units.size(); i-- > 0;) {
     Unit& unit = units[i];
-    const bool product = unit.result_bytes > 0;
-    if (unit.saved_bytes > 0 && !product) return;
+    const bool product = unit.memory.result > 0;
+    if (unit.memory.saved > 0 && !product) return;
     unit.again.clear();
     if (product) return;
     unit.called_again = false;
@@ -107,7 +105,7 @@ void stop_early(std::vector<Unit>& units) {
 // pass takes its place.
 void linger(std::vector<Unit>& units) {
   const auto router = std::find_if(units.begin(), units.end(),
-                                   [](const Unit& unit) { return unit.name == "mlp.gate"; });
+                                   [](const Unit& unit) { return unit.role == Role::router; });
   if (router == units.end()) return;
   for (auto unit = units.begin(); unit <= router; ++unit) unit->lingers = unit->called_again;
 }
@@ -125,7 +123,7 @@ void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strate
   for (Unit& unit : units) {
     switch (way) {
       case Checkpointing::none:
-        unit.kept_bytes = unit.saved_bytes;
+        unit.memory.kept = unit.memory.saved;
         break;
       case Checkpointing::selective:
         break;
@@ -139,7 +137,7 @@ void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strate
   }
   if (way == Checkpointing::selective) recompute_modules(units, strategy.recomputed);
   if (way == Checkpointing::full || way == Checkpointing::operators)
-    units.front().input_bytes = input_bytes;
+    units.front().memory.input = input_bytes;
   if (way == Checkpointing::full && stack.recompute_stops_early) stop_early(units);
   if (way == Checkpointing::full && stack.routers_keep_graph) linger(units);
 }

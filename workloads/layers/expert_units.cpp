@@ -10,8 +10,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 std::vector<double> with_bias(std::vector<double> matrices, bool bias,
                               const std::vector<double>& biases) {
   if (bias) matrices.insert(matrices.end(), biases.begin(), biases.end());
@@ -23,7 +21,7 @@ std::vector<double> with_bias(std::vector<double> matrices, bool bias,
 // The router and what it sends are those of the rank's own tokens, where these are divided.
 void LayerWriter::experts(const Experts& e) {
   const Load own = load_of_router(load, strategy);
-  LayerWriter routed{model, stack, strategy, own, fused, {}};
+  LayerWriter routed{model, stack, strategy, own, fused, parts, {}};
   routed.routed_experts(e);
   for (Unit& unit : routed.units) units.push_back(std::move(unit));
   shared_expert(e);
@@ -57,16 +55,17 @@ void LayerWriter::routed_experts(const Experts& e) {
 }
 
 void LayerWriter::router(const Experts& e) {
-  const double n = static_cast<double>(e.count);
+  const Part& matrix = part(Role::router);
+  const double n = static_cast<double>(matrix.out);
   // Softmax, top-k, one-hot masks: about twelve operators over [tokens, experts].
-  Unit& made = unit("mlp.gate", with_bias({h() * n}, e.bias, {n}),
+  Unit& made = unit(Role::router, matrix.name, with_bias({h() * n}, matrix.bias, {n}),
                     {gemm("router", t(), h(), n), memory("routing", 12 * 4 * t() * n, 12)});
   made.in_moe = true;
   made.plain_modules = 1;
-  made.normed_bytes = half * t() * h();
-  made.saved_bytes = t() * n * (4 + 4) + made.normed_bytes;
+  made.memory.normed = bytes_16 * t() * h();
+  made.memory.saved = t() * n * (4 + 4) + made.memory.normed;
   if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
-    made.saved_bytes += 8 * n * static_cast<double>(e.per_token) * t();
+    made.memory.saved += 8 * n * static_cast<double>(e.per_token) * t();
 }
 
 // What the backward pass of one round of a loop runs beside its matrix products. The gradient of
@@ -76,16 +75,16 @@ std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) co
   KernelRow activation = activation_row(rows, width, true);
   activation.bytes *= 2;
   activation.launches = fused.activation ? 1 : 3;
-  KernelRow index = memory("index_backward", 4 * half * t() * h(), 20);
+  KernelRow index = memory("index_backward", 4 * bytes_16 * t() * h(), 20);
   index.operators = 6;
-  return {activation, memory("dispatch", 12 * half * rows * h(), 6), index};
+  return {activation, memory("dispatch", 12 * bytes_16 * rows * h(), 6), index};
 }
 
 // Three products over `rows` in one unit: beside the gradients of its output and its input, each
 // one row wide, either those of activation, gate and up are there, or those through gate and up.
 void LayerWriter::gradients_inside(Unit& made, double rows, double w) const {
-  made.gradient_bytes = half * rows * h();
-  made.backward_bytes = half * rows * std::max(3 * w - 2 * h(), w);
+  made.memory.gradient = bytes_16 * rows * h();
+  made.memory.backward = bytes_16 * rows * std::max(3 * w - 2 * h(), w);
 }
 
 // One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
@@ -98,19 +97,16 @@ void LayerWriter::expert_loop(const Experts& e) {
                                           gemm("down", rows, w, h())};
     std::vector<KernelRow> forward = products;
     forward.push_back(activation_row(rows, w, true));
-    forward.push_back(memory("dispatch", 6 * half * rows * h(), 8));
-    Unit& made =
-        unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
+    forward.push_back(memory("dispatch", 6 * bytes_16 * rows * h(), 8));
+    Unit& made = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
     made.backward = backward(products);
     for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
-    made.kind = TensorClass::expert;
     made.times = times;
-    made.syncs = 2;
+    made.stops.reads = 2;
     made.owners = 3;
     made.plain_modules = 2;
-    made.in_moe = true;
-    made.saved_bytes = half * rows * (2 * h() + 4 * w);
-    made.gradient_bytes = half * t() * h();  // the zero-filled one
+    made.memory.saved = bytes_16 * rows * (2 * h() + 4 * w);
+    made.memory.gradient = bytes_16 * t() * h();  // the zero-filled one
     if (frozen()) quantise(made, 3);
     expert_adapter(1, rows, w, times);
   };
@@ -132,23 +128,20 @@ void LayerWriter::loop_over_slices(const Experts& e) {
                                         gemm("down", rows, w, h())};
   std::vector<KernelRow> forward = products;
   forward.push_back(activation_row(rows, w, true));
-  forward.push_back(memory("dispatch", 6 * half * rows * h(), 6));
+  forward.push_back(memory("dispatch", 6 * bytes_16 * rows * h(), 6));
   Unit& made =
-      unit("mlp.experts", with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-           forward);
+      expert_unit(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}), forward);
   made.backward = backward(products);
   for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
-  KernelRow slices = memory("slice_backward", 4 * half * 3 * n * h() * w, 6);
+  KernelRow slices = memory("slice_backward", 4 * bytes_16 * 3 * n * h() * w, 6);
   slices.operators = 4;
   if (!frozen()) made.backward.push_back(slices);
-  made.kind = TensorClass::expert;
   made.rounds = e.count;
-  made.syncs = 5;  // the expert's number, read four times, and its tokens
+  made.stops.reads = 5;  // the expert's number, read four times, and its tokens
   made.plain_modules = 1;
-  made.in_moe = true;
-  made.saved_bytes = half * rows * n * (2 * h() + 4 * w);
-  made.gradient_bytes = half * t() * h();
-  made.backward_bytes = half * 3 * n * h() * w;  // the zero-filled stack
+  made.memory.saved = bytes_16 * rows * n * (2 * h() + 4 * w);
+  made.memory.gradient = bytes_16 * t() * h();
+  made.memory.backward = bytes_16 * 3 * n * h() * w;  // the zero-filled stack
 }
 
 // Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
@@ -161,10 +154,17 @@ double LayerWriter::expert_slots(const Experts& e) const {
 
 // A unit without tensors inside the MoE block, in front of which tokens may be exchanged.
 Unit& LayerWriter::moe_step(std::string name, std::vector<KernelRow> rows, double exchanged) {
-  Unit& made = unit(std::move(name), {}, std::move(rows));
+  Unit& made = unit(Role::move_tokens, std::move(name), {}, std::move(rows));
   made.in_moe = true;
   made.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
   return made;
+}
+
+Unit& LayerWriter::expert_unit(std::vector<double> tensors, std::vector<KernelRow> rows) {
+  Unit& added = unit(Role::experts, "mlp.experts", std::move(tensors), std::move(rows));
+  added.kind = TensorClass::expert;
+  added.in_moe = true;
+  return added;
 }
 
 // Slots of fixed capacity per expert: encode into them, exchange between the ranks that hold the
@@ -177,31 +177,30 @@ void LayerWriter::tutel_experts(const Experts& e) {
       "mlp.encode",
       {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)},
       0);
-  encode.saved_bytes = 8 * k * t();
-  encode.gradient_bytes = half * t() * h();
-  encode.forward_bytes = 4 * slots * h() + 8 * k * t() * n;
-  encode.backward_bytes = 4 * slots * h();
-  encode.agrees = strategy.capacity_factor <= 0;
+  encode.memory.saved = 8 * k * t();
+  encode.memory.gradient = bytes_16 * t() * h();
+  encode.memory.forward = 4 * slots * h() + 8 * k * t() * n;
+  encode.memory.backward = 4 * slots * h();
+  encode.stops.agrees = strategy.capacity_factor <= 0;
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
-  Unit& made = unit("mlp.experts", with_bias({matrix, matrix, matrix}, e.bias, biases),
-                    {grouped_gemm("up", local, slots / local, h(), w),
-                     grouped_gemm("gate", local, slots / local, h(), w),
-                     grouped_gemm("down", local, slots / local, w, h()),
-                     memory("activation", (strategy.compiled ? 3 : 5) * half * slots * w, 2)});
-  made.kind = TensorClass::expert;
+  Unit& made =
+      expert_unit(with_bias({matrix, matrix, matrix}, e.bias, biases),
+                  {grouped_gemm("up", local, slots / local, h(), w),
+                   grouped_gemm("gate", local, slots / local, h(), w),
+                   grouped_gemm("down", local, slots / local, w, h()),
+                   memory("activation", (strategy.compiled ? 3 : 5) * bytes_16 * slots * w, 2)});
   made.plain_modules = 1;
-  made.in_moe = true;
-  made.exchange = strategy.expert_parallel > 1 ? half * slots * h() : 0;
-  made.saved_bytes = half * slots * (h() + 4 * w);
+  made.exchange = strategy.expert_parallel > 1 ? bytes_16 * slots * h() : 0;
+  made.memory.saved = bytes_16 * slots * (h() + 4 * w);
   gradients_inside(made, slots, w);
-  made.forward_bytes = made.exchange;  // what arrives, beside what is sent
-  Unit& decode =
-      moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)}, half * slots * h());
+  made.memory.forward = made.exchange;  // what arrives, beside what is sent
+  Unit& decode = moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)},
+                          bytes_16 * slots * h());
   // What comes back is cast, and the cast kept; its gradient is cast the other way.
-  decode.saved_bytes = 4 * slots * h();
-  decode.gradient_bytes = decode.forward_bytes = half * slots * h();
-  decode.backward_bytes = 4 * slots * h();
+  decode.memory.saved = 4 * slots * h();
+  decode.memory.gradient = decode.memory.forward = bytes_16 * slots * h();
+  decode.memory.backward = 4 * slots * h();
 }
 
 // DeepSpeed's own layer: about thirty kernels of gating over [tokens, experts], tokens moved by
@@ -213,33 +212,31 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   const double local = n / static_cast<double>(strategy.expert_parallel);
   const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
   const KernelRow gating = memory("gating", 18 * 4 * t() * n, 18);
-  const KernelRow move = memory("dispatch", 2 * half * slots * h(), 2);
+  const KernelRow move = memory("dispatch", 2 * bytes_16 * slots * h(), 2);
   // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
-  const std::vector<KernelRow> build{memory("masks", (4 + 1 + 2 * 2 * half) * t() * slots, 6),
+  const std::vector<KernelRow> build{memory("masks", (4 + 1 + 2 * 2 * bytes_16) * t() * slots, 6),
                                      gemm("dispatch", slots, t(), h())};
   Unit& encode = moe_step(
       "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
-  encode.saved_bytes = masks ? 2 * half * t() * slots : half * slots * h();
-  encode.gradient_bytes = half * t() * h();
-  encode.agrees = strategy.capacity_factor <= 0;
-  encode.syncs = 1;  // the capacity is a number of the host
-  moe_step("mlp.to_experts", {}, half * slots * h());
+  encode.memory.saved = masks ? 2 * bytes_16 * t() * slots : bytes_16 * slots * h();
+  encode.memory.gradient = bytes_16 * t() * h();
+  encode.stops.agrees = strategy.capacity_factor <= 0;
+  encode.stops.reads = 1;  // the capacity is a number of the host
+  moe_step("mlp.to_experts", {}, bytes_16 * slots * h());
   const double rows = slots / local;
-  Unit& made = unit("mlp.experts", with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
-                    {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
-                     activation_row(rows, w, true), gemm("down", rows, w, h())});
-  made.kind = TensorClass::expert;
+  Unit& made = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                           {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                            activation_row(rows, w, true), gemm("down", rows, w, h())});
   made.times = static_cast<std::int64_t>(local);
   made.owners = 3;
   made.plain_modules = 2;
-  made.in_moe = true;
-  made.saved_bytes = half * rows * (h() + 4 * w);
+  made.memory.saved = bytes_16 * rows * (h() + 4 * w);
   gradients_inside(made, rows, w);
-  const KernelRow joined = memory("join", 2 * half * slots * h(), 1);
+  const KernelRow joined = memory("join", 2 * bytes_16 * slots * h(), 1);
   moe_step("mlp.decode",
            {joined, masks ? gemm("combine", t(), slots, h()) : memory("combine", move.bytes, 3)},
-           half * slots * h());
-  units.back().saved_bytes = units.back().gradient_bytes = half * slots * h();
+           bytes_16 * slots * h());
+  units.back().memory.saved = units.back().memory.gradient = bytes_16 * slots * h();
 }
 
 // Llama 4 as Hugging Face has it: each token is copied to every expert, scaled by nearly nothing
@@ -249,13 +246,11 @@ void LayerWriter::all_experts(const Experts& e) {
   const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
   const double rows = n * t();
   moe_step("mlp.replicate",
-           {memory("replicate", half * (rows + t()) * h() + 2 * half * rows * h(), 2)}, 0)
-      .saved_bytes = half * rows * h();
+           {memory("replicate", bytes_16 * (rows + t()) * h() + 2 * bytes_16 * rows * h(), 2)}, 0)
+      .memory.saved = bytes_16 * rows * h();
   const bool separate = !is_fused(e, strategy.expert_layout);
   const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
-    Unit& made = unit("mlp.experts", std::move(tensors), std::move(kernels));
-    made.kind = TensorClass::expert;
-    made.in_moe = true;
+    Unit& made = expert_unit(std::move(tensors), std::move(kernels));
     return made;
   };
   if (separate) {
@@ -265,28 +260,29 @@ void LayerWriter::all_experts(const Experts& e) {
     made.times = e.count;
     made.owners = 3;
     made.plain_modules = 2;
-    made.saved_bytes = half * t() * (h() + 4 * w);
+    made.memory.saved = bytes_16 * t() * (h() + 4 * w);
     if (frozen()) quantise(made, 3);
   } else {
     Unit& made = add(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
                      {grouped_gemm("gate_up", n, t(), h(), 2 * w),
                       grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, true)});
     made.plain_modules = 1;
-    made.saved_bytes = half * rows * (h() + 4 * w);
+    made.memory.saved = bytes_16 * rows * (h() + 4 * w);
   }
-  moe_step("mlp.sum", {memory("sum", half * (rows + t()) * h(), 1)}, 0);
+  moe_step("mlp.sum", {memory("sum", bytes_16 * (rows + t()) * h(), 1)}, 0);
 }
 
 void LayerWriter::shared_expert(const Experts& e) {
   const std::size_t first = units.size();
   if (e.shared_width > 0)
-    dense_ffn("mlp.shared_expert", static_cast<double>(e.shared_width), true, false, false);
-  if (e.shared_gate) linear("mlp.shared_expert_gate", h(), 1, false);
+    dense_ffn({Role::shared_gate, Role::shared_up, Role::none, Role::shared_activation,
+               Role::shared_down});
+  if (e.shared_gate) linear(Role::shared_weight);
   for (std::size_t i = first; i < units.size(); ++i) {
     units[i].in_moe = true;
     units[i].part = LayerPart::shared_experts;
     // The router has kept what both read.
-    units[i].saved_bytes -= std::exchange(units[i].normed_bytes, 0);
+    units[i].memory.saved -= std::exchange(units[i].memory.normed, 0);
   }
 }
 

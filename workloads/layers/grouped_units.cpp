@@ -9,8 +9,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 constexpr KernelRow nothing{"nothing", KernelClass::memory, 0, 0, 0};
 
 KernelRow with_share(KernelRow row, double share) {
@@ -28,13 +26,13 @@ bool LayerWriter::tight() const {
 // Rows that pass by an index: each is read and written once.
 KernelRow LayerWriter::moved(std::string_view name, double rows) const {
   const double share = tight() ? 1 : stack.expert_shares.gather.value.value;
-  return with_share(memory(name, 2 * half * rows * h(), 1), share);
+  return with_share(memory(name, 2 * bytes_16 * rows * h(), 1), share);
 }
 
 // Rows that are added to those of their tokens, one number at a time.
 KernelRow LayerWriter::added(std::string_view name, double rows) const {
-  if (tight()) return memory(name, half * (rows + t()) * h(), 1);
-  return with_share(memory(name, 3 * half * rows * h(), 2),
+  if (tight()) return memory(name, bytes_16 * (rows + t()) * h(), 1);
+  return with_share(memory(name, 3 * bytes_16 * rows * h(), 2),
                     stack.expert_shares.scatter.value.value);
 }
 
@@ -57,19 +55,19 @@ void LayerWriter::dispatch(double routed) {
   Unit& made =
       moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
   made.backward = {sends_once() ? nothing : added("gather_backward", routed)};
-  made.saved_bytes = 8 * routed;
-  made.gradient_bytes = half * t() * h();
-  if (sends_tokens(strategy)) made.counts = 8 * ranks * ranks;
+  made.memory.saved = 8 * routed;
+  made.memory.gradient = bytes_16 * t() * h();
+  if (sends_tokens(strategy)) made.stops.told = 8 * ranks * ranks;
   // Otherwise only kernels that pad or lay out blocks have to know the counts.
   else if (strategy.moe_kernel != MoeKernel::grouped)
-    made.syncs = 1;
+    made.stops.reads = 1;
 }
 
 // Rows to experts, or back from them, before the unit runs.
 void LayerWriter::send(Unit& made, const GroupedRows& rows) const {
   if (!sends_tokens(strategy)) return;
-  made.exchange = half * rows.sent * h();
-  made.once = half * t() * h() * rows.sent / rows.routed;
+  made.exchange = bytes_16 * rows.sent * h();
+  made.once = bytes_16 * t() * h() * rows.sent / rows.routed;
 }
 
 // Each row times its weight, and the sum over the rows of a token. Eager code does it in 32 bits.
@@ -81,19 +79,19 @@ void LayerWriter::combine(const GroupedRows& rows) {
     Unit& made = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : nothing}, 0);
     send(made, rows);
     made.backward = {sums ? moved("gather", routed) : nothing};
-    made.gradient_bytes = half * (sums ? routed : rows.arrived) * h();
+    made.memory.gradient = bytes_16 * (sums ? routed : rows.arrived) * h();
     return;
   }
-  const KernelRow weigh = memory("weigh", (one ? 2 * half : 20) * routed * h(), one ? 1 : 3);
+  const KernelRow weigh = memory("weigh", (one ? 2 * bytes_16 : 20) * routed * h(), one ? 1 : 3);
   std::vector<KernelRow> kernels{added("scatter_add", routed)};
   if (!tight()) kernels.insert(kernels.begin(), weigh);
   Unit& made = moe_step("mlp.combine", std::move(kernels), 0);
   send(made, rows);
   // The gradient of the weights is a product of each row with what came back.
   made.backward = {moved("gather", routed),
-                   memory("weigh", (one ? 3 * half : 34) * routed * h(), one ? 1 : 5)};
-  made.saved_bytes = made.gradient_bytes = half * routed * h();
-  made.forward_bytes = one ? 0 : 2 * 4 * routed * h();
+                   memory("weigh", (one ? 3 * bytes_16 : 34) * routed * h(), one ? 1 : 5)};
+  made.memory.saved = made.memory.gradient = bytes_16 * routed * h();
+  made.memory.forward = one ? 0 : 2 * 4 * routed * h();
 }
 
 // What puts rows in place before the products, and as much behind them. PyTorch's grouped kernel
@@ -102,16 +100,16 @@ void LayerWriter::combine(const GroupedRows& rows) {
 // with a copy of the whole.
 KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
   if (strategy.moe_kernel == MoeKernel::padded) {
-    const double pieces = 2 * half * rows.held * h();
-    KernelRow row = backward
-                        ? memory("pad", pieces + 2 * half * rows.experts * rows.multiplied * h(),
-                                 3 * rows.experts)
-                        : memory("pad", pieces + half * rows.multiplied * h(), rows.experts + 1);
+    const double pieces = 2 * bytes_16 * rows.held * h();
+    KernelRow row =
+        backward ? memory("pad", pieces + 2 * bytes_16 * rows.experts * rows.multiplied * h(),
+                          3 * rows.experts)
+                 : memory("pad", pieces + bytes_16 * rows.multiplied * h(), rows.experts + 1);
     row.operators = backward ? 5 * rows.experts : 4 * rows.experts;
     return row;
   }
   // What came once is copied to each of its experts of this rank, and summed up behind them.
-  if (sends_once()) return memory("order", half * (rows.arrived + rows.held) * h(), 1);
+  if (sends_once()) return memory("order", bytes_16 * (rows.arrived + rows.held) * h(), 1);
   const bool passes = sends_tokens(strategy) || !tight();
   return passes ? moved("order", rows.held) : nothing;
 }
@@ -155,7 +153,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
       strategy.expert_layout == ExpertLayout::separate ||
       (strategy.moe_kernel == MoeKernel::padded && !is_fused(e, strategy.expert_layout));
   const KernelRow stacked = separate ? moved("stack", 3 * n * w) : nothing;
-  const double stack_bytes = separate ? half * 3 * n * h() * w : 0;
+  const double stack_bytes = separate ? bytes_16 * 3 * n * h() * w : 0;
   const KernelRow activation = activation_row(rows.multiplied, w, true);
 
   dispatch(rows.routed);
@@ -163,7 +161,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
   std::vector<double> biases{2 * n * w, n * h()};
   if (separate) tensors.assign(static_cast<std::size_t>(3 * n), h() * w);
   if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
-  Unit& made = unit("mlp.experts", std::move(tensors), {});
+  Unit& made = expert_unit(std::move(tensors), {});
   made.forward = {in_order(rows, false), stacked};
   made.forward.insert(made.forward.end(), products.begin(), products.end() - 1);
   made.forward.insert(made.forward.end(), {activation, products.back(), in_order(rows, false)});
@@ -171,22 +169,20 @@ void LayerWriter::grouped_experts(const Experts& e) {
   for (const KernelRow& row : backward_of({activation})) made.backward.push_back(row);
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
     made.backward.push_back(row);
-  made.kind = TensorClass::expert;
   made.owners = separate ? static_cast<int>(3 * n) : 1;
   made.plain_modules = 1;
-  made.in_moe = true;
   send(made, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
-  made.acted_bytes = half * rows.multiplied * w;
-  made.saved_bytes = half * rows.multiplied * h() + activation_bytes(rows.multiplied, w, true) +
-                     made.acted_bytes + stack_bytes;
+  made.memory.acted = bytes_16 * rows.multiplied * w;
+  made.memory.saved = bytes_16 * rows.multiplied * h() +
+                      activation_bytes(rows.multiplied, w, true) + made.memory.acted + stack_bytes;
   gradients_inside(made, rows.multiplied, w);
-  made.backward_bytes += stack_bytes;
+  made.memory.backward += stack_bytes;
   // What came has to be told apart once more before a batch can be made of it.
-  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) made.syncs = 1;
+  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) made.stops.reads = 1;
   // What arrives, beside what is sent.
-  made.forward_bytes = sends_tokens(strategy) ? half * rows.arrived * h() : 0;
-  if (rows.held > rows.sent) share_tokens(made, half * rows.held * h());
+  made.memory.forward = sends_tokens(strategy) ? bytes_16 * rows.arrived * h() : 0;
+  if (rows.held > rows.sent) share_tokens(made, bytes_16 * rows.held * h());
   expert_adapter(n, each, w, 1);
   combine(rows);
 }
@@ -213,15 +209,16 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {memory("lora_add", half * experts * rows * (2 * width + 3 * h()), 1)};
+    sums = {memory("lora_add", bytes_16 * experts * rows * (2 * width + 3 * h()), 1)};
     backward = backward_of(products);
-    backward.push_back(memory("lora_add", half * experts * rows * (3 * width + 4 * h()), 1));
+    backward.push_back(memory("lora_add", bytes_16 * experts * rows * (3 * width + 4 * h()), 1));
   } else {
     const double numbers = experts * rows * (2 * width + h());  // of the results
     backward = adapter_backward(products, numbers, experts * rows * (2 * h() + width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
-  Unit& made = unit("mlp.experts.lora", std::move(tensors), std::move(products));
+  Unit& made = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));
+  made.adapter = true;
   made.backward = backward;
   made.trained = true;
   made.kind = TensorClass::expert;
@@ -229,8 +226,8 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
   made.owners = 6;
   made.plain_modules = 6;
   made.in_moe = true;
-  made.syncs = stack.adapters.reads;
-  made.saved_bytes = 3 * half * experts * rows * rank;
+  made.stops.reads = stack.adapters.reads;
+  made.memory.saved = 3 * bytes_16 * experts * rows * rank;
 }
 
 // All ranks of an expert multiply all of its tokens with their columns.

@@ -31,18 +31,24 @@ struct LayerWriter {
   const Strategy& strategy;
   const Load& load;
   Stack::Fusion fused;
+  std::vector<Part> parts;  // of the layer: what its units have to hold
   std::vector<Unit> units;
 
   double t() const { return load.tokens; }
   bool frozen() const { return strategy.lora.rank > 0; }
   double h() const { return static_cast<double>(model.hidden); }
 
-  Unit& unit(std::string name, std::vector<double> tensors, std::vector<KernelRow> rows);
-  void norm(std::string name, double width, double calls);
-  void linear(const std::string& name, double in, double out, bool bias);
-  void adapter(const std::string& name, double in, double out);
+  // Throws std::logic_error where the model lists none.
+  const Part& part(Role role) const;
+  bool has(Role role) const;
+
+  Unit& unit(Role role, std::string name, std::vector<double> tensors, std::vector<KernelRow> rows);
+  // Over all heads a norm of one head comes so many times for each token.
+  void norm(Role role, double heads = 1);
+  void linear(Role role);
+  void adapter(const Part& matrix);
   KernelRow lora_add(double numbers) const;
-  void residual(std::string name);
+  void residual(Role role, std::string name);
 
   void attention();
   void feed_forward(bool with_experts);
@@ -52,7 +58,11 @@ struct LayerWriter {
   KernelRow activation_row(double rows, double width, bool gated) const;
   // Bytes of `rows` that the activation keeps: what it multiplies.
   double activation_bytes(double rows, double width, bool gated) const;
-  void dense_ffn(std::string_view prefix, double width, bool gated, bool fuse, bool bias);
+  // Roles of a feed-forward block's matrices: of the layer's own, or of its shared expert.
+  struct FeedForwardRoles {
+    Role gate, up, gate_up, activation, down;
+  };
+  void dense_ffn(const FeedForwardRoles& roles);
 
  private:
   std::vector<KernelRow> backward(const std::vector<KernelRow>& forward) const;
@@ -60,7 +70,7 @@ struct LayerWriter {
   // The last unit needs its input for the gradient of its weights, if they have one.
   void keeps_input(double bytes);
   void project();
-  void project_latent(const Latent& latent);
+  void project_latent();
   void core(std::vector<KernelRow> rows);
   void core_in_memory(std::vector<KernelRow> rows);
   void router(const Experts& e);
@@ -79,14 +89,15 @@ struct LayerWriter {
   void dispatch(double routed);
   void combine(const GroupedRows& rows);
   void expert_adapter(double experts, double rows, double width, std::int64_t times);
-  void send(Unit& made, const GroupedRows& rows) const;
-  static void share_tokens(Unit& made, double bytes);
+  void send(Unit& target, const GroupedRows& rows) const;
+  static void share_tokens(Unit& experts, double bytes);
   double expert_slots(const Experts& e) const;
   Unit& moe_step(std::string name, std::vector<KernelRow> rows, double exchanged);
+  Unit& expert_unit(std::vector<double> tensors, std::vector<KernelRow> rows);
   void tutel_experts(const Experts& e);
   void deepspeed_experts(const Experts& e);
   void all_experts(const Experts& e);
-  void gradients_inside(Unit& made, double rows, double w) const;
+  void gradients_inside(Unit& experts, double rows, double w) const;
   void shared_expert(const Experts& e);
 };
 

@@ -6,8 +6,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 // What a loss over logits in memory costs, for each of them: bytes, and kernels.
 struct LossCost {
   double output;    // of a logit as the head gives it
@@ -48,7 +46,7 @@ LossCost divided(LossCost cost) {
   return cost;
 }
 
-// Half of the rate of 16-bit products: those of 32 bits run on TF32 units, whose peak is half.
+// Half of the rate of 16-bit products: those of 32 bits run on TF32 units, whose peak is bytes_16.
 constexpr double tf32_share = 0.5;
 
 // The head and the loss behind it, over all logits at once.
@@ -66,9 +64,9 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
       head.backward.begin(),
       memory("cross_entropy", cost.backward_traffic * logits, cost.backward_kernels));
   const double held = stack.holds_logits && !single ? cost.output : 0;
-  head.saved_bytes += (cost.kept + held) * logits;
-  head.forward_bytes = (cost.forward - held) * logits;
-  head.backward_bytes = cost.backward * logits;
+  head.memory.saved += (cost.kept + held) * logits;
+  head.memory.forward = (cost.forward - held) * logits;
+  head.memory.backward = cost.backward * logits;
 }
 
 // The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
@@ -84,17 +82,17 @@ void loss_over_words(Unit& head, double tokens, double hidden, double vocabulary
   product.share = tf32_share;
   // Each chunk casts its inputs up. Scaled; the largest; less that; exponential; its sum; times the
   // logits; that sum.
-  const double casts = (half + 4) * (chunks * tokens * hidden + vocabulary * hidden);
+  const double casts = (bytes_16 + 4) * (chunks * tokens * hidden + vocabulary * hidden);
   head.forward = {product, memory("cross_entropy", 48 * logits + casts, 30 * chunks)};
   // Scaled; less the logarithm of the sum; exponential; times the gradient; scaled; cast down for
   // either product; what the chunk gives is added to the gradients of the inputs.
-  const double sums = 3 * half * (chunks * tokens * hidden + vocabulary * hidden);
+  const double sums = 3 * bytes_16 * (chunks * tokens * hidden + vocabulary * hidden);
   head.backward = {product, memory("cross_entropy", 52 * logits + casts + sums, 30 * chunks)};
   head.backward.insert(head.backward.end(), gradients.begin(), gradients.end());
   const double chunk = tokens * std::min(words, vocabulary);
-  head.forward_bytes = (4 + 4 + 4) * chunk + 4 * tokens * hidden;
-  head.backward_bytes =
-      (4 + 4 + 4 + 4 + half) * chunk + 4 * tokens * hidden + half * vocabulary * hidden;
+  head.memory.forward = (4 + 4 + 4) * chunk + 4 * tokens * hidden;
+  head.memory.backward =
+      (4 + 4 + 4 + 4 + bytes_16) * chunk + 4 * tokens * hidden + bytes_16 * vocabulary * hidden;
 }
 
 // The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
@@ -110,9 +108,9 @@ void loss_in_chunks(Unit& head, bool compiled, double logits) {
   head.backward.insert(
       head.backward.begin(),
       memory("cross_entropy", cost.backward_traffic * logits, chunks * cost.backward_kernels));
-  head.saved_bytes += (cost.kept + (compiled ? 0 : half)) * logits;
-  head.forward_bytes = cost.forward * logits / chunks;
-  head.backward_bytes = cost.backward * logits / chunks;
+  head.memory.saved += (cost.kept + (compiled ? 0 : bytes_16)) * logits;
+  head.memory.forward = cost.forward * logits / chunks;
+  head.memory.backward = cost.backward * logits / chunks;
 }
 
 }  // namespace
@@ -121,14 +119,15 @@ Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& lo
   const double h = static_cast<double>(model.hidden);
   Unit unit;
   unit.name = "embed_tokens";
+  unit.role = Role::embedding;
   unit.tensors = {static_cast<double>(model.rows_of_table()) * h};
   if (model.positions == Positions::learned)
     unit.tensors.push_back(static_cast<double>(model.longest_sequence) * h);
   unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
-  unit.forward = {memory("embedding", 2 * half * load.tokens * h, 1)};
+  unit.forward = {memory("embedding", 2 * bytes_16 * load.tokens * h, 1)};
   unit.trained = strategy.lora.rank == 0;
-  if (unit.trained) unit.backward = {memory("embedding", 3 * half * load.tokens * h, 2)};
+  if (unit.trained) unit.backward = {memory("embedding", 3 * bytes_16 * load.tokens * h, 2)};
   unit.plain_modules = 2;
   return unit;
 }
@@ -140,20 +139,22 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   const Stack::Fusion fused = fusion_of(stack, strategy);
   Unit norm;
   norm.name = "norm";
+  norm.role = Role::final_norm;
   norm.tensors.assign(model.norm_bias ? 2 : 1, h);
   norm.owners = 1;
   norm.kind = TensorClass::norm;
   norm.forward = {norm_row(fused, t, h, true)};
   norm.trained = strategy.lora.rank == 0;
   norm.backward = backward_of(norm.forward);
-  norm.saved_bytes = norm.gradient_bytes = half * t * h;
+  norm.memory.saved = norm.memory.gradient = bytes_16 * t * h;
   Unit head;
   head.name = "lm_head";
+  head.role = Role::head;
   if (!model.tied_embeddings) head.tensors = {h * v};
   head.owners = 1;  // a tied head has the embedding's tensor as a parameter, too
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
-  head.saved_bytes = head.gradient_bytes = half * t * h;
+  head.memory.saved = head.memory.gradient = bytes_16 * t * h;
   head.trained = norm.trained;
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   // Ranks that gather the logits of each other's part of the vocabulary all have them all.
@@ -164,17 +165,17 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     // Preferences need the probability of every token: the logarithmic softmax of the logits, row
     // by row, stays for the backward pass. A fused loss does not help.
     head.forward.push_back(
-        memory("log_softmax", 3 * half * logits, static_cast<double>(job.rows())));
-    head.saved_bytes += half * logits;
-    head.gradient_bytes += half * logits;
-    head.forward_bytes = half * logits;
+        memory("log_softmax", 3 * bytes_16 * logits, static_cast<double>(job.rows())));
+    head.memory.saved += bytes_16 * logits;
+    head.memory.gradient += bytes_16 * logits;
+    head.memory.forward = bytes_16 * logits;
     head.backward = backward_of(head.forward);
   } else if (kind == CrossEntropy::fused) {
     // One chunk of logits, and both gradients, which are found in the forward pass already.
     const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
-    head.forward.push_back(memory("cross_entropy", 3 * half * t * v, std::ceil(t / chunk)));
-    head.saved_bytes += std::min(chunk, t) * v * (half + 4) + half * v * h;
-    head.gradient_bytes = 0;
+    head.forward.push_back(memory("cross_entropy", 3 * bytes_16 * t * v, std::ceil(t / chunk)));
+    head.memory.saved += std::min(chunk, t) * v * (bytes_16 + 4) + bytes_16 * v * h;
+    head.memory.gradient = 0;
     head.backward = backward_of(head.forward);
   } else if (kind == CrossEntropy::words_32) {
     loss_over_words(head, t, h, v);

@@ -1,12 +1,14 @@
 #include "workloads/layers/rank_share.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <stdexcept>
 
 namespace stepsim {
 namespace {
-
-constexpr double half = 2;  // bytes of a 16-bit number
 
 double share(const Strategy& strategy) {
   return static_cast<double>(strategy.tensor_parallel.size);
@@ -16,17 +18,103 @@ bool divides_tokens(const Strategy& strategy) {
   return strategy.tensor_parallel.size > 1 && strategy.tensor_parallel.sequence;
 }
 
-Unit* find(std::vector<Unit>& units, std::string_view name) {
-  const auto found =
-      std::find_if(units.begin(), units.end(), [&](const Unit& unit) { return unit.name == name; });
-  return found == units.end() ? nullptr : &*found;
+// What tensor parallelism makes of a unit of a layer.
+enum class Place : std::uint8_t {
+  between,  // blocks: on the rank's own tokens, where these are divided
+  reads,    // a block's input, whole on every rank
+  inside,   // on a part of what is divided
+  ends,     // a block, with a part of a sum
+};
+
+// A unit that is not known here would run whole on every rank, and nobody would see it.
+Place place_of(const Unit& unit) {
+  switch (unit.role) {
+    case Role::attention_norm:
+    case Role::attention_residual:
+    case Role::feed_forward_norm:
+    case Role::feed_forward_residual:
+      return Place::between;
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::query_key_value:
+    case Role::narrow_query:
+    case Role::latent:
+    case Role::gate:
+    case Role::up:
+    case Role::gate_up:
+    case Role::router:
+    case Role::shared_gate:
+    case Role::shared_up:
+    case Role::shared_weight:
+      return Place::reads;
+    case Role::narrow_query_norm:
+    case Role::latent_norm:
+    case Role::wide_query:
+    case Role::wide_latent:
+    case Role::query_norm:
+    case Role::key_norm:
+    case Role::attend:
+    case Role::activation:
+    case Role::shared_activation:
+    case Role::experts:
+    case Role::move_tokens:
+      return Place::inside;
+    case Role::attention_output:
+    case Role::down:
+    case Role::shared_down:
+      return Place::ends;
+    case Role::none:
+    case Role::container:
+    case Role::embedding:
+    case Role::positions:
+    case Role::expert_gate:
+    case Role::expert_up:
+    case Role::expert_gate_up:
+    case Role::expert_down:
+    case Role::final_norm:
+    case Role::head:
+      break;
+  }
+  throw std::logic_error(
+      fmt::format("tensor parallelism does not know what \"{}\" is in a layer", unit.name));
 }
 
-std::vector<Unit*> found(std::vector<Unit>& units, std::initializer_list<std::string_view> names) {
+// Of products that read the same, the one that keeps it for the backward pass.
+bool keeps_what_is_read(const Unit& unit) {
+  if (unit.adapter) return false;
+  switch (unit.role) {
+    case Role::value:
+    case Role::query_key_value:
+    case Role::latent:
+    case Role::up:
+    case Role::gate_up:
+    case Role::router:
+    case Role::shared_up:
+      return true;
+    default:
+      return false;
+  }
+}
+
+using Roles = std::initializer_list<Role>;
+
+bool is_one_of(const Unit& unit, Roles roles) {
+  return std::find(roles.begin(), roles.end(), unit.role) != roles.end();
+}
+
+std::vector<Unit*> matrices(std::vector<Unit>& units, Roles roles) {
   std::vector<Unit*> result;
-  for (const std::string_view name : names)
-    if (Unit* unit = find(units, name); unit != nullptr) result.push_back(unit);
+  for (Unit& unit : units)
+    if (!unit.adapter && is_one_of(unit, roles)) result.push_back(&unit);
   return result;
+}
+
+Unit* last_of(std::vector<Unit>& units, const auto& wanted) {
+  const auto last = std::find_if(units.rbegin(), units.rend(), wanted);
+  if (last == units.rend())
+    throw std::logic_error("tensor parallelism finds no end of a block in a layer");
+  return &*last;
 }
 
 void scale(std::vector<KernelRow>& rows, double factor) {
@@ -40,7 +128,7 @@ void scale(std::vector<KernelRow>& rows, double factor) {
 void shrink(Unit& unit, double ranks) {
   scale(unit.forward, 1 / ranks);
   scale(unit.backward, 1 / ranks);
-  unit.saved_bytes /= ranks;
+  unit.memory.saved /= ranks;
 }
 
 // Between the first and the last product of a block everything is divided: its input comes in
@@ -63,7 +151,7 @@ void share_block(Unit& first, Unit& last, const Sharing& sharing, std::vector<Un
       reader->hand.leave_back.push_back({Handover::scatter, bytes});
       if (strategy.compiled && reader != readers.front()) continue;
       reader->hand.arrive.push_back({Handover::collect, bytes});
-      if (reader->trained) reader->saved_bytes += bytes;
+      if (reader->trained) reader->memory.saved += bytes;
     }
     last.hand.leave.push_back({Handover::scatter, bytes});
     last.hand.arrive_back.push_back({Handover::collect, bytes});
@@ -86,9 +174,9 @@ void swap_for_heads(Unit& attend, const Model& model, const Strategy& strategy, 
   const double ranks = static_cast<double>(strategy.sequence_parallel.ulysses);
   const AttentionWidths widths = widths_of(model.attention);
   const double held = static_cast<double>(model.attention.kv_heads);
-  const double queries = half * tokens * static_cast<double>(widths.queries);
-  const double result = half * tokens * static_cast<double>(widths.result);
-  const double more = half * tokens * std::max(ranks, held) / held;
+  const double queries = bytes_16 * tokens * static_cast<double>(widths.queries);
+  const double result = bytes_16 * tokens * static_cast<double>(widths.result);
+  const double more = bytes_16 * tokens * std::max(ranks, held) / held;
   for (const double bytes : {queries, more * static_cast<double>(widths.keys),
                              more * static_cast<double>(widths.values)}) {
     attend.hand.arrive.push_back({Handover::heads, bytes});
@@ -142,62 +230,77 @@ double slots_between_blocks(const Job& job, const Strategy& strategy) {
   return divides_tokens(strategy) ? slots / share(strategy) : slots;
 }
 
-void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
-                 const Load& load, bool overlaps) {
-  const double bytes = half * load.tokens * static_cast<double>(model.hidden);
-  if (Unit* attend = find(units, "self_attn.attend"); attend != nullptr) {
+namespace {
+
+void share_sequence(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
+                    const Load& load) {
+  for (Unit* attend : matrices(units, {Role::attend})) {
     if (strategy.sequence_parallel.ulysses > 1)
       swap_for_heads(*attend, model, strategy, load.tokens);
     if (strategy.sequence_parallel.ring > 1) {
       const AttentionWidths widths = widths_of(model.attention);
       const double held = load.tokens * static_cast<double>(widths.keys + widths.values);
       attend->hand.rounds = strategy.sequence_parallel.ring;
-      attend->hand.passed = half * held;
+      attend->hand.passed = bytes_16 * held;
       attend->hand.passed_back = 4 * held;  // summed up in fp32 on the way
     }
   }
-  if (strategy.tensor_parallel.size == 1) return;
-  Unit* const norm = find(units, "input_layernorm");
+}
+
+void share_attention(std::vector<Unit>& units, const Sharing& sharing) {
+  const std::vector<Unit*> readers =
+      matrices(units, {Role::query, Role::key, Role::value, Role::query_key_value,
+                       Role::narrow_query, Role::latent});
+  if (readers.empty()) throw std::logic_error("attention of a layer reads nothing");
   // What an adapter adds is a part of the sum as well.
-  Unit* out = find(units, "self_attn.o_proj.lora");
-  if (out == nullptr) out = find(units, "self_attn.o_proj");
-  Unit* const second = find(units, "post_attention_layernorm");
-  if (norm == nullptr || out == nullptr || second == nullptr) return;
-  Unit& last = units.back().name == "ffn_residual" ? units.end()[-2] : units.back();
+  Unit* const last =
+      last_of(units, [](const Unit& unit) { return unit.role == Role::attention_output; });
+  share_block(*readers.front(), *last, sharing, readers);
+}
+
+// Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
+// takes all.
+void share_feed_forward(std::vector<Unit>& units, const Sharing& sharing, bool sent) {
+  Unit* const last =
+      last_of(units, [](const Unit& unit) { return unit.role != Role::feed_forward_residual; });
+  const std::vector<Unit*> readers = sent ? matrices(units, {Role::shared_gate, Role::shared_up})
+                                          : matrices(units, {Role::gate, Role::up, Role::gate_up});
+  const std::vector<Unit*> routers = matrices(units, {Role::router});
+  if (!sent && !routers.empty())
+    share_block(*routers.front(), *last, sharing, readers);
+  else if (!readers.empty())
+    share_block(*readers.front(), *last, sharing, readers);
+}
+
+}  // namespace
+
+void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& strategy,
+                 const Load& load, bool overlaps) {
+  share_sequence(units, model, strategy, load);
+  if (strategy.tensor_parallel.size == 1) return;
+  const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
   const Sharing sharing{strategy, overlaps, bytes};
-  share_block(
-      norm[1], *out, sharing,
-      found(units, {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj",
-                    "self_attn.qkv_proj", "self_attn.q_a_proj", "self_attn.kv_a_proj_with_mqa"}));
-  // Routed tokens stay with their rank until they are sent to an expert; a shared expert takes all.
-  const bool sent = (sends_tokens(strategy) || repeats_experts(strategy)) && second[1].in_moe;
-  Unit* const shared = find(units, "mlp.shared_expert.gate_proj");
-  if (!sent)
-    share_block(second[1], last, sharing,
-                found(units, {"mlp.gate_proj", "mlp.up_proj", "mlp.gate_up_proj"}));
-  else if (shared != nullptr)
-    share_block(*shared, last, sharing,
-                found(units, {"mlp.shared_expert.gate_proj", "mlp.shared_expert.up_proj"}));
-  if (!divides_tokens(strategy)) return;
+  const bool sent = (sends_tokens(strategy) || repeats_experts(strategy)) &&
+                    !matrices(units, {Role::router}).empty();
+  share_attention(units, sharing);
+  share_feed_forward(units, sharing, sent);
   const double ranks = share(strategy);
-  for (const std::string_view name :
-       {"input_layernorm", "post_attention_layernorm", "attention_residual", "ffn_residual"})
-    if (Unit* unit = find(units, name); unit != nullptr) shrink(*unit, ranks);
-  if (!overlaps && !strategy.tensor_parallel.gathers_each) return;
-  // The input of a block is kept in pieces and collected again for the backward pass.
-  for (const std::string_view name :
-       {"self_attn.v_proj", "self_attn.qkv_proj", "self_attn.kv_a_proj_with_mqa", "mlp.up_proj",
-        "mlp.gate_up_proj", "mlp.gate", "mlp.shared_expert.up_proj"})
-    if (Unit* unit = find(units, name); unit != nullptr && !(sent && name == "mlp.gate")) {
-      unit->saved_bytes -= std::min(unit->saved_bytes, bytes * (1 - 1 / ranks));
-      unit->normed_bytes = std::min(unit->normed_bytes, unit->saved_bytes);
-    }
+  const bool divided = divides_tokens(strategy);
+  for (Unit& unit : units) {
+    const bool between = place_of(unit) == Place::between;
+    if (between && divided) shrink(unit, ranks);
+    if (!divided || (!overlaps && !strategy.tensor_parallel.gathers_each)) continue;
+    if (!keeps_what_is_read(unit) || (sent && unit.role == Role::router)) continue;
+    // The input of a block is kept in pieces and collected again for the backward pass.
+    unit.memory.saved -= std::min(unit.memory.saved, bytes * (1 - 1 / ranks));
+    unit.memory.normed = std::min(unit.memory.normed, unit.memory.saved);
+  }
 }
 
 void share_embedding(Unit& embedding, const Model& model, const Strategy& strategy,
                      const Load& load) {
   if (strategy.tensor_parallel.size == 1) return;
-  const double bytes = half * load.tokens * static_cast<double>(model.hidden);
+  const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
   const bool divided = divides_tokens(strategy);
   // With the whole table a rank looks up what it needs, and wants the gradients of all tokens.
   if (strategy.tensor_parallel.divides_embedding)
@@ -210,7 +313,7 @@ void share_embedding(Unit& embedding, const Model& model, const Strategy& strate
 void share_head(std::vector<Unit>& head, const Model& model, const Strategy& strategy,
                 const Load& load, bool overlaps) {
   if (strategy.tensor_parallel.size == 1) return;
-  const double bytes = half * load.tokens * static_cast<double>(model.hidden);
+  const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
   const double vocabulary = static_cast<double>(model.vocabulary) * share(strategy);
   Unit& logits = head.back();
   const bool divided = divides_tokens(strategy);
@@ -227,7 +330,7 @@ void share_head(std::vector<Unit>& head, const Model& model, const Strategy& str
   logits.hand.leave_back.push_back({divided ? Handover::scatter : Handover::sum, bytes});
   logits.hand.overlapped = overlaps;
   if (strategy.tensor_parallel.gathers_logits)
-    logits.hand.leave.push_back({Handover::collect, half * load.tokens * vocabulary});
+    logits.hand.leave.push_back({Handover::collect, bytes_16 * load.tokens * vocabulary});
   else
     for (int i = 0; i < 3; ++i) logits.hand.leave.push_back({Handover::sum, 4 * load.tokens});
   if (divided) shrink(head.front(), share(strategy));

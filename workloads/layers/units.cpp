@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include "workloads/layers/layer_writer.hpp"
 
 namespace stepsim {
-namespace {
-
-constexpr double half = 2;  // bytes of a 16-bit number
-
-}  // namespace
-
 double Unit::elements() const {
   return std::accumulate(tensors.begin(), tensors.end(), 0.0);
 }
@@ -24,12 +20,11 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
 }
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy) {
-  return strategy.cross_entropy == CrossEntropy::stack ? stack.cross_entropy
-                                                       : strategy.cross_entropy;
+  return strategy.cross_entropy.value_or(stack.cross_entropy);
 }
 
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy) {
-  return strategy.attention == AttentionKernel::stack ? stack.attention : strategy.attention;
+  return strategy.attention.value_or(stack.attention);
 }
 
 bool is_fused(const Experts& experts, ExpertLayout layout) {
@@ -40,19 +35,32 @@ bool is_fused(const Experts& experts, ExpertLayout layout) {
 // the residual added in the same kernel both terms are read, and their sum is written as well.
 KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual) {
   if (!fused.norm) return memory("norm", 28 * rows * width, 6);
-  return memory("norm", (residual && fused.residual ? 4 : 2) * half * rows * width, 1);
+  return memory("norm", (residual && fused.residual ? 4 : 2) * bytes_16 * rows * width, 1);
 }
 
-Unit& LayerWriter::unit(std::string name, std::vector<double> tensors,
+const Part& LayerWriter::part(Role role) const {
+  for (const Part& each : parts)
+    if (each.role == role) return each;
+  throw std::logic_error(
+      fmt::format("{} lists no part of role {}", model.name, static_cast<int>(role)));
+}
+
+bool LayerWriter::has(Role role) const {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const Part& each) { return each.role == role; });
+}
+
+Unit& LayerWriter::unit(Role role, std::string name, std::vector<double> tensors,
                         std::vector<KernelRow> rows) {
-  Unit made;
-  made.name = std::move(name);
-  made.owners = tensors.empty() ? 0 : 1;
-  made.tensors = std::move(tensors);
-  made.trained = !frozen();
-  made.backward = backward(rows);
-  made.forward = std::move(rows);
-  return units.emplace_back(std::move(made));
+  Unit& added = units.emplace_back();
+  added.role = role;
+  added.name = std::move(name);
+  added.owners = tensors.empty() ? 0 : 1;
+  added.tensors = std::move(tensors);
+  added.trained = !frozen();
+  added.backward = backward(rows);
+  added.forward = std::move(rows);
+  return added;
 }
 
 std::vector<KernelRow> LayerWriter::backward(const std::vector<KernelRow>& forward) const {
@@ -67,58 +75,62 @@ void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
   double unpacked = 0;
   for (std::size_t i = 0; i < matrices; ++i) {  // biases behind them stay as they are
     unpacked += unit.tensors[i];
-    unit.tensors[i] *= bytes / half;
+    unit.tensors[i] *= bytes / bytes_16;
   }
-  unit.forward.insert(unit.forward.begin(), memory(unpack, unpacked * (bytes + half), 2));
-  unit.backward.insert(unit.backward.begin(), memory(unpack, unpacked * (bytes + half), 2));
+  unit.forward.insert(unit.forward.begin(), memory(unpack, unpacked * (bytes + bytes_16), 2));
+  unit.backward.insert(unit.backward.begin(), memory(unpack, unpacked * (bytes + bytes_16), 2));
 }
 
-void LayerWriter::norm(std::string name, double width, double calls) {
+void LayerWriter::norm(Role role, double heads) {
+  const Part& vector = part(role);
+  const double width = static_cast<double>(vector.out);
   std::vector<double> tensors{width};
-  if (model.norm_bias) tensors.push_back(width);
-  const bool of_layer = width == h() && calls == 1;
-  Unit& made =
-      unit(std::move(name), std::move(tensors), {norm_row(fused, t() * calls, width, of_layer)});
-  made.kind = TensorClass::norm;
-  made.saved_bytes = t() * width * calls * (fused.norm ? half : half + 4);
-  made.gradient_bytes = half * t() * width * calls;
-  made.forward_bytes = made.backward_bytes = fused.norm ? 0 : 4 * t() * width * calls;
+  if (vector.bias) tensors.push_back(width);
+  const bool of_layer = role == Role::attention_norm || role == Role::feed_forward_norm;
+  Unit& added =
+      unit(role, vector.name, std::move(tensors), {norm_row(fused, t() * heads, width, of_layer)});
+  added.kind = TensorClass::norm;
+  added.memory.saved = t() * width * heads * (fused.norm ? bytes_16 : bytes_16 + 4);
+  added.memory.gradient = bytes_16 * t() * width * heads;
+  added.memory.forward = added.memory.backward = fused.norm ? 0 : 4 * t() * width * heads;
 }
 
-void LayerWriter::linear(const std::string& name, double in, double out, bool bias) {
+void LayerWriter::linear(Role role) {
+  const Part& matrix = part(role);
+  const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
   std::vector<double> tensors{in * out};
-  if (bias) tensors.push_back(out);
-  Unit& made = unit(name, std::move(tensors), {gemm("linear", t(), in, out)});
-  made.result_bytes = half * t() * out;
+  if (matrix.bias) tensors.push_back(out);
+  Unit& added = unit(role, matrix.name, std::move(tensors), {gemm("linear", t(), in, out)});
+  added.memory.result = bytes_16 * t() * out;
   // Added in the product's own kernel; its gradient is a sum over all tokens.
-  if (bias) made.backward.push_back(memory("bias_gradient", half * t() * out, 1));
-  made.gradient_bytes = half * t() * in;
+  if (matrix.bias) added.backward.push_back(memory("bias_gradient", bytes_16 * t() * out, 1));
+  added.memory.gradient = bytes_16 * t() * in;
   if (!frozen()) return;
-  quantise(made, 1);
-  if (name.starts_with("mlp.shared_expert") && !stack.adapters.shared) return;
-  if (strategy.lora.targets != LoraTargets::attention || name.starts_with("self_attn"))
-    adapter(name, in, out);
+  quantise(added, 1);
+  if (in_shared_expert(role) && !stack.adapters.shared) return;
+  if (strategy.lora.targets != LoraTargets::attention || in_attention(role)) adapter(matrix);
 }
 
 void LayerWriter::keeps_input(double bytes) {
-  if (units.back().trained) units.back().saved_bytes += bytes;
+  if (units.back().trained) units.back().memory.saved += bytes;
 }
 
 std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, double results,
                                         double inputs) {
   std::vector<KernelRow> backward = backward_of(products);
-  backward.push_back(memory("lora_add", half * (2 * results + 3 * inputs), 2));
+  backward.push_back(memory("lora_add", bytes_16 * (2 * results + 3 * inputs), 2));
   return backward;
 }
 
 // What the adapter gives is scaled, and added; a compiler does both at once.
 KernelRow LayerWriter::lora_add(double numbers) const {
-  return strategy.compiled ? memory("lora_add", 3 * half * numbers, 1)
-                           : memory("lora_add", 5 * half * numbers, 2);
+  return strategy.compiled ? memory("lora_add", 3 * bytes_16 * numbers, 1)
+                           : memory("lora_add", 5 * bytes_16 * numbers, 2);
 }
 
 // Down to the rank and up again, scaled and added to what the frozen matrix gives.
-void LayerWriter::adapter(const std::string& name, double in, double out) {
+void LayerWriter::adapter(const Part& matrix) {
+  const double in = static_cast<double>(matrix.in), out = static_cast<double>(matrix.out);
   const double rank = static_cast<double>(strategy.lora.rank);
   const auto product = [&](std::string_view row, double from, double to) {
     return stack.adapters.grouped ? grouped_gemm(row, 1, t(), from, to) : gemm(row, t(), from, to);
@@ -126,73 +138,79 @@ void LayerWriter::adapter(const std::string& name, double in, double out) {
   std::vector<KernelRow> rows{product("lora_down", in, rank), product("lora_up", rank, out)};
   const std::vector<KernelRow> backward = adapter_backward(rows, t() * out, t() * in);
   rows.push_back(lora_add(t() * out));
-  Unit& made = unit(name + ".lora", {in * rank, rank * out}, std::move(rows));
-  made.backward = backward;
-  made.trained = true;
-  made.owners = 2;
-  made.plain_modules = 2;  // the wrapper and its dropout
-  made.syncs = stack.adapters.reads;
-  made.saved_bytes = half * t() * rank;
+  Unit& added = unit(matrix.role, matrix.name + ".lora", {in * rank, rank * out}, std::move(rows));
+  added.adapter = true;
+  added.backward = backward;
+  added.trained = true;
+  added.owners = 2;
+  added.plain_modules = 2;  // the wrapper and its dropout
+  added.stops.reads = stack.adapters.reads;
+  added.memory.saved = bytes_16 * t() * rank;
   // Beside columns the way down is whole on each rank, beside rows the way up.
-  const bool of_rows = name.ends_with("o_proj") || name.ends_with("down_proj");
-  if (strategy.tensor_parallel.size > 1) made.common = rank * (of_rows ? out : in);
+  const bool of_rows = matrix.role == Role::attention_output || matrix.role == Role::down ||
+                       matrix.role == Role::shared_down;
+  if (strategy.tensor_parallel.size > 1) added.common = rank * (of_rows ? out : in);
 }
 
 // Two reads and a write, unless the next norm does it.
-void LayerWriter::residual(std::string name) {
-  if (!fused.residual) unit(std::move(name), {}, {memory("residual", 3 * half * t() * h(), 1)});
+void LayerWriter::residual(Role role, std::string name) {
+  if (!fused.residual)
+    unit(role, std::move(name), {}, {memory("residual", 3 * bytes_16 * t() * h(), 1)});
 }
 
 // Gate, its activation and the product with up: two kernels over five tensors, fused one over
 // three; without a gate one over two.
 KernelRow LayerWriter::activation_row(double rows, double width, bool gated) const {
-  if (!gated) return memory("activation", 2 * half * rows * width, 1);
-  return fused.activation ? memory("activation", 3 * half * rows * width, 1)
-                          : memory("activation", 5 * half * rows * width, 2);
+  if (!gated) return memory("activation", 2 * bytes_16 * rows * width, 1);
+  return fused.activation ? memory("activation", 3 * bytes_16 * rows * width, 1)
+                          : memory("activation", 5 * bytes_16 * rows * width, 2);
 }
 
 double LayerWriter::activation_bytes(double rows, double width, bool gated) const {
-  return half * rows * width * (gated ? (fused.activation ? 2 : 3) : 1);
+  return bytes_16 * rows * width * (gated ? (fused.activation ? 2 : 3) : 1);
 }
 
-void LayerWriter::dense_ffn(std::string_view prefix, double width, bool gated, bool fuse,
-                            bool bias) {
-  if (fuse && gated) {
-    linear(fmt::format("{}.gate_up_proj", prefix), h(), 2 * width, bias);
+void LayerWriter::dense_ffn(const FeedForwardRoles& roles) {
+  const bool fuse = has(roles.gate_up), gated = fuse || has(roles.gate);
+  if (fuse) {
+    linear(roles.gate_up);
   } else {
-    if (gated) linear(fmt::format("{}.gate_proj", prefix), h(), width, bias);
-    linear(fmt::format("{}.up_proj", prefix), h(), width, bias);
+    if (gated) linear(roles.gate);
+    linear(roles.up);
   }
-  keeps_input(half * t() * h());
-  units.back().normed_bytes = units.back().saved_bytes;
-  Unit& act = unit(fmt::format("{}.act_fn", prefix), {}, {activation_row(t(), width, gated)});
+  keeps_input(bytes_16 * t() * h());
+  units.back().memory.normed = units.back().memory.saved;
+  const double width = static_cast<double>(part(roles.down).in);
+  Unit& act =
+      unit(roles.activation, part(roles.activation).name, {}, {activation_row(t(), width, gated)});
   act.plain_modules = 2;  // the block and its activation
-  act.saved_bytes = activation_bytes(t(), width, gated);
-  // Fused, gradients take the place of what was saved; halves of one tensor are put together.
-  const bool in_place = fused.activation && !(fuse && gated);
-  act.gradient_bytes = in_place ? 0 : half * t() * width * (gated ? 2 : 1);
-  act.backward_bytes = gated && !fused.activation ? half * t() * width : 0;
-  linear(fmt::format("{}.down_proj", prefix), width, h(), bias);
-  keeps_input(half * t() * width);
+  act.memory.saved = activation_bytes(t(), width, gated);
+  // Fused, gradients take the place of what was saved; the two parts of one tensor are put
+  // together.
+  const bool in_place = fused.activation && !fuse;
+  act.memory.gradient = in_place ? 0 : bytes_16 * t() * width * (gated ? 2 : 1);
+  act.memory.backward = gated && !fused.activation ? bytes_16 * t() * width : 0;
+  linear(roles.down);
+  keeps_input(bytes_16 * t() * width);
 }
 
 void LayerWriter::feed_forward(bool with_experts) {
-  norm("post_attention_layernorm", h(), 1);
-  const FeedForward& ffn = model.feed_forward;
+  norm(Role::feed_forward_norm);
   const std::size_t first = units.size();
   if (with_experts)
     experts(*model.experts);
   else
-    dense_ffn("mlp", static_cast<double>(ffn.width), ffn.gated, ffn.fused_gate_up, ffn.bias);
+    dense_ffn({Role::gate, Role::up, Role::gate_up, Role::activation, Role::down});
   for (std::size_t i = first; i < units.size(); ++i)
     if (units[i].part == LayerPart::none)
       units[i].part = with_experts ? LayerPart::moe : LayerPart::mlp;
-  residual("ffn_residual");
+  residual(Role::feed_forward_residual, "ffn_residual");
 }
 
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer) {
-  LayerWriter writer{model, stack, strategy, load, fusion_of(stack, strategy), {}};
+  LayerWriter writer{
+      model, stack, strategy, load, fusion_of(stack, strategy), layer_parts(model, layer), {}};
   writer.attention();
   writer.feed_forward(has_experts(model, layer));
   return std::move(writer.units);

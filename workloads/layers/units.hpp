@@ -8,13 +8,16 @@
 
 #include "workloads/kernels/handover.hpp"
 #include "workloads/kernels/kernels.hpp"
+#include "workloads/model/parts.hpp"
 #include "workloads/strategy/load.hpp"
 #include "workloads/strategy/recompute.hpp"
 
 namespace stepsim {
 
 struct Unit {
-  std::string name;              // "self_attn.q_proj"
+  std::string name;  // "self_attn.q_proj", for people to read
+  Role role = Role::none;
+  bool adapter = false;          // low-rank matrices beside a frozen one of this role
   std::vector<double> tensors;   // elements of each, experts included
   std::vector<double> borrowed;  // those of a tied embedding, which its owner holds
   TensorClass kind = TensorClass::dense;
@@ -25,33 +28,36 @@ struct Unit {
   double common = 0;
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
-  double saved_bytes = 0;     // activations that its backward pass needs
-  double gradient_bytes = 0;  // gradients of its inputs, until the unit before it has used them
-  double forward_bytes = 0;   // beside what is saved, only while it runs forward
-  double backward_bytes = 0;  // beside gradients of inputs and outputs, only while it runs backward
-  int syncs = 0;              // values that the host reads back before each round
-  bool agrees = false;        // the ranks agree on a number first, and the host waits for it
-  double counts = 0;          // bytes in which ranks tell each other how much comes; the host waits
-  int owners = 0;             // modules that own the tensors
-  int plain_modules = 0;      // modules without tensors that are called along with this one
-  std::int64_t times = 1;     // units like this one after the other: experts of a loop
-  std::int64_t rounds = 1;    // its kernels come so many times in one call: a loop inside a module
-  double exchange = 0;        // bytes a rank sends in an all-to-all before the unit runs
-  double once = 0;            // of that, one row for each token
-  bool in_moe = false;        // in the MoE block, so under a leaf module if there is one
+  struct Memory {         // bytes
+    double saved = 0;     // activations that its backward pass needs
+    double gradient = 0;  // gradients of its inputs, until the unit before it has used them
+    double forward = 0;   // beside what is saved, only while it runs forward
+    double backward = 0;  // beside gradients of inputs and outputs, only while it runs backward
+    // What selective recomputation tells apart.
+    double result = 0;  // of a single matrix product
+    double core = 0;    // of what is saved, that of attention's own kernels
+    double normed = 0;  // of what is saved, the result of the norm before
+    double acted = 0;   // of what is saved, the result of an activation inside
+    // What is kept and what is computed again: see checkpointing.hpp.
+    double kept = 0;   // waits from the forward pass on
+    double input = 0;  // of the layer's input, at its first unit
+  } memory;
+  struct HostStops {
+    int reads = 0;        // values that the host reads back before each round
+    bool agrees = false;  // the ranks agree on a number first, and the host waits for it
+    double told = 0;      // bytes in which ranks tell each other how much comes; the host waits
+  } stops;
+  int owners = 0;           // modules that own the tensors
+  int plain_modules = 0;    // modules without tensors that are called along with this one
+  std::int64_t times = 1;   // units like this one after the other: experts of a loop
+  std::int64_t rounds = 1;  // its kernels come so many times in one call: a loop inside a module
+  double exchange = 0;      // bytes a rank sends in an all-to-all before the unit runs
+  double once = 0;          // of that, one row for each token
+  bool in_moe = false;      // in the MoE block, so under a leaf module if there is one
 
   Transfers hand;  // between ranks that share the layer or the sequence
 
-  // What selective recomputation tells apart.
-  double result_bytes = 0;  // of a single matrix product
-  double core_bytes = 0;    // of saved_bytes what attention's own kernels save
-  int core_rows = 0;        // the last so many forward rows are attention's own
-  double normed_bytes = 0;  // of saved_bytes the result of the norm before
-  double acted_bytes = 0;   // of saved_bytes the result of an activation inside
-
-  // What is kept and what is computed again: see checkpointing.hpp.
-  double kept_bytes = 0;         // waits from the forward pass on
-  double input_bytes = 0;        // of the layer's input, at its first unit
+  int core_rows = 0;             // the last so many forward rows are attention's own
   bool called_again = false;     // before the backward pass
   bool sends_again = false;      // then what it exchanges and hands over goes once more, too
   bool lingers = false;          // what that saves stays until the whole pass is over

@@ -96,6 +96,7 @@ struct Model {
   std::int64_t rows_of_table() const { return looked_up > 0 ? looked_up : vocabulary; }
 };
 
+// Of Part (parts.hpp): the tensors and modules that a framework makes of them.
 struct Tensor {
   std::string name;  // "self_attn.q_proj.weight"
   std::int64_t elements = 0;

@@ -5,8 +5,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 // Copies to the host that may be under way before the next layer waits for the oldest: torchtune
 // and TRL stash five.
 constexpr std::int16_t stash = 5;
@@ -22,8 +20,8 @@ Activations::Activations(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits) {
   for (const Visit& visit : visits)
     if (travels(visit) && visit.phase == Phase::forward) {
-      waiting_[visit.layer].inputs += visit.unit->input_bytes;
-      waiting_[visit.layer].kept += visit.unit->kept_bytes;
+      waiting_[visit.layer].inputs += visit.unit->memory.input;
+      waiting_[visit.layer].kept += visit.unit->memory.kept;
     }
 }
 
@@ -87,27 +85,27 @@ void Activations::ran(std::size_t visit, Mark compute) {
   const Visit& now = visits_[visit];
   const Unit& unit = *now.unit;
   // A reference model keeps nothing; what a unit makes is gone with the next.
-  const double passing = now.phase == Phase::backward ? unit.backward_bytes
-                         : now.frozen ? std::max(unit.forward_bytes, unit.saved_bytes)
-                                      : unit.forward_bytes;
+  const double passing = now.phase == Phase::backward ? unit.memory.backward
+                         : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
+                                      : unit.memory.forward;
   writer_.allocate(compute, "transient", passing);
   writer_.release(compute, "transient", passing);
   if (now.frozen) return;
   switch (now.phase) {
     case Phase::forward:
-      writer_.allocate(compute, "checkpoints", unit.input_bytes);
-      writer_.allocate(compute, "activations", unit.kept_bytes);
+      writer_.allocate(compute, "checkpoints", unit.memory.input);
+      writer_.allocate(compute, "activations", unit.memory.kept);
       break;
     case Phase::recompute:
-      writer_.allocate(compute, "activations", unit.saved_bytes - unit.kept_bytes);
-      writer_.release(compute, "activations", unit.kept_bytes - unit.saved_bytes);
+      writer_.allocate(compute, "activations", unit.memory.saved - unit.memory.kept);
+      writer_.release(compute, "activations", unit.memory.kept - unit.memory.saved);
       break;
     default:
       if (unit.lingers)
-        lingers_ += unit.saved_bytes;
+        lingers_ += unit.memory.saved;
       else
-        writer_.release(compute, "activations", unit.saved_bytes);
-      writer_.release(compute, "checkpoints", unit.input_bytes);
+        writer_.release(compute, "activations", unit.memory.saved);
+      writer_.release(compute, "checkpoints", unit.memory.input);
       pass_gradient(visit, compute);
       break;
   }
@@ -120,16 +118,16 @@ void Activations::ran(std::size_t visit, Mark compute) {
 void Activations::pass_gradient(std::size_t visit, Mark compute) {
   const Visit& now = visits_[visit];
   if (now.unit->trained)
-    for (const double elements : now.unit->borrowed) waits_ += half * elements;
+    for (const double elements : now.unit->borrowed) waits_ += bytes_16 * elements;
   if (!now.unit->borrowed.empty()) writer_.allocate(compute, "gradients", waits_);
   if (residual_ == 0) {
     residual_ =
-        half * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
+        bytes_16 * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
     writer_.allocate(compute, "activation_gradients", residual_);
   }
-  writer_.allocate(compute, "activation_gradients", now.unit->gradient_bytes);
+  writer_.allocate(compute, "activation_gradients", now.unit->memory.gradient);
   writer_.release(compute, "activation_gradients", passed_);
-  passed_ = now.unit->gradient_bytes;
+  passed_ = now.unit->memory.gradient;
   if (!last_of_layer(visit)) return;
   writer_.release(compute, "activation_gradients", passed_);
   passed_ = 0;
@@ -148,10 +146,10 @@ double activation_bytes(const StepInput& input, const std::vector<Visit>& visits
   double inputs = 0, kept = 0, largest = 0;
   for (const Visit& visit : visits) {
     if (visit.phase != Phase::forward || visit.frozen) continue;
-    inputs += visit.unit->input_bytes;
-    kept += visit.unit->lingers ? visit.unit->saved_bytes : visit.unit->kept_bytes;
+    inputs += visit.unit->memory.input;
+    kept += visit.unit->lingers ? visit.unit->memory.saved : visit.unit->memory.kept;
     if (visit.unit->lingers) continue;
-    again[visit.layer] += visit.unit->saved_bytes - visit.unit->kept_bytes;
+    again[visit.layer] += visit.unit->memory.saved - visit.unit->memory.kept;
   }
   for (const auto& [layer, bytes] : again) largest = std::max(largest, bytes);
   if (input.strategy.activation_place == Offload::none) return inputs + kept + largest;

@@ -123,7 +123,7 @@ struct Pieces {
 };
 Pieces pieces_of(const StepWriter& writer, const Unit& unit, Phase phase) {
   Pieces pieces;
-  if (unit.result_bytes <= 0) return pieces;  // no product of a layer: what a compiler is given
+  if (unit.memory.result <= 0) return pieces;  // no product of a layer: what a compiler is given
   if (phase == Phase::recompute && !unit.sends_again) return pieces;
   const bool backward = phase == Phase::backward;
   const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;

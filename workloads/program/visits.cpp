@@ -8,8 +8,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 struct VisitList {
   std::vector<Visit> visits;
   std::map<const Unit*, std::uint32_t> first_instance;
@@ -60,15 +58,15 @@ ModelUnits units_of(const StepInput& input) {
     share_head(units.head, model, strategy, load(0), overlaps);
   }
   const double layer_input =
-      half * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
+      bytes_16 * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
     checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
-  for (Unit& unit : units.head) unit.kept_bytes = unit.saved_bytes;
-  units.embedding.kept_bytes = units.embedding.saved_bytes;
+  for (Unit& unit : units.head) unit.memory.kept = unit.memory.saved;
+  units.embedding.memory.kept = units.embedding.memory.saved;
   return units;
 }
 

@@ -136,7 +136,7 @@ double swap_buffer_bytes(const StepInput& input) {
 double state_bytes(const Strategy& strategy) {
   // Moments have the type of what is updated: 16 bits where there is no fp32 copy.
   if (strategy.optimizer == OptimizerKind::adamw &&
-      (strategy.half_moments || !strategy.master_weights))
+      (strategy.moments == MomentType::bf16 || !strategy.master_weights))
     return 2 * half;
   return optimizer_state_bytes(strategy.optimizer);
 }

@@ -55,7 +55,7 @@ double optimizer_state_bytes(OptimizerKind kind) {
 double optimizer_traffic_bytes(const Strategy& strategy) {
   // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
   const double states =
-      strategy.half_moments ? 2 * half : optimizer_state_bytes(strategy.optimizer);
+      strategy.moments == MomentType::bf16 ? 2 * half : optimizer_state_bytes(strategy.optimizer);
   return 2 * states + 2 * 4 + 4 + half;
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "workloads/model/parts.hpp"
 #include "workloads/program/visits.hpp"
 
 namespace stepsim {
@@ -9,34 +10,25 @@ namespace {
 
 constexpr double passes = 3;  // forward, gradient of the input, gradient of the weights
 
-bool multiplies(const Module& module, const Tensor& tensor) {
-  if (tensor.kind == TensorClass::norm || module.name.find("embed") != std::string::npos)
-    return false;
-  return !tensor.name.ends_with("bias") && !tensor.name.ends_with("sinks");
-}
-
-double multiplied(const std::vector<Module>& modules, double share_of_experts) {
+// What one token is multiplied with; of the experts those that it is sent to.
+double multiplied(const std::vector<Part>& parts, std::int64_t experts_of_token) {
   double sum = 0;
-  for (const Module& module : modules)
-    for (const Tensor& tensor : module.tensors)
-      if (multiplies(module, tensor))
-        sum += static_cast<double>(tensor.elements) *
-               (tensor.kind == TensorClass::expert ? share_of_experts : 1);
+  for (const Part& part : parts)
+    if (part.multiplies())
+      sum += static_cast<double>(part.weights() *
+                                 (part.kind == TensorClass::expert ? experts_of_token : 1));
   return sum;
 }
 
 }  // namespace
 
 double multiplied_parameters(const Model& model) {
-  double sum = multiplied(outer_modules(model), 1);
-  if (model.tied_embeddings) sum += static_cast<double>(model.vocabulary * model.hidden);
-  const double share = model.experts ? static_cast<double>(model.experts->per_token) /
-                                           static_cast<double>(model.experts->count)
-                                     : 0;
+  double sum = multiplied(outer_parts(model), 1);
+  const std::int64_t per_token = model.experts ? model.experts->per_token : 0;
   std::array<double, 2> kinds{-1, -1};  // all layers with experts are alike, and all without
   for (std::int64_t layer = 0; layer < model.layers; ++layer) {
     double& one = kinds[has_experts(model, layer) ? 1 : 0];
-    if (one < 0) one = multiplied(layer_modules(model, layer), share);
+    if (one < 0) one = multiplied(layer_parts(model, layer), per_token);
     sum += one;
   }
   return sum;

@@ -13,8 +13,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 Cause cause_of(Phase phase) {
   return phase == Phase::recompute ? Cause::recompute : Cause::compute;
 }
@@ -62,11 +60,11 @@ Seconds input_call(const StepWriter& writer, const Unit& unit) {
   return static_cast<double>(unit.owners) * writer.input().stack.host.module_call.value / core;
 }
 
-// What the host does beside operators to route tokens and to send them to their experts: half of it
+// What the host does beside operators to route tokens and to send them to their experts: bytes_16 of it
 // before it learns how many come. DeepEP's kernels do that on the device.
 void call_dispatcher(StepWriter& writer, const Unit& unit) {
   const Strategy& strategy = writer.input().strategy;
-  if (unit.counts <= 0 || strategy.dispatch_graphs) return;
+  if (unit.stops.told <= 0 || strategy.dispatch_graphs) return;
   if (strategy.dispatcher != Dispatcher::all_to_all) return;
   writer.spend(writer.scaled(writer.input().stack.host.expert_call.value / 2));
 }
@@ -76,14 +74,14 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
   const Unit& unit = *visit.unit;
   const bool backward = visit.phase == Phase::backward;
   const Seconds sync = writer.input().stack.host.sync.value;
-  if (unit.agrees && !backward) {
+  if (unit.stops.agrees && !backward) {
     const Mark agreed = writer.collective(World::signal, {8}, Stream::all_to_all,
                                           Cause::routing_sync, "agree", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "agreed", {agreed});
   }
   call_dispatcher(writer, unit);
-  if (unit.counts > 0 && !backward) {
-    const Mark told = writer.collective(World::exchange, {unit.counts}, Stream::all_to_all,
+  if (unit.stops.told > 0 && !backward) {
+    const Mark told = writer.collective(World::exchange, {unit.stops.told}, Stream::all_to_all,
                                         Cause::routing_sync, "counts", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
@@ -91,8 +89,8 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
   if (const Seconds call = input_call(writer, unit); call.value > 0) writer.spend(call);
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
-    if (unit.syncs > 0 && !backward)
-      writer.drain(unit.syncs * sync, unit.in_moe ? Cause::routing_sync : Cause::launch,
+    if (unit.stops.reads > 0 && !backward)
+      writer.drain(unit.stops.reads * sync, unit.in_moe ? Cause::routing_sync : Cause::launch,
                    unit.in_moe ? "routing" : "read_lengths");
     run_kernels(writer, unit, rows_of(visit), visit.phase, cause_of(visit.phase));
   }
@@ -123,7 +121,7 @@ void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
     elements += visit.unit->common;
   }
   if (tensor.size == 1 || elements <= 0) return;
-  writer.compute_after(writer.collective(World::tensor_sum, {half * elements}, Stream::tensor,
+  writer.compute_after(writer.collective(World::tensor_sum, {bytes_16 * elements}, Stream::tensor,
                                          Cause::tensor_parallel, "sum_norm_gradients",
                                          {writer.last_compute()}));
 }

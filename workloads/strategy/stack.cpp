@@ -12,9 +12,9 @@ TensorLayers read_tensor_layers(const Table& table) {
 }
 
 CrossEntropy read_cross_entropy(const Table& table) {
-  const std::vector<std::string> words(cross_entropy_names.begin() + 1, cross_entropy_names.end());
+  const std::vector<std::string> words(cross_entropy_names.begin(), cross_entropy_names.end());
   const std::string word = table.choice("cross_entropy", words);
-  for (std::size_t i = 1; i < cross_entropy_names.size(); ++i)
+  for (std::size_t i = 0; i < cross_entropy_names.size(); ++i)
     if (cross_entropy_names[i] == word) return static_cast<CrossEntropy>(i);
   return CrossEntropy::logits;
 }
@@ -95,9 +95,9 @@ Stack read_stack(const Table& table) {
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {
-    const std::vector<std::string> words(attention_names.begin() + 1, attention_names.end());
+    const std::vector<std::string> words(attention_names.begin(), attention_names.end());
     const std::string word = table.choice("attention", words);
-    for (std::size_t i = 1; i < attention_names.size(); ++i)
+    for (std::size_t i = 0; i < attention_names.size(); ++i)
       if (attention_names[i] == word) stack.attention = static_cast<AttentionKernel>(i);
   }
   stack.attention_reads = static_cast<int>(table.integer_or("attention_reads", 0, 0, 16));

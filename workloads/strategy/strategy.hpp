@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "workloads/strategy/expert_strategy.hpp"
@@ -34,7 +35,6 @@ inline constexpr std::array<std::string_view, 4> checkpointing_names{"none", "se
                                                                      "operators", "full"};
 
 enum class CrossEntropy : std::uint8_t {
-  stack,      // as the stack does it
   logits,     // PyTorch's, over a copy of all logits in 32 bits
   logits_16,  // PyTorch's, over the logits in 16 bits
   logits_32,  // PyTorch's, over the logits of a head that multiplies in 32 bits
@@ -44,9 +44,8 @@ enum class CrossEntropy : std::uint8_t {
   words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
   chunks,     // an eighth of the tokens after the other, over logits in 16 bits
 };
-inline constexpr std::array<std::string_view, 9> cross_entropy_names{
-    "stack",    "logits", "logits_16", "logits_32", "kernel",
-    "in_place", "fused",  "words_32",  "chunks"};
+inline constexpr std::array<std::string_view, 8> cross_entropy_names{
+    "logits", "logits_16", "logits_32", "kernel", "in_place", "fused", "words_32", "chunks"};
 
 enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
 inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
@@ -58,7 +57,6 @@ enum class UpdateKernels : std::uint8_t { fused, foreach, single };
 inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
 
 enum class AttentionKernel : std::uint8_t {
-  stack,           // what the stack uses
   flash,           // knows where documents end
   flash3,          // the same, written for this generation of GPUs where there is such a kernel
   sdpa,            // PyTorch's choice without a mask: a flash kernel over whole rows
@@ -67,8 +65,8 @@ enum class AttentionKernel : std::uint8_t {
   flex,            // a compiled kernel that knows documents
   eager,           // all pairs in memory, operator by operator
 };
-inline constexpr std::array<std::string_view, 8> attention_names{
-    "stack", "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
+inline constexpr std::array<std::string_view, 7> attention_names{
+    "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
 
 // Of AdamW's moments, beside fp32 copies.
 enum class MomentType : std::uint8_t { fp32, bf16 };
@@ -122,13 +120,13 @@ struct Strategy {
   Checkpointing checkpointing = Checkpointing::full;
   RecomputedModules recomputed;  // under selective
   bool compiled = false;         // torch.compile: what is between matrix products is fused
-  CrossEntropy cross_entropy = CrossEntropy::stack;
+  std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
   OptimizerKind optimizer = OptimizerKind::adamw;
   UpdateKernels update_kernels = UpdateKernels::fused;
   MoeKernel moe_kernel = MoeKernel::loop;
   ExpertLayout expert_layout = ExpertLayout::model;
   Dispatcher dispatcher = Dispatcher::all_to_all;
-  AttentionKernel attention = AttentionKernel::stack;
+  std::optional<AttentionKernel> attention;  // nothing: what the stack uses
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
   Offload activation_place = Offload::none;  // of what waits for the backward pass
@@ -136,7 +134,7 @@ struct Strategy {
   bool master_weights = true;       // fp32 copy beside 16-bit parameters
   bool update_in_backward = false;  // of each tensor, as soon as its gradient is there
   GradientType gradients = GradientType::bf16;
-  bool half_moments = false;  // in 16 bits, beside fp32 copies
+  MomentType moments = MomentType::fp32;
   Loading load = Loading::sharded;
   double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
   std::int64_t expert_parallel = 1;  // ranks that share one set of experts

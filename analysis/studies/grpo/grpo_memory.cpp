@@ -10,8 +10,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 double parameters_of(const Scenario& scenario) {
   return static_cast<double>(count_parameters(scenario.model).total());
 }
@@ -21,7 +19,7 @@ double largest_tensor(const Model& model) {
   const auto look = [&](const std::vector<Module>& modules) {
     for (const Module& module : modules)
       for (const Tensor& tensor : module.tensors)
-        largest = std::max(largest, half * static_cast<double>(tensor.elements));
+        largest = std::max(largest, bytes_16 * static_cast<double>(tensor.elements));
   };
   look(outer_modules(model));
   for (std::int64_t layer = 0; layer < model.layers; ++layer) look(layer_modules(model, layer));
@@ -35,7 +33,7 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
   const bool sharded =
       scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
   const double gathered = !sharded || learners < 2  ? 0
-                          : grpo.gather_whole_model ? half * parameters_of(scenario)
+                          : grpo.gather_whole_model ? bytes_16 * parameters_of(scenario)
                                                     : largest_tensor(scenario.model);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
   // A parked reference model has come and gone before the step's peak.
@@ -57,7 +55,7 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   double each = 0;
   if (s.optimizer_place != Offload::none)  // fp32 gradient, parameter and two moments
     each += 16 * parameters_of(scenario) / learners;
-  if (s.parameter_place != Offload::none) each += half * parameters_of(scenario) / learners;
+  if (s.parameter_place != Offload::none) each += bytes_16 * parameters_of(scenario) / learners;
   return each * most_learners(scenario);
 }
 

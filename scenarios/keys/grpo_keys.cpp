@@ -1,0 +1,370 @@
+#include "scenarios/keys/grpo_keys.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t many = 1 << 24;
+
+bool colocated(const Grpo& grpo) {
+  return grpo.layout == GrpoLayout::colocated;
+}
+bool separate(const Grpo& grpo) {
+  return !colocated(grpo);
+}
+
+constexpr std::array place_keys{
+    word<&Grpo::layout>("layout", grpo_layout_names,
+                        "separate: some GPUs learn and others generate; colocated: every GPU "
+                        "generates and learns in turn"),
+    Key<Grpo>{.facts = {.name = "vllm_num_engines",
+                        .sentence = "engines; one never spans nodes; auto: as many as find room",
+                        .kind = KeyKind::whole,
+                        .low = 1,
+                        .high = 1 << 20,
+                        .otherwise = "auto",
+                        .example = "auto"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.text_or(facts.name, "auto") == "auto") return;
+                    grpo.engines = static_cast<std::uint32_t>(
+                        table.integer(facts.name, 1, static_cast<std::int64_t>(facts.high)));
+                  },
+              .text =
+                  [](const KeyFacts&, const Grpo& grpo) {
+                    return grpo.engines ? fmt::to_string(*grpo.engines) : std::string("auto");
+                  }},
+    whole<&Grpo::tensor_parallel>("vllm_tensor_parallel_size", 1, 64, "GPUs of an engine"),
+    number<&Grpo::memory_utilization>("vllm_gpu_memory_utilization", 0.01, 1,
+                                      "share of a GPU's memory that an engine takes"),
+    word<&Grpo::weights>("vllm_quantization", engine_bits_names, "of an engine's weights"),
+    word<&Grpo::cache>("vllm_kv_cache_dtype", engine_bits_names, "of keys and values"),
+    flag<&Grpo::enforce_eager>("vllm_enforce_eager", "engines run without CUDA graphs"),
+    flag<&Grpo::prefix_caching>("vllm_enable_prefix_caching",
+                                "the samples of a group share their prompt"),
+    whole<&Grpo::admitted_samples>("inference_batch_size", 0, many,
+                                   "samples that an engine takes at once; 0: as many sequences of "
+                                   "full length as its share of memory would hold without weights")
+        .example("64"),
+    whole<&Grpo::batched_sequences>("max_num_seqs", 1, many, "sequences in one batch"),
+    // Read where the number of nodes is known.
+    Key<Grpo>{.facts = {.name = "num_learners_per_node",
+                        .sentence = "learners on each node: nodes at the end have none; [1] means "
+                                    "one on every node; or: learners_per_node",
+                        .kind = KeyKind::list,
+                        .otherwise = "[1]",
+                        .example = "[2, 2]"},
+              .text =
+                  [](const KeyFacts&, const Grpo& grpo) {
+                    return grpo.learners.empty()
+                               ? std::string()
+                               : fmt::format("[{}]", fmt::join(grpo.learners, ", "));
+                  },
+              .matters = separate},
+    flag<&Grpo::park_learners>("park_learners",
+                               "colocated: states are moved to host memory while engines generate "
+                               "(verl's offload, NeMo-RL)")
+        .when(colocated),
+};
+
+constexpr std::array sync_keys{
+    word<&Grpo::backend>("vllm_sync_backend", sync_backend_names,
+                         "how weights travel to the engines"),
+    word<&Grpo::protocol>("sync_protocol", sync_protocol_names,
+                          "v1: a call per tensor; v2: one call; v3: engines are put to sleep"),
+    word<&Grpo::broadcast>("broadcast", broadcast_shape_names,
+                           "pipelined: from engine to engine; flat: a copy to each"),
+    flag<&Grpo::gather_whole_model>("gather_whole_model",
+                                    "all of the model is gathered on every learner before the "
+                                    "first tensor is sent; false: tensor by tensor"),
+    Key<Grpo>{.facts = {.name = "per_tensor_overhead",
+                        .sentence = "instead of what the engine's file says",
+                        .kind = KeyKind::time,
+                        .otherwise = "what that file says",
+                        .example = "10 ms"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.has(facts.name))
+                      grpo.per_tensor_overhead = table.quantity<Seconds>(facts.name);
+                  },
+              .text =
+                  [](const KeyFacts&, const Grpo& grpo) {
+                    return grpo.per_tensor_overhead
+                               ? number_text(grpo.per_tensor_overhead->value) + " s"
+                               : std::string();
+                  }},
+    whole<&Grpo::async_steps>("async_steps", 0, 1000,
+                              "steps that generation may be ahead; 0: in turn")
+        .otherwise("8, colocated 0",
+                   [](Grpo& grpo) {
+                     if (colocated(grpo)) grpo.async_steps = 0;
+                   })
+        .example("4"),
+    flag<&Grpo::inflight_updates>("inflight_updates",
+                                  "false: engines finish their responses before weights change")
+        .otherwise("async_steps > 0",
+                   [](Grpo& grpo) { grpo.inflight_updates = grpo.async_steps > 0; })
+        .example("true"),
+    // The code of later protocols compares a result's age with async_steps.
+    flag<&Grpo::drop_stale>("drop_stale_results",
+                            "results older than async_steps are not trained on")
+        .otherwise("true with sync_protocol: v3",
+                   [](Grpo& grpo) { grpo.drop_stale = grpo.protocol == SyncProtocol::v3; })
+        .example("true"),
+};
+
+constexpr std::array batch_keys{
+    whole<&Grpo::prompts>("num_unique_prompts_rollout", 1, many, "groups of a step"),
+    whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, many, "responses of a group"),
+    whole<&Grpo::prompt_limit>("max_prompt_token_length", 1, many, "longest prompt, in tokens")
+        .example("512"),
+    Key<Grpo>{.facts = {.name = "prompt_length",
+                        .sentence = "of every prompt, in tokens; at most max_prompt_token_length",
+                        .kind = KeyKind::whole,
+                        .low = 1,
+                        .high = static_cast<double>(many),
+                        .otherwise = "256 or the limit, whichever is less",
+                        .example = "300"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    grpo.prompt_tokens =
+                        table.integer_or(facts.name, grpo.prompt_tokens, 1, grpo.prompt_limit);
+                  },
+              .text = [](const KeyFacts&,
+                         const Grpo& grpo) { return fmt::to_string(grpo.prompt_tokens); },
+              .prepare =
+                  [](Grpo& grpo) {
+                    grpo.prompt_tokens = std::min<std::int64_t>(grpo.prompt_limit, 256);
+                  }},
+    whole<&Grpo::response_limit>("response_length", 1, many, "longest response, in tokens")
+        .example("2048"),
+    whole<&Grpo::pack_length>("pack_length", 1, many, "most tokens of a micro-batch")
+        .otherwise("prompt and response",
+                   [](Grpo& grpo) { grpo.pack_length = grpo.model_length(); })
+        .example("4096"),
+    word<&Grpo::batching>("batching", batching_names,
+                          "packs: filled as responses arrive, as many for each learner, the rest "
+                          "is dropped (open-instruct); shares: each learner takes as many "
+                          "responses of every update (verl, TRL, NeMo-RL)")
+        .otherwise("packs, colocated shares",
+                   [](Grpo& grpo) {
+                     grpo.batching = colocated(grpo) ? Batching::shares : Batching::packs;
+                   })
+        .example("packs"),
+    Key<Grpo>{
+        .facts = {.name = "reward_latency",
+                  .sentence = "from a group's last token to its rewards",
+                  .kind = KeyKind::time,
+                  .example = "0.5 s"},
+        .read =
+            [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+              if (table.has(facts.name)) grpo.reward_latency = table.quantity<Seconds>(facts.name);
+            },
+        .text = [](const KeyFacts&,
+                   const Grpo& grpo) { return number_text(grpo.reward_latency.value) + " s"; }},
+    number<&Grpo::zero_std_fraction>("zero_std_fraction", 0, 0.95,
+                                     "share of the groups whose rewards are all equal")
+        .example("0.2"),
+    flag<&Grpo::filter_zero_std>("filter_zero_std_samples", "such groups are not trained on"),
+    flag<&Grpo::active_sampling>("active_sampling",
+                                 "goes on until the batch is full of groups with a signal"),
+    whole<&Grpo::mini_batches>("num_mini_batches", 1, 1 << 16, "optimizer steps to a batch"),
+    whole<&Grpo::epochs>("num_epochs", 1, 1 << 10, "passes over a batch"),
+    flag<&Grpo::reference_model>("load_ref_policy", "a frozen model runs along").example("false"),
+    flag<&Grpo::park_reference>("park_reference",
+                                "the frozen model waits in host memory and is copied in for every "
+                                "batch (verl, NeMo-RL)"),
+    flag<&Grpo::engine_logprobs>("use_vllm_logprobs",
+                                 "no extra pass of the policy before several updates"),
+    whole<&Grpo::hpz>("deepspeed_zpg", 1, 1 << 16,
+                      "learners that share a second copy of the parameters")
+        .otherwise("8, or the next lower number that divides the learners",
+                   [](Grpo& grpo) { grpo.hpz = 8; })
+        .example("1"),
+    number<&Grpo::total_episodes>("total_episodes", 0, 1e15,
+                                  "responses of the whole run; 0: not said")
+        .example("100000"),
+    whole<&Grpo::measured_steps>("measured_steps", 2, 100000,
+                                 "steps that are simulated after a warm-up of async_steps + 2"),
+};
+
+// Nobody who leaves the lengths out has measured them: a third of the limit, and a long tail.
+constexpr std::array length_keys{
+    word<&Grpo::lengths, &ResponseLengths::kind>(
+        "type", length_kind_names,
+        "fixed: all have the mean; lognormal; empirical: drawn from a list"),
+    whole<&Grpo::lengths, &ResponseLengths::seed>("seed", 0, many, "of the draws"),
+    Key<Grpo>{
+        .facts = {.name = "list",
+                  .sentence = "empirical: lengths that are drawn with equal odds",
+                  .kind = KeyKind::list,
+                  .example = "[120, 480, 2048]",
+                  .left_out = true},
+        .read =
+            [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+              if (grpo.lengths.kind != LengthKind::empirical) return;
+              table.texts(facts.name);  // notes that it is missing
+              grpo.lengths.list = whole_numbers(table, facts.name, 1);
+              if (grpo.lengths.list.empty()) grpo.lengths.list = {grpo.response_limit};
+            },
+        .text =
+            [](const KeyFacts&, const Grpo& grpo) {
+              return grpo.lengths.list.empty()
+                         ? std::string()
+                         : fmt::format("[{}]", fmt::join(grpo.lengths.list, ", "));
+            },
+        .matters = [](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::empirical; }},
+    Key<Grpo>{
+        .facts = {.name = "mean",
+                  .sentence = "in tokens, before responses are cut at their limit; may be a "
+                              "range to draw from",
+                  .kind = KeyKind::number,
+                  .low = 1,
+                  .high = 1e7,
+                  .required = true,
+                  .example = "700"},
+        .read =
+            [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+              if (grpo.lengths.kind != LengthKind::empirical)
+                grpo.lengths.mean = table.number(facts.name, facts.low, facts.high);
+            },
+        .text = [](const KeyFacts&, const Grpo& grpo) { return number_text(grpo.lengths.mean); },
+        .prepare =
+            [](Grpo& grpo) { grpo.lengths.mean = static_cast<double>(grpo.response_limit) / 3; },
+        .matters = [](const Grpo& grpo) { return grpo.lengths.kind != LengthKind::empirical; }},
+    Key<Grpo>{
+        .facts = {.name = "sigma",
+                  .sentence = "lognormal: standard deviation of the logarithm",
+                  .kind = KeyKind::number,
+                  .low = 0,
+                  .high = 3},
+        .read =
+            [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+              if (grpo.lengths.kind == LengthKind::lognormal && table.has(facts.name))
+                grpo.lengths.sigma = table.number(facts.name, facts.low, facts.high);
+            },
+        .text = [](const KeyFacts&, const Grpo& grpo) { return number_text(grpo.lengths.sigma); },
+        .matters = [](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::lognormal; }},
+};
+
+constexpr std::array blocks{
+    Block<Grpo>{"", "who is where", place_keys},
+    Block<Grpo>{"", "how weights get to the engines, and how far generation may be ahead",
+                sync_keys},
+    Block<Grpo>{"", "the batch, and how long the run is", batch_keys},
+    Block<Grpo>{.name = "response_lengths",
+                .sentence = "of the responses; without this block lognormal around a third of the "
+                            "limit",
+                .keys = length_keys},
+};
+
+template <auto Member>
+constexpr Key<Strategy> offload_switch(std::string_view name, std::string_view path,
+                                       std::string_view sentence) {
+  return Key<Strategy>{.facts = {.name = name,
+                                 .sentence = sentence,
+                                 .kind = KeyKind::flag,
+                                 .example = "false",
+                                 .decides = path},
+                       .read =
+                           [](const Table& table, const KeyFacts& facts, Strategy& strategy) {
+                             if (table.flag_or(facts.name, false)) strategy.*Member = Offload::cpu;
+                           },
+                       .text = [](const KeyFacts&, const Strategy& strategy) -> std::string {
+                         return strategy.*Member == Offload::none ? "false" : "true";
+                       }};
+}
+
+constexpr std::array switches{
+    Key<Strategy>{.facts = {.name = "deepspeed_stage",
+                            .sentence = "stage of ZeRO",
+                            .kind = KeyKind::whole,
+                            .low = 0,
+                            .high = 3,
+                            .otherwise = "strategy.zero",
+                            .example = "3",
+                            .decides = "strategy.zero"},
+                  .read =
+                      [](const Table& table, const KeyFacts& facts, Strategy& strategy) {
+                        if (table.has(facts.name))
+                          strategy.sharding =
+                              static_cast<Sharding>(table.integer(facts.name, 0, 3));
+                      }},
+    offload_switch<&Strategy::optimizer_place>("deepspeed_offload_optimizer",
+                                               "strategy.offload.optimizer",
+                                               "optimizer states are kept in host memory"),
+    offload_switch<&Strategy::parameter_place>(
+        "deepspeed_offload_param", "strategy.offload.parameters", "parameters wait in host memory"),
+    whole<&Strategy::sequence_parallel, &SequenceParallel::ulysses>(
+        "sequence_parallel_size", 1, 1 << 16, "learners that share a sequence")
+        .otherwise("strategy.sequence_parallel.ulysses")
+        .example("1")
+        .decides("strategy.sequence_parallel.ulysses"),
+    Key<Strategy>{.facts = {.name = "gradient_checkpointing",
+                            .sentence = "the backward pass computes each layer again",
+                            .kind = KeyKind::flag,
+                            .otherwise = "strategy.checkpointing",
+                            .example = "true",
+                            .decides = "strategy.checkpointing"},
+                  .read =
+                      [](const Table& table, const KeyFacts& facts, Strategy& strategy) {
+                        if (table.has(facts.name))
+                          strategy.checkpointing = table.flag_or(facts.name, true)
+                                                       ? Checkpointing::full
+                                                       : Checkpointing::none;
+                      }},
+};
+
+constexpr Block<Strategy> switch_block{
+    "", "DeepSpeed's switches, which may stand in the strategy block as well", switches};
+
+constexpr std::array<std::string_view, 16> without_effect{"temperature",
+                                                          "truncated_importance_sampling_ratio_cap",
+                                                          "beta",
+                                                          "backend_timeout",
+                                                          "local_eval_every",
+                                                          "save_freq",
+                                                          "checkpoint_state_freq",
+                                                          "mask_truncated_completions",
+                                                          "no_resampling_pass_rate",
+                                                          "attn_implementation",
+                                                          "learning_rate",
+                                                          "seed",
+                                                          "per_device_train_batch_size",
+                                                          "vllm_top_p",
+                                                          "clip_lower",
+                                                          "clip_higher"};
+
+}  // namespace
+
+std::span<const Block<Grpo>> grpo_blocks() {
+  return blocks;
+}
+
+const Block<Strategy>& grpo_switches() {
+  return switch_block;
+}
+
+std::span<const std::string_view> grpo_keys_without_effect() {
+  return without_effect;
+}
+
+std::vector<std::int64_t> whole_numbers(const Table& table, std::string_view key,
+                                        std::int64_t low) {
+  std::vector<std::int64_t> list;
+  for (const std::string& text : table.texts_or(key)) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < low || value > many)
+      table.problem(key, fmt::format("expected whole numbers from {}, found {}", low, text));
+    else
+      list.push_back(value);
+  }
+  return list;
+}
+
+}  // namespace stepsim

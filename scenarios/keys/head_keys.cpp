@@ -1,0 +1,217 @@
+#include "scenarios/keys/head_keys.hpp"
+
+namespace stepsim {
+namespace {
+
+// Beyond it what is kept of each rank alone fills the memory of the machine that asks.
+constexpr std::int64_t most_nodes = 8192;
+
+constexpr std::array head{
+    Key<Head>{
+        .facts = {.name = "name", .sentence = "a title", .required = true, .example = "My run"}},
+    Key<Head>{.facts = {.name = "note",
+                        .sentence = "for the reader of the file",
+                        .otherwise = "none",
+                        .example = "why I ask"}},
+    Key<Head>{.facts = {.name = "family",
+                        .sentence = "rows that `stepsim validate` sums up together",
+                        .otherwise = "from model, method and offload",
+                        .example = "my runs"}},
+    Key<Head>{.facts = {.name = "model",
+                        .sentence = "`stepsim list models`, the path of a Hugging Face "
+                                    "config.json, or what such a file says, right here: "
+                                    "{architectures: [LlamaForCausalLM], hidden_size: 4096, ...}",
+                        .required = true,
+                        .example = "llama-3.1-8b"}},
+    Key<Head>{.facts = {.name = "stack",
+                        .sentence = "`stepsim list stacks`",
+                        .required = true,
+                        .example = "deepspeed-hf"}},
+    Key<Head>{.facts = {.name = "engine",
+                        .sentence = "grpo: `stepsim list engines`",
+                        .otherwise = "vllm",
+                        .example = "vllm"}},
+    Key<Head>{.facts = {.name = "constants",
+                        .sentence = "constants of the cluster or the stack by their names, instead "
+                                    "of what their files say",
+                        .kind = KeyKind::block,
+                        .otherwise = "none",
+                        .example = "{gpu.gemm.rate: 600 TFLOPS}",
+                        .left_out = true}},
+};
+
+constexpr std::array cluster_keys{
+    Key<ClusterChoice>{
+        .facts = {.name = "node",
+                  .sentence = "`stepsim list nodes`, or a name of `stepsim list clusters`",
+                  .required = true,
+                  .example = "h100-8"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   ClusterChoice& choice) { choice.name = table.text(facts.name); },
+        .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.name; }},
+    whole<&ClusterChoice::nodes>("nodes", 1, most_nodes, "how many")
+        .otherwise("1", [](ClusterChoice& choice) { choice.nodes = 1; }),
+    Key<ClusterChoice>{
+        .facts = {.name = "network",
+                  .sentence = "`stepsim list networks`",
+                  .otherwise = "the node's or the cluster's own",
+                  .example = "ndr-rail"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   ClusterChoice& choice) { choice.network = table.text_or(facts.name, ""); },
+        .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.network; }},
+    whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024, "the first of each node take part")
+        .otherwise("all")
+        .example("8"),
+    Key<ClusterChoice>{.facts = {.name = "slow_gpus",
+                                 .sentence = "kernels of this rank take 1 / speed as long",
+                                 .kind = KeyKind::list,
+                                 .otherwise = "none",
+                                 .example = "[{rank: 3, speed: 0.8}]",
+                                 .left_out = true}},
+    Key<ClusterChoice>{.facts = {.name = "slow_links",
+                                 .sentence = "share of the bandwidth that the link's file says",
+                                 .kind = KeyKind::list,
+                                 .otherwise = "none",
+                                 .example = "[{link: nvlink.gpu3>nvswitch0, share: 0.5}]",
+                                 .left_out = true}},
+};
+
+// Read where the cluster is known.
+constexpr std::array vary_keys{
+    Key<ClusterChoice>{.facts = {.name = "seed",
+                                 .sentence = "of the draw",
+                                 .kind = KeyKind::whole,
+                                 .low = 0,
+                                 .high = 0x1p53,
+                                 .otherwise = "1",
+                                 .example = "1"}},
+};
+
+constexpr std::array cluster_tables{
+    Block<ClusterChoice>{"", "", cluster_keys},
+    Block<ClusterChoice>{.name = "vary",
+                         .sentence = "no two GPUs are equally fast; how much they differ says "
+                                     "`variation.gpu_time`; without this block all are alike",
+                         .keys = vary_keys,
+                         .left_out = true},
+};
+
+template <Metric M>
+constexpr Key<Observation> figure(std::string_view sentence, std::string_view example) {
+  return Key<Observation>{.facts = {.name = spec_of(M).name,
+                                    .sentence = sentence,
+                                    .kind = KeyKind::figure,
+                                    .otherwise = "not said",
+                                    .example = example},
+                          .read = [](const Table& table, const KeyFacts& facts, Observation& seen) {
+                            if (!table.has(facts.name)) return;
+                            const auto [low, high] = table.range(facts.name, spec_of(M).dimension);
+                            if (low <= 0) table.problem(facts.name, "must be above zero");
+                            seen.figures[static_cast<std::size_t>(M)] = Range{low, high};
+                          }};
+}
+
+template <Metric M>
+constexpr Key<Observation> band() {
+  return Key<Observation>{.facts = {.name = spec_of(M).name,
+                                    .sentence = "as a share of the figure",
+                                    .kind = KeyKind::number,
+                                    .otherwise = "not said"},
+                          .read = [](const Table& table, const KeyFacts& facts, Observation& seen) {
+                            if (!table.has(facts.name)) return;
+                            constexpr auto i = static_cast<std::size_t>(M);
+                            if (!seen.figures[i])
+                              table.problem(facts.name, "belongs to no figure of this block");
+                            seen.bands[i] = table.range(facts.name, Dimension::ratio).first;
+                          }};
+}
+
+constexpr std::array verdicts{std::string_view("fits"), std::string_view("oom")};
+
+constexpr std::array seen_keys{
+    figure<Metric::step_time>("one optimizer step", "20 s"),
+    figure<Metric::wall>("the whole run", "[5 h, 6 h]"),
+    figure<Metric::epoch_time>("one epoch", "5.5 h"),
+    figure<Metric::iterations_per_second>("micro-batches, as a loop over the data counts them",
+                                          "0.4"),
+    figure<Metric::tokens_per_second_per_gpu>("without padding", "6200"),
+    figure<Metric::memory>("of a GPU, at the peak; GB is 1e9 bytes, GiB is 2^30", "70 GB"),
+    figure<Metric::state_memory>("of that parameters, gradients and optimizer", "16 GB"),
+    figure<Metric::training_time>("of a GRPO step", ""),
+    figure<Metric::sync_time>("of a GRPO step: weights to the engines", ""),
+    Key<Observation>{
+        .facts = {.name = "memory_counts",
+                  .sentence = "allocated: tensors; reserved: what the allocator holds; device: all "
+                              "that the device has lost, as nvidia-smi shows it",
+                  .kind = KeyKind::word,
+                  .words = memory_kind_names,
+                  .otherwise = "what is needed, without the context",
+                  .example = "device"},
+        .read =
+            [](const Table& table, const KeyFacts& facts, Observation& seen) {
+              if (!table.has(facts.name)) return;
+              seen.memory_counts = static_cast<MemoryKind>(detail::word_index(table, facts, 0));
+              if (!seen.of(Metric::memory)) table.problem(facts.name, "of which memory?");
+            }},
+    Key<Observation>{.facts = {.name = "verdict",
+                               .sentence = "whether the run fitted, or ran out of memory",
+                               .kind = KeyKind::word,
+                               .words = verdicts,
+                               .otherwise = "not said",
+                               .example = "fits"},
+                     .read =
+                         [](const Table& table, const KeyFacts& facts, Observation& seen) {
+                           if (table.has(facts.name))
+                             seen.fits = detail::word_index(table, facts, 1) == 0;
+                         }},
+};
+
+constexpr std::array band_keys{band<Metric::step_time>(),
+                               band<Metric::wall>(),
+                               band<Metric::epoch_time>(),
+                               band<Metric::iterations_per_second>(),
+                               band<Metric::tokens_per_second_per_gpu>(),
+                               band<Metric::memory>(),
+                               band<Metric::state_memory>(),
+                               band<Metric::training_time>(),
+                               band<Metric::sync_time>()};
+
+constexpr std::array source_keys{
+    Key<Observation>{.facts = {.name = "source",
+                               .sentence = "where the figures come from",
+                               .required = true,
+                               .example = "a log of mine"},
+                     .read = [](const Table& table, const KeyFacts& facts,
+                                Observation& seen) { seen.source = table.text(facts.name); }},
+    Key<Observation>{.facts = {.name = "note",
+                               .sentence = "what a reader should know",
+                               .otherwise = "none",
+                               .example = "none"},
+                     .read = [](const Table& table, const KeyFacts& facts,
+                                Observation& seen) { seen.note = table.text_or(facts.name, ""); }},
+};
+
+constexpr std::array observation_tables{
+    Block<Observation>{"", "", seen_keys},
+    Block<Observation>{.name = "bands",
+                       .sentence = "the error that a prediction may have",
+                       .keys = band_keys,
+                       .left_out = true},
+    Block<Observation>{"", "", source_keys},
+};
+
+}  // namespace
+
+std::span<const Key<Head>> head_keys() {
+  return head;
+}
+
+std::span<const Block<ClusterChoice>> cluster_blocks() {
+  return cluster_tables;
+}
+
+std::span<const Block<Observation>> observation_blocks() {
+  return observation_tables;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,20 @@
+// The keys at the top of a scenario, those of its cluster block, and those of what was observed.
+#pragma once
+
+#include <span>
+
+#include "scenarios/keys/key.hpp"
+#include "scenarios/observation.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+
+// Names, and what is free text: none of them is kept by a block.
+struct Head {};
+std::span<const Key<Head>> head_keys();
+
+std::span<const Block<ClusterChoice>> cluster_blocks();
+
+std::span<const Block<Observation>> observation_blocks();
+
+}  // namespace stepsim

@@ -1,0 +1,128 @@
+#include "scenarios/keys/job_keys.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t most_steps = 1'000'000'000'000;
+
+void read_mean(const Table& table, const KeyFacts& facts, Job& job) {
+  job.documents.mean = table.number(facts.name, facts.low, static_cast<double>(job.sequence));
+}
+
+constexpr std::array method_keys{
+    word<&Job::method>("method", method_names, "sft, dpo or grpo; grpo has keys of its own")};
+
+constexpr std::array own_keys{
+    flag<&Job::reference_model>("reference_model",
+                                "dpo: a frozen copy runs along; false: its results are stored")
+        .when([](const Job& job) { return job.method == Method::dpo; }),
+    flag<&Job::only_update>(
+        "only_update",
+        "gradients are there already, and a step is what the optimizer does; not with stages"),
+    whole<&Job::sequence>("sequence", 1, 1 << 24, "token slots of a row")
+        .required()
+        .example("8192"),
+    whole<&Job::micro_batch>("micro_batch", 1, 1 << 16,
+                             "rows (dpo: pairs) that one GPU works on at a time")
+        .example("2"),
+    whole<&Job::accumulation>("gradient_accumulation", 1, 1 << 16,
+                              "micro-batches of an optimizer step")
+        .example("8"),
+    flag<&Job::packed>("packing", "rows are filled with several documents")
+        .otherwise("true for sft, false for dpo",
+                   [](Job& job) { job.packed = job.method == Method::sft; }),
+    number<&Job::fill>("fill", 0.001, 1,
+                       "share of the slots that hold tokens; rates and `tokens` leave padding out")
+        .example("0.95"),
+    number<&Job::tokens>("tokens", 1, 1e18,
+                         "tokens of the whole run without padding. The length of the run is said "
+                         "in one of four ways; without any there is no wall time")
+        .otherwise("not said")
+        .example("1e9"),
+    number<&Job::optimizer_steps>("optimizer_steps", 1, 1e12,
+                                  "or: optimizer steps of the whole run")
+        .otherwise("not said")
+        .left_out("1000"),
+    number<&Job::iterations>("iterations", 1, 1e12,
+                             "or: micro-batches of each rank in the whole run")
+        .otherwise("not said")
+        .left_out("8000"),
+    number<&Job::samples>("samples", 1, 1e15,
+                          "or: rows or pairs of one epoch; needs packing: false")
+        .otherwise("not said")
+        .left_out("100000"),
+    number<&Job::epochs>("epochs", 0.001, 1e6,
+                         "how often `samples` is repeated; with the other lengths it only says how "
+                         "much an epoch is"),
+};
+
+constexpr std::array document_keys{
+    Key<Job>{
+        .facts = {.name = "mean",
+                  .sentence =
+                      "in tokens, at most the row; attention sees no further than its document",
+                  .kind = KeyKind::number,
+                  .low = 1,
+                  .required = true,
+                  .example = "2000"},
+        .read = read_mean,
+        .text = [](const KeyFacts& facts,
+                   const Job& job) { return detail::set_number_text(facts, job.documents.mean); }},
+    number<&Job::documents, &DocumentLength::spread>(
+        "spread", 0, 10, "standard deviation over mean of a log-normal distribution; 0: all alike")
+        .example("0.8"),
+};
+
+constexpr std::array save_keys{
+    whole<&Job::save, &Saving::every>("every", 1, most_steps,
+                                      "optimizer steps from one to the next; the last step saves "
+                                      "as well")
+        .required()
+        .example("500"),
+    flag<&Job::save, &Saving::weights>("weights",
+                                       "the model in one piece, gathered under zero 3 and fsdp"),
+    flag<&Job::save, &Saving::states>("states", "fp32 copies and moments, by each GPU its own"),
+};
+
+constexpr std::array resume_keys{
+    whole<&Job::resume, &Resuming::after>("after", 1, most_steps,
+                                          "optimizer steps that were done before")
+        .required()
+        .example("600"),
+    word<&Job::resume, &Resuming::skip>(
+        "skip", skip_data_names,
+        "how the loader gets there: indices: it draws those of what was seen; batches: it makes "
+        "all those again; none: it begins anew"),
+};
+
+constexpr std::array blocks{
+    Block<Job>{"", "what a step works on, and how long the run is", method_keys},
+    Block<Job>{"", "", own_keys},
+    Block<Job>{.name = "document_length",
+               .sentence = "of the documents that rows are made of; without this block a document "
+                           "fills its row, or the part that `fill` says",
+               .keys = document_keys,
+               .matters = [](const Job& job) { return job.documents.mean > 0; }},
+    Block<Job>{.name = "save",
+               .sentence = "what is written so that the job can go on later; without this block "
+                           "nothing is",
+               .keys = save_keys,
+               .matters = [](const Job& job) { return job.save.every > 0; }},
+    Block<Job>{.name = "resume",
+               .sentence = "the job went on from a checkpoint",
+               .keys = resume_keys,
+               .matters = [](const Job& job) { return job.resume.after > 0; },
+               .left_out = true},
+};
+
+}  // namespace
+
+const Block<Job>& method_block() {
+  return blocks.front();
+}
+
+std::span<const Block<Job>> job_blocks() {
+  return std::span(blocks).subspan(1);
+}
+
+}  // namespace stepsim

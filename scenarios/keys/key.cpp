@@ -1,0 +1,35 @@
+#include "scenarios/keys/key.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace stepsim {
+
+std::string number_text(double value) {
+  std::string text = fmt::format("{}", value);
+  const std::size_t digits = text.find_last_not_of('0') + 1;
+  const std::size_t zeros = text.size() - digits;
+  constexpr std::size_t many = 5;
+  const bool whole = text.find_first_not_of("0123456789") == std::string::npos;
+  return whole && digits > 0 && zeros >= many ? fmt::format("{}e{}", text.substr(0, digits), zeros)
+                                              : text;
+}
+
+namespace detail {
+
+std::size_t word_index(const Table& table, const KeyFacts& facts, std::size_t fallback) {
+  if (!facts.required && !table.has(facts.name)) return fallback;
+  const std::vector<std::string> words(facts.words.begin(), facts.words.end());
+  const std::string word = table.choice(facts.name, words);
+  const auto place = std::find(words.begin(), words.end(), word);
+  return place == words.end() ? fallback : static_cast<std::size_t>(place - words.begin());
+}
+
+std::string set_number_text(const KeyFacts& facts, double value) {
+  return value < facts.low ? "" : number_text(value);
+}
+
+}  // namespace detail
+}  // namespace stepsim

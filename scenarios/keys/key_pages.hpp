@@ -1,0 +1,32 @@
+// What a person reads of the key tables: a template to copy, and a page.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/strategy/job.hpp"
+
+namespace stepsim {
+
+// A scenario with every key, its sentence and its default. Of `grpo` the keys that only such a job
+// has.
+std::string template_text(Method method);
+
+struct KeyRow {
+  std::string_view name, kind, sentence;
+  std::string allowed;  // empty: any text
+  std::string usual;    // what leaving it out means, or "required"
+};
+struct KeyGroup {
+  std::string block;  // "strategy.offload"
+  std::string_view sentence;
+  std::vector<KeyRow> rows;
+};
+// Every key there is.
+std::vector<KeyGroup> key_groups();
+
+// Markdown: a table for each block.
+std::string key_page();
+
+}  // namespace stepsim

@@ -1,0 +1,190 @@
+#include "scenarios/keys/resolved.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "scenarios/keys/grpo_keys.hpp"
+#include "scenarios/keys/head_keys.hpp"
+#include "scenarios/keys/job_keys.hpp"
+#include "scenarios/keys/strategy_keys.hpp"
+
+namespace stepsim {
+namespace {
+
+std::string path_of(std::string_view block, std::string_view name) {
+  if (block.empty() || name.empty()) return std::string(block.empty() ? name : block);
+  return fmt::format("{}.{}", block, name);
+}
+
+const SaidKey* find_said(const Scenario& scenario, std::string_view path) {
+  const auto place = std::find_if(scenario.said.begin(), scenario.said.end(),
+                                  [&](const SaidKey& said) { return said.path == path; });
+  return place == scenario.said.end() ? nullptr : &*place;
+}
+
+struct Resolver {
+  const Scenario& scenario;
+  std::vector<ResolvedKey> keys{};
+
+  template <class Subject>
+  void add(std::string_view block, const Key<Subject>& key, const Subject& subject, bool matters) {
+    ResolvedKey resolved{
+        .block = std::string(block), .facts = &key.facts, .value = {}, .origin = {}};
+    if (key.text != nullptr) resolved.value = key.text(key.facts, subject);
+    if (const SaidKey* said = find_said(scenario, resolved.path())) {
+      resolved.said = true;
+      resolved.origin = said->origin;
+      if (key.text == nullptr) resolved.value = said->text;
+    }
+    resolved.matters = matters && (key.matters == nullptr || key.matters(subject));
+    keys.push_back(std::move(resolved));
+  }
+
+  template <class Subject>
+  void add(std::string_view name, const Block<Subject>& block, const Subject& subject,
+           bool matters = true) {
+    const bool used = matters && (block.matters == nullptr || block.matters(subject));
+    for (const Key<Subject>& key : block.keys) add(path_of(name, block.name), key, subject, used);
+  }
+
+  template <class Subject>
+  void add(std::string_view name, std::span<const Block<Subject>> blocks, const Subject& subject) {
+    for (const Block<Subject>& block : blocks)
+      add(name, block, subject, block.name != "moe" || scenario.model.experts.has_value());
+  }
+
+  void add_head(std::string_view name, std::string_view value) {
+    for (const Key<Head>& key : head_keys()) {
+      if (key.facts.name != name) continue;
+      add("", key, Head{}, true);
+      if (!value.empty()) keys.back().value = value;
+    }
+  }
+
+  void add_job() {
+    add("job", method_block(), scenario.job);
+    if (!scenario.grpo) return add("job", job_blocks(), scenario.job);
+    add("job", grpo_blocks(), *scenario.grpo);
+    add("job", grpo_switches(), scenario.strategy);
+  }
+};
+
+ClusterChoice choice_of(const Scenario& scenario) {
+  const Cluster& cluster = scenario.cluster;
+  const SaidKey* said = find_said(scenario, "cluster.node");
+  return {.name = said == nullptr ? cluster.node.name : said->text,
+          .nodes = cluster.nodes,
+          .network = cluster.network ? cluster.network->name : "",
+          .gpus = cluster.gpus_per_node()};
+}
+
+struct Sayings {
+  std::vector<SaidKey> said{};
+
+  void add(const Table& table, std::string_view block, std::string_view name) {
+    if (const auto origin = table.origin(name))
+      said.push_back({path_of(block, name), table.one_line(name), *origin});
+  }
+
+  template <class Subject>
+  void add(const Table& table, std::string_view name, const Block<Subject>& block) {
+    const bool here = block.name.empty();
+    if (!here && !table.is_mapping(block.name)) return;
+    const Table inner = here ? table : table.table(block.name);
+    for (const Key<Subject>& key : block.keys)
+      add(inner, path_of(name, block.name), key.facts.name);
+  }
+
+  template <class Subject>
+  void add(const Table& root, std::string_view name, std::span<const Block<Subject>> blocks) {
+    if (!root.is_mapping(name)) return;
+    for (const Block<Subject>& block : blocks) add(root.table(name), name, block);
+  }
+};
+
+}  // namespace
+
+std::string ResolvedKey::path() const {
+  return path_of(block, facts->name);
+}
+
+std::vector<ResolvedKey> resolved_keys(const Scenario& scenario) {
+  Resolver all{scenario};
+  all.add_head("name", scenario.name);
+  all.add_head("note", "");
+  all.add_head("family", scenario.family);
+  all.add_head("model", "");
+  all.add("cluster", cluster_blocks(), choice_of(scenario));
+  all.add_head("stack", "");
+  if (scenario.engine) all.add_head("engine", scenario.engine->name);
+  all.add_head("constants", "");
+  all.add_job();
+  all.add("strategy", strategy_blocks(), scenario.strategy);
+  if (scenario.measured) all.add("measured", observation_blocks(), *scenario.measured);
+  if (scenario.estimated) all.add("estimated", observation_blocks(), *scenario.estimated);
+  return std::move(all.keys);
+}
+
+std::string origin_text(const ResolvedKey& key) {
+  if (!key.said) return "default";
+  const auto& [source, line] = key.origin;
+  if (source.empty()) return fmt::format("line {}", line);
+  return line > 0 ? fmt::format("{}:{}", source, line) : source;
+}
+
+std::string value_text(const ResolvedKey& key) {
+  if (!key.value.empty()) return key.value;
+  return key.facts->otherwise.empty() ? "not set"
+                                      : fmt::format("not set: {}", key.facts->otherwise);
+}
+
+std::string scenario_yaml(const Scenario& scenario) {
+  std::string text, open;
+  for (const ResolvedKey& key : resolved_keys(scenario)) {
+    // A key that another one decides on follows from that; DeepSpeed's file is taken in.
+    if (!key.said || key.origin.source.starts_with("job.") ||
+        key.facts->name.starts_with("deepspeed_except") || key.path() == "strategy.deepspeed")
+      continue;
+    const std::string& said = find_said(scenario, key.path())->text;
+    const bool typed = key.facts->kind == KeyKind::flag || key.facts->kind == KeyKind::word ||
+                       key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
+    const std::string value = (typed || said.empty()) && !key.value.empty() ? key.value : said;
+    const std::size_t dot = key.block.find('.');
+    const std::string outer = key.block.substr(0, dot);
+    if (key.block != open) {
+      if (!outer.empty() && open.substr(0, open.find('.')) != outer)
+        text += fmt::format("{}:\n", outer);
+      if (dot != std::string::npos) text += fmt::format("  {}:\n", key.block.substr(dot + 1));
+      open = key.block;
+    }
+    const std::size_t indent = outer.empty() ? 0 : dot == std::string::npos ? 2 : 4;
+    text += fmt::format("{:{}}{}: {}\n", "", indent, key.facts->name, value);
+  }
+  return text;
+}
+
+std::vector<SaidKey> said_keys(const Table& root, bool grpo) {
+  Sayings all;
+  for (const Key<Head>& key : head_keys()) all.add(root, "", key.facts.name);
+  all.add(root, "cluster", cluster_blocks());
+  all.add(root, "job", std::span(&method_block(), 1));
+  if (grpo) {
+    all.add(root, "job", grpo_blocks());
+    all.add(root, "job", std::span(&grpo_switches(), 1));
+    for (const Key<Strategy>& key : grpo_switches().keys)
+      if (root.table("job").has(key.facts.name))
+        all.said.push_back({std::string(key.facts.decides),
+                            "",
+                            {.source = fmt::format("job.{}", key.facts.name), .line = 0}});
+  } else {
+    all.add(root, "job", job_blocks());
+  }
+  all.add(root, "strategy", strategy_blocks());
+  for (const std::string_view name : {"measured", "estimated"})
+    all.add(root, name, observation_blocks());
+  return std::move(all.said);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,38 @@
+// Every key of a scenario with its value and where that comes from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/keys/key.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+struct ResolvedKey {
+  std::string block;  // "strategy.offload"; empty: the top of the file
+  const KeyFacts* facts = nullptr;
+  std::string value;    // as a file would say it; empty: not set
+  bool said = false;    // by anybody; else it is the default
+  Origin origin;        // of what was said
+  bool matters = true;  // the value changes something, other keys being what they are
+
+  std::string path() const;  // "strategy.offload.ratio"
+};
+
+// In the order of the tables. Of a default scenario these are the defaults.
+std::vector<ResolvedKey> resolved_keys(const Scenario& scenario);
+
+// "line 12", "--set", "ds.json:4", "default".
+std::string origin_text(const ResolvedKey& key);
+// As a file would say it, or in words what a key that is not set means.
+std::string value_text(const ResolvedKey& key);
+
+// The whole scenario as one file: every key that somebody said, DeepSpeed's file included.
+std::string scenario_yaml(const Scenario& scenario);
+
+// The keys that a document says, for Scenario::said.
+std::vector<SaidKey> said_keys(const Table& root, bool grpo);
+
+}  // namespace stepsim

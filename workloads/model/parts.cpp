@@ -1,0 +1,246 @@
+#include "workloads/model/parts.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace stepsim {
+namespace {
+
+using Parts = std::vector<Part>;
+
+void add_container(Parts& list, std::string name, Role role = Role::container) {
+  Part part;
+  part.name = std::move(name);
+  part.role = role;
+  list.push_back(std::move(part));
+}
+
+void add_vector(Parts& list, std::string name, Role role, std::int64_t width, bool bias) {
+  Part part;
+  part.name = std::move(name);
+  part.role = role;
+  part.out = width;
+  part.bias = bias;
+  part.kind = TensorClass::norm;
+  list.push_back(std::move(part));
+}
+
+Part& add_matrix(Parts& list, std::string name, Role role, std::int64_t in, std::int64_t out,
+                 bool bias = false) {
+  Part part;
+  part.name = std::move(name);
+  part.role = role;
+  part.in = in;
+  part.out = out;
+  part.bias = bias;
+  list.push_back(std::move(part));
+  return list.back();
+}
+
+void add_qk_norm(Parts& list, const Attention& attention, std::string name, Role role,
+                 std::int64_t heads) {
+  if (attention.qk_norm == Attention::QkNorm::none) return;
+  const bool per_head = attention.qk_norm == Attention::QkNorm::per_head;
+  add_vector(list, std::move(name), role,
+             per_head ? attention.head_dim : heads * attention.head_dim, false);
+}
+
+void add_latent_attention(Parts& list, const Model& model) {
+  const Attention& a = model.attention;
+  const Latent& latent = *a.latent;
+  const AttentionWidths widths = widths_of(a);
+  add_container(list, "self_attn");
+  if (latent.query_width > 0) {
+    add_matrix(list, "self_attn.q_a_proj", Role::narrow_query, model.hidden, latent.query_width,
+               a.qkv_bias);
+    add_vector(list, "self_attn.q_a_layernorm", Role::narrow_query_norm, latent.query_width, false);
+    add_matrix(list, "self_attn.q_b_proj", Role::wide_query, latent.query_width, widths.queries);
+  } else {
+    add_matrix(list, "self_attn.q_proj", Role::query, model.hidden, widths.queries);
+  }
+  add_matrix(list, "self_attn.kv_a_proj_with_mqa", Role::latent, model.hidden,
+             latent.width + latent.rotary, a.qkv_bias);
+  add_vector(list, "self_attn.kv_a_layernorm", Role::latent_norm, latent.width, false);
+  const std::int64_t own_keys = widths.keys - a.heads * latent.rotary;
+  add_matrix(list, "self_attn.kv_b_proj", Role::wide_latent, latent.width,
+             own_keys + widths.values);
+  add_matrix(list, "self_attn.o_proj", Role::attention_output, widths.result, model.hidden,
+             a.output_bias);
+}
+
+void add_attention(Parts& list, const Model& model) {
+  const Attention& a = model.attention;
+  if (a.latent) return add_latent_attention(list, model);
+  const std::int64_t q = a.heads * a.head_dim;
+  const std::int64_t kv = a.kv_heads * a.head_dim;
+  if (a.sinks) {
+    add_vector(list, "self_attn", Role::attend, a.heads, false);
+    list.back().kind = TensorClass::dense;
+  } else {
+    add_container(list, "self_attn");
+  }
+  if (a.fused_qkv) {
+    add_matrix(list, "self_attn.qkv_proj", Role::query_key_value, model.hidden, q + 2 * kv,
+               a.qkv_bias);
+    add_qk_norm(list, a, "self_attn.q_norm", Role::query_norm, a.heads);
+    add_qk_norm(list, a, "self_attn.k_norm", Role::key_norm, a.kv_heads);
+  } else {
+    add_matrix(list, "self_attn.q_proj", Role::query, model.hidden, q, a.qkv_bias);
+    add_qk_norm(list, a, "self_attn.q_norm", Role::query_norm, a.heads);
+    add_matrix(list, "self_attn.k_proj", Role::key, model.hidden, kv, a.qkv_bias);
+    add_qk_norm(list, a, "self_attn.k_norm", Role::key_norm, a.kv_heads);
+    add_matrix(list, "self_attn.v_proj", Role::value, model.hidden, kv, a.qkv_bias);
+  }
+  add_matrix(list, "self_attn.o_proj", Role::attention_output, q, model.hidden, a.output_bias);
+}
+
+struct FeedForwardRoles {
+  Role gate, up, gate_up, activation, down;
+};
+constexpr FeedForwardRoles dense_roles{Role::gate, Role::up, Role::gate_up, Role::activation,
+                                       Role::down};
+constexpr FeedForwardRoles shared_roles{Role::shared_gate, Role::shared_up, Role::gate_up,
+                                        Role::shared_activation, Role::shared_down};
+constexpr FeedForwardRoles expert_roles{Role::expert_gate, Role::expert_up, Role::expert_gate_up,
+                                        Role::container, Role::expert_down};
+
+// down(activation(gate(x)) * up(x)), or down(activation(up(x))), evaluated from the inside out.
+void add_feed_forward(Parts& list, const std::string& name, std::int64_t hidden,
+                      const FeedForward& ffn, const FeedForwardRoles& roles) {
+  add_container(list, name);
+  if (ffn.gated && ffn.fused_gate_up)
+    add_matrix(list, name + ".gate_up_proj", roles.gate_up, hidden, 2 * ffn.width, ffn.bias);
+  else
+    add_matrix(list, name + (ffn.gated ? ".gate_proj" : ".up_proj"),
+               ffn.gated ? roles.gate : roles.up, hidden, ffn.width, ffn.bias);
+  add_container(list, name + ".act_fn", roles.activation);
+  if (ffn.gated && !ffn.fused_gate_up)
+    add_matrix(list, name + ".up_proj", roles.up, hidden, ffn.width, ffn.bias);
+  add_matrix(list, name + ".down_proj", roles.down, ffn.width, hidden, ffn.bias);
+}
+
+void add_experts(Parts& list, const Experts& e, std::int64_t hidden) {
+  Parts experts;
+  const std::string name = "mlp.experts";
+  if (e.fused) {
+    add_matrix(experts, name + ".gate_up_proj", Role::expert_gate_up, hidden, 2 * e.width, e.bias);
+    add_matrix(experts, name + ".down_proj", Role::expert_down, e.width, hidden, e.bias);
+  } else {
+    const FeedForward one{.width = e.width, .gated = true, .bias = e.bias, .fused_gate_up = false};
+    add_feed_forward(experts, name, hidden, one, expert_roles);
+  }
+  for (Part& part : experts) {
+    part.kind = TensorClass::expert;
+    part.copies = e.count;
+    part.stacked = e.fused;
+    list.push_back(std::move(part));
+  }
+  if (e.fused) add_container(list, name + ".act_fn");
+}
+
+void add_moe(Parts& list, const Model& model) {
+  const Experts& e = *model.experts;
+  add_container(list, "mlp");
+  add_matrix(list, "mlp.gate", Role::router, model.hidden, e.count, e.bias);
+  add_experts(list, e, model.hidden);
+  if (e.shared_width > 0)
+    add_feed_forward(list, "mlp.shared_expert", model.hidden, {.width = e.shared_width},
+                     shared_roles);
+  if (e.shared_gate)
+    add_matrix(list, "mlp.shared_expert_gate", Role::shared_weight, model.hidden, 1);
+}
+
+}  // namespace
+
+bool in_attention(Role role) {
+  switch (role) {
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::query_key_value:
+    case Role::narrow_query:
+    case Role::latent:
+    case Role::narrow_query_norm:
+    case Role::latent_norm:
+    case Role::wide_query:
+    case Role::wide_latent:
+    case Role::query_norm:
+    case Role::key_norm:
+    case Role::attend:
+    case Role::attention_output:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool in_shared_expert(Role role) {
+  switch (role) {
+    case Role::shared_gate:
+    case Role::shared_up:
+    case Role::shared_activation:
+    case Role::shared_down:
+    case Role::shared_weight:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool Part::multiplies() const {
+  return in > 0 && role != Role::embedding && role != Role::positions;
+}
+
+std::int64_t Part::weights() const {
+  return std::max<std::int64_t>(in, 1) * out;
+}
+
+std::int64_t Part::elements() const {
+  return borrowed ? 0 : copies * (weights() + (bias ? out : 0));
+}
+
+std::int64_t Part::tensors() const {
+  if (borrowed || out == 0) return 0;
+  return (stacked ? 1 : copies) * (bias ? 2 : 1);
+}
+
+std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
+  assert(layer >= 0 && layer < model.layers);
+  Parts list;
+  const auto norm = [&](const char* name, Role role) {
+    add_vector(list, name, role, model.hidden, model.norm_bias);
+  };
+  add_container(list, "layer");
+  if (!model.norm_after) norm("input_layernorm", Role::attention_norm);
+  add_attention(list, model);
+  // In both orders a norm of this name stands here, once after, once before.
+  norm("post_attention_layernorm",
+       model.norm_after ? Role::attention_norm : Role::feed_forward_norm);
+  if (has_experts(model, layer))
+    add_moe(list, model);
+  else
+    add_feed_forward(list, "mlp", model.hidden, model.feed_forward, dense_roles);
+  if (model.norm_after) norm("post_feedforward_layernorm", Role::feed_forward_norm);
+  return list;
+}
+
+std::vector<Part> outer_parts(const Model& model) {
+  Parts list;
+  const auto table = [&](const char* name, Role role, std::int64_t rows) -> Part& {
+    Part& part = add_matrix(list, name, role, model.hidden, rows);
+    part.kind = TensorClass::embedding;
+    return part;
+  };
+  add_container(list, "causal_lm");
+  add_container(list, "model");
+  if (model.part.embeds) table("model.embed_tokens", Role::embedding, model.rows_of_table());
+  if (model.positions == Positions::learned && model.part.embeds)
+    table("model.embed_positions", Role::positions, model.longest_sequence);
+  if (model.positions == Positions::rotary) add_container(list, "model.rotary_emb");
+  if (!model.part.predicts) return list;
+  add_vector(list, "model.norm", Role::final_norm, model.hidden, model.norm_bias);
+  table("lm_head", Role::head, model.vocabulary).borrowed = model.tied_embeddings;
+  return list;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,85 @@
+// What a model is made of, piece by piece: the only list of its matrices. Stored tensors, counts
+// of parameters, work for a token, the units of a training step and the products of an inference
+// engine all come from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+
+// What a piece is for, however its framework calls it. Those without a matrix are called between
+// the others; the last ones of a block are what a training step adds.
+enum class Role : std::uint8_t {
+  none,
+  container,  // called, with hooks of its own, and nothing else
+  embedding,
+  positions,
+  attention_norm,
+  query,
+  key,
+  value,
+  query_key_value,    // all three in one matrix
+  narrow_query,       // latent attention: down to the narrow vectors ...
+  latent,             // ... of queries, and of keys and values
+  narrow_query_norm,  //
+  latent_norm,        //
+  wide_query,         // ... and up from them again
+  wide_latent,        //
+  query_norm,
+  key_norm,
+  attend,  // scores, probabilities, and values weighed by them
+  attention_output,
+  attention_residual,
+  feed_forward_norm,
+  gate,
+  up,
+  gate_up,  // both in one matrix
+  activation,
+  down,
+  expert_gate,
+  expert_up,
+  expert_gate_up,
+  expert_down,
+  experts,      // all matrices of an expert, or of all of them, in one unit
+  move_tokens,  // to experts and back
+  router,
+  shared_gate,  // of the expert that every token meets
+  shared_up,
+  shared_activation,
+  shared_down,
+  shared_weight,  // weighs its result
+  feed_forward_residual,
+  final_norm,
+  head,
+};
+
+// Of attention, with its projections, but without the norm before it.
+bool in_attention(Role role);
+bool in_shared_expert(Role role);
+
+struct Part {
+  std::string name;  // "self_attn.q_proj"
+  Role role = Role::none;
+  // A matrix of in x out; in = 0: a vector of `out`; both 0: a container.
+  std::int64_t in = 0, out = 0;
+  bool bias = false;
+  TensorClass kind = TensorClass::dense;
+  std::int64_t copies = 1;  // experts
+  bool stacked = false;     // in one tensor for all copies
+  bool borrowed = false;    // multiplied, but its tensor is another part's: a tied head
+
+  bool multiplies() const;        // a token is multiplied with it, not looked up in it
+  std::int64_t weights() const;   // of one copy, without bias, whoever holds them
+  std::int64_t elements() const;  // that it holds, all copies
+  std::int64_t tensors() const;   // that it holds, all copies
+};
+
+// In calling order; experts come once, with their number.
+std::vector<Part> layer_parts(const Model& model, std::int64_t layer);
+std::vector<Part> outer_parts(const Model& model);  // beside the layers
+
+}  // namespace stepsim
