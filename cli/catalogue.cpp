@@ -283,6 +283,13 @@ Records entry_sample() {
 
 namespace {
 
+void refuse_scenario_options(const Options& options, const std::string& name,
+                             std::string_view kind) {
+  for (const std::string_view option : {"set", "all", "yaml"})
+    if (options.has(option))
+      throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, kind));
+}
+
 void print_scenario(const std::string& data, const std::string& name, const Options& options) {
   if (options.has("json") && options.has("yaml"))
     throw UserError("--json and --yaml: only one of them can be printed");
@@ -333,6 +340,7 @@ int show_command(const CommandLine& line) {
     throw UserError(fmt::format("which entry? usage: {}", show_usage.call));
   const std::string& name = options->words.front();
   if (is_model(line.data, name)) {
+    refuse_scenario_options(*options, name, "model");
     const ModelEntry entry = find_model(line.data, name);
     if (options->has("json"))
       print_result(model_kind, {}, model_records(entry));
@@ -345,9 +353,7 @@ int show_command(const CommandLine& line) {
     print_scenario(line.data, name, *options);
     return exit_code::yes;
   }
-  for (const std::string_view option : {"set", "all", "yaml"})
-    if (shown && options->has(option))
-      throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, shown->kind));
+  if (shown) refuse_scenario_options(*options, name, shown->kind);
   if (!shown) {
     std::vector<std::string> all;
     for (const Kind& kind : kinds)

@@ -6,6 +6,7 @@
 #include "analysis/report/trace_events.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/outputs.hpp"
 #include "cli/runs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
@@ -45,6 +46,7 @@ int export_command(const CommandLine& line) {
   std::uint32_t most_events = usual_events;
   if (const auto text = options->get("max-events"))
     most_events = parse_count("--max-events", *text, 100, 100'000'000);
+  require_no_input(*path, run_files(line, options->words.front(), settings_of(*options)));
   const Run run = load_run(line, options->words.front(), settings_of(*options));
   const TraceEvents trace = trace_events(run, most_events);
   write_file(*path, trace.json);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <new>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -135,6 +136,13 @@ int output_failed(int why) {
   return exit_code::input;
 }
 
+// No bug of ours: processes, open files or memory have run out.
+bool is_shortage(const std::error_code& code) {
+  return code == std::errc::resource_unavailable_try_again ||
+         code == std::errc::too_many_files_open ||
+         code == std::errc::too_many_files_open_in_system || code == std::errc::not_enough_memory;
+}
+
 }  // namespace
 }  // namespace stepsim
 
@@ -150,8 +158,16 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
     complain(error.what());
     return exit_code::input;
+  } catch (const std::bad_alloc&) {
+    complain("this machine has too little memory to compute it");
+    return exit_code::input;
   } catch (const std::system_error& error) {
     if (std::ferror(stdout) != 0) return output_failed(error.code().value());
+    if (is_shortage(error.code())) {
+      complain(
+          fmt::format("this machine, or a limit of this shell, allows no more: {}", error.what()));
+      return exit_code::input;
+    }
     complain(fmt::format("this is a bug of ours: {}", error.what()));
     return exit_code::bug;
   } catch (const std::exception& error) {

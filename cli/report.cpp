@@ -11,6 +11,7 @@
 #include "analysis/studies/claims/claim_file.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/runs.hpp"
 #include "sim/base/config.hpp"
@@ -111,12 +112,14 @@ int report_command(const CommandLine& line) {
   Page page = empty_page(*options);
   const std::vector<Setting> settings = settings_of(*options);
   std::deque<Run> runs;  // the page points at them
+  require_no_input(*path, options->words);
   for (const std::string& word : options->words)
     if (holds_sweep(word)) {
       add_sweep(line, word, page);
     } else if (holds_claims(word)) {
       add_claims(line, word, page);
     } else {
+      require_no_input(*path, run_files(line, word, settings));
       runs.push_back(load_run(line, word, settings));
       page.steps.push_back({word, &runs.back()});
     }

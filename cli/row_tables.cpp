@@ -9,7 +9,9 @@
 #include "analysis/studies/fidelity/rl_rows.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/fidelity/series.hpp"
+#include "cli/outputs.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -57,7 +59,17 @@ TextTable figure_table(const std::vector<PredictedRow>& rows) {
 TextTable missing_table(const std::vector<PredictedRow>& rows) {
   TextTable table{{"not predicted", "what is missing"}, {Align::left, Align::left}, {}};
   for (const PredictedRow& row : rows)
-    if (!row.predicted()) table.rows.push_back({row.id, joined(row.missing)});
+    if (!row.predicted() && row.crashes.empty())
+      table.rows.push_back({row.id, joined(row.missing)});
+  return table;
+}
+
+// Rows whose workers crashed, and why: no lack of data, but a bug or too little memory.
+TextTable crash_table(const std::vector<PredictedRow>& rows) {
+  TextTable table{{"no answer", "workers", "why"}, {Align::left, Align::right, Align::left}, {}};
+  for (const PredictedRow& row : rows)
+    if (!row.crashes.empty())
+      table.rows.push_back({row.id, fmt::format("{}", row.crashes.size()), row.crashes.front()});
   return table;
 }
 
@@ -133,6 +145,8 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   std::string text = render(figure_table(rows));
   if (const TextTable missing = missing_table(rows); !missing.rows.empty())
     text += "\n" + render(missing);
+  if (const TextTable crashes = crash_table(rows); !crashes.rows.empty())
+    text += "\n" + render(crashes);
   if (const TextTable assumed = assumed_table(rows); !assumed.rows.empty())
     text += "\n" + render(assumed);
   text += "\n" + render(family_table(families_of(rows), intervals));
@@ -178,16 +192,19 @@ Records family_records(const RowFamily& family) {
           {"inside_interval", "measured ones in theirs", family.inside}};
 }
 
+Records why_not(const PredictedRow& row, std::string_view key,
+                const std::vector<std::string>& texts) {
+  return {{"id", "row", row.id}, {"family", "family", row.family}, {key, "why", list_of(texts)}};
+}
+
 Records records_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series) {
-  RecordList predicted, missing, assumed;
+  RecordList predicted, missing, crashed, assumed;
   for (const PredictedRow& row : rows) {
-    if (!row.predicted()) {
-      missing.items.emplace_back("", "",
-                                 Records{{"id", "row", row.id},
-                                         {"family", "family", row.family},
-                                         {"missing", "why", list_of(row.missing)}});
-      continue;
-    }
+    if (!row.crashes.empty())
+      crashed.items.emplace_back("", "", why_not(row, "crashes", row.crashes));
+    else if (!row.predicted())
+      missing.items.emplace_back("", "", why_not(row, "missing", row.missing));
+    if (!row.predicted()) continue;
     for (Record& figure : figure_list(row).items) predicted.items.push_back(std::move(figure));
     predicted.items.emplace_back("", "", verdict_records(row));
     if (!row.assumed.empty())
@@ -196,6 +213,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const std::vector<Axis
   }
   return {{"rows", "figures of each row, then its verdict", predicted},
           {"not_predicted", "rows that do not say enough", missing},
+          {"no_answer", "rows whose workers died", crashed},
           {"assumed", "what rows leave open and how it was taken", assumed},
           {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
           {"series", "errors of what changes from one row to the next", series_list(series)}};
@@ -223,15 +241,16 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
 }  // namespace
 
 Records rows_sample() {
-  PredictedRow row, other;
+  PredictedRow row, other, third;
   row.figures.emplace_back();
-  row.assumed = other.missing = {""};
-  return records_of({row, other}, {AxisErrors{}});
+  row.assumed = other.missing = third.crashes = {""};
+  return records_of({row, other, third}, {AxisErrors{}});
 }
 
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
   std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
+  if (!question.record.empty()) require_no_input(question.record, question.files);
   const RowTables tables = read_row_tables(question.files);
   for (const std::string& note : tables.notes) fmt::print(stderr, "note: {}\n", note);
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
@@ -249,6 +268,14 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     print_result(rows_kind, {}, records_of(predicted, series));
   else
     fmt::print("{}", text_of(predicted, series, question.samples > 0));
+  if (!question.scenarios.empty()) {
+    const std::size_t files = export_rows(question.scenarios, predicted);
+    fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
+  }
+  // Errors without these rows are none that anybody should keep or compare with.
+  if (std::any_of(predicted.begin(), predicted.end(),
+                  [](const PredictedRow& row) { return !row.crashes.empty(); }))
+    return exit_code::bug;
   if (!question.record.empty())
     write_file(question.record, recorded_errors(families_of(predicted)));
   if (!recorded) return exit_code::yes;

@@ -15,6 +15,7 @@ struct RowTablesQuestion {
   bool json = false;
   std::string recorded;  // table of errors to be held against; empty: none
   std::string record;    // where to write one
+  std::string scenarios;  // folder for the rows as scenario files; empty: none
 };
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question);
 

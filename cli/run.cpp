@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
+#include "cli/outputs.hpp"
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
 #include "sim/base/error.hpp"
@@ -90,6 +91,8 @@ int run_command(const CommandLine& line) {
   const std::vector<Setting> settings = settings_of(*options);
   const bool fold = word_of(*options, "fold", "auto", {"auto", "off"}) == "auto";
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
+  if (const auto output = options->get("output"))
+    require_no_input(*output, files_of(line, options->words.front(), scenario));
   if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
   // Before this process replays: its workers have to find a fresh engine.
   const CauseSet free = free_causes(*options);

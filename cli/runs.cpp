@@ -5,6 +5,7 @@
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/worker.hpp"
+#include "cli/outputs.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
 
@@ -33,6 +34,12 @@ void add_interval(Run& run, const Interval& interval) {
   add("step_time", interval.step_time, Dimension::seconds);
   add("tokens_per_second_per_gpu", interval.throughput, Dimension::ratio);
   add("memory_needed", interval.memory, Dimension::bytes);
+}
+
+std::vector<std::string> run_files(const CommandLine& line, const std::string& word,
+                                   std::span<const Setting> settings) {
+  if (is_run_file(word)) return {word};
+  return files_of(line, word, load_scenario(line.data, word, settings));
 }
 
 Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings) {

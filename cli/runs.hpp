@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/studies/outcome/interval.hpp"
 #include "cli/command.hpp"
@@ -14,6 +15,10 @@ namespace stepsim {
 
 // Reads a trace, or replays a scenario in a worker. Settings are for scenarios.
 Run load_run(const CommandLine& line, const std::string& word, std::span<const Setting> settings);
+
+// The files that this reads.
+std::vector<std::string> run_files(const CommandLine& line, const std::string& word,
+                                   std::span<const Setting> settings);
 
 // Draws of the constants: as many as somebody asked for; else eight, where a step has so few
 // operations that they take a tenth of a second.

@@ -50,8 +50,9 @@ constexpr std::size_t key_width = 36, value_width = 36;
 std::string key_line(const ResolvedKey& key) {
   std::string value = wrap(value_text(key), 4 + key_width + value_width, 4 + key_width);
   const std::size_t first = std::min(value.find('\n'), value.size());
+  const std::string origin = origin_text(key) + (key.matters ? "" : ", without effect here");
   return fmt::format("  {:<{}}  {:<{}}  {}{}\n", key.facts->name, key_width, value.substr(0, first),
-                     value_width, origin_text(key), value.substr(first));
+                     value_width, origin, value.substr(first));
 }
 
 // Keys of a block that change nothing here and that nobody said.
@@ -71,11 +72,14 @@ std::string folded_text(const std::vector<Folded>& folded) {
   std::string blocks;
   for (const Folded& each : folded) {
     sum += each.keys;
-    blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ", each.block, each.keys);
+    blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ",
+                          each.block.empty() ? "top" : each.block, each.keys);
   }
-  return wrap(fmt::format("\n{} default keys change nothing here ({}); --all prints them", sum,
-                          blocks),
-              100, 0) +
+  return "\n" +
+         wrap(
+             fmt::format("{} keys are at defaults that change nothing here ({}); --all prints them",
+                         sum, blocks),
+             100, 0) +
          "\n";
 }
 
@@ -129,11 +133,12 @@ std::string scenario_text(const std::string& name, const std::string& file,
   std::string block = "none yet";
   std::vector<Folded> folded;
   for (const ResolvedKey& key : resolved_keys(scenario)) {
-    if (!all && !key.said && !key.matters) {
+    if (!all && !key.said && (!key.matters || key.value.empty())) {
       fold(folded, key.block);
       continue;
     }
-    if (key.block != block) text += fmt::format("\n{}\n", key.block.empty() ? "keys" : key.block);
+    if (key.block != block)
+      text += fmt::format("\n{}\n", key.block.empty() ? "top of the file" : key.block);
     block = key.block;
     text += key_line(key);
   }

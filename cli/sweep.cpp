@@ -11,6 +11,7 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "cli/outputs.hpp"
 #include "cli/sweep_text.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
@@ -111,6 +112,12 @@ std::string stem_of(const Options& options) {
   return name;
 }
 
+// Everything that a sweep or a merge may write under this name.
+void require_own_names(const std::string& stem, std::span<const std::string> inputs) {
+  for (const std::string_view ending : {".csv", ".h5", ".journal"})
+    require_no_input(stem + std::string(ending), inputs);
+}
+
 // A process that was killed while it wrote leaves its unfinished copy behind.
 void sweep_up(const std::string& file) {
   const fs::path folder = fs::path(file).parent_path();
@@ -157,16 +164,41 @@ void write_results(const std::string& stem, const SweepTable& table) {
   write_sweep(stem + ".h5", table);
 }
 
-int run_shard(SweepQuestion& question, const std::string& stem) {
+// After the results are written. Points that got no answer may get one next time, when there is
+// more memory: then the journal stays, and the same command computes only those.
+int finish(const SweepQuestion& question, const SweepTable& table, int code) {
+  if (table.unanswered == 0) {
+    if (!question.journal.empty()) fs::remove(question.journal);
+    return code;
+  }
+  fmt::print(stderr, "stepsim: {} of {} points got no answer; their rows say why{}\n",
+             table.unanswered, table.rows.size(),
+             question.journal.empty() ? "" : ". The same command computes only those again");
+  return exit_code::bug;
+}
+
+// The file that says what to vary, the scenario, and what it reads beside it. Its points may read
+// more; those are files that their settings name.
+std::vector<std::string> inputs_of(const SweepQuestion& question, const std::string& word) {
+  std::vector<std::string> inputs{word};
+  const std::string scenario = find_scenario(question.data, question.plan.scenario);
+  inputs.push_back(scenario);
+  for (std::string& file :
+       load_scenario(question.data, question.plan.scenario, question.plan.fixed).files)
+    inputs.push_back(std::move(file));
+  return inputs;
+}
+
+int run_shard(SweepQuestion& question, const std::string& stem, const std::string& word) {
   const std::string name =
       fmt::format("{}.shard-{}-of-{}", stem, question.shard.number, question.shard.of);
   question.journal = name + ".journal";
+  require_own_names(name, inputs_of(question, word));
   const SweepTable table = run_sweep(question);
   sweep_up(name + ".h5");
   write_sweep(name + ".h5", table);
-  fs::remove(question.journal);
   fmt::print("{}.h5: {} of {} points\n", name, table.rows.size(), table.points);
-  return exit_code::yes;
+  return finish(question, table, exit_code::yes);
 }
 
 constexpr std::string_view usual_bounds = "1:1024";
@@ -204,17 +236,17 @@ int sweep_command(const CommandLine& line) {
   const std::string stem = stem_of(*options);
   if (options->has("shard")) {
     if (stem.empty()) throw UserError("--shard: needs --output NAME, for merge to find the parts");
-    return run_shard(question, stem);
+    return run_shard(question, stem, options->words.front());
   }
-  if (!stem.empty()) question.journal = stem + ".journal";
-  const SweepTable table = run_sweep(question);
   if (!stem.empty()) {
-    write_results(stem, table);
-    fs::remove(question.journal);
+    question.journal = stem + ".journal";
+    require_own_names(stem, inputs_of(question, options->words.front()));
   }
+  const SweepTable table = run_sweep(question);
+  if (!stem.empty()) write_results(stem, table);
   if (options->has("csv")) {
     fmt::print("{}", csv_of(table));
-    return exit_code::yes;
+    return finish(question, table, exit_code::yes);
   }
   const SweepReport report = report_of(table);
   std::vector<WhatIf> changes;
@@ -223,7 +255,7 @@ int sweep_command(const CommandLine& line) {
     print_result(sweep_kind, {}, sweep_records(table, report, changes));
   else
     fmt::print("{}", sweep_text(table, report, changes));
-  return report.feasible > 0 ? exit_code::yes : exit_code::no;
+  return finish(question, table, report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
 
 int merge_command(const CommandLine& line) {
@@ -231,8 +263,10 @@ int merge_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   if (options->words.empty())
     throw UserError(fmt::format("which shards? usage: {}", merge_usage.call));
+  const std::string stem = stem_of(*options);
+  if (!stem.empty()) require_own_names(stem, options->words);
   const SweepTable table = merge_shards(options->words);
-  if (const std::string stem = stem_of(*options); !stem.empty()) write_results(stem, table);
+  if (!stem.empty()) write_results(stem, table);
   const SweepReport report = report_of(table);
   const auto changes = what_ifs_of(line.data, table, report);
   if (!changes)

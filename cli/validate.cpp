@@ -30,10 +30,11 @@ constexpr std::array option_specs{
         "recorded", "TABLE",
         "with --rows: what got worse since this was recorded; the answer is no if anything did"},
     OptionSpec{"record", "TABLE", "with --rows: write the errors of the families there"},
+    OptionSpec{"export", "DIR", "with --rows: write each predicted row there as a scenario"},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE]] "
+    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE] [--export DIR]] "
     "[--samples N] [--json]",
     "Predicts every scenario that has a measured: block and prints both figures with the signed "
     "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
@@ -43,7 +44,8 @@ constexpr Usage usage{
     "  stepsim validate --samples 16\n"
     "  stepsim validate --rows scenarios/measured/steps\n"
     "  stepsim validate --rows scenarios/measured/steps --recorded "
-    "scenarios/measured/recorded.csv\n",
+    "scenarios/measured/recorded.csv\n"
+    "  stepsim validate --rows scenarios/measured/steps/moe.csv --export rows\n",
     1000};
 
 // Folders give their files in order of name.
@@ -232,6 +234,7 @@ RowTablesQuestion row_question(const Options& options) {
   question.json = options.has("json");
   question.recorded = options.get("recorded").value_or("");
   question.record = options.get("record").value_or("");
+  question.scenarios = options.get("export").value_or("");
   if (question.json && !question.recorded.empty())
     throw UserError("--recorded: prints a table; leave out --json");
   return question;
@@ -250,6 +253,8 @@ Records validate_sample() {
 int validate_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
+  if (options->has("export") && !options->has("rows"))
+    throw UserError("--export: writes rows of tables as scenarios: name the tables with --rows");
   if (options->has("rows")) return validate_row_tables(line, row_question(*options));
   const bool estimates = options->has("estimates");
   const auto scenarios = load_all(line, files_of(line, options->words));

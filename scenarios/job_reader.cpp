@@ -47,13 +47,15 @@ Job read_job(const Table& table) {
   return job;
 }
 
-void check_job(const Table& table, const Job& job, const Strategy& strategy,
-               const Cluster& cluster) {
+void finish_job(const Table& table, Scenario& scenario) {
+  const Job& job = scenario.job;
+  if (job.method == Method::grpo) return;
+  const Cluster& cluster = scenario.cluster;
   for (const std::string_view key : {"save", "resume"})
     if (table.has(key) && cluster.node.count(PartKind::nvme) == 0)
       table.problem(key, fmt::format("{} has no drives in its file", cluster.node.name));
   if (job.resume.after == 0) return;
-  const auto length = run_length(job, mesh_of(strategy, cluster).data());
+  const auto length = run_length(job, mesh_of(scenario.strategy, cluster).data());
   if (length && job.resume.after >= length->optimizer_steps)
     table.table("resume").problem(
         "after",

@@ -2,16 +2,14 @@
 // is saved on the way.
 #pragma once
 
+#include "scenarios/scenario.hpp"
 #include "sim/base/config.hpp"
-#include "topology/cluster.hpp"
-#include "workloads/strategy/job.hpp"
-#include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
 
 Job read_job(const Table& table);
-// Notes what this machine cannot do, and steps that the run does not have.
-void check_job(const Table& table, const Job& job, const Strategy& strategy,
-               const Cluster& cluster);
+// What follows from the machine, the strategy and DeepSpeed's file; notes what cannot be, and steps
+// that the run does not have.
+void finish_job(const Table& table, Scenario& scenario);
 
 }  // namespace stepsim

@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "workloads/program/tensors.hpp"
-#include "workloads/sharding/resident.hpp"
+#include "workloads/program/rank_part.hpp"
 
 namespace stepsim {
 namespace {
@@ -52,8 +51,8 @@ void check_drives(const Table& offload, const Scenario& scenario) {
                     fmt::format("expected at least {}: fp32 copy, two moments and gradient of each "
                                 "sub-group on its way, found {}",
                                 needed, s.offload.optimizer_buffers));
-  const double largest =
-      tensors_of(input).largest / static_cast<double>(mesh_of(s, scenario.cluster).shard);
+  const RankPart rank = rank_part(input);
+  const double largest = rank.tensors.largest / static_cast<double>(rank.mesh.shard);
   if (parameters && s.offload.buffer_size < largest)
     offload.problem("buffer_size",
                     fmt::format("expected at least {:.0f}, a rank's part of the largest tensor, "

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "scenarios/constants.hpp"
+#include "scenarios/defaults.hpp"
 #include "scenarios/entries.hpp"
 #include "scenarios/expert_rules.hpp"
 #include "scenarios/grpo.hpp"
@@ -58,7 +59,6 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                         s.optimizer_place != Offload::none))
     strategy.problem("moment_dtype",
                      "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
-  if (found.cluster) check_job(job, scenario.job, scenario.strategy, scenario.cluster);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -106,9 +106,13 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
 // text names them from then on.
 constexpr std::string_view standing = "deepspeed_except";
 
+// What recipes and stacks fill in is not said by the scenario.
 bool says(const Table& table, std::string_view path) {
   const std::size_t dot = path.find('.');
-  if (dot == std::string_view::npos) return table.has(path);
+  if (dot == std::string_view::npos) {
+    const auto origin = table.origin(path);
+    return origin && origin->source.empty();
+  }
   const std::string_view block = path.substr(0, dot);
   return table.is_mapping(block) && says(table.table(block), path.substr(dot + 1));
 }
@@ -176,10 +180,11 @@ void apply(Document& document, const std::string& key, const std::string& value)
     document.set(key, value);
 }
 
-// "strategy.zero", or "strategy" with all that is below it.
+// By its own name, with the block that it stands in, or as a constant.
 bool was_set(std::string_view path, std::span<const Setting> settings) {
   return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
     const std::string& key = setting.first;
+    if (names_constant(key)) return path == "constants";
     return path == key || (path.starts_with(key) && path[key.size()] == '.');
   });
 }
@@ -204,10 +209,24 @@ std::vector<Problem> blame(std::vector<Problem> problems, std::span<const Settin
   return problems;
 }
 
+// What a recipe or a stack filled in is no fault of the file that it went into.
+void finish(const Document& document) {
+  try {
+    document.finish();
+  } catch (const UserError& error) {
+    std::vector<Problem> problems = error.problems();
+    for (Problem& problem : problems)
+      if (const std::string origin = document.origin_of(problem.key); !origin.empty())
+        problem.message += fmt::format(" (from {})", origin);
+    throw UserError(problems);
+  }
+}
+
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
   scenario.text = document.canonical();
+  lay_defaults(data, document);
   if (draw) document.draw_constants(*draw, "scenario");
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
@@ -216,6 +235,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
                   [](unsigned char c) { return std::iscntrl(c) != 0; }))
     root.problem("name", "holds a control character");
   root.text_or("note", "");
+  read_recipe_names(data, root);
   const Table cluster = root.table("cluster");
   const Names names = read_names(root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
@@ -249,10 +269,11 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     scenario.constants.push_back(std::move(constant));
   }
   scenario.family = root.text_or("family", family_of(scenario));
+  if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
-  document.finish();
+  finish(document);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
   for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
   if (outgrows_positions(scenario))

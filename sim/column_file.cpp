@@ -63,6 +63,7 @@ Properties timeless(hid_t kind) {
 
 Properties in_memory() {
   done(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr), "H5Eset_auto2");  // it would print by itself
+  done(H5PLset_loading_state(0), "H5PLset_loading_state");  // a file may not name code to load
   Properties access(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate");
   done(H5Pset_fapl_core(access, 1u << 20, false), "H5Pset_fapl_core");
   // The format of 1.10 has a checksum in every header and index.
@@ -223,6 +224,25 @@ void repair_checksum(std::string& image) {
 
 // ---- reading ----
 
+// A file of somebody else may say that its values lie in other files, and so put any file of this
+// machine onto a page that is passed on. Whatever points out of the file is refused.
+herr_t has_only_own_links(hid_t, const char*, const H5L_info_t* link, void*) {
+  return link->type == H5L_TYPE_HARD ? 0 : 1;
+}
+
+void require_own_links(const File& file) {
+  if (done(H5Lvisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, has_only_own_links, nullptr), "H5Lvisit") >
+      0)
+    throw std::runtime_error("holds a link to elsewhere");
+}
+
+void require_own_values(const Dataset& from) {
+  const Properties made(H5Dget_create_plist(from), "H5Dget_create_plist");
+  if (done(H5Pget_external_count(made), "H5Pget_external_count") > 0 ||
+      done(H5Pget_layout(made), "H5Pget_layout") == H5D_VIRTUAL)
+    throw std::runtime_error("lies in another file");
+}
+
 // The values of a dataset or an attribute, through `fetch`; `most_bytes` is what it can hold.
 template <class Fetch>
 void read_values(Column& column, const Type& type, const Space& space, std::size_t most_bytes,
@@ -254,16 +274,21 @@ std::string image_of_columns(std::span<const std::string_view> groups,
 
 struct ColumnReader::Open {
   explicit Open(std::string& image)
-      : most_bytes_(image.size() * most_inflation), file_(open(image)) {}
+      : most_bytes_(image.size() * most_inflation), file_(open(image)) {
+    require_own_links(file_);
+  }
 
   // Errors name the column.
   void fill(Column& column) const try {
     if (column.place == ColumnKind::attribute || column.place == ColumnKind::list_attribute)
       return fill_attribute(file_, column);
     const Dataset from(H5Dopen2(file_, column.path.c_str(), H5P_DEFAULT), "H5Dopen2");
+    require_own_values(from);
     const Type type(H5Dget_type(from), "H5Dget_type");
     const Space space(H5Dget_space(from), "H5Dget_space");
-    read_values(column, type, space, most_bytes_, [&](void* into) {
+    // What was never written takes no room, however long it says it is.
+    const std::size_t most_bytes = H5Dget_storage_size(from) * most_inflation;
+    read_values(column, type, space, most_bytes, [&](void* into) {
       done(H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, into), "H5Dread");
     });
     if (done(H5Aexists(from, "unit"), "H5Aexists") == 0) return;

@@ -4,6 +4,19 @@
 
 namespace stepsim {
 
+bool times_make_sense(const Trace& trace) {
+  const double end = trace.makespan.value;
+  if (!(end >= 0) || end > 1e12) return false;
+  const double rounding = 1e-9 * end;
+  for (std::size_t i = 0; i < trace.start.size(); ++i) {
+    const double ready = trace.ready[i], start = trace.start[i], finish = trace.finish[i];
+    if (!(ready >= -rounding && start >= ready - rounding && finish >= start - rounding &&
+          finish <= end + rounding))
+      return false;
+  }
+  return true;
+}
+
 std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace) {
   std::vector<double> first(graph.size());
   std::vector<std::pair<Rank, double>> arrivals;  // per rank: when its last predecessor finished

@@ -25,6 +25,10 @@ struct Trace {
   std::uint64_t activities = 0;  // computations, flows and timers that the engine handled
 };
 
+// Whether each operation is ready, starts and ends in this order, within the run. Times of a replay
+// are; those of a file may be anything.
+bool times_make_sense(const Trace& trace);
+
 // For each operation the moment when the first of its ranks had all that this rank had to do before
 // it. Until the start it then waited for the other ranks.
 std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace);

@@ -5,9 +5,13 @@ cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK})
 set(expected "")
 
-# plant(FILE LINE CODE RULE): CODE in FILE must be reported at LINE with a text matching RULE.
+# plant(FILE LINE CODE RULE [ALONE]): CODE in FILE must be reported at LINE with a text matching RULE. A source has a
+# header of its name beside it unless it stands alone.
 function(plant file line code rule)
   file(WRITE ${WORK}/${file} "${code}")
+  if(file MATCHES "^(.*)\\.cpp$" AND NOT ARGN STREQUAL "ALONE")
+    file(WRITE ${WORK}/${CMAKE_MATCH_1}.hpp "")
+  endif()
   list(APPEND expected "${file}:${line}: [^\n]*${rule}")
   set(expected "${expected}" PARENT_SCOPE)
 endfunction()
@@ -33,8 +37,19 @@ plant(sim/loud.cpp 1 "void f() { std::cout << 1; }\n" "never print")
 plant(sim/fmt.cpp 1 "void f() { fmt::print(\"hello\"); }\n" "never print")
 plant(sim/open.hpp 1 "using namespace std;\n" "no `using namespace`")
 plant(sim/leak.hpp 1 "YAML::Node root;\n" "only fmt's")
+plant(sim/base/down.cpp 1 "#include \"sim/trace.hpp\"\n" "sim/base/ may not include sim/\\./")
+plant(workloads/model/later.hpp 2 "\n#include \"workloads/sharding/zero3/zero3.hpp\"\n"
+      "workloads/model/ may not include workloads/sharding/")
+plant(analysis/studies/predict/later.cpp 1 "#include \"analysis/studies/sweep/sweep.hpp\"\n"
+      "analysis/studies/predict/ may not include analysis/studies/sweep/")
+plant(analysis/beside.hpp 1 "#include \"analysis/report/page.hpp\"\n" "analysis/\\./ may not include analysis/report/")
+plant(workloads/shed/new.hpp 1 "" "workloads/ has no room shed")
+plant(workloads/step/alone.cpp 1 "" "there is no workloads/step/alone.hpp" ALONE)
 
 # None of this is an offence.
+file(WRITE ${WORK}/workloads/sharding/zero3/fine.hpp
+     "#include \"workloads/sharding/fsdp/fsdp.hpp\"\n#include \"workloads/model/model.hpp\"\n")
+file(WRITE ${WORK}/analysis/studies/fine.hpp "#include \"analysis/breakdown.hpp\"\n#include \"sim/base/units.hpp\"\n")
 file(WRITE ${WORK}/analysis/studies/fine.cpp [=[
 #include "sim/replay.hpp"
 #include <vector>

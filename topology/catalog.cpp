@@ -72,7 +72,9 @@ Document open_chain(const std::string& data, const Shelf& shelf, std::string_vie
   if (std::find(names.begin(), names.end(), like) == names.end())
     reject(fmt::format("no {} \"{}\"{}", shelf.singular, like, did_you_mean(like, names)));
   document.inherit(open_chain(data, shelf, like, links + 1),
-                   {"name", "title", "like", "note", "measured_as"});
+                   {"name", "title", "like", "note", "measured_as", "learners_named",
+                    "selective_is", "must_say", "experts_recompute"},
+                   {"defaults"});
   return document;
 }
 

@@ -222,8 +222,7 @@ struct Settle {
   // One key, or all of a block: "strategy.offload.".
   void operator()(std::string_view path) const {
     for (const DeepSpeedRival& rival : deepspeed_rivals)
-      if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path)))
-        settle(rival);
+      if (rival.key == path || (path.ends_with('.') && rival.key.starts_with(path))) settle(rival);
   }
 
   void settle(const DeepSpeedRival& rival) const {
@@ -242,7 +241,9 @@ struct Settle {
     const bool differs = key.text(key.facts, own) != key.text(key.facts, theirs);
     const auto told = value_at(root, rival.theirs);
     const bool set = was_set(question, rival.key);
-    if (!set && (told || differs)) result.told.emplace_back(rival.key, told ? told->line : 0);
+    // "auto" is what the scenario says, unless it is worked out here.
+    const bool ours = !differs && (!told || told->value == "auto");
+    if (!set && !ours) result.told.emplace_back(rival.key, told ? told->line : 0);
     if (!differs) return;
     // DeepSpeed's own default, and the only one that is a choice as well.
     const bool unstaged = !told && rival.key == "strategy.zero";

@@ -36,10 +36,11 @@ std::string without_comments(std::string text, const std::string& file) {
       i = blank(i, std::min(text.find('\n', i), text.size()));
     } else if (rest.starts_with("/*")) {
       const std::size_t end = text.find("*/", i + 2);
-      const auto line =
-          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
-      if (end == std::string::npos)
+      if (end == std::string::npos) {
+        const auto line =
+            std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(i), '\n');
         throw UserError({{file, static_cast<int>(line) + 1, "", "a comment is never closed"}});
+      }
       i = blank(i, end + 2);
     } else {
       ++i;

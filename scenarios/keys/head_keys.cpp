@@ -49,8 +49,9 @@ constexpr std::array cluster_keys{
         .read = [](const Table& table, const KeyFacts& facts,
                    ClusterChoice& choice) { choice.name = table.text(facts.name); },
         .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.name; }},
-    whole<&ClusterChoice::nodes>("nodes", 1, most_nodes, "how many")
-        .otherwise("1", [](ClusterChoice& choice) { choice.nodes = 1; }),
+    whole<&ClusterChoice::nodes>("nodes", 1, most_nodes, "how many of them")
+        .otherwise("1", [](ClusterChoice& choice) { choice.nodes = 1; })
+        .example("1"),
     Key<ClusterChoice>{
         .facts = {.name = "network",
                   .sentence = "`stepsim list networks`",
@@ -116,7 +117,8 @@ constexpr Key<Observation> band() {
   return Key<Observation>{.facts = {.name = spec_of(M).name,
                                     .sentence = "as a share of the figure",
                                     .kind = KeyKind::number,
-                                    .otherwise = "not said"},
+                                    .otherwise = "not said",
+                                    .example = "0.1"},
                           .read = [](const Table& table, const KeyFacts& facts, Observation& seen) {
                             if (!table.has(facts.name)) return;
                             constexpr auto i = static_cast<std::size_t>(M);
@@ -164,19 +166,6 @@ constexpr std::array seen_keys{
                            if (table.has(facts.name))
                              seen.fits = detail::word_index(table, facts, 1) == 0;
                          }},
-};
-
-constexpr std::array band_keys{band<Metric::step_time>(),
-                               band<Metric::wall>(),
-                               band<Metric::epoch_time>(),
-                               band<Metric::iterations_per_second>(),
-                               band<Metric::tokens_per_second_per_gpu>(),
-                               band<Metric::memory>(),
-                               band<Metric::state_memory>(),
-                               band<Metric::training_time>(),
-                               band<Metric::sync_time>()};
-
-constexpr std::array source_keys{
     Key<Observation>{.facts = {.name = "source",
                                .sentence = "where the figures come from",
                                .required = true,
@@ -191,13 +180,22 @@ constexpr std::array source_keys{
                                 Observation& seen) { seen.note = table.text_or(facts.name, ""); }},
 };
 
+constexpr std::array band_keys{band<Metric::step_time>(),
+                               band<Metric::wall>(),
+                               band<Metric::epoch_time>(),
+                               band<Metric::iterations_per_second>(),
+                               band<Metric::tokens_per_second_per_gpu>(),
+                               band<Metric::memory>(),
+                               band<Metric::state_memory>(),
+                               band<Metric::training_time>(),
+                               band<Metric::sync_time>()};
+
 constexpr std::array observation_tables{
     Block<Observation>{"", "", seen_keys},
     Block<Observation>{.name = "bands",
                        .sentence = "the error that a prediction may have",
                        .keys = band_keys,
                        .left_out = true},
-    Block<Observation>{"", "", source_keys},
 };
 
 }  // namespace

@@ -22,7 +22,8 @@ std::string default_of(const Key<Subject>& key) {
   const KeyFacts& facts = key.facts;
   if (facts.required) return "";
   if (!facts.otherwise.empty()) return std::string(facts.otherwise);
-  return key.text == nullptr ? "not set" : key.text(facts, Subject{});
+  const std::string text = key.text == nullptr ? "" : key.text(facts, Subject{});
+  return text.empty() ? "not set" : text;
 }
 
 // A sentence that explains the words lists them, too.
@@ -57,7 +58,7 @@ std::string capital(std::string_view sentence) {
 
 constexpr std::string_view opening =
     R"(# A scenario with every key there is. Copy it and keep what you need: only the required keys have to stay. A key that is
-# left out has its default, which is named behind each sentence.
+# left out has its default, which stands after its sentence.
 #   stepsim run my.yaml            time, rates, where the time goes, memory
 #   stepsim memory my.yaml         does it fit, and what would make it fit
 #   stepsim show my.yaml           every key with its value and where that comes from

@@ -116,10 +116,10 @@ std::vector<ResolvedKey> resolved_keys(const Scenario& scenario) {
   all.add_head("note", "");
   all.add_head("family", scenario.family);
   all.add_head("model", "");
-  all.add("cluster", cluster_blocks(), choice_of(scenario));
   all.add_head("stack", "");
   if (scenario.engine) all.add_head("engine", scenario.engine->name);
   all.add_head("constants", "");
+  all.add("cluster", cluster_blocks(), choice_of(scenario));
   all.add_job();
   all.add("strategy", strategy_blocks(), scenario.strategy);
   if (scenario.measured) all.add("measured", observation_blocks(), *scenario.measured);

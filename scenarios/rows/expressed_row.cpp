@@ -1,6 +1,7 @@
 #include "scenarios/rows/expressed_row.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -27,7 +28,7 @@ bool whole(double value, bool rounded) {
 }
 
 // Micro-batch and accumulation from each other and from the batch of the step.
-void write_batch(const StepRow& row, double copies, RowText& text) {
+void write_batch(const StepRow& row, double copies, RowScenario& made) {
   Cell batch = row.global_batch;
   const double sequence = row.sequence.value_or(0);
   const bool rounded = !batch;
@@ -36,94 +37,104 @@ void write_batch(const StepRow& row, double copies, RowText& text) {
   Cell micro = row.micro_batch, accumulation = row.accumulation;
   if (!micro && accumulation && batch) micro = *batch / (copies * *accumulation);
   if (!micro) {
-    text.lack("the micro-batch");
+    made.lack("the micro-batch");
     return;
   }
   // All rows of a batch go through a pipeline one after the other, however they are called.
   const bool piped = row.pipeline.value_or(1) > 1;
   if (piped && batch) accumulation.reset();
-  if (piped && !batch && !accumulation) text.lack("how many micro-batches go through the pipeline");
+  if (piped && !batch && !accumulation) made.lack("how many micro-batches go through the pipeline");
   if (!accumulation && batch) accumulation = *batch / (copies * *micro);
   if (!accumulation && row.step && contains(lower_case(row.notes), "accumulation not stated"))
-    text.lack("how often gradients are accumulated");
+    made.lack("how often gradients are accumulated");
   if (!accumulation) {
     accumulation = 1;
-    text.assume("no accumulation");
+    made.assume("no accumulation");
   }
   const double rows = copies * *micro * *accumulation;
   const bool differs = batch && std::abs(rows - *batch) > (rounded ? 0.02 : 1e-6) * *batch;
   if (!whole(*micro, rounded) || !whole(*accumulation, rounded) || differs) {
-    text.lack(
+    made.lack(
         fmt::format("a batch that its parts multiply to: {:g} rows over {:g} copies with "
                     "micro-batch {:g}{}",
                     batch.value_or(0), copies, *micro,
                     differs ? fmt::format(", {:g} times", *accumulation) : ""));
     return;
   }
-  text.job += fmt::format("  micro_batch: {:.0f}\n  gradient_accumulation: {:.0f}\n",
-                          std::round(*micro), std::round(*accumulation));
+  made.set("job.micro_batch", std::round(*micro));
+  made.set("job.gradient_accumulation", std::round(*accumulation));
 }
 
-void write_job(const StepRow& row, RowText& text) {
+void write_job(const StepRow& row, RowScenario& made) {
   if (only_updates(row)) {
-    text.job = "job: {sequence: 1, only_update: true}\n";
+    made.set("job.sequence", 1.0);
+    made.set("job.only_update", true);
     return;
   }
   if (!row.sequence || *row.sequence < 1) {
-    text.lack("the sequence length");
+    made.lack("the sequence length");
     return;
   }
-  text.job = fmt::format("job:\n  sequence: {:.0f}\n", *row.sequence);
+  made.set("job.sequence", *row.sequence);
   const double split = row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) *
                        row.context_parallel.value_or(1) * repeats_rows(row);
-  write_batch(row, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), text);
+  write_batch(row, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), made);
 }
 
-// Ways to compute more again than a scenario does: single modules, where Megatron has experts, and
-// whole layers.
-std::vector<std::string> lighter_ways(const std::string& scenario, const std::string& stack) {
+// Ways to compute more again than a scenario does, as a cell says them: single modules, where a
+// stack's runs of models with experts begin with these, and whole layers.
+std::vector<std::string> lighter_ways(const RowScenario& made, bool experts,
+                                      const RowCatalog& catalog) {
   std::vector<std::string> ways;
-  const bool none = contains(scenario, "checkpointing: none");
-  if (none && stack == "megatron" && contains(scenario, "  moe:"))
-    ways.emplace_back("selective: layernorm, moe_act");
-  if (none || contains(scenario, "checkpointing: selective")) ways.emplace_back("full");
+  const std::string now = made.resolved(catalog).peek("strategy.checkpointing").value_or("full");
+  const std::vector<std::string> first = catalog.vocabulary_of(made.stack).experts_recompute;
+  if (now == "none" && experts && !first.empty())
+    ways.push_back(fmt::format("selective: {}", fmt::join(first, ", ")));
+  if (now == "none" || now == "selective") ways.emplace_back("full");
   return ways;
 }
 
 }  // namespace
 
+ExpressedRow expressed(RowScenario made, std::string family) {
+  ExpressedRow row{made.document.file(), std::move(family), made.stack};
+  if (made.missing.empty()) {
+    row.run = made.text();
+    Document named = parse_document("{}", row.id);
+    named.set("name", quoted_text(row.id));
+    named.set("family", quoted_text(row.family));
+    row.scenario = named.canonical() + row.run;
+  }
+  row.missing = std::move(made.missing);
+  row.assumed = std::move(made.assumed);
+  return row;
+}
+
 ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
-  RowText text;
-  StepRow row = with_recipes(given, catalog.recipes, text.assumed);
+  StepRow row = given;
   const RowCatalog::ModelSize size = catalog.size_of(same_model(catalog, row.model));
   if (!row.experts && size.experts > 0) row.experts = size.experts;
   if (!row.layers && size.layers > 0) row.layers = size.layers;
-  text.missing = row.unreadable;
-  write_model(row, catalog, text);
-  write_cluster(row, catalog, text);
-  write_stack(row, catalog, text);
-  write_job(row, text);
-  write_strategy(row, catalog, text);
-  const std::string of = fmt::format("{}{}", text.stack.empty() ? row.framework : text.stack,
-                                     text.gpu.empty() ? "" : " " + text.gpu);
-  ExpressedRow made{row.id,
-                    fmt::format("{} {}", kind_of(row), of),
-                    text.stack,
-                    "",
-                    std::move(text.missing),
-                    std::move(text.assumed),
-                    {}};
-  if (made.expressed())
-    made.scenario = fmt::format("name: {}\nfamily: {}\n{}{}stack: {}\n{}{}", quoted_text(row.id),
-                                quoted_text(made.family), text.model, text.cluster, text.stack,
-                                text.job, text.strategy);
-  if (!given.checkpointing.empty()) return made;
-  for (const std::string& way : lighter_ways(made.scenario, made.stack)) {
+  RowScenario made(row.id);
+  made.missing = row.unreadable;
+  write_model(row, catalog, made);
+  write_cluster(row, catalog, made);
+  write_stack(row, catalog, made);
+  write_recipes(row, catalog, made);
+  write_job(row, made);
+  write_strategy(row, catalog, made);
+  name_defaults(row, catalog, made);
+  std::vector<std::string> ways;
+  if (given.checkpointing.empty()) ways = lighter_ways(made, has_experts(row), catalog);
+  const std::string of = fmt::format("{}{}", made.stack.empty() ? row.framework : made.stack,
+                                     made.gpu.empty() ? "" : " " + made.gpu);
+  ExpressedRow result = expressed(std::move(made), fmt::format("{} {}", kind_of(row), of));
+  for (const std::string& way : ways) {
     StepRow other = given;
     other.checkpointing = way;
-    made.lighter.push_back({way, express(other, catalog).scenario});
+    result.lighter.push_back({way, express(other, catalog).scenario});
   }
-  return made;
+  return result;
 }
 
 }  // namespace stepsim

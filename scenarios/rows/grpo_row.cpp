@@ -55,7 +55,7 @@ bool in_turn(const GrpoRow& row) {
 }
 
 // The learners as a training job of their own.
-StepRow learners_of_row(const GrpoRow& row, RowText& text) {
+StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenario& made) {
   StepRow step;
   step.id = row.id;
   step.source = row.source;
@@ -74,49 +74,52 @@ StepRow learners_of_row(const GrpoRow& row, RowText& text) {
   step.pipeline = row.train_pipeline;
   step.context_parallel = row.train_context;
   if (row.train_expert.value_or(1) > 1) step.experts = step.expert_parallel = row.train_expert;
-  const std::string how = lower_case(row.train_strategy + " " + row.framework);
-  if (contains(how, "fsdp")) {
+  const std::string usual = made.resolved(catalog).peek("strategy.zero").value_or("3");
+  if (contains(lower_case(row.train_strategy + " " + row.framework), "fsdp")) {
     step.strategy = "fsdp2";
-  } else if (contains(how, "megatron") || row.train_tensor.value_or(1) > 1) {
+  } else if (usual == "1" || row.train_tensor.value_or(1) > 1) {
     step.stage = 1;
-    text.assume("learners keep parameters and gradients whole (zero: 1)");
+    made.assume("learners keep parameters and gradients whole (zero: 1)");
   } else {
     step.stage = 3;
-    text.assume("learners share parameters (zero: 3)");
+    made.assume("learners share parameters (zero: 3)");
   }
-  text.assume("learners recompute their layers");
+  made.assume("learners recompute their layers");
   return step;
 }
 
-void write_learner_stack(const GrpoRow& row, const RowCatalog& catalog, RowText& text) {
-  text.stack = first_name(catalog.stacks, row.framework);
-  const std::string how = lower_case(row.train_strategy + " " + row.framework);
-  if (text.stack.empty() && contains(how, "megatron")) text.stack = "megatron";
-  if (text.stack.empty() && contains(how, "fsdp")) text.stack = "fsdp2-eager";
-  if (!text.stack.empty()) return;
-  text.stack = "deepspeed-hf";
-  text.assume("learners run Hugging Face's code under DeepSpeed");
+// By the framework's name, or by how it shares out learners.
+void write_learner_stack(const GrpoRow& row, const RowCatalog& catalog, RowScenario& made) {
+  constexpr std::string_view anything_else = "anything else";
+  made.stack = first_name(catalog.stacks, row.framework);
+  if (made.stack.empty())
+    made.stack = best_name(catalog.learners, row.train_strategy + " " + row.framework);
+  if (made.stack.empty()) {
+    made.stack = best_name(catalog.learners, anything_else);
+    made.assume(fmt::format("learners run {}", catalog.title_of(made.stack)));
+  }
+  made.set("stack", made.stack);
 }
 
 // Tokens of a mean sequence, as said or as rate, time and batch give it.
-double mean_sequence(const GrpoRow& row, RowText& text) {
+double mean_sequence(const GrpoRow& row, RowScenario& made) {
   if (row.mean_sequence) return *row.mean_sequence;
   if (!row.tokens_per_gpu || !row.step || !row.generation_batch) return 0;
-  text.assume("sequences as long as rate, time and batch give");
+  made.assume("sequences as long as rate, time and batch give");
   return *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step / *row.generation_batch;
 }
 
-void find_gaps(const GrpoRow& row, RowText& text) {
+void find_gaps(const GrpoRow& row, RowScenario& made) {
   const std::string algorithm = lower_case(row.algorithm);
   if (contains(algorithm, "sync"))
-    return text.lack("a step: a weight sync alone, by a protocol of its own");
-  if (contains(algorithm, "ppo")) text.lack("a critic and a reward model (PPO)");
+    return made.lack("a step: a weight sync alone, by a protocol of its own");
+  if (contains(algorithm, "ppo")) made.lack("a critic and a reward model (PPO)");
   const bool measured = row.step || row.tokens_per_gpu || row.generation || row.training;
-  if (!measured) text.lack("the time of a step");
-  if (!row.generation_batch) text.lack("responses of a step");
-  if (row.gen_pipeline.value_or(1) > 1) text.lack("engines with pipeline parallelism");
+  if (!measured) made.lack("the time of a step");
+  if (!row.generation_batch) made.lack("responses of a step");
+  if (row.gen_pipeline.value_or(1) > 1) made.lack("engines with pipeline parallelism");
   if (row.train_pipeline.value_or(1) > 1)
-    text.lack(fmt::format("pipeline parallelism ({:g})", *row.train_pipeline));
+    made.lack(fmt::format("pipeline parallelism ({:g})", *row.train_pipeline));
 }
 
 struct Lengths {
@@ -124,37 +127,40 @@ struct Lengths {
   double response = 0;
 };
 
-Lengths lengths_of(const GrpoRow& row, RowText& text) {
+Lengths lengths_of(const GrpoRow& row, RowScenario& made) {
   Lengths lengths;
-  const double mean = mean_sequence(row, text);
+  const double mean = mean_sequence(row, made);
   if (mean <= 0) {
-    text.lack("the mean sequence");
+    made.lack("the mean sequence");
     return lengths;
   }
   const bool responses_only = contains(lower_case(row.notes), "mean response length");
   double longest = row.max_sequence.value_or(0);
   if (longest <= 0) {
     longest = 4 * mean;
-    text.assume("a limit of four mean sequences");
+    made.assume("a limit of four mean sequences");
   }
   lengths.longest = std::llround(longest);
   lengths.prompt = std::clamp<std::int64_t>(lengths.longest / 4, 1, 256);
   const double prompt = static_cast<double>(lengths.prompt);
   lengths.response = std::max(1.0, responses_only ? mean : mean - prompt);
-  text.assume(fmt::format("prompts of {} tokens", lengths.prompt));
-  text.assume("response lengths with a long tail, sigma 0.9");
+  made.assume(fmt::format("prompts of {} tokens", lengths.prompt));
+  made.assume("response lengths with a long tail, sigma 0.9");
   return lengths;
 }
 
 // Learners on the first nodes, engines on the others.
 void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
-                  RowText& text) {
-  text.job += "  batching: shares\n  park_reference: true\n";
-  text.assume("a reference model waits in host memory");
+                  RowScenario& made) {
+  made.set("job.batching", "shares");
+  made.set("job.park_reference", true);
+  made.assume("a reference model waits in host memory");
   if (in_turn(row)) {
-    text.job += "  layout: colocated\n  park_learners: true\n  vllm_gpu_memory_utilization: 0.7\n";
-    text.assume("engines take 0.7 of their GPU");
-    text.assume("learners' states wait in host memory while engines generate");
+    made.set("job.layout", "colocated");
+    made.set("job.park_learners", true);
+    made.set("job.vllm_gpu_memory_utilization", "0.7");
+    made.assume("engines take 0.7 of their GPU");
+    made.assume("learners' states wait in host memory while engines generate");
     return;
   }
   const RowCatalog::NodeSize* size = catalog.node(node);
@@ -163,46 +169,46 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   if (learners <= 0 && row.gen_gpus) learners = gpus - *row.gen_gpus;
   if (learners <= 0) {
     learners = gpus / 2;
-    text.assume("half of the GPUs learn");
+    made.assume("half of the GPUs learn");
   }
-  if (learners < 1 || learners >= gpus) return text.lack("GPUs that only generate");
+  if (learners < 1 || learners >= gpus) return made.lack("GPUs that only generate");
   std::string list;
   const auto full = static_cast<std::int64_t>(learners / each);
   for (std::int64_t i = 0; i < full; ++i) list += fmt::format("{:.0f}, ", each);
   if (const double rest = learners - static_cast<double>(full) * each; rest > 0)
     list += fmt::format("{:.0f}, ", rest);
-  text.job += fmt::format(
-      "  num_learners_per_node: [{}0]\n  async_steps: 1\n  inflight_updates: false\n"
-      "  drop_stale_results: false\n",
-      list);
+  made.set("job.num_learners_per_node", fmt::format("[{}0]", list));
+  made.set("job.async_steps", 1.0);
+  made.set("job.inflight_updates", false);
+  made.set("job.drop_stale_results", false);
 }
 
-void write_batch(const GrpoRow& row, const Lengths& lengths, RowText& text) {
+void write_batch(const GrpoRow& row, const Lengths& lengths, RowScenario& made) {
   const double samples = row.samples.value_or(16);
-  if (!row.samples) text.assume("16 responses to a prompt");
+  if (!row.samples) made.assume("16 responses to a prompt");
   const double batch = row.generation_batch.value_or(1);
   const double updates = std::max(1.0, batch / std::max(1.0, row.train_batch.value_or(batch)));
-  const auto key = [&](std::string_view name, const std::string& value) {
-    text.job += fmt::format("  {}: {}\n", name, value);
+  const auto set = [&](const std::string& key, double value) {
+    made.set("job." + key, std::max(1.0, value));
   };
-  const auto whole = [](double value) { return fmt::format("{:.0f}", std::max(1.0, value)); };
-  key("vllm_tensor_parallel_size", whole(row.gen_tensor.value_or(1)));
-  key("num_unique_prompts_rollout", whole(batch / samples));
-  key("num_samples_per_prompt_rollout", whole(samples));
-  key("max_prompt_token_length", fmt::format("{}", lengths.prompt));
-  key("response_length",
-      fmt::format("{}", std::max<std::int64_t>(1, lengths.longest - lengths.prompt)));
-  key("pack_length", fmt::format("{}", lengths.longest));
-  key("num_mini_batches", whole(updates));
-  key("deepspeed_zpg", "1");
-  key("response_lengths",
-      fmt::format("{{type: lognormal, mean: {:.0f}, sigma: 0.9}}", lengths.response));
-  if (contains(lower_case(row.precision + row.notes), "fp8 gen")) key("vllm_quantization", "fp8");
+  set("vllm_tensor_parallel_size", row.gen_tensor.value_or(1));
+  set("num_unique_prompts_rollout", batch / samples);
+  set("num_samples_per_prompt_rollout", samples);
+  set("max_prompt_token_length", static_cast<double>(lengths.prompt));
+  set("response_length", static_cast<double>(lengths.longest - lengths.prompt));
+  set("pack_length", static_cast<double>(lengths.longest));
+  set("num_mini_batches", updates);
+  set("deepspeed_zpg", 1);
+  made.set("job.response_lengths.type", "lognormal");
+  made.set("job.response_lengths.mean", lengths.response);
+  made.set("job.response_lengths.sigma", "0.9");
+  if (contains(lower_case(row.precision + row.notes), "fp8 gen"))
+    made.set("job.vllm_quantization", "fp8");
 }
 
 // Experts of the catalogue's sparse models that every learner has all of.
-void write_whole_experts(const GrpoRow& row, RowText& text) {
-  if (row.train_expert.value_or(1) <= 1) text.strategy += "  moe: {kernel: grouped}\n";
+void write_whole_experts(const GrpoRow& row, RowScenario& made) {
+  if (row.train_expert.value_or(1) <= 1) made.set("strategy.moe.kernel", "grouped");
 }
 
 }  // namespace
@@ -226,33 +232,23 @@ std::vector<GrpoRow> grpo_rows(const CsvTable& table) {
 }
 
 ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {
-  RowText text;
-  text.missing = row.unreadable;
-  find_gaps(row, text);
-  const StepRow learners = learners_of_row(row, text);
-  write_model(learners, catalog, text);
-  write_cluster(learners, catalog, text);
-  write_learner_stack(row, catalog, text);
-  text.job = "job:\n  method: grpo\n";
-  const Lengths lengths = lengths_of(row, text);
-  const NamedNode named = named_node(catalog, {row.hardware, "", {}});
-  const std::string node = named.node == nullptr ? "" : named.node->name;
-  write_layout(row, catalog, node, text);
-  write_batch(row, lengths, text);
-  write_strategy(learners, catalog, text);
-  write_whole_experts(row, text);
-  const std::string mode = in_turn(row) ? "in turn" : "ahead";
-  ExpressedRow made{row.id,
-                    fmt::format("grpo {} {}", mode, text.gpu.empty() ? row.hardware : text.gpu),
-                    text.stack,
-                    "",
-                    std::move(text.missing),
-                    std::move(text.assumed)};
-  if (made.expressed())
-    made.scenario = fmt::format("name: {}\nfamily: {}\n{}{}stack: {}\n{}{}", quoted_text(row.id),
-                                quoted_text(made.family), text.model, text.cluster, text.stack,
-                                text.job, text.strategy);
-  return made;
+  RowScenario made(row.id);
+  made.missing = row.unreadable;
+  find_gaps(row, made);
+  write_learner_stack(row, catalog, made);
+  const StepRow learners = learners_of_row(row, catalog, made);
+  write_model(learners, catalog, made);
+  write_cluster(learners, catalog, made);
+  made.set("job.method", "grpo");
+  const Lengths lengths = lengths_of(row, made);
+  const NamedNode node = named_node(catalog, {row.hardware, "", {}});
+  write_layout(row, catalog, node.node == nullptr ? "" : node.node->name, made);
+  write_batch(row, lengths, made);
+  write_strategy(learners, catalog, made);
+  write_whole_experts(row, made);
+  const std::string family = fmt::format("grpo {} {}", in_turn(row) ? "in turn" : "ahead",
+                                         made.gpu.empty() ? row.hardware : made.gpu);
+  return expressed(std::move(made), family);
 }
 
 }  // namespace stepsim

@@ -1,16 +1,18 @@
 #include "scenarios/rows/row_catalog.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/base/error.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/defaults.hpp"
 
 namespace stepsim {
 namespace {
-
-constexpr Shelf recipe_shelf{"scenarios/recipes", "recipe"};
 
 std::size_t longest_word(const std::vector<std::string>& words, const std::string& text) {
   std::size_t longest = 0;
@@ -87,6 +89,22 @@ RowCatalog::ModelSize size_in(const Table& model) {
           .experts = first_of(config, {"num_experts", "num_local_experts", "n_routed_experts"})};
 }
 
+Recipe row_recipe(const Document& file) {
+  const Table root = file.root();
+  Recipe recipe = read_recipe(root);
+  const auto check = [&](std::string_view key, const CellWords& words) {
+    for (const auto& [column, wanted] : words)
+      if (!is_column(column))
+        root.problem(key, fmt::format("\"{}\" is no column of a table of steps{}", column,
+                                      did_you_mean(column, step_columns())));
+  };
+  for (const CellWords& words : recipe.of) check("of", words);
+  check("not_of", recipe.not_of);
+  read_defaults(root, "");
+  file.finish();
+  return recipe;
+}
+
 }  // namespace
 
 const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
@@ -101,14 +119,21 @@ RowCatalog::ModelSize RowCatalog::size_of(std::string_view model) const {
   return {};
 }
 
-StackHabits RowCatalog::habits_of(std::string_view stack) const {
+std::string RowCatalog::title_of(std::string_view stack) const {
   for (std::size_t i = 0; i < stacks.size(); ++i)
-    if (stacks[i].first == stack) return habits[i];
+    if (stacks[i].first == stack) return titles[i];
+  return "";
+}
+
+RowVocabulary RowCatalog::vocabulary_of(std::string_view stack) const {
+  for (std::size_t i = 0; i < stacks.size(); ++i)
+    if (stacks[i].first == stack) return vocabularies[i];
   return {};
 }
 
 RowCatalog row_catalog(const std::string& data) {
   RowCatalog catalog;
+  catalog.data = data;
   catalog.machines = machine_words(data);
   for (const std::string& name : names_on(data, node_shelf)) {
     const Document document = open_entry(data, node_shelf, name);
@@ -119,20 +144,19 @@ RowCatalog row_catalog(const std::string& data) {
   }
   for (const std::string& name : names_on(data, stack_shelf)) {
     const Document document = open_entry(data, stack_shelf, name);
-    catalog.stacks.emplace_back(name, document.root().texts_or("measured_as"));
-    catalog.habits.push_back(read_habits(document.root()));
+    const RowVocabulary& words =
+        catalog.vocabularies.emplace_back(read_row_vocabulary(document.root()));
+    catalog.stacks.emplace_back(name, words.measured_as);
+    catalog.titles.push_back(document.root().text_or("title", name));
+    catalog.learners.emplace_back(name, words.learners_named);
   }
   catalog.models = names_on(data, model_shelf);
   for (const std::string& name : catalog.models) {
     const Document document = open_entry(data, model_shelf, name);
     catalog.sizes.push_back(size_in(document.root()));
   }
-  for (const std::string& name : names_on(data, recipe_shelf)) {
-    const Document document = open_entry(data, recipe_shelf, name);
-    const std::vector<Recipe> more = read_recipes(document.root());
-    document.finish();
-    catalog.recipes.insert(catalog.recipes.end(), more.begin(), more.end());
-  }
+  for (const std::string& name : names_on(data, recipe_shelf))
+    catalog.recipes.push_back(row_recipe(open_entry(data, recipe_shelf, name)));
   return catalog;
 }
 

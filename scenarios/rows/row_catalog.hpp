@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "scenarios/rows/measured.hpp"
-#include "scenarios/rows/recipes.hpp"
+#include "scenarios/recipes.hpp"
 #include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
 
 struct RowCatalog {
+  std::string data;  // the folder of the catalogue
   MachineWords machines;
   struct NodeSize {
     std::string name, gpu;
@@ -19,7 +20,9 @@ struct RowCatalog {
   };
   std::vector<NodeSize> nodes;
   std::vector<MachineWords::Entry> stacks;
-  std::vector<StackHabits> habits;  // [stack]
+  std::vector<MachineWords::Entry> learners;  // stacks, by how tables of GRPO name learners
+  std::vector<std::string> titles;            // [stack]
+  std::vector<RowVocabulary> vocabularies;    // [stack]
   std::vector<std::string> models;
   struct ModelSize {  // 0: its file does not say
     double layers = 0, hidden = 0, experts = 0;
@@ -29,7 +32,8 @@ struct RowCatalog {
 
   const NodeSize* node(std::string_view name) const;
   ModelSize size_of(std::string_view model) const;
-  StackHabits habits_of(std::string_view stack) const;
+  std::string title_of(std::string_view stack) const;
+  RowVocabulary vocabulary_of(std::string_view stack) const;
 };
 RowCatalog row_catalog(const std::string& data);
 

@@ -24,32 +24,20 @@ std::int64_t rank_in(std::string_view notes) {
   return 0;
 }
 
-// Benchmarks with an even router say so. How unevenly others spread tokens hangs on data and
-// training, so what their stack usually does has a wide range.
-void write_skew(const StepRow& row, const StackHabits::Skew& usual, RowText& text) {
-  const std::string notes = lower_case(row.notes);
-  const bool uneven = contains(notes, "imbalance") || contains(notes, "unbalance");
-  if (contains(notes, "balance") && !uneven) return;
-  text.strategy +=
-      fmt::format("    skew: {{value: {}, low: {}, high: {}, grade: guess, source: {}}}\n",
-                  usual.stated, usual.least, usual.most, quoted_text(usual.source));
-  text.assume(fmt::format("tokens of experts that differ by {:g} of their mean", usual.stated));
-}
-
 // A library that only exchanges tokens between ranks is there because ranks hold different experts.
-double expert_ranks(const StepRow& row, RowText& text) {
-  if (row.expert_parallel) {
-    return *row.expert_parallel;
-  }
+double expert_ranks(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
+  if (row.expert_parallel) return *row.expert_parallel;
   const double gpus = row.gpus.value_or(1), experts = row.experts.value_or(1);
   if (contains(lower_case(row.framework), "deepep")) {
     double ranks = gpus / std::max(1.0, row.pipeline.value_or(1));
     while (ranks > 1 && std::fmod(experts, ranks) != 0) ranks /= 2;
-    text.assume(fmt::format("experts over {:.0f} GPUs", ranks));
+    made.assume(fmt::format("experts over {:.0f} GPUs", ranks));
     return ranks;
   }
-  if (contains(lower_case(row.framework), "megatron") && gpus > 1)
-    text.lack("over how many GPUs experts are spread");
+  const std::vector<std::string> must_say = catalog.vocabulary_of(made.stack).must_say;
+  const std::string_view key = "strategy.moe.expert_parallel";
+  if (gpus > 1 && std::find(must_say.begin(), must_say.end(), key) != must_say.end())
+    made.lack("over how many GPUs experts are spread");
   return 1;
 }
 
@@ -69,49 +57,32 @@ bool has_adapter(const StepRow& row) {
          contains(lower_case(row.task), "peft");
 }
 
-void write_adapters(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+void write_adapters(const StepRow& row, RowScenario& made) {
   if (!has_adapter(row)) return;
-  const StackHabits usual = catalog.habits_of(text.stack);
-  const std::string notes = lower_case(row.notes);
-  const std::int64_t said = rank_in(notes), rank = said > 0 ? said : usual.lora_rank;
-  if (said == 0) text.assume(fmt::format("adapters of rank {}", rank));
-  text.assume(fmt::format("adapters beside {} matrices",
-                          usual.lora_targets == "linear" ? "dense" : usual.lora_targets));
-  text.strategy += fmt::format("  lora: {{rank: {}, targets: {}{}}}\n", rank, usual.lora_targets,
-                               contains(lower_case(row.task), "qlora") ? ", quantised: nf4" : "");
+  made.set("strategy.lora", "{}");
+  if (const std::int64_t rank = rank_in(lower_case(row.notes)); rank > 0)
+    made.set("strategy.lora.rank", static_cast<double>(rank));
+  if (contains(lower_case(row.task), "qlora")) made.set("strategy.lora.quantised", "nf4");
 }
 
-void write_experts(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+void write_experts(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   if (!has_experts(row)) return;
-  const StackHabits usual = catalog.habits_of(text.stack);
-  const std::string& kernel = usual.experts;
-  text.strategy += fmt::format("  moe:\n    kernel: {}\n", kernel);
-  const std::string notes = lower_case(row.notes);
-  if (contains(notes, "separate parameter per expert"))
-    text.strategy += "    layout: separate\n";
-  else if (kernel == "padded")
-    text.strategy += "    layout: fused\n";
-  const double ranks = expert_ranks(row, text);
-  const bool same = repeats_rows(row) > 1;
-  const std::string said = notes + lower_case(row.framework);
-  if (ranks > 1 && (contains(said, "deepep") || contains(said, "hybridep")))
-    text.strategy += "    dispatcher: deepep\n";
-  if (ranks > 1 && says(notes, "cuda graph")) text.strategy += "    graphs: true\n";
+  const std::string notes = lower_case(row.notes), said = notes + lower_case(row.framework);
+  if (contains(notes, "separate parameter per expert")) made.set("strategy.moe.layout", "separate");
+  const bool uneven = contains(notes, "imbalance") || contains(notes, "unbalance");
+  if (contains(notes, "balance") && !uneven) made.set("strategy.moe.skew", 0.0);
+  const double ranks = expert_ranks(row, catalog, made);
+  if (ranks <= 1) return;
+  made.set("strategy.moe.expert_parallel", ranks);
+  if (contains(said, "deepep") || contains(said, "hybridep"))
+    made.set("strategy.moe.dispatcher", "deepep");
+  if (says(notes, "cuda graph")) made.set("strategy.moe.graphs", true);
+  if (repeats_rows(row) > 1) made.set("strategy.moe.same_rows", true);
+  // Experts are divided like the layers, where that many ranks are left.
   const double tensor = row.tensor_parallel.value_or(1);
-  if (ranks > 1) {
-    text.strategy += fmt::format("    expert_parallel: {:.0f}\n", ranks);
-    // Megatron divides experts like the layers, where that many ranks are left.
-    const double in_stage = row.gpus.value_or(1) / row.pipeline.value_or(1);
-    const bool divides =
-        std::fmod(in_stage, ranks * tensor) == 0 && !contains(notes, "experts whole");
-    if (tensor > 1 && !same)
-      text.strategy += fmt::format("    expert_tensor_parallel: {:.0f}\n", divides ? tensor : 1);
-    if (same) text.strategy += "    same_rows: true\n";
-  }
-  // KempnerForge divides attention only.
-  if (tensor > 1 && contains(lower_case(row.framework), "kempner"))
-    text.strategy += "    expert_tensor_parallel: 1\n";
-  if (ranks > 1 || kernel == "padded") write_skew(row, usual.skew, text);
+  const double in_stage = row.gpus.value_or(1) / row.pipeline.value_or(1);
+  if (tensor > 1 && repeats_rows(row) <= 1 && std::fmod(in_stage, ranks * tensor) != 0)
+    made.set("strategy.moe.expert_tensor_parallel", 1.0);
 }
 
 }  // namespace stepsim

@@ -100,30 +100,30 @@ NetworkChoice network_of(const NodePlace& place, const std::vector<std::string>&
 }
 
 // Gb/s of a node, as the cell has it; 0: it has none.
-double rate_of_node(const StepRow& row, const NodePlace& place, RowText& text) {
+double rate_of_node(const StepRow& row, const NodePlace& place, RowScenario& made) {
   const auto stated = stated_rate(row.interconnect);
   if (!stated) return 0;
   if (stated->other > 0)
-    text.assume(fmt::format("{:g} Gb/s, not {:g}", stated->gigabits, stated->other));
+    made.assume(fmt::format("{:g} Gb/s, not {:g}", stated->gigabits, stated->other));
   if (stated->of == StatedRate::Of::node) return stated->gigabits;
   if (stated->of == StatedRate::Of::gpu) return stated->gigabits * place.node.gpus;
   const std::vector<std::string> words = machine_words_in(row.interconnect);
   const bool efa = std::find(words.begin(), words.end(), "efa") != words.end();
   const bool whole = efa || stated->gigabits > largest_port;
-  text.assume(fmt::format("{:g} Gb/s for {}", stated->gigabits, whole ? "each node" : "each GPU"));
+  made.assume(fmt::format("{:g} Gb/s for {}", stated->gigabits, whole ? "each node" : "each GPU"));
   return whole ? stated->gigabits : stated->gigabits * place.node.gpus;
 }
 
 void write_network(const StepRow& row, const RowCatalog& catalog, const RowCatalog::NodeSize& node,
-                   RowText& text) {
+                   RowScenario& made) {
   const MachineWords& machines = catalog.machines;
   const NodePlace place{node, machines.of_node[place_of(machines.nodes, node.name)], machines};
   const std::size_t usual = place_of(machines.networks, place.facts.network);
   if (usual >= machines.networks.size()) {
-    text.lack(fmt::format("the network \"{}\"", row.interconnect));
+    made.lack(fmt::format("the network \"{}\"", row.interconnect));
     return;
   }
-  const double stated = rate_of_node(row, place, text);
+  const double stated = rate_of_node(row, place, made);
   const double wanted = stated > 0 ? stated : place.total(usual);
   const auto [found, only] =
       network_of(place, machine_words_in(row.interconnect + "; " + row.hardware), wanted);
@@ -131,65 +131,71 @@ void write_network(const StepRow& row, const RowCatalog& catalog, const RowCatal
   const std::size_t network = is_named ? found : usual;
   const std::string& name = machines.networks[network].first;
   if (is_named)
-    text.cluster += fmt::format("  network: {}\n", name);
+    made.set("cluster.network", name);
   else
-    text.assume("the usual network of the node");
+    made.assume("the usual network of the node");
   const double share = wanted / place.total(network);
   const bool as_usual = std::abs(share - 1) <= same_rate;
   if (!as_usual || (is_named && !only && stated <= 0 && network != usual))
-    text.assume(fmt::format("{} at {:g} Gb/s in each node", name, wanted));
+    made.assume(fmt::format("{} at {:g} Gb/s in each node", name, wanted));
   if (as_usual) return;
   const NetworkFacts& facts = machines.of_network[network];
-  text.cluster += fmt::format(
-      "constants: {{network.port.bandwidth: {:.4g} GB/s, network.leaf.uplink: {:.5g} GB/s}}\n",
-      facts.port * share / 1e9, facts.uplink * share / 1e9);
+  const auto slowed = [&](const std::string& constant, double rate, int digits) {
+    made.document.set(std::vector<std::string>{"constants", constant},
+                      fmt::format("{:.{}g} GB/s", rate * share / 1e9, digits));
+  };
+  slowed("network.port.bandwidth", facts.port, 4);
+  slowed("network.leaf.uplink", facts.uplink, 5);
 }
 
 }  // namespace
 
-void write_cluster(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+void write_cluster(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   const NamedNode named = named_node(catalog, {row.hardware, row.interconnect, row.gpu_memory});
   const RowCatalog::NodeSize* node = named.node;
   if (node == nullptr) {
-    text.lack(named.why);
+    made.lack(named.why);
     return;
   }
-  text.gpu = node->gpu;
+  made.gpu = node->gpu;
   double gpus = row.gpus.value_or(0), nodes = row.nodes.value_or(0);
   if (gpus < 1 && nodes < 1) {
-    text.lack("the number of GPUs");
+    made.lack("the number of GPUs");
     return;
   }
   const double said = gpus_in_a_node(row.interconnect + "; " + row.hardware);
   const double full = said > 0 ? said : node->gpus;
   if (gpus < 1) {
     gpus = nodes * full;
-    if (said <= 0) text.assume(fmt::format("{} GPUs in a node", node->gpus));
+    if (said <= 0) made.assume(fmt::format("{} GPUs in a node", node->gpus));
   }
   if (nodes < 1 && gpus > full && said <= 0 && in_slots(catalog, node->name)) {
-    text.lack(fmt::format("how many nodes have the {:g} GPUs \"{}\"", gpus, row.hardware));
+    made.lack(fmt::format("how many nodes have the {:g} GPUs \"{}\"", gpus, row.hardware));
     return;
   }
   if (nodes < 1) {
     nodes = std::ceil(gpus / full);
     if (nodes > 1 && said <= 0)
-      text.assume(fmt::format("{:g} nodes of {:g} GPUs", nodes, gpus / nodes));
+      made.assume(fmt::format("{:g} nodes of {:g} GPUs", nodes, gpus / nodes));
   }
   const double each = gpus / nodes;
   if (each != std::floor(each) || each > node->gpus) {
-    text.lack(fmt::format("a node of {:g} GPUs \"{}\"", each, row.hardware));
+    made.lack(fmt::format("a node of {:g} GPUs \"{}\"", each, row.hardware));
     return;
   }
-  text.cluster = fmt::format("cluster:\n  node: {}\n  nodes: {:.0f}\n", node->name, nodes);
-  if (each < node->gpus) text.cluster += fmt::format("  gpus_per_node: {:.0f}\n", each);
-  if (nodes > 1) write_network(row, catalog, *node, text);
+  made.set("cluster.node", node->name);
+  made.set("cluster.nodes", nodes);
+  if (each < node->gpus) made.set("cluster.gpus_per_node", each);
+  if (nodes > 1) write_network(row, catalog, *node, made);
 }
 
-void write_stack(const StepRow& row, const RowCatalog& catalog, RowText& text) {
-  text.stack = first_name(catalog.stacks, row.framework);
-  if (text.stack.empty())
-    text.lack(row.framework.empty() ? "the framework"
+void write_stack(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
+  made.stack = first_name(catalog.stacks, row.framework);
+  if (made.stack.empty())
+    made.lack(row.framework.empty() ? "the framework"
                                     : fmt::format("the framework \"{}\"", row.framework));
+  else
+    made.set("stack", made.stack);
 }
 
 }  // namespace stepsim

@@ -32,53 +32,63 @@ bool looks_gated(const StepRow& row) {
   return std::abs(size(3) - wanted) < std::abs(size(2) - wanted);
 }
 
-std::string widths(const StepRow& row) {
-  return fmt::format(
-      "  num_hidden_layers: {:.0f}\n  hidden_size: {:.0f}\n  num_attention_heads: {:.0f}\n"
-      "  num_key_value_heads: {:.0f}\n  max_position_embeddings: {:.0f}\n",
-      of(row.layers), of(row.hidden), of(row.heads), row.kv_heads.value_or(of(row.heads)),
-      std::max(1.0, of(row.sequence)));
+void write_widths(const StepRow& row, RowScenario& made) {
+  made.set("model.num_hidden_layers", of(row.layers));
+  made.set("model.hidden_size", of(row.hidden));
+  made.set("model.num_attention_heads", of(row.heads));
+  made.set("model.num_key_value_heads", row.kv_heads.value_or(of(row.heads)));
+  made.set("model.max_position_embeddings", std::max(1.0, of(row.sequence)));
 }
 
-std::string mpt_text(const StepRow& row, double vocabulary) {
-  return fmt::format(
-      "  architectures: [MPTForCausalLM]\n  n_layers: {:.0f}\n  d_model: {:.0f}\n  n_heads: "
-      "{:.0f}\n  expansion_ratio: {:.6g}\n  vocab_size: {:.0f}\n  max_seq_len: {:.0f}\n",
-      of(row.layers), of(row.hidden), of(row.heads),
-      row.ffn.value_or(4 * of(row.hidden)) / of(row.hidden), vocabulary, of(row.sequence));
+void write_mpt(const StepRow& row, double vocabulary, RowScenario& made) {
+  const double ratio = row.ffn.value_or(4 * of(row.hidden)) / of(row.hidden);
+  made.set("model.architectures", "[MPTForCausalLM]");
+  made.set("model.n_layers", of(row.layers));
+  made.set("model.d_model", of(row.hidden));
+  made.set("model.n_heads", of(row.heads));
+  made.set("model.expansion_ratio", fmt::format("{:.6g}", ratio));
+  made.set("model.vocab_size", vocabulary);
+  made.set("model.max_seq_len", of(row.sequence));
 }
 
-std::string gpt_text(const StepRow& row, double vocabulary) {
-  return fmt::format(
-      "  architectures: [GPT2LMHeadModel]\n  n_layer: {:.0f}\n  n_embd: {:.0f}\n  n_head: {:.0f}\n"
-      "  n_inner: {:.0f}\n  vocab_size: {:.0f}\n  n_positions: {:.0f}\n",
-      of(row.layers), of(row.hidden), of(row.heads), row.ffn.value_or(4 * of(row.hidden)),
-      vocabulary, of(row.sequence));
+void write_gpt(const StepRow& row, double vocabulary, RowScenario& made) {
+  made.set("model.architectures", "[GPT2LMHeadModel]");
+  made.set("model.n_layer", of(row.layers));
+  made.set("model.n_embd", of(row.hidden));
+  made.set("model.n_head", of(row.heads));
+  made.set("model.n_inner", row.ffn.value_or(4 * of(row.hidden)));
+  made.set("model.vocab_size", vocabulary);
+  made.set("model.n_positions", of(row.sequence));
 }
 
-// So many parameters that nobody runs: nearly all of them in one matrix.
-std::string flat_text(double parameters) {
+// A stand-in of that many parameters, nearly all of them in one matrix, where only the optimizer
+// runs.
+void write_flat(double parameters, RowScenario& made) {
   constexpr double width = 1024;
-  return fmt::format(
-      "  architectures: [GPT2LMHeadModel]\n  n_layer: 1\n  n_embd: {0:.0f}\n  n_head: 1\n"
-      "  n_inner: {0:.0f}\n  vocab_size: {1:.0f}\n  n_positions: 1\n",
-      width, parameters / width);
+  made.set("model.architectures", "[GPT2LMHeadModel]");
+  for (const std::string_view one : {"n_layer", "n_head", "n_positions"})
+    made.set(fmt::format("model.{}", one), 1.0);
+  for (const std::string_view wide : {"n_embd", "n_inner"})
+    made.set(fmt::format("model.{}", wide), width);
+  made.set("model.vocab_size", parameters / width);
 }
 
-std::string expert_text(const StepRow& row, double vocabulary) {
-  return fmt::format(
-      "  architectures: [Qwen3MoeForCausalLM]\n{}  head_dim: {:.0f}\n  intermediate_size: {:.0f}\n"
-      "  num_experts: {:.0f}\n  num_experts_per_tok: {:.0f}\n  moe_intermediate_size: {:.0f}\n"
-      "  vocab_size: {:.0f}\n",
-      widths(row), of(row.hidden) / of(row.heads), of(row.expert_width), of(row.experts),
-      row.per_token.value_or(1), of(row.expert_width), vocabulary);
+void write_sparse(const StepRow& row, double vocabulary, RowScenario& made) {
+  made.set("model.architectures", "[Qwen3MoeForCausalLM]");
+  write_widths(row, made);
+  made.set("model.head_dim", of(row.hidden) / of(row.heads));
+  made.set("model.intermediate_size", of(row.expert_width));
+  made.set("model.num_experts", of(row.experts));
+  made.set("model.num_experts_per_tok", row.per_token.value_or(1));
+  made.set("model.moe_intermediate_size", of(row.expert_width));
+  made.set("model.vocab_size", vocabulary);
 }
 
-std::string llama_text(const StepRow& row, double vocabulary) {
-  return fmt::format(
-      "  architectures: [LlamaForCausalLM]\n{}  intermediate_size: {:.0f}\n"
-      "  vocab_size: {:.0f}\n",
-      widths(row), of(row.ffn), vocabulary);
+void write_llama(const StepRow& row, double vocabulary, RowScenario& made) {
+  made.set("model.architectures", "[LlamaForCausalLM]");
+  write_widths(row, made);
+  made.set("model.intermediate_size", of(row.ffn));
+  made.set("model.vocab_size", vocabulary);
 }
 
 bool narrow_attention(const StepRow& row) {
@@ -100,54 +110,57 @@ bool has_experts(const StepRow& row) {
   return of(row.experts) > 0 || contains(lower_case(row.model), "moe");
 }
 
-void write_model(const StepRow& row, const RowCatalog& catalog, RowText& text) {
+void write_model(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   const bool widths_known = of(row.layers) > 0 && of(row.hidden) > 0 && of(row.heads) > 0;
-  // The benchmarks of LLM Foundry ran models of their own under the names of published sizes.
+  // Benchmarks of MPT ran models of their own under the names of published sizes.
   const bool own = is_mpt(row) && widths_known;
   const std::string known = same_model(catalog, row.model);
   const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;
   const bool enough = widths_known && wide && !narrow_attention(row) &&
                       (!has_experts(row) || of(row.expert_width) > 0);
   if (!known.empty() && !own && (same_size(row, catalog.size_of(known)) || !enough)) {
-    text.model = fmt::format("model: {}\n", known);
+    made.set("model", known);
     if (!same_size(row, catalog.size_of(known)))
-      text.assume(fmt::format("the widths of {} in the catalogue", known));
+      made.assume(fmt::format("the widths of {} in the catalogue", known));
     return;
   }
   // Widths alone do not make one of these: which layers are dense, and how attention is narrowed.
   if (narrow_attention(row)) {
-    text.lack(fmt::format("the dense layers of the model \"{}\"", row.model));
+    made.lack(fmt::format("the dense layers of the model \"{}\"", row.model));
     return;
   }
   if (only_updates(row) && !widths_known && of(row.parameters) > 0) {
-    text.model = fmt::format("model:\n  name: {}\n{}", quoted_text(row.model),
-                             flat_text(1e9 * of(row.parameters)));
+    made.set("model.name", quoted_text(row.model));
+    write_flat(1e9 * of(row.parameters), made);
     return;
   }
   if (!widths_known || (!wide && !has_experts(row))) {
-    text.lack(row.model.empty() ? "the model"
+    made.lack(row.model.empty() ? "the model"
                                 : fmt::format("the widths of the model \"{}\"", row.model));
     return;
   }
   if (has_experts(row) && (of(row.experts) < 1 || of(row.expert_width) < 1)) {
-    text.lack(fmt::format("the experts of the model \"{}\"", row.model));
+    made.lack(fmt::format("the experts of the model \"{}\"", row.model));
     return;
   }
   if (has_experts(row) && !row.per_token) {
-    text.lack(fmt::format("through how many experts a token of \"{}\" goes", row.model));
+    made.lack(fmt::format("through how many experts a token of \"{}\" goes", row.model));
     return;
   }
   double vocabulary = of(row.vocabulary);
   if (vocabulary < 1) {
     vocabulary = is_mpt(row) ? 50368 : 128256;
-    text.assume(fmt::format("a vocabulary of {:.0f}", vocabulary));
+    made.assume(fmt::format("a vocabulary of {:.0f}", vocabulary));
   }
-  const bool gpt = !has_experts(row) && !is_mpt(row) && !looks_gated(row);
-  text.model = fmt::format("model:\n  name: {}\n{}", quoted_text(row.model),
-                           is_mpt(row)        ? mpt_text(row, vocabulary)
-                           : has_experts(row) ? expert_text(row, vocabulary)
-                           : gpt              ? gpt_text(row, vocabulary)
-                                              : llama_text(row, vocabulary));
+  made.set("model.name", quoted_text(row.model));
+  if (is_mpt(row))
+    write_mpt(row, vocabulary, made);
+  else if (has_experts(row))
+    write_sparse(row, vocabulary, made);
+  else if (looks_gated(row))
+    write_llama(row, vocabulary, made);
+  else
+    write_gpt(row, vocabulary, made);
 }
 
 }  // namespace stepsim

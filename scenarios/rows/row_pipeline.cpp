@@ -32,17 +32,10 @@ Layers dealt_out(std::int64_t layers, std::int64_t pieces) {
   return each;
 }
 
-// Empty: all alike. Megatron can count embedding and head as a layer each.
-Layers layers_of(const StepRow& row, std::int64_t pieces, RowText& text) {
+// Empty: all alike. Embedding and head can count as a layer each.
+Layers layers_of(const StepRow& row, std::int64_t pieces, RowScenario& made) {
   const auto layers = static_cast<std::int64_t>(row.layers.value_or(0));
   const std::string notes = lower_case(row.notes);
-  const auto first = layers_in(notes, "first piece "), end = layers_in(notes, "last piece ");
-  if (first && end && pieces > 2 && *first + *end < layers) {
-    Layers each = dealt_out(layers - *first - *end, pieces - 2);
-    each.insert(each.begin(), *first);
-    each.push_back(*end);
-    return each;
-  }
   if (layers <= 0 || layers % pieces == 0) return {};
   if (const auto last = layers_in(notes, "last stage "); last && *last > 0 && *last < layers) {
     Layers each = dealt_out(layers - *last, pieces - 1);
@@ -50,42 +43,46 @@ Layers layers_of(const StepRow& row, std::int64_t pieces, RowText& text) {
     return each;
   }
   if ((layers + 2) % pieces == 0) {
-    text.assume("embedding and head in the place of a layer each");
+    made.assume("embedding and head in the place of a layer each");
     Layers each(static_cast<std::size_t>(pieces), (layers + 2) / pieces);
     --each.front(), --each.back();
     return each;
   }
-  text.assume("as many layers on the last stages as on the first, or one less");
+  made.assume("as many layers on the last stages as on the first, or one less");
   return dealt_out(layers, pieces);
 }
 
 }  // namespace
 
-void write_pipeline(const StepRow& row, RowText& text) {
+void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   const auto size = static_cast<std::int64_t>(row.pipeline.value_or(1));
   if (size <= 1) return;
   const double wanted = static_cast<double>(size) * std::max(1.0, row.interleave.value_or(1));
   if (row.layers && wanted > *row.layers + 2) {  // embedding and head may be pieces, too
-    text.lack(fmt::format("a layer for each of {:.0f} pieces of the model", wanted));
+    made.lack(fmt::format("a layer for each of {:.0f} pieces of the model", wanted));
     return;
   }
   const std::string words = lower_case(row.strategy);
   const bool all_forward = contains(words, "gpipe");
   if (contains(words, "schedule") && !contains(words, "1f1b") && !all_forward)
-    text.lack(fmt::format("the schedule of \"{}\"", row.strategy));
+    made.lack(fmt::format("the schedule of \"{}\"", row.strategy));
+  made.set("strategy.pipeline_parallel.size", static_cast<double>(size));
+  if (all_forward) made.set("strategy.pipeline_parallel.schedule", "gpipe");
+  // How a recipe cuts the layers goes before what their number suggests.
+  const Document resolved = made.resolved(catalog);
+  if (resolved.peek("strategy.pipeline_parallel.virtual_stages")) return;
   auto pieces = static_cast<std::int64_t>(std::max(1.0, row.interleave.value_or(1)));
   const double each = row.layers.value_or(0) / static_cast<double>(size);
   if (!row.interleave && contains(words, "interleav") && each == std::floor(each)) {
     pieces = static_cast<std::int64_t>(each);
-    text.assume("interleaved layer by layer");
+    made.assume("interleaved layer by layer");
   }
-  const Layers layers = layers_of(row, size * pieces, text);
-  text.strategy += fmt::format("  pipeline_parallel: {{size: {}", size);
-  if (all_forward) text.strategy += ", schedule: gpipe";
-  if (pieces > 1 && !all_forward)
-    text.strategy += fmt::format(", schedule: interleaved, virtual_stages: {}", pieces);
-  if (!layers.empty()) text.strategy += fmt::format(", layers: [{}]", fmt::join(layers, ", "));
-  text.strategy += "}\n";
+  if (pieces > 1 && !all_forward) {
+    made.set("strategy.pipeline_parallel.schedule", "interleaved");
+    made.set("strategy.pipeline_parallel.virtual_stages", static_cast<double>(pieces));
+  }
+  if (const Layers layers = layers_of(row, size * pieces, made); !layers.empty())
+    made.set("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(layers, ", ")));
 }
 
 }  // namespace stepsim

@@ -33,15 +33,15 @@ double one_layer_in(std::string_view word) {
 
 // What a row counts of its products with recomputation, over what it counts without, says how many
 // of its layers ran forward twice: all of them would make four thirds of it.
-void write_layers_recomputed(const StepRow& row, RowText& text) {
+void write_layers_recomputed(const StepRow& row, RowScenario& made) {
   if (const double every = one_layer_in(lower_case(row.checkpointing)); every > 0) {
-    if (every > 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", every);
+    if (every > 1) made.set("strategy.checkpoint_every", fmt::format("{:.3g}", every));
     return;
   }
   const double extra = row.hfu && row.mfu && *row.mfu > 0 ? 3 * (*row.hfu / *row.mfu - 1) : 0;
   const double share = extra > 0.1 ? std::min(1.0, extra) : 0.5;
-  if (extra <= 0.1) text.assume("every second layer recomputed");
-  if (share < 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", 1 / share);
+  if (extra <= 0.1) made.assume("every second layer recomputed");
+  if (share < 1) made.set("strategy.checkpoint_every", fmt::format("{:.3g}", 1 / share));
 }
 
 // Those of Megatron's modules that the word names: "selective: moe_act, layernorm".
@@ -59,34 +59,34 @@ std::vector<std::string_view> modules_in(std::string_view word) {
   return found;
 }
 
-// Megatron means the core of attention by "selective", torchtitan single operators, others layers.
-void write_selective(const StepRow& row, const RowWords& words, RowText& text) {
+// Frameworks mean modules, single operators or whole layers by "selective".
+void write_selective(const StepRow& row, const RowWords& words, const RowCatalog& catalog,
+                     RowScenario& made) {
   const std::string& word = words.checkpointing;
-  const bool named = !modules_in(word).empty();
+  const std::vector<std::string_view> modules = modules_in(word);
+  const std::string meant = catalog.vocabulary_of(made.stack).selective_is;
   const bool layers = contains(word, "layer") || one_layer_in(word) > 0;
-  if ((layers && !named) || contains(words.framework, "fms")) {
-    text.strategy += "  checkpointing: full\n";
-    write_layers_recomputed(row, text);
-  } else if ((contains(word, "op") && !named) || contains(words.framework, "titan")) {
-    text.strategy += "  checkpointing: operators\n";
+  if ((layers && modules.empty()) || meant == "layers") {
+    made.set("strategy.checkpointing", "full");
+    write_layers_recomputed(row, made);
+  } else if ((contains(word, "op") && modules.empty()) || meant == "operators") {
+    made.set("strategy.checkpointing", "operators");
   } else {
-    text.strategy += "  checkpointing: selective\n";
-    if (const auto modules = modules_in(word); !modules.empty()) {
-      text.strategy += fmt::format("  recompute_modules: [{}]\n", fmt::join(modules, ", "));
-      return;
-    }
-    if (!contains(words.framework, "megatron"))
-      text.assume(fmt::format("the core of attention recomputed (\"{}\")", row.checkpointing));
+    made.set("strategy.checkpointing", "selective");
+    if (!modules.empty())
+      made.set("strategy.recompute_modules", fmt::format("[{}]", fmt::join(modules, ", ")));
+    else if (meant.empty())
+      made.assume(fmt::format("the core of attention recomputed (\"{}\")", row.checkpointing));
   }
 }
 
 // "full, block 4": so many layers of each stage, and the others not at all.
-void write_full(const StepRow& row, std::string_view word, RowText& text) {
-  text.strategy += "  checkpointing: full\n";
+void write_full(const StepRow& row, std::string_view word, RowScenario& made) {
+  made.set("strategy.checkpointing", "full");
   const double layers = number_behind(word, "block");
   if (layers <= 0 || !row.layers) return;
   const double every = *row.layers / std::max(1.0, row.pipeline.value_or(1)) / layers;
-  if (every > 1) text.strategy += fmt::format("  checkpoint_every: {:.3g}\n", every);
+  if (every > 1) made.set("strategy.checkpoint_every", fmt::format("{:.3g}", every));
 }
 
 bool says_full(std::string_view word) {
@@ -137,44 +137,40 @@ bool offloads(const StepRow& row) {
   return sends_states(words) || sends_activations(words);
 }
 
-void write_checkpointing(const StepRow& row, const std::string& usual, RowText& text) {
+void write_checkpointing(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   const RowWords words = words_of(row);
   const std::string& word = words.checkpointing;
   if (says_full(word)) {
-    write_full(row, word, text);
+    write_full(row, word, made);
   } else if (says_no(word) || contains(word, "selective: none")) {
-    text.strategy += "  checkpointing: none\n";
+    made.set("strategy.checkpointing", "none");
   } else if (contains(word, "selective") || one_layer_in(word) > 0) {
-    write_selective(row, words, text);
-  } else if (word.empty()) {
-    const bool full = row.stage.value_or(0) == 3 && !has_adapter(row);  // adapters leave room
-    const std::string way = !usual.empty() ? usual : full ? "full" : "none";
-    text.strategy += fmt::format("  checkpointing: {}\n", way);
-    text.assume(way == "none" ? "no checkpointing" : way + " checkpointing");
+    write_selective(row, words, catalog, made);
+  } else if (!word.empty()) {
+    made.lack(fmt::format("checkpointing \"{}\"", row.checkpointing));
+  } else if (const Document resolved = made.resolved(catalog);
+             const auto usual = resolved.peek("strategy.checkpointing")) {
+    if (resolved.origin_of("strategy.checkpointing").starts_with("stack"))
+      made.assume(*usual == "none" ? "no checkpointing" : *usual + " checkpointing");
   } else {
-    text.lack(fmt::format("checkpointing \"{}\"", row.checkpointing));
+    const bool full = row.stage.value_or(0) == 3 && !has_adapter(row);  // adapters leave room
+    made.set("strategy.checkpointing", full ? "full" : "none");
+    made.assume(full ? "full checkpointing" : "no checkpointing");
   }
 }
 
-void write_offload(const StepRow& row, RowText& text) {
+void write_offload(const StepRow& row, RowScenario& made) {
   if (!offloads(row)) return;
   const RowWords words = words_of(row);
   const std::string& word = words.offload;
   const bool drives = contains(word, "nvme") || contains(words.strategy, "zero-infinity");
-  const double share = share_in(word);
-  text.strategy += "  offload:\n";
-  if (share < 1) text.strategy += fmt::format("    ratio: {:g}\n", share);
-  if (sends_activations(words)) text.strategy += "    activations: cpu\n";
   const std::string_view place = drives ? "nvme" : "cpu";
-  if (sends_states(words)) text.strategy += fmt::format("    optimizer: {}\n", place);
-  // Its scripts leave OMP_NUM_THREADS to torchrun, which sets it to 1 where it starts several
-  // ranks.
-  if (sends_states(words) && contains(words.framework, "megatron-swift")) {
-    text.strategy += "    threads: 1\n";
-    text.assume("one thread of the host for each rank's optimizer");
-  }
+  if (const double share = share_in(word); share < 1)
+    made.set("strategy.offload.ratio", fmt::format("{:g}", share));
+  if (sends_activations(words)) made.set("strategy.offload.activations", "cpu");
+  if (sends_states(words)) made.set("strategy.offload.optimizer", place);
   if (contains(word, "param") || contains(words.strategy, "zero-infinity"))
-    text.strategy += fmt::format("    parameters: {}\n", place);
+    made.set("strategy.offload.parameters", place);
 }
 
 }  // namespace stepsim

@@ -123,13 +123,6 @@ std::string cell_of(const StepRow& row, std::string_view column) {
   return "";
 }
 
-void fill_cell(StepRow& row, std::string_view column, std::string_view text) {
-  for (const auto& [name, member] : texts)
-    if (name == column) row.*member = text;
-  for (const auto& [name, member] : numbers)
-    if (name == column) row.*member = number_in(text, column, row.unreadable);
-}
-
 std::string lower_case(std::string_view text) {
   std::string result(text);
   for (char& c : result)

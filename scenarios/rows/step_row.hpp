@@ -23,7 +23,6 @@ struct StepRow {
   Cell stage, shards, replicas, tensor_parallel, pipeline, interleave, expert_parallel,
       context_parallel;
   Cell tokens_per_gpu, tokens, step, tflops, mfu, hfu, memory;  // memory in `memory_unit`
-  std::vector<std::string> settings;    // of its recipes: lines of a scenario's strategy
   std::vector<std::string> unreadable;  // "gpus: expected a number, found "many""
 };
 
@@ -31,11 +30,10 @@ struct StepRow {
 // there.
 std::vector<StepRow> step_rows(const CsvTable& table);
 
-// By the names of columns: what a cell holds, as text, and what it is to hold.
+// By the names of columns: what a cell holds, as text.
 bool is_column(std::string_view column);
 std::vector<std::string> step_columns();
 std::string cell_of(const StepRow& row, std::string_view column);
-void fill_cell(StepRow& row, std::string_view column, std::string_view text);
 
 // A row that refers to another one is of the same run: what it does not say of that run is taken
 // from there. What was measured is not.

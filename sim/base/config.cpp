@@ -51,7 +51,9 @@ void note_unknown(Notes& notes, const Node& node, const std::string& path) {
 std::string quoted(const std::string& text) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
-  if (!text.empty() && text.front() != '-' && text.find_first_not_of(plain) == std::string::npos)
+  const bool absent = text == "null" || text == "Null" || text == "NULL";
+  if (!text.empty() && !absent && text.front() != '-' &&
+      text.find_first_not_of(plain) == std::string::npos)
     return text;
   std::string result = "\"";
   for (const char c : text) {
@@ -100,6 +102,18 @@ std::string name_of(const Node& node) {
   return entry == nullptr ? "" : entry->value.scalar;
 }
 
+const Node* node_at(const Node& root, std::string_view path) {
+  const Node* at = &root;
+  while (!path.empty()) {
+    const std::string_view key = path.substr(0, path.find('.'));
+    path.remove_prefix(std::min(path.size(), key.size() + 1));
+    const Entry* entry = entry_of(*at, key);
+    if (entry == nullptr || entry->value.shape == Shape::nothing) return nullptr;
+    at = &entry->value;
+  }
+  return at;
+}
+
 void merge(Node& node, const Node& base);
 
 // In the order of the base; what is new comes last.
@@ -140,6 +154,25 @@ void mark_origin(Node& node, std::size_t origin) {
   node.origin = origin;
   for (Entry& entry : node.entries) mark_origin(entry.value, origin);
   for (Node& item : node.items) mark_origin(item, origin);
+}
+
+// Lists and values that nobody knows for sure count as one.
+void list_taken(const Notes& notes, const Node& node, const std::string& path,
+                std::string_view source, std::vector<std::string>& taken) {
+  for (const auto& [key, value] : node.entries) {
+    const std::string below = path_of(path, key);
+    const auto* stated = entry_of(value, "value");
+    if (value.shape == Shape::mapping && stated == nullptr) {
+      list_taken(notes, value, below, source, taken);
+    } else if (notes.origins[value.origin] == source) {
+      std::vector<std::string> words;
+      for (const Node& item : value.items) words.push_back(item.scalar);
+      const std::string& scalar = stated == nullptr ? value.scalar : stated->value.scalar;
+      taken.push_back(value.shape == Shape::sequence
+                          ? fmt::format("{}: [{}]", below, fmt::join(words, ", "))
+                          : fmt::format("{}: {}", below, scalar));
+    }
+  }
 }
 
 void lay_under(Node& node, const Node& base) {
@@ -212,19 +245,51 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
   at->line = line;
 }
 
-void Document::inherit(const Document& base, const std::vector<std::string>& own) {
+void Document::inherit(const Document& base, const std::vector<std::string>& own,
+                       const std::vector<std::string>& piled) {
   Node from = base.notes_->root;
   std::erase_if(from.entries, [&](const Entry& entry) {
     return std::find(own.begin(), own.end(), entry.key) != own.end();
   });
+  for (const std::string& key : piled) {
+    Entry* above = entry_of(notes_->root, key);
+    const Entry* below = entry_of(from, key);
+    if (above == nullptr || below == nullptr) continue;
+    std::vector<Node>& items = above->value.items;
+    for (const Node& item : below->value.items) forget_lines(items.emplace_back(item));
+    std::erase_if(from.entries, [&](const Entry& entry) { return entry.key == key; });
+  }
   merge(notes_->root, from);
 }
 
 void Document::underlay(const Document& base, std::string_view source) {
+  underlay(base.root(), source);
+}
+
+void Document::underlay(const Table& base, std::string_view source) {
+  if (base.node_ == nullptr) return;  // noted where it is missing
   notes_->origins.emplace_back(source);
-  Node from = base.notes_->root;
+  Node from = *base.node_;
   mark_origin(from, notes_->origins.size() - 1);
   lay_under(notes_->root, from);
+}
+
+std::optional<std::string> Document::peek(std::string_view path) const {
+  const Node* node = node_at(notes_->root, path);
+  if (node == nullptr) return {};
+  const Entry* stated = entry_of(*node, "value");
+  return stated == nullptr ? node->scalar : stated->value.scalar;
+}
+
+std::string Document::origin_of(std::string_view path) const {
+  const Node* node = node_at(notes_->root, path);
+  return node == nullptr ? "" : notes_->origins[node->origin];
+}
+
+std::vector<std::string> Document::taken_from(std::string_view source) const {
+  std::vector<std::string> taken;
+  list_taken(*notes_, notes_->root, "", source, taken);
+  return taken;
 }
 
 void Document::draw_constants(const Draw& draw, std::string_view scope) {

@@ -122,13 +122,22 @@ class Document {
   void set(std::string_view path, std::string_view value);
   void set(std::span<const std::string> keys, std::string_view value);
   // What this file leaves out is taken from `base`: key by key, and in lists of named entries entry
-  // by entry; a constant is replaced as a whole. Keys in `own` are not taken. Messages about what
-  // came from `base` have no line.
-  void inherit(const Document& base, const std::vector<std::string>& own);
+  // by entry; a constant is replaced as a whole. Keys in `own` are not taken; lists in `piled` are
+  // this file's entries, then the base's. Messages about what came from `base` have no line.
+  void inherit(const Document& base, const std::vector<std::string>& own,
+               const std::vector<std::string>& piled = {});
   // What this file leaves out is taken from `base`, key by key, and remembers `source` as its
   // origin. Lists and constants are taken or left as a whole. Messages about what came from `base`
   // have no line.
   void underlay(const Document& base, std::string_view source);
+  void underlay(const Table& base, std::string_view source);
+  // What stands at `path` ("strategy.zero"), without reading it: a scalar's text, the stated value
+  // of one that nobody knows for sure, "" for other mappings and lists; nothing where nothing is.
+  std::optional<std::string> peek(std::string_view path) const;
+  // Who laid what stands at `path` under this file; "" where the file itself says it.
+  std::string origin_of(std::string_view path) const;
+  // Scalars and lists that `source` laid under this file: "strategy.zero: 1".
+  std::vector<std::string> taken_from(std::string_view source) const;
   // From now on constants are read as drawn from their ranges, not at their stated values. `scope`
   // goes before their names: "gpu", "node", so that equal paths of different kinds are drawn apart.
   void draw_constants(const Draw& draw, std::string_view scope);

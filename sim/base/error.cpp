@@ -79,6 +79,9 @@ UserError::UserError(std::vector<Problem> problems)
     : std::runtime_error(all_of(problems)), problems_(std::move(problems)) {}
 
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t longest =
+      100;  // beyond it nobody misspelt a name, and comparing takes long
+  if (word.size() > longest) return "";
   const std::string plain = simplified(word);
   if (plain.size() < 2) return "";
   const std::string* nearest = nullptr;

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <sstream>
+#include <unordered_map>
 #include <vector>
 
 namespace stepsim::detail {
@@ -74,6 +75,7 @@ class TreeBuilder : public YAML::EventHandler {
     bool dropped = false;    // the key is wrong, which is noted; its value leads nowhere
     std::string key;
     int key_line = 0;
+    std::unordered_map<std::string, int> first_lines{};  // of its keys: looked up, not searched
   };
 
   static Node node_at(const YAML::Mark& mark, Shape shape) {
@@ -135,10 +137,10 @@ class TreeBuilder : public YAML::EventHandler {
       notes_.add(key.line, outer, "a key must be a word");
       return;
     }
-    for (const auto& [known, first] : mapping.node.entries) {
-      if (known != key.scalar) continue;
+    const auto [first, is_new] = mapping.first_lines.emplace(key.scalar, key.line);
+    if (!is_new) {
       notes_.add(key.line, path(),
-                 fmt::format("the key stands here twice, first in line {}", first.line));
+                 fmt::format("the key stands here twice, first in line {}", first->second));
       return;
     }
     mapping.dropped = false;

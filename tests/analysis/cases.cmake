@@ -11,5 +11,5 @@ if(STEPSIM_PYTHON AND TARGET stepsim)
   add_test(NAME analysis/report_page
     COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_page.py
             $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/report_page ${PROJECT_SOURCE_DIR})
-  set_tests_properties(analysis/report_page PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no Chromium
+  set_tests_properties(analysis/report_page PROPERTIES LABELS "analysis;slow" SKIP_RETURN_CODE 77)  # no Chromium
 endif()

@@ -75,7 +75,7 @@ void check_sum(const Attribution& a, const Attribution& b) {
 
 }  // namespace
 
-TEST_CASE("gaps of the pages: rows add up", "[analysis]") {
+TEST_CASE("gaps of the pages: rows add up", "[analysis][slow]") {
   check_sum(attributed("qwen3-30b-sft-zero3", {}), attributed("qwen3-30b-sft-zero2moe", {}));
   check_sum(attributed("qwen3-30b-dpo-zero3", {}), attributed("qwen3-30b-dpo-zero2moe", {}));
   check_sum(attributed("mpt7b-zero3-offload", {}),
@@ -84,7 +84,7 @@ TEST_CASE("gaps of the pages: rows add up", "[analysis]") {
 }
 
 TEST_CASE("the other way round an explanation says the opposite, and of one step nothing",
-          "[analysis]") {
+          "[analysis][slow]") {
   const TwoSteps steps;
   const auto& [folder, a, b] = steps;
   const ExplainOptions options = with_draws(0);
@@ -103,7 +103,7 @@ TEST_CASE("the other way round an explanation says the opposite, and of one step
   for (const ExplainRow& row : none.rows) CHECK(row.seconds.value == 0);
 }
 
-TEST_CASE("ranges of rows are those that exact parts have under the same draws", "[analysis]") {
+TEST_CASE("ranges of rows are those that exact parts have under the same draws", "[analysis][slow]") {
   const TwoSteps steps;
   const auto& [folder, a, b] = steps;
   const Explanation e = explain(a, b, with_draws(draws));

@@ -108,6 +108,22 @@ TEST_CASE("a statement that means nothing is shown with the place", "[expression
         "  step_time * step_time > 0 s\n                        ^");
 }
 
+TEST_CASE("a statement is as deep as it may be, and no deeper", "[expression]") {
+  const auto many = [](std::string_view part, std::size_t times) {
+    std::string text;
+    for (std::size_t i = 0; i < times; ++i) text += part;
+    return text;
+  };
+  CHECK(holds(many("(", 150) + "nodes == 8" + many(")", 150)));
+  CHECK(holds(many("not ", 150) + "nodes == 8"));
+  CHECK(holds("nodes" + many(" + nodes", 999) + " == 8000"));
+  const std::string deep = "more than 200 parts stand in each other here";
+  for (const std::string_view part : {"(", "not ", "-"})
+    CHECK(complaint(many(part, 2000) + "nodes").starts_with("here: " + deep));
+  CHECK(complaint("nodes" + many(" + nodes", 2000) + " > 1") ==
+        "here: a condition of 16009 characters; at most 10000 are read");
+}
+
 TEST_CASE("an outcome goes through a line unchanged", "[metrics]") {
   Outcome outcome = impossible("strategy.zero: too many\nand more");
   CHECK(outcome.reason == "strategy.zero: too many");

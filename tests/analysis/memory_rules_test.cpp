@@ -17,12 +17,12 @@ Scenario scenario_of(const std::string& name, std::vector<Setting> settings = {}
 }
 
 // Bytes of a tensor class that a rank's device keeps between steps.
-double kept(const Scenario& scenario, std::string_view tensor_class) {
+double kept(const Scenario& scenario, Held held_class) {
   const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
                         scenario.job};
   double sum = 0;
-  for (const Holding& holding : resident_of(input).holdings)
-    if (holding.pool == Pool::device && holding.tensor_class == tensor_class) sum += holding.bytes;
+  for (const Holding& holding : resident_of(rank_part(input)).holdings)
+    if (holding.pool == Pool::device && holding.held == held_class) sum += holding.bytes;
   return sum;
 }
 
@@ -42,9 +42,9 @@ bool reads(double bytes, double figure) {
 TEST_CASE("memory rules of the MPT-7B notes", "[analysis]") {
   const std::string run = "mpt7b-zero2";
   const Scenario two = scenario_of(run);
-  CHECK(reads(kept(two, "parameters"), 13.3));
+  CHECK(reads(kept(two, Held::parameters), 13.3));
   CHECK(reads(at_peak(two, "gradients"), 6.65));
-  CHECK(reads(kept(two, "optimizer") + kept(two, "master_weights"), 39.9));
+  CHECK(reads(kept(two, Held::optimizer) + kept(two, Held::master_weights), 39.9));
   // All layers' activations, since nothing is recomputed; attention by a flash kernel.
   const auto activations = [&](const std::string& sequence) {
     return footprint(scenario_of(run, {{"job.sequence", sequence},
@@ -71,37 +71,37 @@ TEST_CASE("memory rules of the Qwen3-30B notes on 8 GPUs", "[analysis]") {
   const std::string run = "qwen3-30b-sft-zero3";
   const Scenario two = scenario_of(run, {{"strategy.zero", "2"}});
   const Scenario three = scenario_of(run);
-  CHECK(reads(kept(two, "parameters"), 61.1));
-  CHECK(reads(kept(three, "parameters"), 7.63));
-  CHECK(reads(kept(three, "gradients"), 7.63));
+  CHECK(reads(kept(two, Held::parameters), 61.1));
+  CHECK(reads(kept(three, Held::parameters), 7.63));
+  CHECK(reads(kept(three, Held::gradients), 7.63));
   // Whole gradients come and go: no more than a bucket's and one unit's beside the shard.
   CHECK(footprint(two).device.highest_of("gradients") / giga < 60.0 / 6);
   for (const char* stage : {"2", "3"}) {
     const Scenario fp32 =
         scenario_of(run, {{"strategy.zero", stage}, {"strategy.optimizer", "adamw"}});
-    CHECK(reads(kept(fp32, "optimizer"), 30.5));
-    CHECK(reads(kept(fp32, "master_weights"), 15.3));
+    CHECK(reads(kept(fp32, Held::optimizer), 30.5));
+    CHECK(reads(kept(fp32, Held::master_weights), 15.3));
   }
-  CHECK(reads(kept(two, "optimizer"), 7.75));
+  CHECK(reads(kept(two, Held::optimizer), 7.75));
 }
 
 TEST_CASE("memory rules of the Qwen3-30B notes on 2 GPUs", "[analysis]") {
   const Scenario apart = scenario_of("openrlhf-qwen3-30b-2x96-zero2-ep2-oom");
   const Footprint needs = footprint(apart);
-  CHECK(reads(needs.states - kept(apart, "parameters") - kept(apart, "master_weights") -
-                  kept(apart, "optimizer"),
+  CHECK(reads(needs.states - kept(apart, Held::parameters) - kept(apart, Held::master_weights) -
+                  kept(apart, Held::optimizer),
               30.5));
-  CHECK(reads(kept(apart, "optimizer"), 16.2));
-  CHECK(reads(kept(scenario_of("openrlhf-qwen3-30b-2x96-zero2-oom"), "optimizer"), 16.2));
+  CHECK(reads(kept(apart, Held::optimizer), 16.2));
+  CHECK(reads(kept(scenario_of("openrlhf-qwen3-30b-2x96-zero2-oom"), Held::optimizer), 16.2));
   const Scenario three = scenario_of("openrlhf-qwen3-30b-2x96-zero3-init-oom");
   CHECK(reads(footprint(three).needed(), 165));
-  CHECK(reads(kept(three, "master_weights"), 61.1));
-  CHECK(reads(kept(three, "gradients"), 30.5));
+  CHECK(reads(kept(three, Held::master_weights), 61.1));
+  CHECK(reads(kept(three, Held::gradients), 30.5));
 }
 
 TEST_CASE("memory rules of the GLM-4.5-Air notes and of a 7B learner", "[analysis]") {
   const Scenario glm = scenario_of("glm45-air-sft");
-  CHECK(reads(kept(glm, "master_weights"), 53.4));
+  CHECK(reads(kept(glm, Held::master_weights), 53.4));
   CHECK(reads(footprint(glm).device.highest_of("checkpoints"), 98.8));
   const Scenario more = scenario_of("glm45-air-sft", {{"job.gradient_accumulation", "4"}});
   CHECK(footprint(more).needed() == footprint(glm).needed());

@@ -88,7 +88,7 @@ std::vector<Variant> some_variants() {
 
 }  // namespace
 
-TEST_CASE("one rank that computes a fifth slower is found", "[analysis]") {
+TEST_CASE("one rank that computes a fifth slower is found", "[analysis][slow]") {
   for (const Variant& variant : some_variants()) {
     CAPTURE(variant.name);
     Planted fast = as_it_is(variant.step);
@@ -101,7 +101,7 @@ TEST_CASE("one rank that computes a fifth slower is found", "[analysis]") {
   }
 }
 
-TEST_CASE("one link at half its speed is found", "[analysis]") {
+TEST_CASE("one link at half its speed is found", "[analysis][slow]") {
   for (const Variant& variant : some_variants()) {
     CAPTURE(variant.name);
     Planted fast = as_it_is(variant.step);
@@ -119,7 +119,7 @@ TEST_CASE("one link at half its speed is found", "[analysis]") {
   }
 }
 
-TEST_CASE("one more wait of the host in every layer is found", "[analysis]") {
+TEST_CASE("one more wait of the host in every layer is found", "[analysis][slow]") {
   for (const Variant& variant : some_variants()) {
     CAPTURE(variant.name);
     const Planted fast = as_it_is(variant.step);

@@ -1,5 +1,8 @@
 #include "analysis/studies/fidelity/row_validation.hpp"
 
+#include <signal.h>
+
+#include "analysis/studies/fidelity/row_tasks.hpp"
 #include "tests/support/catch.hpp"
 
 using namespace stepsim;
@@ -39,6 +42,26 @@ TEST_CASE("families are summed up by the errors of the step time", "[analysis]")
   CHECK(families[1].fits_right == 0);
   CHECK(families[2].name == "all");
   CHECK(families[2].rows == 4);
+}
+
+TEST_CASE("a row whose worker crashes is not one that lacks data", "[analysis]") {
+  const auto task = [](bool crashes, bool draws_crash) {
+    RowTask<int> row;
+    row.ask = [=](const MaybeDraw& draw) {
+      if (draw ? draws_crash : crashes) ::raise(SIGKILL);
+      return 1;
+    };
+    row.compare = [](const int&, PredictedRow& result) { result.timed = true; };
+    return row;
+  };
+  const std::vector<RowTask<int>> tasks{task(false, false), task(true, false), task(false, true)};
+  const std::vector<PredictedRow> rows = predict_all(tasks, 2, 1);
+  CHECK(rows[0].crashes.empty());
+  CHECK_FALSE(rows[1].predicted());
+  CHECK(rows[1].crashes.size() == 1);
+  CHECK(rows[2].predicted());
+  CHECK(rows[2].crashes.size() == 2);
+  CHECK(rows[2].crashes.front() == "a worker ended without an answer (signal 9: Killed)");
 }
 
 TEST_CASE("one rotten row spoils no table", "[analysis]") {

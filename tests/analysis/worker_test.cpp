@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -42,14 +44,27 @@ TEST_CASE("problems keep their places on the way out of a worker", "[analysis]")
 }
 
 TEST_CASE("the end of one worker is its own outcome", "[analysis]") {
-  const Tasks<int> tasks{[] { return 7; }, []() -> int { throw UserError("no"); },
+  const Tasks<int> tasks{[] { return 7; },
+                         [] { return ::raise(SIGKILL); },
+                         []() -> int { throw UserError("the question is wrong"); },
+                         []() -> int { throw std::bad_alloc(); },
+                         []() -> int { throw std::runtime_error("a bug"); },
                          []() -> int { ::_exit(3); }};
   const auto outcomes = outcomes_in_workers(tasks, 2);
-  REQUIRE(outcomes.size() == 3);
+  REQUIRE(outcomes.size() == tasks.size());
   CHECK(outcomes[0].answer == 7);
-  CHECK(outcomes[1].error == "no");
-  CHECK_FALSE(outcomes[1].answer);
-  CHECK(outcomes[2].error == "a worker ended without an answer (status 768)");
+  CHECK(outcomes[1].error == "a worker ended without an answer (signal 9: Killed)");
+  CHECK(outcomes[2].error == "the question is wrong");
+  CHECK(outcomes[3].error == "this machine has too little memory to compute it");
+  CHECK(outcomes[4].error == "a bug");
+  CHECK(outcomes[5].error == "a worker ended without an answer (exit code 3)");
+  for (std::size_t i = 1; i < outcomes.size(); ++i) {
+    CHECK_FALSE(outcomes[i].answer);
+    CHECK(outcomes[i].died == (i != 2));
+  }
+  CHECK_THROWS_AS(in_worker(tasks[2]), UserError);
+  CHECK_THROWS_AS(in_worker(tasks[3]), std::bad_alloc);
+  CHECK_THROWS_WITH(in_worker(tasks[1]), "a worker ended without an answer (signal 9: Killed)");
 }
 
 TEST_CASE("a worker does not outlive a killed parent", "[analysis]") {

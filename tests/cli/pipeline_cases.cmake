@@ -17,7 +17,7 @@ cli("memory over stages, the last of which has most layers" ARGS memory llama33-
     --set strategy.pipeline_parallel.schedule=1f1b --set strategy.pipeline_parallel.virtual_stages=1
     --set "strategy.pipeline_parallel.layers=[10,10,10,50]"
   OUTPUT "on stage 3, the fullest of 4 stages\n")
-cli("explain of a schedule" ARGS explain @WORK@/out/stages.yaml --samples 0 --set strategy.pipeline_parallel.schedule=gpipe
+cli("explain of a schedule" SLOW ARGS explain @WORK@/out/stages.yaml --samples 0 --set strategy.pipeline_parallel.schedule=gpipe
   SHELL "sed -e 's/70b/8b/;s/llama-3.3/llama-3.1/;s/nodes: 8/nodes: 1/;s/accumulation: 32/accumulation: 2/;s/size: 8/size: 1/;s/, sched.*/}/' ${variant} >@WORK@/out/stages.yaml
     \"$@\"; code=$?; rm @WORK@/out/stages.yaml; exit $code"
   OUTPUT "stage_transfer .*gap ")

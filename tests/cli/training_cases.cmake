@@ -166,11 +166,11 @@ cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*exampl
 cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1
   --samples 8
   OUTPUT "A takes [0-9.]+ ms longer than B.*cause +of the gap.*8 of 10 draws.*gap +.*100.0 % .*A is slower in all of 8 draws.*gap is moved most by.*made of .*A waits for.*they part in")
-cli("explain finds a slow GPU" ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 0
+cli("explain finds a slow GPU" SLOW ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 0
     --set "cluster.slow_gpus=[{rank: 3, speed: 0.8}]" OUTPUT "\n-[- ]+\ncompute +-[0-9.]+ s +7[0-9]\\.[0-9] %.*\nrecompute +-")
-cli("explain finds a slow link" ARGS explain qwen3-30b-sft-zero2moe --replays 1 --samples 0
+cli("explain finds a slow link" SLOW ARGS explain qwen3-30b-sft-zero2moe --replays 1 --samples 0
     --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.5}]" OUTPUT "\n-[- ]+\nmoe_all_to_all +-[0-9.]+ s +(9[0-9]|100)\\.[0-9] %")
-cli("explain names a constant that only one side leaves open" ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 1
+cli("explain names a constant that only one side leaves open" SLOW ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 1
     --set stack.unexplained=1.2 OUTPUT "moved most by[^\n]*\n[- ]+\nstack.unexplained")
 cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --samples 2 --json
   KEYS a/step_time_interval_s/1 a/tokens_per_second_per_gpu_interval/1 b/peak_memory_interval_bytes/1 rows/0/interval_s/1
@@ -178,7 +178,7 @@ cli("explain as JSON" ARGS explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 
        a/critical_path/0/part not_equal/0 does_not_fit/0 gap_s residual_s)
 cli("explain as CSV" ARGS explain mpt7b-zero2 --set job.micro_batch=2 --replays 1 --samples 2 --csv
   OUTPUT "^cause,seconds,stderr_s,counterfactual_s,[a-z_,]*,low_s,high_s\n[a-z_]+,[^\n]*,[-0-9.e]+,[-0-9.e]+\n")
-cli("explain at each one's memory limit" ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --samples 0 --each-at-limit
+cli("explain at each one's memory limit" SLOW ARGS explain mpt7b-zero2 --set strategy.zero=3 --replays 1 --samples 0 --each-at-limit
   OUTPUT "memory limit .*A fits with no micro-batch|A [0-9]+ tok/s/GPU with a micro-batch of")
 cli("explain of two traces" ARGS explain a.h5 b.h5 --replays 1 --samples 1 --csv
   SHELL "$1 run mpt7b-zero2 --samples 0 -o a.h5 >/dev/null; $1 run llama32-3b-sft-zero3 --samples 0 --set strategy.zero=2 -o b.h5 >/dev/null
@@ -201,7 +201,7 @@ if(STEPSIM_PYTHON)
   foreach(name ended progress)
     add_test(NAME cli/studies_${name} COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_${name}.py
       $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/studies_${name})
-    set_tests_properties(cli/studies_${name} PROPERTIES LABELS cli)
+    set_tests_properties(cli/studies_${name} PROPERTIES LABELS "cli;slow")
   endforeach()
 endif()
 cli("explain of two GRPO jobs" ARGS explain @ROOT@/tests/cli/grpo-small.yaml --set engine.kernels.cache=0.3 --replays 1 --samples 0 --csv
@@ -225,7 +225,7 @@ end
 endfunction()
 cli("check --help" ARGS check --help OUTPUT "^usage: stepsim check.*examples:")
 claim_case("check of a claim that holds" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]"
-  --draws 8 OUTPUT "supported +100 % of 8 draws  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*moved most by.*1 supported, 0 refuted")
+  --draws 8 OUTPUT "supported +100 % of 8 draws  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*moved most by.*1 supported, 0 refuted" SLOW)
 claim_case("check of a claim that does not hold, as JSON" "    holds: [{value: fast.peak_memory, at_most: 1 GB}]"
   --draws 8 --json CODE 1 KEYS claims/0/id claims/0/verdict claims/0/probability claims/0/reason
     claims/0/conditions/0/draws claims/0/moved_most_by)
@@ -294,10 +294,53 @@ cli("list stacks as JSON" ARGS list stacks --json KEYS stacks/0/name stacks/0/ti
 cli("show a scenario by its path" ARGS show ${seeds}/llama32-3b-sft-zero3.yaml OUTPUT "Llama-3.2-3B SFT")
 cli("show a scenario by its folder and name" ARGS show seeds/llama32-3b-sft-zero3 OUTPUT "Llama-3.2-3B SFT")
 cli("show a stack" ARGS show deepspeed-hf OUTPUT "\\(stack\\).*host.module_hook.*sources")
-cli("show a scenario" ARGS show mpt7b-zero2 OUTPUT "samples: 87925.*resolved.*optimizer steps +2748\n.*iterations +10991 ")
+cli("show a scenario" ARGS show mpt7b-zero2
+  OUTPUT "resolved.*optimizer steps +2748\n.*iterations +10991 .*\njob\n.*samples +87925 +line [0-9]+\n.*keys are at defaults that change nothing here \\(.*strategy.fsdp 11.*--all prints them\n$")
+cli("show a scenario with all keys" ARGS show llama4-scout-qlora-1xh100 --all
+  OUTPUT "strategy.lora\n  rank +[0-9]+ +line.*quantised +nf4 +line.*strategy.fsdp\n  version +2 +default.*strategy.tensor_parallel\n  size +1 +default")
+cli("show a scenario with a setting" ARGS show qwen3-30b-sft-zero3 --set strategy.zero=2
+  OUTPUT "  zero +2 +--set\n.*  sub_group_size +0 +line [0-9]+, without effect here\n")
+cli("show a scenario with a DeepSpeed file" ARGS show @ROOT@/tests/cli/deepspeed.yaml
+  OUTPUT "  micro_batch +2 +deepspeed.json:5\n.*  zero +2 +deepspeed.json:12\n")
 cli("show a scenario as JSON" ARGS show qwen3-30b-sft-zero3 --json
-  KEYS name kind title text resolved/sharding resolved/sub_group_size)
-cli("show the template" ARGS show template OUTPUT "expert_parallel: 1.*resolved")
+  KEYS name kind title text resolved/tokens keys/0/key keys/0/value keys/0/line keys/20/matters)
+cli("show a scenario as a file that runs" ARGS show @ROOT@/tests/cli/deepspeed.yaml --yaml
+  SHELL "\"$@\" >out/a.yaml && ${CMAKE_BINARY_DIR}/stepsim run out/a.yaml --samples 0 && rm out/a.yaml" OUTPUT "^with a DeepSpeed file\n.*step time")
+cli("show in two forms" ARGS show mpt7b-zero2 --json --yaml CODE 2 ERROR "--json and --yaml: only one of them can be printed")
+cli("show a stack with a setting" ARGS show deepspeed-hf --set a=b CODE 2 ERROR "--set: deepspeed-hf is a stack, and no scenario")
+cli("show a model with a setting" ARGS show llama-3.1-8b --all CODE 2 ERROR "--all: llama-3.1-8b is a model, and no scenario")
+cli("show a scenario with a wrong setting" ARGS show mpt7b-zero2 --set strategy.zero=4 CODE 2
+  ERROR "--set: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"4\"")
+cli("show the template" ARGS show template OUTPUT "resolved.*expert_parallel +1 +line")
+
+# ---- keys ----
+cli("list keys" ARGS list keys OUTPUT "^top of the file\n.*strategy.offload\n.*  ratio: 0 to 1; default: 1\n      optimizer: cpu: share of it")
+cli("list keys as JSON" ARGS list keys --json KEYS keys/0/block keys/0/key keys/0/kind keys/0/allowed keys/0/default keys/0/sentence)
+cli("list keys as a template that runs" ARGS list keys --template sft
+  SHELL "\"$@\" >out/a.yaml && ${CMAKE_BINARY_DIR}/stepsim memory out/a.yaml && rm out/a.yaml" OUTPUT "^My run")
+cli("list keys as a page" ARGS list keys --markdown OUTPUT "^# Keys of a scenario\n.*## strategy.lora\n")
+cli("list keys of an unknown method" ARGS list keys --template ppo CODE 2 ERROR "--template: expected sft or grpo, found \"ppo\"")
+cli("list keys in two forms" ARGS list keys --json --markdown CODE 2 ERROR "--json, --markdown and --template: only one of them can be printed")
+cli("a template of nodes" ARGS list nodes --template sft CODE 2 ERROR "--template: goes with `list keys`")
+
+# ---- diff ----
+cli("diff of two scenarios" ARGS diff qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe
+  OUTPUT "^A  qwen3-30b-sft-zero3\nB  qwen3-30b-sft-zero2moe\n\nkey +A +B\n.*strategy.zero +3 \\(line [0-9]+\\) +2 \\(line [0-9]+\\)\n")
+cli("diff of a scenario and a change of it" ARGS diff llama32-3b-sft-zero3 --set strategy.zero=2
+  OUTPUT "^A  llama32-3b-sft-zero3\nB  llama32-3b-sft-zero3 strategy.zero=2\n\nkey +A +B\n[- ]+\nstrategy.zero  3 \\(line [0-9]+\\)  2 \\(--set\\)\n$")
+cli("diff of constants" ARGS diff llama32-3b-sft-zero3 --set cluster.xgmi.bandwidth=30GB/s
+  OUTPUT "=30GB/s\n\nconstant +A +B\n[- ]+\nnode.links.xgmi.bandwidth +46.0 GB/s +30.0 GB/s\n$")
+cli("diff of models" ARGS diff llama32-3b-sft-zero3 --set model=llama-3.1-8b OUTPUT "model +A +B\n[- ]+\nparameters +[0-9]+ +[0-9]+\nlayers +28 +32\n")
+cli("show a constant that was set" ARGS show llama32-3b-sft-zero3 --set cluster.xgmi.bandwidth=30GB/s OUTPUT "\n  constants +{cluster.xgmi.bandwidth: 30GB/s} +--set\n")
+cli("diff of a scenario with a DeepSpeed file" ARGS diff @ROOT@/tests/cli/deepspeed.yaml --set strategy.zero=3
+  OUTPUT "strategy.zero +2 \\(deepspeed.json:12\\) +3 \\(--set\\)\nstrategy.zero_optimization.overlap_comm +false \\(deepspeed.json\\) +true \\(default\\)\n")
+cli("diff of different kinds of jobs" ARGS diff llama32-3b-sft-zero3 grpo-7b-two-nodes OUTPUT "job.sequence +[0-9]+ \\(line [0-9]+\\) +no such key\n.*job.layout +no such key +separate")
+cli("diff of equal scenarios" ARGS diff mpt7b-zero2 mpt7b-zero2 OUTPUT "\n\nno difference\n$")
+cli("diff as JSON" ARGS diff llama32-3b-sft-zero3 --set strategy.zero=2 --json
+  KEYS a b keys/0/key keys/0/a/value keys/0/a/line keys/0/b/source model constants)
+cli("diff without a scenario" ARGS diff CODE 2 ERROR_MATCHES "^stepsim: which scenarios\\? usage: stepsim diff A ")
+cli("diff of one scenario" ARGS diff mpt7b-zero2 CODE 2 ERROR "compared with what? name a second scenario, or change this one with --set")
+cli("diff of a misspelt name" ARGS diff mpt7b-zero2 mpt7b-zero4 CODE 2 ERROR_MATCHES "^stepsim: no file and no scenario \"mpt7b-zero4\"")
 
 # ---- report ----
 cli("report of a scenario" ARGS report llama32-3b-sft-zero3 -o @WORK@/out/page.html
@@ -360,7 +403,7 @@ cli("errors that grew"
     \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
   CODE 1 OUTPUT "worse\n.*if that is meant: stepsim validate --rows ... --record ")
 # What changes a prediction changes this table, too: it is written anew in the same commit, and the diff shows what got worse.
-cli("errors of all published rows are as recorded"
+cli("errors of all published rows are as recorded" SLOW
   ARGS validate --rows @ROOT@/scenarios/measured/steps --rows @ROOT@/scenarios/measured/grpo
     --rows @ROOT@/scenarios/measured/engines --recorded @ROOT@/scenarios/measured/recorded.csv
   OUTPUT "nothing changed since .*recorded.csv")

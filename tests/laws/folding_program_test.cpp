@@ -110,14 +110,14 @@ std::vector<Cluster> machines() {
 
 }  // namespace
 
-TEST_CASE("folding leaves every moment of a program as it is", "[laws]") {
+TEST_CASE("folding leaves every moment of a program as it is", "[laws][slow]") {
   for (const Cluster& cluster : machines()) {
     CAPTURE(cluster.node.name, cluster.nodes);
     check_same(cluster, machinery_of(cluster));
   }
 }
 
-TEST_CASE("a straggler is folded with nobody and seen by all who wait for it", "[laws]") {
+TEST_CASE("a straggler is folded with nobody and seen by all who wait for it", "[laws][slow]") {
   for (const Cluster& cluster : machines()) {
     const Rank slow = cluster.ranks() / 3;
     Machinery machinery = machinery_of(cluster);

@@ -94,7 +94,7 @@ TEST_CASE("folding leaves the time of every collective on a few nodes as it is",
   check_thirds({1, 2, 3, 4});
 }
 
-TEST_CASE("folding leaves the time of every collective on 64 ranks as it is", "[laws]") {
+TEST_CASE("folding leaves the time of every collective on 64 ranks as it is", "[laws][slow]") {
   check_thirds({to_the_brim});
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("every scenario file loads and has a title of its own", "[laws]") {
   }
 }
 
-TEST_CASE("every figure that somebody measured or estimated has a prediction", "[laws]") {
+TEST_CASE("every figure that somebody measured or estimated has a prediction", "[laws][slow]") {
   const std::vector<NamedScenario> list = seeds();
   for (const Against against : {Against::measured, Against::estimated}) {
     const Validation validation = validate(list, against);
@@ -54,14 +54,14 @@ TEST_CASE("every figure that somebody measured or estimated has a prediction", "
   }
 }
 
-TEST_CASE("runs that ran out of memory are predicted to", "[laws]") {
+TEST_CASE("runs that ran out of memory are predicted to", "[laws][slow]") {
   for (const ValidatedVerdict& verdict : validate(seeds(), Against::measured).verdicts) {
     CAPTURE(verdict.id);
     if (!verdict.fits) CHECK(verdict.right());
   }
 }
 
-TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall times", "[laws]") {
+TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall times", "[laws][slow]") {
   std::vector<NamedScenario> runs;
   for (const std::string name : {"qwen3-30b-sft-zero2moe", "qwen3-30b-sft-zero3"})
     runs.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name), name});

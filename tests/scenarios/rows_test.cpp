@@ -141,26 +141,33 @@ TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenari
     made.checkpointing = checkpointing;
     return express(made, catalog());
   };
-  CHECK_THAT(row("").scenario, Contains("recompute_modules: [layernorm, moe_act]"));
+  const auto strategy = [&](const ExpressedRow& made) {
+    return parse_scenario(data, made.scenario, "r").strategy;
+  };
+  CHECK_THAT(row("").scenario, Contains("recipe: bridge-gpt-oss-120b-h100\n"));
+  CHECK_THAT(row("").scenario, !Contains("recompute_modules"));  // what is a recipe's stays there
+  CHECK(strategy(row("")).recomputed.has(LayerPart::moe_act));
   CHECK_THAT(row("").assumed.front(),
-             Contains("as Megatron-Bridge's recipes have it: act_ckpt selective: layernorm"));
-  CHECK_THAT(row("none").scenario, Contains("checkpointing: none"));  // the row's word stands
-  // What no column says is a line of the scenario.
+             Contains("as Megatron-Bridge's recipes have it: strategy.checkpointing: selective; "
+                      "strategy.recompute_modules: [layernorm, moe_act]"));
+  CHECK(strategy(row("none")).checkpointing == Checkpointing::none);  // the row's word stands
   StepRow azure = row_of(usual);
   azure.framework = "Megatron-DeepSpeed";
   azure.strategy = "ZeRO-3 data parallel";
   azure.source = "docs/_posts/2022-07-26-deepspeed-azure.md";
-  CHECK_THAT(express(azure, catalog()).scenario, Contains("  deepspeed_version: 0.5.10\n"));
+  CHECK_THAT(express(azure, catalog()).scenario, Contains("recipe: azure-2022\n"));
+  CHECK(strategy(express(azure, catalog())).zero.stops_at_fetches);
   CHECK_THAT(express(azure, catalog()).assumed.front(), Contains("release is inferred"));
+  azure.model = "1T";
+  CHECK_THAT(express(azure, catalog()).scenario, Contains("recipe:\n  - azure-2022\n  - azure-2022-1t\n"));
   // The page says once what it means by "selective".
   StepRow other = row_of(usual);
   other.framework = "Megatron-LM";
   other.source = "docs/en/benchmark/megatron_moe_benchmark.md";
   other.checkpointing = "selective";
-  CHECK_THAT(express(other, catalog()).scenario,
-             Contains("recompute_modules: [moe_act, layernorm]"));
+  CHECK(strategy(express(other, catalog())).recomputed.has(LayerPart::moe_act));
   other.checkpointing = "full";
-  CHECK_THAT(express(other, catalog()).scenario, Contains("checkpointing: full"));
+  CHECK(strategy(express(other, catalog())).checkpointing == Checkpointing::full);
 }
 
 TEST_CASE("a row that does not say what was computed again offers more of it", "[scenarios]") {

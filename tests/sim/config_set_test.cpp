@@ -32,6 +32,17 @@ TEST_CASE("a path needs a word between its dots", "[sim]") {
   CHECK_THROWS_WITH(document.set("a.", "1"), Contains("is no path such as strategy.zero"));
 }
 
+TEST_CASE("a text that YAML reads as nothing stays a text", "[sim]") {
+  const Document file =
+      parse_document("a: \"null\"\nb: \"~\"\nc: \"Null\"\nd: \"NULL\"\n", "a.yaml");
+  const Document again = parse_document(file.canonical(), "b.yaml");
+  CHECK(again.root().text("a") == "null");
+  CHECK(again.root().text("b") == "~");
+  CHECK(again.root().text("c") == "Null");
+  CHECK(again.root().text("d") == "NULL");
+  CHECK(again.canonical() == file.canonical());
+}
+
 TEST_CASE("the canonical text says the same as the file", "[sim]") {
   const Document file = parse_document(
       "# a comment\nname: \"with: colon\"\nlist: [1, two, {three: 3}]\nempty: {}\nnested:\n  deep: "

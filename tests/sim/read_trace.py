@@ -105,6 +105,45 @@ try:
            message_about(changed(lambda run: (run.__delitem__("ops/layer"),
                                               run.create_dataset("ops/layer", (1 << 40,), "<i2", chunks=(64,))))),
            damaged + "/ops/layer: is too long")
+    expect("column that was never written",
+           message_about(changed(lambda run: (run.__delitem__("ops/layer"),
+                                              run.create_dataset("ops/layer", (1 << 12,), "<i2", chunks=(64,))))),
+           damaged + "/ops/layer: is too long")
+
+    # Values that lie elsewhere would put any file of this machine into what is made of the run.
+    def outside(run):
+        old = run["names"]
+        size = old.dtype.itemsize
+        kind = h5py.h5t.C_S1.copy()
+        kind.set_size(size)
+        kind.set_cset(h5py.h5t.CSET_UTF8)
+        kind.set_strpad(h5py.h5t.STR_NULLPAD)
+        made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        made.set_external(str(folder / "secret").encode(), 0, old.shape[0] * size)
+        space = h5py.h5s.create_simple(old.shape)
+        del run["names"]
+        h5py.h5d.create(run.id, b"names", kind, space, made)
+
+    def virtual(run):
+        old = run["ops/layer"]
+        layout = h5py.VirtualLayout(old.shape, old.dtype)
+        layout[:] = h5py.VirtualSource(str(folder / "run.h5"), "ops/layer", old.shape)
+        del run["ops/layer"]
+        run.create_virtual_dataset("ops/layer", layout)
+
+    (folder / "secret").write_bytes(b"secret" * 1000)
+    expect("external storage", message_about(changed(outside)), damaged + "/names: lies in another file")
+    expect("virtual layout", message_about(changed(virtual)), damaged + "/ops/layer: lies in another file")
+    for what, link in ("external", h5py.ExternalLink("run.h5", "/scenario")), ("soft", h5py.SoftLink("/names")):
+        expect(f"{what} link", message_about(changed(lambda run: replace(run, "scenario", link))),
+               damaged + "holds a link to elsewhere")
+
+    times = damaged + "an operation's times are out of order, or of the run"
+    for what, value in ("endless", np.nan), ("huge", 1e300), ("negative", -1.0):
+        expect(f"{what} makespan", message_about(changed(lambda run: run.attrs.modify("makespan", value))), times)
+        expect(f"{what} start", message_about(changed(lambda run: run["ops/start"].__setitem__(0, value))), times)
+    expect("end before the start",
+           message_about(changed(lambda run: run["ops/finish"].__setitem__(..., run["ops/finish"][:][::-1]))), times)
     expect("later predecessor", message_about(changed(lambda run: add_one(run, "edges/targets"))),
            damaged + "an operation may depend only on earlier ones")
     expect("unknown link", message_about(changed(lambda run: add_one(run, "devices/engines"))),

@@ -25,6 +25,7 @@ struct TinyStep {
   Job job;
 
   StepInput input() const { return {cluster, model, stack, strategy, job}; }
+  RankPart rank() const { return rank_part(input()); }
 };
 // On `nodes` x `gpus`, with thresholds and buckets of the model's size.
 TinyStep tiny_step(Sharding sharding, const Model& model = tiny_model(), std::uint32_t nodes = 1,

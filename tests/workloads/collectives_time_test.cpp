@@ -6,7 +6,7 @@
 #include "tests/support/timed.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
-#include "workloads/collectives/parts.hpp"
+#include "workloads/collectives/tree.hpp"
 
 namespace stepsim {
 namespace {

@@ -2,7 +2,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/sharding/resident.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/states.hpp"
 
 using namespace stepsim;
 
@@ -19,10 +19,10 @@ OpGraph graph_of(const TinyStep& step) {
   return build_step(step.input(), Folding::automatic).graph;
 }
 
-double held(const TinyStep& step, std::string_view tensor_class) {
+double held(const TinyStep& step, Held held_class) {
   double sum = 0;
-  for (const Holding& holding : resident_of(step.input()).holdings)
-    if (holding.tensor_class == tensor_class) sum += holding.bytes;
+  for (const Holding& holding : resident_of(step.rank()).holdings)
+    if (holding.held == held_class) sum += holding.bytes;
   return sum;
 }
 
@@ -56,12 +56,12 @@ TEST_CASE("gradients are scattered once, whatever is accumulated, and parameters
 TEST_CASE("one buffer of all gradients stays, and moments may be in 16 bits", "[workloads]") {
   TinyStep step = distributed_step(true);
   const double total = elements_of(step).total, ranks = step.cluster.ranks();
-  CHECK_THAT(held(step, "gradients"), exactly(4 * total));
-  CHECK_THAT(held(step, "optimizer"), exactly(8 * total / ranks));
+  CHECK_THAT(held(step, Held::gradients), exactly(4 * total));
+  CHECK_THAT(held(step, Held::optimizer), exactly(8 * total / ranks));
   step.strategy.gradients = GradientType::bf16;
   step.strategy.moments = MomentType::bf16;
-  CHECK_THAT(held(step, "gradients"), exactly(2 * total));
-  CHECK_THAT(held(step, "optimizer"), exactly(4 * total / ranks));
+  CHECK_THAT(held(step, Held::gradients), exactly(2 * total));
+  CHECK_THAT(held(step, Held::optimizer), exactly(4 * total / ranks));
 }
 
 TEST_CASE("few ranks may share one copy of the states, and sum their parts over the others",
@@ -72,7 +72,7 @@ TEST_CASE("few ranks may share one copy of the states, and sum their parts over 
   const OpGraph graph = build_step(step.input(), Folding::off).graph;
   CHECK_THAT(sum_named(graph, OpKind::collective, "reduce_bucket").bytes, exactly(2 * total));
   CHECK_THAT(sum_named(graph, OpKind::collective, "reduce_copies").bytes, exactly(2 * total / 4));
-  CHECK_THAT(held(step, "optimizer"), exactly(8 * total / 4));
+  CHECK_THAT(held(step, Held::optimizer), exactly(8 * total / 4));
 }
 
 TEST_CASE("buckets that travel beside the passes make a step shorter", "[workloads]") {

@@ -36,10 +36,10 @@ double routed_bytes(const TinyStep& step) {
          static_cast<double>(step.model.hidden);
 }
 
-double held(const TinyStep& step, std::string_view tensor_class) {
+double held(const TinyStep& step, Held held_class) {
   double sum = 0;
-  for (const Holding& holding : resident_of(step.input()).holdings)
-    if (holding.tensor_class == tensor_class) sum += holding.bytes;
+  for (const Holding& holding : resident_of(step.rank()).holdings)
+    if (holding.held == held_class) sum += holding.bytes;
   return sum;
 }
 
@@ -74,13 +74,13 @@ TEST_CASE("whatever ranks hold of the experts, all states are shared by all", "[
   const double all = elements_of(alone).total;
   for (const std::int64_t ranks : {1, 2, 8}) {
     CAPTURE(ranks);
-    CHECK_THAT(held(spread(sharding, ranks), "optimizer"), exactly(8 * all / 8));
+    CHECK_THAT(held(spread(sharding, ranks), Held::optimizer), exactly(8 * all / 8));
   }
   // Under tensor parallelism too, whether or not single experts are divided.
   TinyStep whole = spread(sharding, 4), divided = whole;
   whole.strategy.tensor_parallel.size = divided.strategy.tensor_parallel.size = 2;
   whole.strategy.expert_tensor = 1;
-  CHECK_THAT(held(whole, "optimizer"), exactly(held(divided, "optimizer")));
+  CHECK_THAT(held(whole, Held::optimizer), exactly(held(divided, Held::optimizer)));
 }
 
 TEST_CASE("tokens are sent to their experts and back in every pass", "[workloads]") {

@@ -3,7 +3,7 @@
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/resident.hpp"
 
 using namespace stepsim;
 
@@ -151,10 +151,10 @@ TEST_CASE("bytes per parameter: sixteen kept in fp32, eight in 16 bits", "[workl
   TinyStep step = tiny_step(Sharding::hsdp, tiny_model(), 2, 4);
   const double total = elements_of(step).total;
   step.strategy.fsdp.shard = 4;
-  CHECK_THAT(states_of(step.input()), exactly(16 * total / 4));
-  CHECK_THAT(resident_of(step.input()).in(Pool::device), exactly(12 * total / 4));
+  CHECK_THAT(states_of(step.rank()), exactly(16 * total / 4));
+  CHECK_THAT(resident_of(step.rank()).in(Pool::device), exactly(12 * total / 4));
   step.strategy.master_weights = false;
-  CHECK_THAT(states_of(step.input()), exactly(8 * total / 4));
+  CHECK_THAT(states_of(step.rank()), exactly(8 * total / 4));
 }
 
 TEST_CASE("the limit on gathers holds the host back, and costs no device memory", "[workloads]") {

@@ -5,7 +5,7 @@
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/updates.hpp"
 
 using namespace stepsim;
 
@@ -28,10 +28,10 @@ TinyStep on_drives(double groups) {
   return step;
 }
 
-double held(const TinyStep& step, Pool pool, std::string_view tensor_class) {
+double held(const TinyStep& step, Pool pool, Held held_class) {
   double sum = 0;
-  for (const Holding& holding : resident_of(step.input()).holdings)
-    if (holding.pool == pool && holding.tensor_class == tensor_class) sum += holding.bytes;
+  for (const Holding& holding : resident_of(step.rank()).holdings)
+    if (holding.pool == pool && holding.held == held_class) sum += holding.bytes;
   return sum;
 }
 
@@ -57,9 +57,9 @@ TEST_CASE("a ratio leaves whole sub-groups of the optimizer on the device", "[wo
                                      {0.0, 1.0}}) {
     CAPTURE(ratio);
     const TinyStep step = on_host(ratio, 4);
-    CHECK_THAT(held(step, Pool::device, "master_weights"), exactly(4 * mine * stays));
-    CHECK_THAT(held(step, Pool::device, "optimizer"), exactly(8 * mine * stays));
-    CHECK_THAT(held(step, Pool::pageable, "optimizer"), exactly(8 * mine * (1 - stays)));
+    CHECK_THAT(held(step, Pool::device, Held::master_weights), exactly(4 * mine * stays));
+    CHECK_THAT(held(step, Pool::device, Held::optimizer), exactly(8 * mine * stays));
+    CHECK_THAT(held(step, Pool::pageable, Held::optimizer), exactly(8 * mine * (1 - stays)));
     const double updated =
         sum_named(build_step(step.input(), Folding::off).graph, OpKind::cpu, "cpu_adam").bytes / 28;
     CHECK_THAT(updated + mine * stays, exactly(mine));
@@ -74,8 +74,8 @@ TEST_CASE("below stage 3 a ratio is a share of the optimizer, to the byte", "[wo
     step.strategy.optimizer_place = Offload::cpu;
     step.strategy.offload.ratio = ratio;
     const double mine = elements_of(step).total / ranks;
-    CHECK_THAT(held(step, Pool::device, "optimizer"), exactly(8 * mine * (1 - ratio)));
-    CHECK_THAT(held(step, Pool::pageable, "master_weights"), exactly(4 * mine * ratio));
+    CHECK_THAT(held(step, Pool::device, Held::optimizer), exactly(8 * mine * (1 - ratio)));
+    CHECK_THAT(held(step, Pool::pageable, Held::master_weights), exactly(4 * mine * ratio));
     const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
     CHECK_THAT(sum_named(graph, OpKind::cpu, "cpu_adam").bytes / 28, exactly(mine * ratio));
     // In fp32 down, in 16 bits up.
@@ -156,9 +156,9 @@ TEST_CASE("states on drives are read and written once a step, gradients written 
   const double mine = elements_of(step).total / ranks;
   CHECK_THAT(moved(step, Stream::drive_in).bytes, exactly(16 * mine));
   CHECK_THAT(moved(step, Stream::drive_out).bytes, exactly(16 * mine));
-  CHECK_THAT(held(step, Pool::disk, "optimizer"), exactly(8 * mine));
-  CHECK_THAT(held(step, Pool::pinned, "swap_buffers"), exactly(12 * 4 * mine / 3));
-  CHECK(held(step, Pool::pageable, "optimizer") == 0);
+  CHECK_THAT(held(step, Pool::disk, Held::optimizer), exactly(8 * mine));
+  CHECK_THAT(held(step, Pool::pinned, Held::swap_buffers), exactly(12 * 4 * mine / 3));
+  CHECK(held(step, Pool::pageable, Held::optimizer) == 0);
 }
 
 TEST_CASE("parameters on drives are read for each gather, what stays in host memory is not",
@@ -176,7 +176,7 @@ TEST_CASE("parameters on drives are read for each gather, what stays in host mem
   const double mine = elements_of(step).total / ranks;
   step.strategy.offload.max_in_cpu = mine / 4;
   CHECK_THAT(moved(step, Stream::drive_in).bytes, exactly(0.75 * up));
-  CHECK_THAT(held(step, Pool::disk, "parameters"), exactly(0.75 * 2 * mine));
+  CHECK_THAT(held(step, Pool::disk, Held::parameters), exactly(0.75 * 2 * mine));
 }
 
 TEST_CASE("with slow drives a step takes as long as they do, less where reads and writes overlap",

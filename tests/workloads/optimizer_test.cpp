@@ -3,7 +3,7 @@
 
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/updates.hpp"
 
 using namespace stepsim;
 

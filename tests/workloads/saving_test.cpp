@@ -57,7 +57,7 @@ TEST_CASE("files hold what a checkpoint is said to hold, and all of it passes th
   for (const Variant& variant : tiny_variants(1, 4)) {
     CAPTURE(variant.name);
     const StepInput input = variant.step.input();
-    const Checkpoint files = checkpoint_of(input);
+    const Checkpoint files = checkpoint_of(rank_part(input));
     CHECK_THAT(file_bytes(build_save(input, Folding::off).graph), exactly(files.bytes()));
     CHECK(files.files >= files.owners);
     for (const auto& [name, most_and_last] : held(build_save(input, Folding::automatic).graph)) {
@@ -80,7 +80,7 @@ TEST_CASE("the states are the fp32 copy and two moments, shared out", "[workload
   const auto sharding = GENERATE(Sharding::zero1, Sharding::zero2, Sharding::zero3);
   const TinyStep step = tiny_step(sharding);
   const double all = elements_of(step).total;
-  const Checkpoint files = checkpoint_of(step.input());
+  const Checkpoint files = checkpoint_of(step.rank());
   CHECK_THAT(files.states, exactly(12 * all / 8));
   CHECK(files.owners == 8);
   CHECK_THAT(files.weights, exactly(2 * all));
@@ -92,7 +92,7 @@ TEST_CASE("a process writes at its own rate, and the drives of a node share thei
   TinyStep step = tiny_step(Sharding::zero2);
   step.job.save.weights = false;
   step.stack.host.file_write.value = {1e6};  // so slow that nothing else counts
-  const Checkpoint files = checkpoint_of(step.input());
+  const Checkpoint files = checkpoint_of(step.rank());
   const double alone = files.model_states / 1e6 + files.states / 1e6;
   CHECK_THAT(seconds_of_save(step, Folding::automatic), WithinRel(alone, 0.01));
   // Eight ranks at 1 MB/s each are more than a drive of 2 MB/s takes.
@@ -120,7 +120,7 @@ TEST_CASE("resuming reads what each rank owns, and makes the batches that were s
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3);
   step.stack.host.file_read.value = {1e6};
-  const Checkpoint files = checkpoint_of(step.input());
+  const Checkpoint files = checkpoint_of(step.rank());
   const double read = seconds_of_resume(step, 0);
   CHECK_THAT(read, WithinRel(files.states / 1e6, 0.01));
   CHECK_THAT(seconds_of_resume(step, 1000) - read,

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <typeindex>
 
 #include "analysis/memory_timeline.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
+#include "workloads/sharding/schemes.hpp"
 
 using namespace stepsim;
 
@@ -184,33 +187,46 @@ TEST_CASE("what stays on a rank is 16-bit parameters and the optimizer's shard",
   CHECK_THAT(resident(wide) - resident(three), exactly(all / n * half));
 }
 
-TEST_CASE("what is set up is what the step begins with, in every pool", "[workloads]") {
+TEST_CASE("under every scheme what is set up is what the step begins with, in every pool",
+          "[workloads]") {
   std::vector<Variant> variants = tiny_variants(2, 4);
   for (const Sharding sharding : {Sharding::zero3, Sharding::fsdp}) {
     variants.push_back({"whole on each device first", tiny_step(sharding)});
     variants.back().step.strategy.load = Loading::replica;
   }
+  for (std::size_t sharding = 0; sharding < sharding_names.size(); ++sharding) {
+    variants.push_back({"adapters", tiny_step(Sharding{static_cast<std::uint8_t>(sharding)})});
+    variants.back().step.strategy.lora = {.rank = 4};
+  }
+  variants.push_back({"gradients in 32 bits", tiny_step(Sharding::zero1)});
+  variants.back().step.strategy.gradients = GradientType::fp32;
+  variants.push_back({"distributed optimizer", tiny_step(Sharding::zero1)});
+  variants.back().step.strategy.distributed.used = true;
+  std::set<std::type_index> schemes;
   for (const Variant& variant : variants) {
     CAPTURE(variant.name);
-    const StepInput input = variant.step.input();
-    std::map<std::pair<Pool, std::string_view>, double> left, lowest, moved;
-    for (const SetupChange& change : setup_of(input)) {
-      const std::pair key{change.pool, change.tensor_class};
+    const RankPart rank = variant.step.rank();
+    schemes.insert(
+        with_scheme(rank.input.strategy, []<Scheme S>() { return std::type_index(typeid(S)); }));
+    std::map<std::pair<Pool, Held>, double> left, lowest, moved;
+    for (const SetupChange& change : setup_of(rank)) {
+      const std::pair key{change.pool, change.held};
       lowest[key] = std::min(lowest[key], left[key] += change.bytes);
       moved[key] += std::abs(change.bytes);
     }
     for (const auto& [key, bytes] : lowest) CHECK(bytes >= -1e-12 * moved[key]);
-    for (const Holding& holding : resident_of(input).holdings) {
-      CAPTURE(holding.tensor_class);
-      const std::pair key{holding.pool, holding.tensor_class};
+    for (const Holding& holding : resident_of(rank).holdings) {
+      CAPTURE(to_text(holding.held));
+      const std::pair key{holding.pool, holding.held};
       CHECK_THAT(left[key], exactly(holding.bytes));
       left[key] = 0;
     }
     for (const auto& [key, bytes] : left) {
-      CAPTURE(key.second);
+      CAPTURE(to_text(key.second));
       CHECK(std::abs(bytes) <= 1e-12 * moved[key]);
     }
   }
+  CHECK(schemes.size() == scheme_count);
 }
 
 TEST_CASE("experts exchanged hold the same optimizer shard and fewer parameters", "[workloads]") {

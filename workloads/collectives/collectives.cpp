@@ -6,7 +6,10 @@
 #include <unordered_map>
 
 #include "sim/base/error.hpp"
-#include "workloads/collectives/parts.hpp"
+#include "workloads/collectives/direct.hpp"
+#include "workloads/collectives/hierarchical.hpp"
+#include "workloads/collectives/ring.hpp"
+#include "workloads/collectives/tree.hpp"
 
 namespace stepsim {
 namespace {

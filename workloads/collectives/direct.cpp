@@ -1,4 +1,4 @@
-#include "workloads/collectives/parts.hpp"
+#include "workloads/collectives/direct.hpp"
 
 namespace stepsim {
 namespace {

@@ -1,4 +1,7 @@
-#include "workloads/collectives/parts.hpp"
+#include "workloads/collectives/hierarchical.hpp"
+
+#include "workloads/collectives/direct.hpp"
+#include "workloads/collectives/ring.hpp"
 
 namespace stepsim {
 namespace {

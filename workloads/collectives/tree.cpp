@@ -1,7 +1,9 @@
+#include "workloads/collectives/tree.hpp"
+
 #include <algorithm>
 #include <map>
 
-#include "workloads/collectives/parts.hpp"
+#include "workloads/collectives/swing.hpp"
 
 namespace stepsim {
 namespace {

@@ -85,6 +85,14 @@ Model read_hf_config(const Table& root, std::string name) {
   return model;
 }
 
+std::optional<std::string> experts_said(const Document& file, const std::string& path) {
+  for (const std::string_view part : {"", ".text_config"})
+    for (const std::string_view key : {"num_experts", "num_local_experts", "n_routed_experts"})
+      if (auto count = file.peek(fmt::format("{}{}.{}", path, part, key)); count && count != "0")
+        return count;
+  return {};
+}
+
 Model load_hf_config(const std::string& path) {
   std::filesystem::path file(path);
   std::error_code failed;

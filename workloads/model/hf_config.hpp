@@ -1,6 +1,7 @@
 // A model from the config.json of Hugging Face: the architecture's name picks the reader.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ std::span<const Architecture> architectures();
 // What is wrong is noted in the table's document. Keys that do not decide about tensors and modules
 // are not asked for.
 Model read_hf_config(const Table& root, std::string name);
+
+// How many experts the mapping at `path` of a file says that a layer has, without reading it;
+// nothing for a dense model.
+std::optional<std::string> experts_said(const Document& file, const std::string& path);
 
 // The path of a config.json, or of the folder that holds one; the model is named after the folder.
 Model load_hf_config(const std::string& path);

@@ -7,13 +7,12 @@
 #include "workloads/layers/rank_share.hpp"
 #include "workloads/pipeline/stage_program.hpp"
 #include "workloads/pipeline/transfers.hpp"
-#include "workloads/sharding/fsdp.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/schemes.hpp"
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/step_plans.hpp"
 
 namespace stepsim {
 namespace {
-
-constexpr double half = 2;  // bytes of a 16-bit number
 
 LaneRange lanes_of(const Folded& folded, const Mesh& mesh, Rank stage) {
   const Rank ranks = mesh.in_stage();
@@ -37,11 +36,11 @@ Machinery machinery_of_stages(const Cluster& cluster, const Mesh& mesh) {
 // Gradients are summed in buckets, all but the last of them full, once a step. A tree tells every
 // node of every stage apart, and all that they do in a step would be simulated for each: a ring
 // that takes about as long is preferred, as it is what a reduce-scatter has.
-void keep_way_of_buckets(std::vector<CollectivePlan>& plans, const StepInput& input) {
+void keep_way_of_buckets(Plans& plans, const StepInput& input) {
   constexpr double about = 1.25;
-  const Bytes bucket{half * input.strategy.zero.reduce_bucket};
-  for (const World world : {World::all_reduce, World::expert_reduce}) {
-    CollectivePlan& plan = plans[static_cast<std::size_t>(world)];
+  const Bytes bucket{bytes_16 * input.strategy.zero.reduce_bucket};
+  for (const Plan name : {Plan::all_reduce, Plan::expert_reduce}) {
+    CollectivePlan& plan = plans[name];
     if (plan.candidates.empty()) continue;
     const Seconds least = plan.candidates[choose(plan, bucket)].cost.at(bucket);
     CollectivePlan rings{plan.kind, plan.groups, {}};
@@ -54,18 +53,15 @@ void keep_way_of_buckets(std::vector<CollectivePlan>& plans, const StepInput& in
 }
 
 // Writes the stages in turns, each as far as what it waits for has been written.
-template <class Schedule>
+template <StagedSchedule S>
 class PipelineWriter {
  public:
-  PipelineWriter(const StepInput& input, const Traffic& traffic,
+  PipelineWriter(const RankPart& whole, const Traffic& traffic,
                  const std::vector<StageShare>& shares)
-      : input_(input),
-        pipeline_(input.strategy.pipeline_parallel),
-        builder_(traffic),
-        first_plan_(traffic.plans.size() - 3) {
-    const Mesh mesh = mesh_of(input.strategy, input.cluster);
+      : input_(whole.input), pipeline_(input_.strategy.pipeline_parallel), builder_(traffic) {
+    const StepInput& input = whole.input;
     for (std::size_t stage = 0; stage < shares.size(); ++stage) {
-      const LaneRange lanes = lanes_of(traffic.folded, mesh, static_cast<Rank>(stage));
+      const LaneRange lanes = lanes_of(traffic.folded, whole.mesh, static_cast<Rank>(stage));
       builder_.select(lanes);
       stages_.emplace_back(input, shares[stage], builder_, lanes,
                            acts_of(pipeline_, static_cast<std::int64_t>(stage),
@@ -92,7 +88,7 @@ class PipelineWriter {
 
     LaneRange lanes;
     std::vector<StageAct> acts;
-    StageProgram<Schedule> program;
+    StageProgram<S> program;
     std::size_t next = 0;       // of the acts
     std::vector<Message> open;  // asked for or sent since the host last waited
   };
@@ -158,7 +154,7 @@ class PipelineWriter {
 
   void expect(Stage& stage, const Message& message) {
     const Mark posted = post(stage, message, "expect");
-    stage.program.writer.allocate(posted, "stage_buffers", bytes());
+    stage.program.writer.allocate(posted, Held::stage_buffers, bytes());
     Ends& ends = messages_[message];
     ends.target = posted;
     deliver(message, ends);
@@ -168,7 +164,7 @@ class PipelineWriter {
   void send(Stage& stage, const Message& message) {
     StepWriter& writer = stage.program.writer;
     const Mark made = writer.compute_ready();
-    writer.allocate(made, "stage_buffers", bytes());
+    writer.allocate(made, Held::stage_buffers, bytes());
     Ends& ends = messages_[message];
     ends.source = post(stage, message, "send");
     ends.made = made;
@@ -194,12 +190,10 @@ class PipelineWriter {
     take_over(source);
     std::optional<Mark>& before = sent_before_[{from, message.backward}];
     ends.sent = builder_.send(
-        first_plan_ + static_cast<std::size_t>(message.backward ? StagePlan::to_previous
-                                                                : StagePlan::to_next),
-        op, target.lanes, {*ends.source, *ends.made, before.value_or(*ends.source)},
-        {*ends.target});
+        index(message.backward ? Plan::to_previous_stage : Plan::to_next_stage), op, target.lanes,
+        {*ends.source, *ends.made, before.value_or(*ends.source)}, {*ends.target});
     before = ends.sent->at_source;
-    source.program.writer.release(ends.sent->at_source, "stage_buffers", bytes());
+    source.program.writer.release(ends.sent->at_source, Held::stage_buffers, bytes());
   }
 
   // The device is drained as well, and nothing runs on it meanwhile.
@@ -233,7 +227,7 @@ class PipelineWriter {
       wait_for(writer, ends->sent->at_target);
     }
     const Mark begun = stage.program.run(turn);
-    if (ends != nullptr) writer.release(begun, "stage_buffers", bytes());
+    if (ends != nullptr) writer.release(begun, Held::stage_buffers, bytes());
     return true;
   }
 
@@ -266,7 +260,7 @@ class PipelineWriter {
       launch(*stage, Phase::backward, "sum_tied_gradients");
     builder_.select(builder_.all());
     const Mark summed =
-        builder_.collective(first_plan_ + static_cast<std::size_t>(StagePlan::ends),
+        builder_.collective(index(Plan::end_stages),
                             common(Stream::stages, Phase::backward, Cause::gradient_reduce,
                                    gradient_bytes(input_.strategy) * part, "sum_tied_gradients"),
                             Stream::compute);
@@ -285,8 +279,8 @@ class PipelineWriter {
     }
     builder_.select(builder_.all());
     const Mark norm = builder_.collective(
-        static_cast<std::size_t>(World::signal),
-        common(Stream::reduce, Phase::optimizer, Cause::optimizer, 4, "norm"), Stream::compute);
+        index(Plan::signal), common(Stream::reduce, Phase::optimizer, Cause::optimizer, 4, "norm"),
+        Stream::compute);
     for (Stage& stage : stages_) {
       take_over(stage);
       wait_for(stage.program.writer, norm);
@@ -297,7 +291,6 @@ class PipelineWriter {
   const StepInput& input_;
   PipelineParallel pipeline_;
   ProgramBuilder builder_;
-  std::size_t first_plan_;
   std::deque<Stage> stages_;
   std::map<Message, Ends> messages_;
   std::map<std::pair<std::int64_t, bool>, std::optional<Mark>> sent_before_;  // by source, backward
@@ -321,29 +314,31 @@ VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share)
 }
 
 double message_bytes(const StepInput& input) {
-  return half * slots_between_blocks(input.job, input.strategy) *
+  return bytes_16 * slots_between_blocks(input.job, input.strategy) *
          static_cast<double>(input.model.hidden);
 }
 
-StepProgram build_pipeline(const StepInput& input, Folding folding) {
-  StepProgram program;
-  const Mesh mesh = mesh_of(input.strategy, input.cluster);
-  std::vector<CollectivePlan> plans = step_plans(input);
+PipelineProgram build_pipeline(const RankPart& rank, Folding folding) {
+  const StepInput& input = rank.input;
+  PipelineProgram program;
+  Plans plans = step_plans(rank);
   keep_way_of_buckets(plans, input);
-  for (CollectivePlan& plan : stage_plans(input.cluster, mesh)) plans.push_back(std::move(plan));
+  plan_stages(plans, input.cluster, rank.mesh);
   program.traffic =
-      make_traffic(machinery_of_stages(input.cluster, mesh), std::move(plans), folding);
+      make_traffic(machinery_of_stages(input.cluster, rank.mesh), plans.take(), folding);
   const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);
-  for (std::size_t stage = 0; stage < shares.size(); ++stage)
+  for (std::size_t stage = 0; stage < shares.size(); ++stage) {
+    const Model& model = shares[stage].model;
     program.stages.push_back(
-        {lanes_of(program.traffic.folded, mesh, static_cast<Rank>(stage)).first,
-         shares[stage].model,
-         resident_of(
-             {input.cluster, shares[stage].model, input.stack, input.strategy, input.job})});
-  program.resident = program.stages.front().resident;
-  program.graph = is_fsdp(input.strategy.sharding)
-                      ? PipelineWriter<FullyShardedGroups>(input, program.traffic, shares).write()
-                      : PipelineWriter<Replicated>(input, program.traffic, shares).write();
+        {lanes_of(program.traffic.folded, rank.mesh, static_cast<Rank>(stage)).first, model,
+         resident_of(rank_part({input.cluster, model, input.stack, input.strategy, input.job}))});
+  }
+  program.graph = with_scheme(input.strategy, [&]<Scheme S>() -> OpGraph {
+    if constexpr (StagedSchedule<typename S::Schedule>)
+      return PipelineWriter<typename S::Schedule>(rank, program.traffic, shares).write();
+    else
+      throw std::logic_error("stages of a pipeline cannot be sharded like this");
+  });
   return program;
 }
 

@@ -2,14 +2,28 @@
 // each other.
 #pragma once
 
-#include "workloads/step/step.hpp"
+#include "workloads/program/program_builder.hpp"
+#include "workloads/sharding/resident.hpp"
 
 namespace stepsim {
+
+// Ranks that do the same part of a model.
+struct StepStage {
+  Rank lane = 0;  // one that stands for them
+  Model model;    // of their own
+  Resident resident;
+};
+
+struct PipelineProgram {
+  Traffic traffic;
+  OpGraph graph;
+  std::vector<StepStage> stages;
+};
 
 // Bytes that a rank sends for a micro-batch at the end of its piece of the model.
 double message_bytes(const StepInput& input);
 
-// What of a step is made by stages: its traffic, its operations, and what each stage holds.
-StepProgram build_pipeline(const StepInput& input, Folding folding);
+// Of the whole model, `rank` says how ranks are dealt out and what they send each other.
+PipelineProgram build_pipeline(const RankPart& rank, Folding folding);
 
 }  // namespace stepsim

@@ -10,6 +10,7 @@
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/program/activations.hpp"
 #include "workloads/program/run_visit.hpp"
+#include "workloads/sharding/scheme.hpp"
 
 namespace stepsim {
 
@@ -21,32 +22,31 @@ struct VisitRange {
 using VisitRanges = std::vector<std::array<VisitRange, 2>>;
 VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share);
 
-// `Schedule` is one of sharding.hpp. The lanes of the stage have to be selected whenever it writes.
-template <class Schedule>
+// The lanes of the stage have to be selected whenever it writes.
+template <StagedSchedule S>
 class StageProgram {
  public:
   StageProgram(const StepInput& whole, const StageShare& share, ProgramBuilder& builder)
       : whole_layers_(static_cast<std::int16_t>(whole.model.layers)),
         share_(share),
-        input_{whole.cluster, share_.model, whole.stack, whole.strategy, whole.job},
-        writer(input_, builder),
-        units_(units_of(input_)),
-        visits_(visits_of(units_, nullptr, 0)),
+        rank_(rank_part({whole.cluster, share_.model, whole.stack, whole.strategy, whole.job})),
+        writer(rank_, builder),
+        visits_(visits_of(rank_.units, nullptr, 0)),
         ranges_(ranges_of(visits_, share_)),
         schedule_(writer, visits_),
         activations_(writer, visits_) {
     writer.context = {Phase::other, -1, 0};
-    writer.host(writer.scaled(input_.stack.host.step.value), Cause::other, "step_overhead");
+    writer.host(writer.scaled(rank_.input.stack.host.step.value), Cause::other, "step_overhead");
   }
   StageProgram(const StageProgram&) = delete;
   StageProgram& operator=(const StageProgram&) = delete;
 
-  const StepInput& input() const { return input_; }
+  const StepInput& input() const { return rank_.input; }
 
   // Returns the first kernel: what came from the neighbour is taken over there.
   Mark run(const Turn& turn) {
     const auto [first, end] = ranges_[static_cast<std::size_t>(turn.piece)][turn.backward ? 1 : 0];
-    const bool last = turn.micro_batch + 1 == input_.job.accumulation;
+    const bool last = turn.micro_batch + 1 == rank_.input.job.accumulation;
     Mark begun{};
     for (std::size_t i = first; i < end; ++i) {
       const Visit& visit = visits_[i];
@@ -80,16 +80,15 @@ class StageProgram {
 
   std::int16_t whole_layers_;
   StageShare share_;
-  StepInput input_;
+  RankPart rank_;
 
  public:
   StepWriter writer;
 
  private:
-  ModelUnits units_;
   std::vector<Visit> visits_;
   VisitRanges ranges_;
-  Schedule schedule_;
+  S schedule_;
   Activations activations_;
 };
 

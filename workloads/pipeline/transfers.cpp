@@ -15,8 +15,8 @@ CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
   for (const Protocol& protocol : cluster.node.collectives.protocols) {
     Candidate candidate{"send", protocol.name, {}, {}};
     for (const Group& pair : plan.groups) {
-      const bool far = spans_nodes(cluster, pair);
-      ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
+      const bool between_nodes = spans_nodes(cluster, pair);
+      ScheduleRound round{{between_nodes ? 0.0 : 1.0, between_nodes ? 1.0 : 0.0, 0}, {}};
       round.legs.push_back({.source = pair.front(), .target = pair.back(), .share = 1});
       candidate.patterns.push_back(make_pattern(
           cluster, {round}, pair, fmt::format("send {}", protocol.name), protocol.name));
@@ -29,7 +29,7 @@ CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
 
 }  // namespace
 
-std::vector<CollectivePlan> stage_plans(const Cluster& cluster, const Mesh& mesh) {
+void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh) {
   std::vector<Group> next, previous, ends;
   const Rank step = mesh.in_stage();
   for (Rank rank = 0; rank < mesh.ranks; ++rank) {
@@ -38,8 +38,9 @@ std::vector<CollectivePlan> stage_plans(const Cluster& cluster, const Mesh& mesh
     previous.push_back({behind, rank});
   }
   for (Rank rank = 0; rank < step; ++rank) ends.push_back({rank, mesh.ranks - step + rank});
-  return {plan_sends(cluster, std::move(next)), plan_sends(cluster, std::move(previous)),
-          plan_collective(cluster, Collective::all_reduce, std::move(ends))};
+  plans[Plan::to_next_stage] = plan_sends(cluster, std::move(next));
+  plans[Plan::to_previous_stage] = plan_sends(cluster, std::move(previous));
+  plans[Plan::end_stages] = plan_collective(cluster, Collective::all_reduce, std::move(ends));
 }
 
 }  // namespace stepsim

@@ -44,11 +44,11 @@ void Activations::send(std::int16_t layer, Mark compute) {
   const double bytes = held.inputs + held.kept;
   if (bytes <= 0) return;
   held.back.reset();
-  held.away = writer_.traffic(World::to_host, {bytes}, Cause::offload_transfer,
+  held.away = writer_.traffic(Plan::to_host, {bytes}, Cause::offload_transfer,
                               "activations_to_host", {compute});
-  writer_.allocate(*held.away, "activations", bytes, Pool::pinned);
-  writer_.release(*held.away, "checkpoints", held.inputs);
-  writer_.release(*held.away, "activations", held.kept);
+  writer_.allocate(*held.away, Held::activations, bytes, Pool::pinned);
+  writer_.release(*held.away, Held::checkpoints, held.inputs);
+  writer_.release(*held.away, Held::activations, held.kept);
 }
 
 // Not before the device has done what was issued so far, so that two layers are there at once.
@@ -57,11 +57,11 @@ void Activations::fetch(std::int16_t layer) {
   if (found == waiting_.end() || !found->second.away || found->second.back) return;
   Waiting& held = found->second;
   const double bytes = held.inputs + held.kept;
-  held.back = writer_.traffic(World::to_device, {bytes}, Cause::offload_transfer,
+  held.back = writer_.traffic(Plan::to_device, {bytes}, Cause::offload_transfer,
                               "activations_to_device", {writer_.last_compute(), *held.away});
-  writer_.allocate(*held.back, "checkpoints", held.inputs);
-  writer_.allocate(*held.back, "activations", held.kept);
-  writer_.release(*held.back, "activations", bytes, Pool::pinned);
+  writer_.allocate(*held.back, Held::checkpoints, held.inputs);
+  writer_.allocate(*held.back, Held::activations, held.kept);
+  writer_.release(*held.back, Held::activations, bytes, Pool::pinned);
 }
 
 void Activations::before(std::size_t visit) {
@@ -88,24 +88,24 @@ void Activations::ran(std::size_t visit, Mark compute) {
   const double passing = now.phase == Phase::backward ? unit.memory.backward
                          : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
                                       : unit.memory.forward;
-  writer_.allocate(compute, "transient", passing);
-  writer_.release(compute, "transient", passing);
+  writer_.allocate(compute, Held::transient, passing);
+  writer_.release(compute, Held::transient, passing);
   if (now.frozen) return;
   switch (now.phase) {
     case Phase::forward:
-      writer_.allocate(compute, "checkpoints", unit.memory.input);
-      writer_.allocate(compute, "activations", unit.memory.kept);
+      writer_.allocate(compute, Held::checkpoints, unit.memory.input);
+      writer_.allocate(compute, Held::activations, unit.memory.kept);
       break;
     case Phase::recompute:
-      writer_.allocate(compute, "activations", unit.memory.saved - unit.memory.kept);
-      writer_.release(compute, "activations", unit.memory.kept - unit.memory.saved);
+      writer_.allocate(compute, Held::activations, unit.memory.saved - unit.memory.kept);
+      writer_.release(compute, Held::activations, unit.memory.kept - unit.memory.saved);
       break;
     default:
       if (unit.lingers)
         lingers_ += unit.memory.saved;
       else
-        writer_.release(compute, "activations", unit.memory.saved);
-      writer_.release(compute, "checkpoints", unit.memory.input);
+        writer_.release(compute, Held::activations, unit.memory.saved);
+      writer_.release(compute, Held::checkpoints, unit.memory.input);
       pass_gradient(visit, compute);
       break;
   }
@@ -119,25 +119,25 @@ void Activations::pass_gradient(std::size_t visit, Mark compute) {
   const Visit& now = visits_[visit];
   if (now.unit->trained)
     for (const double elements : now.unit->borrowed) waits_ += bytes_16 * elements;
-  if (!now.unit->borrowed.empty()) writer_.allocate(compute, "gradients", waits_);
+  if (!now.unit->borrowed.empty()) writer_.allocate(compute, Held::gradients, waits_);
   if (residual_ == 0) {
     residual_ =
         bytes_16 * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
-    writer_.allocate(compute, "activation_gradients", residual_);
+    writer_.allocate(compute, Held::activation_gradients, residual_);
   }
-  writer_.allocate(compute, "activation_gradients", now.unit->memory.gradient);
-  writer_.release(compute, "activation_gradients", passed_);
+  writer_.allocate(compute, Held::activation_gradients, now.unit->memory.gradient);
+  writer_.release(compute, Held::activation_gradients, passed_);
   passed_ = now.unit->memory.gradient;
   if (!last_of_layer(visit)) return;
-  writer_.release(compute, "activation_gradients", passed_);
+  writer_.release(compute, Held::activation_gradients, passed_);
   passed_ = 0;
   if (now.layer < 0) end_pass(compute);
 }
 
 void Activations::end_pass(Mark compute) {
-  writer_.release(compute, "activation_gradients", residual_);
-  writer_.release(compute, "gradients", waits_);
-  writer_.release(compute, "activations", lingers_);
+  writer_.release(compute, Held::activation_gradients, residual_);
+  writer_.release(compute, Held::gradients, waits_);
+  writer_.release(compute, Held::activations, lingers_);
   residual_ = waits_ = lingers_ = 0;
 }
 

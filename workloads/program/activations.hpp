@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "workloads/program/visits.hpp"
+#include "workloads/program/step_writer.hpp"
 
 namespace stepsim {
 

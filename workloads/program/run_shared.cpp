@@ -5,22 +5,22 @@
 namespace stepsim {
 namespace {
 
-World plan_of(Handover kind) {
+Plan plan_of(Handover kind) {
   switch (kind) {
     case Handover::sum:
-      return World::tensor_sum;
+      return Plan::tensor_sum;
     case Handover::collect:
-      return World::tensor_collect;
+      return Plan::tensor_collect;
     case Handover::scatter:
-      return World::tensor_scatter;
+      return Plan::tensor_scatter;
     case Handover::heads:
-      return World::swap_heads;
+      return Plan::swap_heads;
     case Handover::expert_collect:
-      return World::expert_collect;
+      return Plan::expert_collect;
     case Handover::expert_scatter:
-      return World::expert_sum;
+      return Plan::expert_sum;
   }
-  return World::tensor_sum;
+  return Plan::tensor_sum;
 }
 
 std::string_view name_of(Handover kind) {
@@ -141,7 +141,7 @@ void run_pieces(StepWriter& writer, const Unit& unit, const std::vector<KernelRo
   std::vector<KernelRow> piece = backward ? part_of(rows, false) : rows;
   for (KernelRow& row : piece) row.flops *= share, row.bytes *= share, row.rows *= share;
   const auto pass = [&](double bytes, Mark ready) {
-    return writer.collective(World::tensor_pass, {bytes * share}, Stream::tensor,
+    return writer.collective(Plan::tensor_pass, {bytes * share}, Stream::tensor,
                              Cause::tensor_parallel, "pass_piece", {ready});
   };
   const Mark ready = writer.last_compute();
@@ -161,7 +161,7 @@ void run_pieces(StepWriter& writer, const Unit& unit, const std::vector<KernelRo
 }
 
 Mark pass_on(StepWriter& writer, double bytes, Mark ready) {
-  return writer.collective(World::ring_pass, {bytes}, Stream::tensor, Cause::sequence_parallel,
+  return writer.collective(Plan::ring_pass, {bytes}, Stream::tensor, Cause::sequence_parallel,
                            "pass_keys", {ready});
 }
 

@@ -1,7 +1,7 @@
 // What a rank does for one call of a unit, whoever shards its parameters.
 #pragma once
 
-#include "workloads/program/visits.hpp"
+#include "workloads/program/step_writer.hpp"
 
 namespace stepsim {
 

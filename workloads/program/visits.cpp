@@ -70,20 +70,6 @@ ModelUnits units_of(const StepInput& input) {
   return units;
 }
 
-StoredElements stored_elements(const StepInput& input) {
-  StoredElements sum;
-  const auto add = [&](const Unit& unit) {
-    sum.all += unit.elements() * static_cast<double>(unit.times);
-    sum.trained += unit.trained_elements() * static_cast<double>(unit.times);
-  };
-  const ModelUnits units = units_of(input);
-  add(units.embedding);
-  for (const std::vector<Unit>& layer : units.layers)
-    for (const Unit& unit : layer) add(unit);
-  for (const Unit& unit : units.head) add(unit);
-  return sum;
-}
-
 std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
                              std::int64_t scoring_passes) {
   VisitList list;

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "workloads/program/step_writer.hpp"
+#include "sim/labels.hpp"
+#include "workloads/layers/units.hpp"
+#include "workloads/program/step_input.hpp"
 
 namespace stepsim {
 
@@ -16,14 +18,6 @@ struct ModelUnits {
   std::vector<Unit> head;
 };
 ModelUnits units_of(const StepInput& input);
-
-// Elements of a rank before anything is sharded: as they are stored, in units of 16 bits, and those
-// that have gradients.
-struct StoredElements {
-  double all = 0;
-  double trained = 0;
-};
-StoredElements stored_elements(const StepInput& input);
 
 // One call of a unit. `instance` is the same for all calls of the same parameters.
 struct Visit {

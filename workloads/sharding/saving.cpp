@@ -5,13 +5,14 @@
 #include <functional>
 #include <numeric>
 
-#include "workloads/program/visits.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/program/step_writer.hpp"
+#include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/step_plans.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;              // bytes of a 16-bit number
 constexpr double published_file = 5e9;  // bytes at which a published model goes on in a new file
 constexpr double most_storages = 1024;  // that are told apart
 
@@ -21,21 +22,13 @@ std::vector<Rank> first_ranks(Rank count) {
   return ranks;
 }
 
-double stored_bytes(const StepInput& input) {
-  return is_fsdp(input.strategy.sharding) && input.strategy.master_weights ? 4 : half;
-}
-
-bool gathers(const StepInput& input) {
-  return input.strategy.sharding == Sharding::zero3 || is_fsdp(input.strategy.sharding);
-}
-
 // What one rank's optimizer is written from: bytes between two copies, each a tensor in the file.
-double storage_of(const StepInput& input) {
-  const Shares shares = shares_of(input);
-  const bool parts = input.strategy.sharding == Sharding::zero3;
-  const double elements = parts ? std::clamp(input.strategy.zero.sub_group,
-                                             shares.updated / most_storages, shares.updated)
-                                : shares.updated;
+double storage_of(const RankPart& rank) {
+  const double updated = rank.shares.updated;
+  const double elements =
+      facts_of(rank.input.strategy).has_sub_groups
+          ? std::clamp(rank.input.strategy.zero.sub_group, updated / most_storages, updated)
+          : updated;
   return 4 * elements;
 }
 
@@ -48,60 +41,60 @@ std::vector<double> pieces_of(double bytes, double piece) {
   return pieces;
 }
 
-// Plans of a step, and those of a checkpoint in the places that a step leaves empty.
-std::vector<CollectivePlan> save_plans(const StepInput& input) {
-  std::vector<CollectivePlan> plans = step_plans(input);
-  plans.resize(static_cast<std::size_t>(World::share_out) + 1);
-  const auto put = [&](World world, CollectivePlan plan) {
-    plans[static_cast<std::size_t>(world)] = std::move(plan);
-  };
+// Beside the traffic of a step.
+Plans save_plans(const RankPart& rank) {
+  const StepInput& input = rank.input;
   const Cluster& cluster = input.cluster;
-  const Checkpoint files = checkpoint_of(input);
+  const Checkpoint files = checkpoint_of(rank);
   const FileRate write{input.stack.host.file_write.value};
   const FileRate read{input.stack.host.file_read.value};
-  const auto writers = [&](Rank count, World copy, World file) {
+  Plans plans = step_plans(rank);
+  const auto writers = [&](Rank count, Plan copy, Plan file) {
     if (count == 0) return;
-    put(copy, plan_copy(cluster, Copy::d2h, first_ranks(count)));
-    put(file, plan_file(cluster, FileAccess::write, first_ranks(count), write));
+    plans[copy] = plan_copy(cluster, Copy::d2h, first_ranks(count));
+    plans[file] = plan_file(cluster, FileAccess::write, first_ranks(count), write);
   };
-  writers(files.writers, World::first_to_host, World::first_to_file);
-  writers(files.expert_writers, World::experts_to_host, World::experts_to_file);
-  writers(files.owners, World::owners_to_host, World::owners_to_file);
+  writers(files.writers, Plan::first_to_host, Plan::first_to_file);
+  writers(files.expert_writers, Plan::experts_to_host, Plan::experts_to_file);
+  writers(files.owners, Plan::owners_to_host, Plan::owners_to_file);
   const std::vector<Rank> everybody = first_ranks(cluster.ranks());
-  put(World::to_device, plan_copy(cluster, Copy::h2d, everybody));
-  put(World::owners_from_file, plan_file(cluster, FileAccess::read, everybody, read));
-  put(World::all_from_file,
+  plans[Plan::to_device] = plan_copy(cluster, Copy::h2d, everybody);
+  plans[Plan::owners_from_file] = plan_file(cluster, FileAccess::read, everybody, read);
+  plans[Plan::all_from_file] =
       plan_file(cluster, FileAccess::read, everybody,
-                {read.most, 1.0 / static_cast<double>(cluster.gpus_per_node())}));
-  if (const Mesh mesh = mesh_of(input.strategy, cluster);
-      input.strategy.sharding == Sharding::zero3 && mesh.shard > 1)
-    put(World::share_out, plan_collective(cluster, Collective::broadcast,
-                                          strided_groups(mesh.ranks, mesh.shard, mesh.tensor)));
+                {read.most, 1.0 / static_cast<double>(cluster.gpus_per_node())});
+  const Mesh& mesh = rank.mesh;
+  if (facts_of(input.strategy).sends_back && mesh.shard > 1)
+    plans[Plan::share_out] = plan_collective(cluster, Collective::broadcast,
+                                             strided_groups(mesh.ranks, mesh.shard, mesh.tensor));
   return plans;
 }
 
 class Saver {
  public:
-  Saver(const StepInput& input, const Traffic& traffic)
-      : builder_(traffic), writer_(input, builder_), files_(checkpoint_of(input)) {
+  Saver(const RankPart& rank, const Traffic& traffic)
+      : builder_(traffic),
+        writer_(rank, builder_),
+        facts_(facts_of(rank.input.strategy)),
+        files_(checkpoint_of(rank)) {
     writer_.context = {Phase::save, -1, -1};
   }
 
   OpGraph save() {
     const StepInput& input = writer_.input();
     if (input.job.save.weights) {
-      if (gathers(input))
+      if (facts_.gathers_parameters)
         gather_weights();
       else
-        write_device(files_.weights, published_file, World::first_to_host, World::first_to_file);
+        write_device(files_.weights, published_file, Plan::first_to_host, Plan::first_to_file);
       meet();
     }
     if (input.job.save.states) {
-      write_device(files_.model_states, published_file, World::first_to_host, World::first_to_file);
+      write_device(files_.model_states, published_file, Plan::first_to_host, Plan::first_to_file);
       write_states();
     }
     if (files_.experts > 0)
-      write_device(files_.experts, published_file, World::experts_to_host, World::experts_to_file);
+      write_device(files_.experts, published_file, Plan::experts_to_host, Plan::experts_to_file);
     meet();
     return builder_.take();
   }
@@ -109,8 +102,8 @@ class Saver {
   OpGraph resume(double skipped) {
     const StepInput& input = writer_.input();
     writer_.context = {Phase::load, -1, -1};
-    read(files_.model_states, World::all_from_file);
-    read(files_.states, World::owners_from_file);
+    read(files_.model_states, Plan::all_from_file);
+    read(files_.states, Plan::owners_from_file);
     writer_.host(writer_.scaled(skipped * input.stack.host.batch.value), Cause::other,
                  "skip_batches");
     meet();
@@ -119,31 +112,32 @@ class Saver {
 
  private:
   void meet() {
-    const Mark met = writer_.collective(World::signal, {8}, Stream::reduce, Cause::checkpoint_save,
+    const Mark met = writer_.collective(Plan::signal, {8}, Stream::reduce, Cause::checkpoint_save,
                                         "barrier", {writer_.last_host()});
     writer_.host({0}, Cause::checkpoint_save, "everybody_is_here", {met});
   }
   // The host thread does one after the other.
-  Mark move(World way, double bytes, std::string_view name) {
+  Mark move(Plan way, double bytes, std::string_view name) {
     const Mark moved = writer_.traffic(way, {bytes}, Cause::checkpoint_save, name);
     writer_.host({0}, Cause::checkpoint_save, name, {moved});
     return moved;
   }
-  void write_device(double bytes, double part, World copy, World file);
+  void write_device(double bytes, double part, Plan copy, Plan file);
   void gather_weights();
   void write_states();
-  void read(double bytes, World file);
+  void read(double bytes, Plan file);
 
   ProgramBuilder builder_;
   StepWriter writer_;
+  SchemeFacts facts_;
   Checkpoint files_;
 };
 
 // A part is copied to ordinary host memory, written, and forgotten.
-void Saver::write_device(double bytes, double part, World copy, World file) {
+void Saver::write_device(double bytes, double part, Plan copy, Plan file) {
   for (const double now : pieces_of(bytes, part)) {
-    writer_.allocate(move(copy, now, "copy_to_host"), "saved_part", now, Pool::pageable);
-    writer_.release(move(file, now, "write_file"), "saved_part", now, Pool::pageable);
+    writer_.allocate(move(copy, now, "copy_to_host"), Held::saved_part, now, Pool::pageable);
+    writer_.release(move(file, now, "write_file"), Held::saved_part, now, Pool::pageable);
   }
 }
 
@@ -151,97 +145,96 @@ void Saver::write_device(double bytes, double part, World copy, World file) {
 // module out again from there, as if the first rank had changed it.
 void Saver::gather_weights() {
   const StepInput& input = writer_.input();
-  const ModelUnits units = units_of(input);
-  const double bytes = stored_bytes(input);
-  const bool deepspeed = input.strategy.sharding == Sharding::zero3;
   const auto& host = input.stack.host;
   // The node of the first rank has it once, and memory is told rank by rank.
   const double ranks = input.cluster.gpus_per_node();
   double held = 0;
-  for (const Visit& visit : visits_of(units, nullptr, 0)) {
+  for (const Visit& visit : visits_of(writer_.rank().units, nullptr, 0)) {
     const Unit& unit = *visit.unit;
     if (visit.phase != Phase::forward || unit.tensors.empty()) continue;
     if (input.strategy.lora.rank > 0 && !unit.trained) continue;  // only adapters are saved
     writer_.context.layer = visit.layer;
-    const double size = bytes * unit.elements();
+    const double size = facts_.stored_bytes * unit.elements();
     writer_.host(
-        writer_.scaled(deepspeed
+        writer_.scaled(facts_.sends_back
                            ? static_cast<double>(unit.owners) * host.module_hook.value
                            : static_cast<double>(unit.tensors.size()) * host.shard_tensor.value),
         Cause::module_hooks, "gather_module");
-    const Mark gathered = writer_.collective(World::all_gather, {size}, Stream::gather,
+    const Mark gathered = writer_.collective(Plan::all_gather, {size}, Stream::gather,
                                              Cause::checkpoint_save, "gather_module");
     writer_.host({0}, Cause::checkpoint_save, "gathered", {gathered});
-    writer_.allocate(gathered, "gathered", size);
-    const Mark copied = move(World::first_to_host, size, "copy_to_host");
-    writer_.allocate(copied, "saved_model", size / ranks, Pool::pageable);
+    writer_.allocate(gathered, Held::gathered, size);
+    const Mark copied = move(Plan::first_to_host, size, "copy_to_host");
+    writer_.allocate(copied, Held::saved_model, size / ranks, Pool::pageable);
     held += size / ranks;
     Mark last = copied;
-    if (deepspeed && writer_.sharers() > 1)
-      last = writer_.collective(World::share_out, {size}, Stream::gather, Cause::checkpoint_save,
+    if (facts_.sends_back && writer_.sharers() > 1)
+      last = writer_.collective(Plan::share_out, {size}, Stream::gather, Cause::checkpoint_save,
                                 "share_out", {copied});
-    writer_.release(last, "gathered", size);
+    writer_.release(last, Held::gathered, size);
   }
   writer_.context.layer = -1;
   Mark written = writer_.last_host();
   for (const double piece : pieces_of(files_.weights, published_file))
-    written = move(World::first_to_file, piece, "write_file");
-  writer_.release(written, "saved_model", held, Pool::pageable);
+    written = move(Plan::first_to_file, piece, "write_file");
+  writer_.release(written, Held::saved_model, held, Pool::pageable);
 }
 
 // Tensor by tensor; what is on the host or on drives already is not copied down first.
 void Saver::write_states() {
   const StepInput& input = writer_.input();
-  const double part = storage_of(input);
+  const double part = storage_of(writer_.rank());
   const bool device = input.strategy.optimizer_place == Offload::none;
   if (device) {
-    write_device(files_.states, part, World::owners_to_host, World::owners_to_file);
+    write_device(files_.states, part, Plan::owners_to_host, Plan::owners_to_file);
     return;
   }
   for (const double piece : pieces_of(files_.states, part)) {
     if (input.strategy.optimizer_place == Offload::nvme)
-      move(World::from_drive, piece, "read_drive");
-    move(World::owners_to_file, piece, "write_file");
+      move(Plan::from_drive, piece, "read_drive");
+    move(Plan::owners_to_file, piece, "write_file");
   }
 }
 
-void Saver::read(double bytes, World file) {
+void Saver::read(double bytes, Plan file) {
   const bool device = writer_.input().strategy.optimizer_place == Offload::none;
   for (const double now : pieces_of(bytes, published_file)) {
     const Mark read = move(file, now, "read_file");
-    writer_.allocate(read, "saved_part", now, Pool::pageable);
-    const Mark placed =
-        device ? move(World::to_device, now, "copy_to_device") : writer_.last_host();
-    writer_.release(placed, "saved_part", now, Pool::pageable);
+    writer_.allocate(read, Held::saved_part, now, Pool::pageable);
+    const Mark placed = device ? move(Plan::to_device, now, "copy_to_device") : writer_.last_host();
+    writer_.release(placed, Held::saved_part, now, Pool::pageable);
   }
 }
 
 MomentProgram build(const StepInput& input, Folding folding,
                     const std::function<OpGraph(Saver&)>& write) {
+  const RankPart rank = rank_part(input);
   MomentProgram program;
-  program.traffic = make_traffic(machinery_of(input.cluster), save_plans(input), folding);
-  Saver saver(input, program.traffic);
+  program.traffic = make_traffic(machinery_of(input.cluster), save_plans(rank).take(), folding);
+  Saver saver(rank, program.traffic);
   program.graph = write(saver);
   return program;
 }
 
 }  // namespace
 
-Checkpoint checkpoint_of(const StepInput& input) {
+Checkpoint checkpoint_of(const RankPart& rank) {
+  const StepInput& input = rank.input;
   const Strategy& s = input.strategy;
   const Saving& save = input.job.save;
-  const Mesh mesh = mesh_of(s, input.cluster);
-  const Shares shares = shares_of(input);
+  const Mesh& mesh = rank.mesh;
+  const Shares& shares = rank.shares;
+  const SchemeFacts facts = facts_of(s);
   const bool adapters = s.lora.rank > 0;
   const bool exchanged = exchanges_tokens(s.moe_kernel) && s.expert_parallel > 1;
   Checkpoint made;
   made.writers = mesh.tensor;
-  made.owners = s.sharding == Sharding::zero0 ? mesh.tensor : mesh.shard * mesh.tensor;
-  double whole = stored_bytes(input) * (adapters ? shares.trained : shares.whole);
+  made.owners = facts.shares_states ? mesh.shard * mesh.tensor : mesh.tensor;
+  double whole = facts.stored_bytes * (adapters ? shares.trained : shares.whole);
   if (exchanged) {
     made.expert_writers = mesh.experts * mesh.expert_tensor;
     const double all = static_cast<double>(count_parameters(input.model).of(TensorClass::expert));
-    const double mine = half * all / static_cast<double>(made.expert_writers);
+    const double mine = bytes_16 * all / static_cast<double>(made.expert_writers);
     whole -= mine;
     made.experts = mine * ((save.weights ? 1 : 0) + (save.states ? 1 : 0));
   }
@@ -252,14 +245,12 @@ Checkpoint checkpoint_of(const StepInput& input) {
     if (exchanged) made.files += made.expert_writers * pieces(made.experts);
   }
   if (!save.states) return made;
-  const double owned = s.sharding == Sharding::zero0 ? shares.trained : shares.updated;
-  const double master = s.master_weights && !is_fsdp(s.sharding) ? 4 : 0;
-  made.states = (master + state_bytes(s)) * owned;
-  if (is_fsdp(s.sharding)) made.states += stored_bytes(input) * shares.updated;
-  if (!gathers(input)) made.model_states = whole;
+  made.states = (facts.master_bytes + state_bytes(s)) * owned_elements(rank);
+  if (facts.updates_stored) made.states += facts.stored_bytes * shares.updated;
+  if (!facts.gathers_parameters) made.model_states = whole;
   if (exchanged && input.model.experts)  // DeepSpeed: a file for each expert of each layer
     made.files += static_cast<double>(input.model.experts->count * input.model.layers);
-  made.files += made.owners + (gathers(input) ? made.owners : made.writers);
+  made.files += made.owners + (facts.gathers_parameters ? made.owners : made.writers);
   made.files += mesh.ranks;  // state of random numbers
   return made;
 }

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "workloads/sharding/resident.hpp"
+#include "workloads/program/program_builder.hpp"
+#include "workloads/program/rank_part.hpp"
 
 namespace stepsim {
 
@@ -28,7 +29,7 @@ struct Checkpoint {
            std::min(expert_writers, gpus) * experts + std::min(owners, gpus) * states;
   }
 };
-Checkpoint checkpoint_of(const StepInput& input);
+Checkpoint checkpoint_of(const RankPart& rank);
 
 struct MomentProgram {
   Traffic traffic;

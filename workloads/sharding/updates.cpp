@@ -1,14 +1,11 @@
-// What the update of a list of tensors is made of, by the kind of optimizer and its kernels.
+#include "workloads/sharding/updates.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "workloads/sharding/sharding.hpp"
-
 namespace stepsim {
 namespace {
-
-constexpr double half = 2;  // bytes of a 16-bit number
 
 // PyTorch's kernels over many tensors, and DeepSpeed's, take at most so many blocks of so many
 // elements in a launch, and so many tensors, fewer the more lists the operator has (PyTorch's
@@ -54,14 +51,15 @@ double optimizer_state_bytes(OptimizerKind kind) {
 
 double optimizer_traffic_bytes(const Strategy& strategy) {
   // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
-  const double states =
-      strategy.moments == MomentType::bf16 ? 2 * half : optimizer_state_bytes(strategy.optimizer);
-  return 2 * states + 2 * 4 + 4 + half;
+  const double states = strategy.moments == MomentType::bf16
+                            ? 2 * bytes_16
+                            : optimizer_state_bytes(strategy.optimizer);
+  return 2 * states + 2 * 4 + 4 + bytes_16;
 }
 
 UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
   UpdateCost cost;
-  const double width = strategy.master_weights ? 4 : half;  // bytes of a moment
+  const double width = strategy.master_weights ? 4 : bytes_16;  // bytes of a moment
   const double more = width * (passes_of_operators() - passes_of_one_kernel) * of.elements;
   const auto count = static_cast<double>(operators.size());
   if (strategy.optimizer == OptimizerKind::adamw_8bit) {
@@ -82,6 +80,12 @@ UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
     cost.temporary = 2 * width * of.largest;  // that of one tensor, and divided
   }
   return cost;
+}
+
+Seconds gradient_hook(const StepInput& input, double tensors) {
+  const auto& host = input.stack.host;
+  const Seconds counting = tensors * host.count_visit.value;
+  return host.gradient_hook.value + (input.strategy.zero.counts_in_hooks ? counting : Seconds{0});
 }
 
 HostUpdate host_update_of(const StepInput& input) {
@@ -105,6 +109,19 @@ KernelRow update_row(const UpdateCost& cost, double bytes, double others) {
   KernelRow row{"update", KernelClass::memory, 0, bytes + cost.more_bytes, cost.launches + others};
   row.operators = cost.dispatches + others;
   return row;
+}
+
+void hold_while_updating(StepWriter& writer, Mark update, const UpdateCost& cost) {
+  writer.allocate(update, Held::update_temporary, cost.temporary);
+  writer.release(update, Held::update_temporary, cost.temporary);
+}
+
+Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready) {
+  const double bytes = elements * host_adam_bytes(writer.input());
+  const Mark update =
+      writer.traffic(Plan::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam", {ready});
+  writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});
+  return update;
 }
 
 void stop_behind_update(StepWriter& writer, double tensors) {

@@ -1,17 +1,10 @@
 // One optimizer step of a training job as a program.
 #pragma once
 
-#include "workloads/sharding/resident.hpp"
+#include "workloads/pipeline/pipeline.hpp"
 #include "workloads/step/model_flops.hpp"
 
 namespace stepsim {
-
-// Ranks that do the same part of a model.
-struct StepStage {
-  Rank lane = 0;  // one that stands for them
-  Model model;    // of their own
-  Resident resident;
-};
 
 struct StepProgram {
   Traffic traffic;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "workloads/strategy/defaults.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -60,14 +62,25 @@ Stack::HostCosts read_host(const Table& host) {
 
 }  // namespace
 
+RowVocabulary read_row_vocabulary(const Table& table) {
+  RowVocabulary words;
+  words.measured_as = table.texts_or("measured_as");
+  words.learners_named = table.texts_or("learners_named");
+  if (table.has("selective_is"))
+    words.selective_is = table.choice("selective_is", {"modules", "operators", "layers"});
+  words.must_say = table.texts_or("must_say");
+  words.experts_recompute = table.texts_or("experts_recompute");
+  return words;
+}
+
 Stack read_stack(const Table& table) {
   Stack stack;
   stack.name = table.text("name");
   stack.title = table.text("title");
   table.text_or("note", "");
   if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
-  read_habits(table);
-  stack.measured_as = table.texts_or("measured_as");
+  read_defaults(table, "");
+  read_row_vocabulary(table);
   stack.host = read_host(table.table("host"));
   const Table kernels = table.table("kernels");
   stack.kernels = {.gemm = kernels.constant<Ratio>("gemm"),
@@ -105,24 +118,6 @@ Stack read_stack(const Table& table) {
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
   if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");
   return stack;
-}
-
-StackHabits read_habits(const Table& stack) {
-  StackHabits habits;
-  const auto table = stack.table_if("usually");
-  if (!table) return habits;
-  const auto one_of = [&](std::string_view key, std::string& word, const auto& names) {
-    if (table->has(key))
-      word = table->choice(key, std::vector<std::string>(names.begin(), names.end()));
-  };
-  one_of("experts", habits.experts, moe_kernel_names);
-  one_of("lora_targets", habits.lora_targets, lora_targets_names);
-  one_of("checkpointing", habits.checkpointing, checkpointing_names);
-  habits.lora_rank = table->integer_or("lora_rank", habits.lora_rank, 1, 1 << 16);
-  if (const auto skew = table->table_if("skew"))
-    habits.skew = {skew->number("stated", 0, 10), skew->number("least", 0, 10),
-                   skew->number("most", 0, 10), skew->text("source")};
-  return habits;
 }
 
 Stack::AttentionShares read_attention_shares(const Table& table) {

@@ -23,18 +23,15 @@ enum class MemoryKind : std::uint8_t {
 inline constexpr std::array<std::string_view, 3> memory_kind_names{"allocated", "reserved",
                                                                    "device"};
 
-// What runs under a stack do unless they say otherwise: a scenario says it, a table of runs may
-// not.
-struct StackHabits {
-  std::string experts = "grouped";  // kernel
-  std::int64_t lora_rank = 16;
-  std::string lora_targets = "linear";
-  std::string checkpointing = "";  // nothing: full where parameters are sharded, else none
-  // How unevenly its routers spread tokens over experts, where a run does not say so.
-  struct Skew {
-    double stated = 0.5, least = 0.1, most = 1.5;
-    std::string source = "tokens of an expert; hangs on data and training, and is not stated";
-  } skew;
+// How tables of published runs speak of a stack.
+struct RowVocabulary {
+  std::vector<std::string> measured_as;     // words in the column of frameworks
+  std::vector<std::string> learners_named;  // how GRPO tables call learners that run on it
+  // What "selective" recomputation means there: modules, operators or layers; empty: not known.
+  std::string selective_is;
+  std::vector<std::string> must_say;  // keys that its runs choose, so that no row may leave them out
+  // Modules that its runs of models with experts compute again first where memory is short.
+  std::vector<std::string> experts_recompute;
 };
 
 // Linear layers that ranks share. Megatron's run their collectives beside the products of the
@@ -48,7 +45,6 @@ struct Stack {
   std::string name;
   std::string title;
   std::string vendor{};                  // of the GPUs that its costs are for; empty: any
-  std::vector<std::string> measured_as;  // words by which tables of training steps name it
   struct HostCosts {
     Constant<Seconds> forward_launch;     // one operator, dispatched, in the forward pass
     Constant<Seconds> backward_launch;    // the same, run by autograd
@@ -133,7 +129,7 @@ struct Stack {
 };
 
 Stack read_stack(const Table& table);
-StackHabits read_habits(const Table& stack);
+RowVocabulary read_row_vocabulary(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);
 Stack::ExpertShares read_expert_shares(const Table& table);
 Stack::Counts read_counts(const Table& table);

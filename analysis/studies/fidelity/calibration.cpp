@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <stdexcept>
 
 #include "analysis/studies/fidelity/robust_fit.hpp"
 #include "analysis/studies/fidelity/stretch_fit.hpp"
@@ -42,8 +43,13 @@ struct Trial {
     if (samples > 0)
       stack.emplace_back("unexplained",
                          "{value: 1, low: 1, high: 1, grade: fitted, source: a trial}");
-    return predict_rows(
-        {.data = data, .rows = rows, .samples = samples, .seed = 1, .stack = stack});
+    std::vector<PredictedRow> predicted =
+        predict_rows({.data = data, .rows = rows, .samples = samples, .seed = 1, .stack = stack});
+    // A fit to what is left would look as good as one to all rows.
+    for (const PredictedRow& row : predicted)
+      if (!row.crashes.empty())
+        throw std::runtime_error(fmt::format("{}: {}", row.id, row.crashes.front()));
+    return predicted;
   }
 };
 
@@ -88,7 +94,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
     if (!made.expressed() ||
         std::find(plan.stacks.begin(), plan.stacks.end(), made.stack) == plan.stacks.end())
       continue;
-    same[made.scenario.substr(made.scenario.find("\nfamily:"))].push_back(problem.rows.size());
+    same[made.run].push_back(problem.rows.size());
     problem.rows.push_back(std::move(row));
   }
   problem.weights.assign(problem.rows.size(), 0);

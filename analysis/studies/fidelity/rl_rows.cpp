@@ -128,7 +128,8 @@ std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const 
     const ExpressedRow made = express(row, catalog);
     RowTask<StepAnswer>& task = tasks.emplace_back(task_of<StepAnswer>(made));
     task.ask = [&data, made](const MaybeDraw& draw) { return step_answer(data, made, draw); };
-    task.compare = [&row](const StepAnswer& answer, PredictedRow& result) {
+    task.compare = [&row, made](const StepAnswer& answer, PredictedRow& result) {
+      result.scenario = made.scenario;
       compare(row, answer, result);
     };
   }

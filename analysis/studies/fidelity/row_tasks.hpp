@@ -41,6 +41,8 @@ std::vector<PredictedRow> predict_all(const std::vector<RowTask<Answer>>& tasks,
     if (!task.result.predicted()) continue;
     const auto stated = next;
     next += runs;
+    for (auto each = stated; each != next; ++each)
+      if (each->died) result.crashes.push_back(each->error);
     // A scenario that the catalogue refuses is an answer, too: nothing in a table stops the rest.
     if (!stated->answer) {
       result.missing.push_back(stated->error);

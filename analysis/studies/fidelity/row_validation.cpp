@@ -110,9 +110,13 @@ bool ran(const StepRow& row) {
 void compare(const StepRow& row, const ExpressedRow& made, const Answer& answer,
              PredictedRow& result) {
   result.judged = answer.lighter == 0;
-  if (answer.lighter > 0)
-    result.assumed.push_back(fmt::format("checkpointing \"{}\": the least that fits",
-                                         made.lighter[answer.lighter - 1].checkpointing));
+  result.scenario = made.scenario;
+  if (answer.lighter > 0) {
+    const ExpressedRow::Lighter& lighter = made.lighter[answer.lighter - 1];
+    result.scenario = lighter.scenario;
+    result.assumed.push_back(
+        fmt::format("checkpointing \"{}\": the least that fits", lighter.checkpointing));
+  }
   result.figures = figures_of(row, answer);
   result.needed = answer.needed;
   result.capacity = answer.capacity;

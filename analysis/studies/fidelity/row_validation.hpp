@@ -31,10 +31,13 @@ struct DrawnError {
 struct PredictedRow {
   std::string id;
   std::string family;
-  std::vector<RowFigure> figures;
-  std::vector<std::string>
-      missing;  // not predicted, and why; a row may be refused as a scenario, too
-  std::vector<std::string> assumed;
+  std::string scenario{};  // the file that was predicted, where the row became one
+  std::vector<RowFigure> figures{};
+  // Not predicted, and why; a row may be refused as a scenario, too.
+  std::vector<std::string> missing{};
+  // Of its workers: what is left of the row is not to be trusted.
+  std::vector<std::string> crashes{};
+  std::vector<std::string> assumed{};
   double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
   bool timed = false;
   double tokens_per_gpu = 0, measured_tokens_per_gpu = 0;  // per second, as the model counts them

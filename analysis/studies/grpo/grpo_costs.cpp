@@ -8,7 +8,8 @@
 #include "sim/replay.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -100,8 +101,7 @@ Scenario learners_of(const Scenario& scenario) {
   // A prompt and its response attend to themselves.
   learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
   const auto learners = static_cast<std::int64_t>(learner.cluster.ranks());
-  if (learner.strategy.sharding == Sharding::zero3)
-    learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
+  learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
   // Scores of the policy before the first of several updates.
   learner.job.scoring_passes = grpo.mini_batches > 1 && !grpo.engine_logprobs ? 1 : 0;
   return learner;
@@ -125,7 +125,7 @@ TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
     : learner_(learners_of(scenario)), free_(free) {
   const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
                         learner_.job};
-  states_ = states_between_steps(resident_of(input));
+  states_ = states_between_steps(resident_of(rank_part(input)));
   const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
   least_ = whole_rows(scenario.strategy, least_level);
   grid_ = std::max(least_, whole_rows(scenario.strategy, level));
@@ -205,8 +205,8 @@ LearnerStates states_between_steps(const Resident& resident) {
   LearnerStates states{.all = resident.in(Pool::device), .parameters = 0, .reference = 0};
   for (const Holding& holding : resident.holdings) {
     if (holding.pool != Pool::device) continue;
-    if (holding.tensor_class == "parameters") states.parameters += holding.bytes;
-    if (holding.tensor_class == "reference") states.reference += holding.bytes;
+    if (holding.held == Held::parameters) states.parameters += holding.bytes;
+    if (holding.held == Held::reference) states.reference += holding.bytes;
   }
   return states;
 }
@@ -226,8 +226,7 @@ Seconds replay_return(const Scenario& scenario, const Placement& placement, doub
 
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked) {
   const Grpo& grpo = *scenario.grpo;
-  const bool sharded =
-      scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
+  const bool sharded = facts_of(scenario.strategy).gathers_parameters;
   const auto shards = sharded ? placement.learners.size()
                               : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
   const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo, placement,

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "workloads/sharding/sharding.hpp"
+#include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {
@@ -30,8 +31,7 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
                           const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const double learners = static_cast<double>(placement.learners.size());
-  const bool sharded =
-      scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding);
+  const bool sharded = facts_of(scenario.strategy).gathers_parameters;
   const double gathered = !sharded || learners < 2  ? 0
                           : grpo.gather_whole_model ? bytes_16 * parameters_of(scenario)
                                                     : largest_tensor(scenario.model);

@@ -9,6 +9,9 @@
 
 #include "analysis/studies/predict/stages.hpp"
 #include "workloads/sharding/saving.hpp"
+#include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/setup.hpp"
+#include "workloads/sharding/states.hpp"
 
 namespace stepsim {
 namespace {
@@ -22,11 +25,11 @@ StepInput input_of(const Scenario& scenario) {
   return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
 }
 
-Timeline setup_timeline(const StepInput& input) {
+Timeline setup_timeline(const RankPart& rank) {
   Timeline timeline;
-  for (const SetupChange& change : setup_of(input))
+  for (const SetupChange& change : setup_of(rank))
     timeline.push_back(
-        {0, change.pool, change.moment, change.moment, change.tensor_class, change.bytes});
+        {0, change.pool, change.moment, change.moment, to_text(change.held), change.bytes});
   return timeline;
 }
 
@@ -80,8 +83,8 @@ void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
 // DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
 void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  if (s.sharding != Sharding::zero3 || s.optimizer != OptimizerKind::adamw) return;
-  const double shard = shares_of(input_of(scenario)).updated;
+  if (!facts_of(s).has_sub_groups || s.optimizer != OptimizerKind::adamw) return;
+  const double shard = rank_part(input_of(scenario)).shares.updated;
   const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
   Scenario changed = scenario;
   changed.strategy.optimizer_place = Offload::cpu;
@@ -123,7 +126,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const Gpu& gpu = scenario.cluster.gpu;
   const Constant<Ratio>& slack = slack_of(input);
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
-  const Timeline setup = setup_timeline(input);
+  const RankPart rank = rank_part(input);
+  const Timeline setup = setup_timeline(rank);
   MomentProgram save;  // its words are in the timeline
   Timeline saved;
   if (scenario.job.save.every > 0) {
@@ -142,7 +146,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
               margin_of(usable.low.value, library.high.value, slack.high.value, used),
               margin_of(usable.high.value, library.low.value, slack.low.value, used)};
-  f.states = states_of(input);
+  f.states = states_of(rank);
   const double ranks = scenario.cluster.gpus_per_node();
   f.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
   f.host = read_timelines({setup, step, saved}, host_pools, f.host_capacity, ranks);
@@ -169,12 +173,7 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     offer(list, changed, "strategy.checkpointing: full");
     changed = scenario;
   }
-  const bool experts_exchanged = scenario.strategy.expert_parallel > 1;
-  const bool piped = scenario.strategy.pipeline_parallel.size > 1;  // needs stage 0 or 1
-  for (const Sharding stage : {Sharding::zero1, Sharding::zero2, Sharding::zero3}) {
-    if (scenario.strategy.sharding >= stage) continue;
-    if (stage == Sharding::zero3 && experts_exchanged) continue;  // DeepSpeed rejects the pair
-    if (stage != Sharding::zero1 && piped) continue;
+  for (const Sharding stage : further_stages(scenario.strategy)) {
     changed.strategy.sharding = stage;
     offer(list, changed, fmt::format("strategy.zero: {}", to_text(stage)));
     changed = scenario;
@@ -184,13 +183,14 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     offer(list, changed, "strategy.optimizer: adamw_8bit");
     changed = scenario;
   }
-  const bool can_offload = !is_fsdp(scenario.strategy.sharding) &&
-                           scenario.strategy.sharding != Sharding::zero0 && !piped;
+  const SchemeFacts facts = facts_of(scenario.strategy);
+  const bool can_offload =
+      facts.offloads_optimizer && scenario.strategy.pipeline_parallel.size == 1;
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;
     offer(list, changed, "strategy.offload.optimizer: cpu");
-    if (scenario.strategy.sharding == Sharding::zero3) {
+    if (facts.offloads_parameters) {
       changed.strategy.parameter_place = Offload::cpu;
       offer(list, changed, "strategy.offload: {optimizer: cpu, parameters: cpu}");
     }

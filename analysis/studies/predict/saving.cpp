@@ -28,7 +28,7 @@ std::optional<SavingCost> saving_cost(const Scenario& scenario) {
   if (scenario.job.save.every <= 0) return std::nullopt;
   const StepInput input = input_of(scenario);
   SavingCost cost;
-  cost.files = checkpoint_of(input);
+  cost.files = checkpoint_of(rank_part(input));
   cost.time = replayed([&] { return build_save(input, Folding::automatic); });
   if (const auto length = length_of(scenario))
     cost.count = saves_of(scenario.job, length->optimizer_steps);
@@ -38,7 +38,7 @@ std::optional<SavingCost> saving_cost(const Scenario& scenario) {
 std::optional<ResumingCost> resuming_cost(const Scenario& scenario) {
   if (scenario.job.resume.after <= 0) return std::nullopt;
   const StepInput input = input_of(scenario);
-  const Checkpoint files = checkpoint_of(input);
+  const Checkpoint files = checkpoint_of(rank_part(input));
   ResumingCost cost;
   cost.bytes = files.owners * files.states + scenario.cluster.ranks() * files.model_states;
   if (scenario.job.resume.skip == SkipData::batches)

@@ -11,7 +11,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "sim/base/error.hpp"
@@ -20,7 +23,7 @@ namespace stepsim {
 namespace {
 
 // The first byte of an answer says what follows.
-constexpr char answer = 'a', user_error = 'u', bug = 'b';
+constexpr char answer = 'a', user_error = 'u', bug = 'b', no_memory = 'm';
 
 void write_all(int pipe, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
@@ -47,6 +50,8 @@ std::string read_all(int pipe) {
     write_all(pipe, answer + task());
   } catch (const UserError& error) {
     write_all(pipe, user_error + to_wire(error.problems()));
+  } catch (const std::bad_alloc&) {
+    write_all(pipe, no_memory + std::string("this machine has too little memory to compute it"));
   } catch (const std::exception& error) {
     write_all(pipe, bug + std::string(error.what()));
   }
@@ -62,10 +67,16 @@ struct Child {
 
 Child start(const wire::Task& task) {
   std::array<int, 2> pipe{};
-  if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe for a worker");
+  if (::pipe(pipe.data()) != 0)
+    throw std::system_error(errno, std::generic_category(), "no pipe for a worker");
   std::fflush(nullptr);  // what is buffered here must not be written by the child as well
   const pid_t parent = ::getpid(), child = ::fork();
-  if (child < 0) throw std::runtime_error("no process for a worker");
+  if (child < 0) {
+    const int why = errno;
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    throw std::system_error(why, std::generic_category(), "no process for a worker");
+  }
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read the answer
     if (::getppid() != parent) ::_exit(0);
@@ -76,16 +87,21 @@ Child start(const wire::Task& task) {
   return {child, pipe[0]};
 }
 
-// What the child said, with its mark in front.
-std::string wait_for(const Child& child) {
-  std::string said = read_all(child.answers);
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("signal {}: {}", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  return fmt::format("exit code {}", WEXITSTATUS(status));
+}
+
+// Everything the child said, with its mark in front. What was cut off by its death is no answer.
+void wait_for(Child& child) {
+  child.said += read_all(child.answers);
   ::close(child.answers);
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
-  if (said.empty() && child.said.empty())
-    said = bug + fmt::format("a worker ended without an answer (status {})", status);
-  return said;
+  if (child.said.empty() || status != 0)
+    child.said = bug + fmt::format("a worker ended without an answer ({})", how_it_ended(status));
 }
 
 // Children that run; whatever ends the study ends them.
@@ -95,7 +111,7 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   ~Crew() {
-    for (const Child& child : running_) {
+    for (Child& child : running_) {
       ::kill(child.process, SIGKILL);
       wait_for(child);
     }
@@ -128,7 +144,7 @@ class Crew {
   Child take(std::size_t place) {
     Child child = std::move(running_[place]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
-    child.said += wait_for(child);
+    wait_for(child);
     return child;
   }
 
@@ -139,6 +155,7 @@ class Crew {
 std::string answer_of(const std::string& said) {
   const std::string rest = said.substr(1);
   if (said.front() == user_error) throw UserError(from_wire<std::vector<Problem>>(rest));
+  if (said.front() == no_memory) throw std::bad_alloc();
   if (said.front() == bug) throw std::runtime_error(rest);
   return rest;
 }
@@ -167,7 +184,9 @@ std::size_t usual_workers() {
 namespace wire {
 
 std::string from_worker(const Task& task) {
-  return answer_of(wait_for(start(task)));
+  Child child = start(task);
+  wait_for(child);
+  return answer_of(child.said);
 }
 
 void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
@@ -175,18 +194,21 @@ void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& ta
   play(count, at_once, task, [&](const Child& child) { done(child.task, answer_of(child.said)); });
 }
 
-std::vector<WorkerOutcome<std::string>> outcomes_from_workers(std::size_t count,
-                                                              std::size_t at_once,
-                                                              const NumberedTask& task) {
-  std::vector<WorkerOutcome<std::string>> outcomes(count);
+void outcomes_from_workers(
+    std::size_t count, std::size_t at_once, const NumberedTask& task,
+    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done) {
   play(count, at_once, task, [&](const Child& child) {
+    WorkerOutcome<std::string> outcome;
     try {
-      outcomes[child.task].answer = answer_of(child.said);
-    } catch (const std::runtime_error& error) {  // a UserError is one
-      outcomes[child.task].error = error.what();
+      outcome.answer = answer_of(child.said);
+    } catch (const UserError& error) {
+      outcome.error = error.what();
+    } catch (const std::exception&) {
+      outcome.error = child.said.substr(1);
+      outcome.died = true;
     }
+    done(child.task, outcome);
   });
-  return outcomes;
 }
 
 }  // namespace wire

@@ -28,6 +28,7 @@ template <class Answer>
 struct WorkerOutcome {
   std::optional<Answer> answer;
   std::string error{};
+  bool died = false;  // a crash, a signal, too little memory; else the error is a UserError's
 };
 
 // The same in bytes, below the types.
@@ -40,15 +41,15 @@ using Heard = std::function<void(std::size_t, std::string)>;
 std::string from_worker(const Task& task);
 void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
                   const Heard& done);
-std::vector<WorkerOutcome<std::string>> outcomes_from_workers(std::size_t count,
-                                                              std::size_t at_once,
-                                                              const NumberedTask& task);
+void outcomes_from_workers(
+    std::size_t count, std::size_t at_once, const NumberedTask& task,
+    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done);
 
 }  // namespace wire
 
 // Runs the task in a child and returns what it returned. A UserError of the child is thrown here
-// again, with all its problems; any other end of the child is a std::runtime_error that says how
-// it ended.
+// again, with all its problems, and so is a std::bad_alloc; any other end of the child is a
+// std::runtime_error that says how it ended.
 template <class Task>
 auto in_worker(const Task& task) {
   using Answer = std::invoke_result_t<const Task&>;
@@ -82,16 +83,26 @@ std::vector<Answer> in_workers(const Tasks<Answer>& tasks, std::size_t at_once,
 }
 
 // As above, but an error or the death of one worker is its own outcome and not everybody's.
+template <class Task, class Done>
+void outcomes_in_workers(std::size_t count, std::size_t at_once, const Task& task,
+                         const Done& done) {
+  using Answer = std::invoke_result_t<const Task&, std::size_t>;
+  wire::outcomes_from_workers(
+      count, at_once, [&](std::size_t i) { return to_wire(task(i)); },
+      [&](std::size_t i, const WorkerOutcome<std::string>& said) {
+        WorkerOutcome<Answer> outcome{std::nullopt, said.error, said.died};
+        if (said.answer) outcome.answer = from_wire<Answer>(*said.answer);
+        done(i, outcome);
+      });
+}
+
 template <class Answer>
 std::vector<WorkerOutcome<Answer>> outcomes_in_workers(const Tasks<Answer>& tasks,
                                                        std::size_t at_once) {
-  const auto task = [&](std::size_t i) { return to_wire(tasks[i]()); };
-  std::vector<WorkerOutcome<Answer>> outcomes;
-  outcomes.reserve(tasks.size());
-  for (auto& [bytes, error] : wire::outcomes_from_workers(tasks.size(), at_once, task)) {
-    outcomes.push_back({std::nullopt, std::move(error)});
-    if (bytes) outcomes.back().answer = from_wire<Answer>(*bytes);
-  }
+  std::vector<WorkerOutcome<Answer>> outcomes(tasks.size());
+  outcomes_in_workers(
+      tasks.size(), at_once, [&](std::size_t i) { return tasks[i](); },
+      [&](std::size_t i, const WorkerOutcome<Answer>& outcome) { outcomes[i] = outcome; });
   return outcomes;
 }
 

@@ -23,6 +23,10 @@ struct Token {
   ParsedQuantity quantity{};
 };
 
+constexpr int deepest = 200;
+// A sum is as deep as it has terms, without parentheses.
+constexpr std::size_t longest = 10'000;
+
 bool in_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
 }
@@ -136,7 +140,23 @@ class Parser {
     }
     return part;
   }
+  // Parts in parts, each a call of these functions: a limit, so that no text ends the program.
+  class Nesting {
+   public:
+    explicit Nesting(Parser& parser) : depth_(parser.depth_) {
+      if (++depth_ > deepest)
+        parser.fail(fmt::format("more than {} parts stand in each other here", deepest));
+    }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+    ~Nesting() { --depth_; }
+
+   private:
+    int& depth_;
+  };
+
   Part negation() {
+    const Nesting nesting(*this);
     if (is_word("not")) {
       advance();
       return {Kind::inverse, "", 0, {negation()}};
@@ -215,17 +235,24 @@ class Parser {
                      describe(*right.dimension)));
   }
 
+  static Operand joined(Operand left, const std::string& sign, Operand right, Dimension dimension) {
+    Part part{Kind::sum, sign, 0, {}};
+    part.parts.push_back(std::move(left.part));
+    part.parts.push_back(std::move(right.part));
+    return {std::move(part), dimension, false};
+  }
+
   Operand sum() {
     Operand left = product();
     while (is_sign("+") || is_sign("-")) {
       const std::string sign = token_.text;
       advance();
-      const Operand right = product();
+      Operand right = product();
       if (!left.dimension || !right.dimension) fail("a text cannot be reckoned with");
       if (*left.dimension != *right.dimension)
         fail(fmt::format("{} and {} cannot be added", describe(*left.dimension),
                          describe(*right.dimension)));
-      left = {{Kind::sum, sign, 0, {left.part, right.part}}, left.dimension, false};
+      left = joined(std::move(left), sign, std::move(right), *left.dimension);
     }
     return left;
   }
@@ -234,7 +261,7 @@ class Parser {
     while (is_sign("*") || is_sign("/")) {
       const std::string sign = token_.text;
       advance();
-      const Operand right = atom();
+      Operand right = atom();
       if (!left.dimension || !right.dimension) fail("a text cannot be reckoned with");
       const Dimension plain = Dimension::ratio;
       Dimension result = *left.dimension;
@@ -245,11 +272,12 @@ class Parser {
                          sign == "*" ? "times" : "over", describe(*right.dimension)));
       else if (*left.dimension == plain)
         result = *right.dimension;
-      left = {{Kind::sum, sign, 0, {left.part, right.part}}, result, false};
+      left = joined(std::move(left), sign, std::move(right), result);
     }
     return left;
   }
   Operand atom() {
+    const Nesting nesting(*this);
     const Token token = token_;
     if (is_sign("(")) {
       advance();
@@ -287,6 +315,7 @@ class Parser {
   const Vocabulary& vocabulary_;
   std::string_view where_;
   std::size_t at_ = 0;
+  int depth_ = 0;
   Token token_;
 };
 
@@ -347,6 +376,9 @@ bool truth_of(const Part& part, const Facts& fact) {
 
 Statement Statement::parse(std::string_view text, const Vocabulary& vocabulary,
                            std::string_view where) {
+  if (text.size() > longest)
+    throw UserError(fmt::format("{}: a condition of {} characters; at most {} are read", where,
+                                text.size(), longest));
   Statement statement;
   statement.text_ = text;
   statement.root_ = Parser(text, vocabulary, where).parse();

@@ -146,14 +146,17 @@ SweepTable run_sweep(const SweepQuestion& question) {
   const auto task = [&](std::size_t i) {
     return answer_to(question, settings_of(question.plan, points[open[i]]));
   };
-  const auto done = [&](std::size_t i, const Outcome& outcome) {
-    if (journal) journal->add(open[i], outcome);
+  const auto done = [&](std::size_t i, const WorkerOutcome<Outcome>& said) {
+    if (!said.answer && !said.died) throw UserError(said.error);
+    const Outcome outcome = said.answer ? *said.answer : impossible(said.error);
+    if (journal && said.answer) journal->add(open[i], outcome);
+    table.unanswered += said.answer ? 0 : 1;
     known.emplace(open[i], outcome);
     report();
   };
   report();
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
+  outcomes_in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
   for (auto& [index, outcome] : known)
     table.rows.push_back({index, points[index], std::move(outcome)});
   return table;

@@ -24,8 +24,10 @@ struct SweepQuestion {
   std::function<void(std::size_t done, std::size_t of)> progress;  // may be empty
 };
 
-// Throws UserError when a key or a value can mean nothing; what merely cannot be is a row. Points
-// that the journal has are not computed again; the caller removes it when the table is written.
+// Throws UserError when a key or a value can mean nothing; what merely cannot be is a row. A point
+// whose worker dies is a row with that reason, and stays out of the journal. Points that the
+// journal has are not computed again; the caller removes it when the table is written and every
+// point in it was answered.
 SweepTable run_sweep(const SweepQuestion& question);
 
 }  // namespace stepsim

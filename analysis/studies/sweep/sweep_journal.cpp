@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -13,7 +14,6 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
-#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -43,12 +43,25 @@ std::string why_not_ours(std::string_view line, std::string_view identity) {
                      same_sweep ? "build of stepsim" : "sweep");
 }
 
-// Of the process: a child that still runs when its parent is killed does not hold it.
+// Of the process: a child that still runs when its parent is killed does not hold it. Such a lock
+// goes as soon as the process closes the file once, through whatever descriptor: so this file is
+// opened here alone, and read through the same descriptor (text_in).
 bool lock(int file) {
   struct flock whole {};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
   return ::fcntl(file, F_SETLK, &whole) == 0;
+}
+
+std::string text_in(int file) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t n = ::pread(file, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
 }
 
 std::optional<std::pair<std::size_t, Outcome>> point_in(std::string_view line) {
@@ -81,12 +94,12 @@ SweepJournal::SweepJournal(std::string path, std::string_view identity) : path_(
     fail(path_, "is being written by another sweep");
   }
   const std::string header = fmt::format("{} {} {}\n", journal_words, journal_version, identity);
-  const std::string text = read_file(path_);
+  const std::string text = text_in(file_);
   std::size_t sound = 0;
-  if (const std::size_t first = text.find('\n'); first != std::string::npos) {
+  if (!header.starts_with(text)) {  // else its writer was killed within the first line
     if (!text.starts_with(header)) {
       ::close(std::exchange(file_, -1));
-      fail(path_, why_not_ours(std::string_view(text).substr(0, first), identity));
+      fail(path_, why_not_ours(std::string_view(text).substr(0, text.find('\n')), identity));
     }
     sound = header.size();
     for (std::size_t end = 0; (end = text.find('\n', sound)) != std::string::npos;

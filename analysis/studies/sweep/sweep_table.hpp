@@ -26,6 +26,7 @@ struct SweepTable {
   std::vector<SweepRow> rows;    // by index
   std::string source{};          // the scenario's path or name
   std::vector<Setting> fixed{};  // set in all points
+  std::size_t unanswered = 0;    // rows whose worker died just now; no part of the file
 };
 
 // Cells for machines: every key, feasible, reason, bottleneck, every metric that some row knows.

@@ -1,0 +1,80 @@
+#include "scenarios/defaults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/entries.hpp"
+#include "scenarios/recipes.hpp"
+#include "sim/base/error.hpp"
+#include "workloads/model/hf_config.hpp"
+#include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/defaults.hpp"
+
+namespace stepsim {
+namespace {
+
+bool stands_on(const std::string& data, const Shelf& shelf, const std::string& name) {
+  const std::vector<std::string> names = names_on(data, shelf);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Of a model by name, by path, or written in the scenario; nothing for a dense one, and for one
+// that cannot be read, which the reading of the scenario says.
+std::optional<std::string> experts_of(const std::string& data, const Document& scenario) {
+  const std::string name = scenario.peek("model").value_or("");
+  if (name.empty()) return experts_said(scenario, "model");
+  if (const std::string path = beside(scenario.file(), name); is_config_path(path)) {
+    try {
+      const Model model = load_model(data, path);
+      if (model.experts) return fmt::format("{}", model.experts->count);
+    } catch (const UserError&) {
+    }
+    return {};
+  }
+  if (!stands_on(data, model_shelf, name)) return {};
+  return experts_said(open_entry(data, model_shelf, name), "config");
+}
+
+std::optional<std::string> gpus_of(const std::string& data, const Document& scenario) {
+  try {
+    Document own = parse_document(scenario.canonical(), scenario.file());
+    const Table root = own.root();
+    const Names names = read_names(root, root.table("cluster"), scenario.file());
+    return fmt::format("{}", load_cluster(data, names.cluster).ranks());
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> read_recipe_names(const std::string& data, const Table& root) {
+  std::vector<std::string> names;
+  if (root.has("recipe")) names = root.values("recipe");
+  for (const std::string& name : names)
+    known(root, "recipe", "recipe", name, names_on(data, recipe_shelf));
+  return names;
+}
+
+void lay_defaults(const std::string& data, Document& scenario) {
+  if (!scenario.peek("strategy")) return;  // which the reading refuses
+  std::vector<Document> files;
+  std::vector<Default> defaults;
+  const auto add = [&](const Shelf& shelf, const std::string& name) {
+    if (!stands_on(data, shelf, name)) return;
+    const Document& file = files.emplace_back(open_entry(data, shelf, name));
+    if (shelf.folder == recipe_shelf.folder) read_recipe(file.root());
+    for (Default& entry : read_defaults(file.root(), fmt::format("{} {}", shelf.singular, name)))
+      defaults.push_back(std::move(entry));
+    if (shelf.folder == recipe_shelf.folder) file.finish();  // a stack is read once more, as one
+  };
+  if (scenario.peek("recipe"))
+    for (const std::string& name : scenario.root().values("recipe")) add(recipe_shelf, name);
+  add(stack_shelf, scenario.peek("stack").value_or(""));
+  lay_under(scenario, std::move(defaults), [&](std::string_view fact) {
+    return fact == gpus_fact ? gpus_of(data, scenario) : experts_of(data, scenario);
+  });
+}
+
+}  // namespace stepsim

@@ -1,0 +1,19 @@
+// What a scenario does not say: its recipes and its stack do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Lays the defaults of the recipes and of the stack that the scenario names under it, those of the
+// recipes above. Values know their origin: "recipe NAME", "stack NAME". What cannot be found is
+// left to the reading that follows.
+void lay_defaults(const std::string& data, Document& scenario);
+
+// The names behind `recipe:`, one or a list; a name that nothing has is noted.
+std::vector<std::string> read_recipe_names(const std::string& data, const Table& root);
+
+}  // namespace stepsim

@@ -1,0 +1,23 @@
+#include "scenarios/recipes.hpp"
+
+namespace stepsim {
+namespace {
+
+CellWords read_words(const Table& table) {
+  CellWords words;
+  for (const std::string& column : table.keys()) words.emplace_back(column, table.values(column));
+  return words;
+}
+
+}  // namespace
+
+Recipe read_recipe(const Table& file) {
+  Recipe recipe{file.text("name"), file.text("title"), {}, {}};
+  file.text_or("note", "");
+  if (file.has("of"))
+    for (const Table& rows : file.tables("of")) recipe.of.push_back(read_words(rows));
+  if (const auto others = file.table_if("not_of")) recipe.not_of = read_words(*others);
+  return recipe;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,27 @@
+// What one published source fixes about its runs: keys of a scenario under its `defaults:`, and the
+// rows of measured tables that it is of. A scenario asks for it with `recipe: NAME`.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+
+inline constexpr Shelf recipe_shelf{"scenarios/recipes", "recipe"};
+
+// Columns and words: the row's cell in each of them has to hold one of its words.
+using CellWords = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+struct Recipe {
+  std::string name, title;
+  std::vector<CellWords> of;  // one of them is true of the row; none: no row is of it
+  CellWords not_of;           // and this is not
+};
+
+// Without its defaults, which `lay_defaults` reads.
+Recipe read_recipe(const Table& file);
+
+}  // namespace stepsim

@@ -1,0 +1,34 @@
+// Which recipes a row is of, by the words in its cells.
+#include <algorithm>
+
+#include "scenarios/rows/row_parts.hpp"
+
+namespace stepsim {
+namespace {
+
+bool holds(const StepRow& row, const CellWords& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& entry) {
+    const std::string cell = lower_case(cell_of(row, entry.first));
+    return std::any_of(entry.second.begin(), entry.second.end(), [&](const std::string& word) {
+      const bool number = word.find_first_not_of("0123456789") == std::string::npos;
+      return number ? cell == word : says(cell, word);
+    });
+  });
+}
+
+}  // namespace
+
+void write_recipes(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
+  std::string names;
+  for (const Recipe& recipe : catalog.recipes) {
+    const auto is_of = [&](const CellWords& words) { return holds(row, words); };
+    if (std::none_of(recipe.of.begin(), recipe.of.end(), is_of)) continue;
+    if (!recipe.not_of.empty() && is_of(recipe.not_of)) continue;
+    names += (names.empty() ? "" : ", ") + recipe.name;
+    made.recipes.push_back(&recipe);
+  }
+  if (made.recipes.size() == 1) made.set("recipe", names);
+  if (made.recipes.size() > 1) made.set("recipe", "[" + names + "]");
+}
+
+}  // namespace stepsim

@@ -1,0 +1,59 @@
+# What must not be lost, and what a file of somebody else must not be able to do. How a case is written stands in cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+
+# ---- a worker that dies: its processor time is limited, and one point has more work than that ----
+set(begin "cp @ROOT@/tests/cli/tiny.yaml . || exit 9; ulimit -c 0; ulimit -t 2")
+set(ended "a worker ended without an answer \\(signal 9: Killed\\)")
+set(poisoned sweep tiny.yaml --vary job.gradient_accumulation=1,65536,2 --workers 1 -o found)
+cli("a sweep with a point that kills its worker is written, and resumed where it lacks an answer" SLOW ARGS ${poisoned}
+  SHELL "${begin}; \"$@\" >first.txt 2>said.txt; echo code $?; cut -d, -f1-3 found.csv; tail -n +2 found.journal | cut -f1
+    \"$@\" >second.txt 2>/dev/null; cmp first.txt second.txt && tail -n +2 found.journal | cut -f1; head -n 1 first.txt second.txt; cat said.txt"
+  OUTPUT "^code 3\njob.gradient_accumulation,feasible,reason\n1,true,\n65536,false,${ended}\n2,true,\n0\n2\n0\n2\n.*stepsim: 1 of 3 points got no answer; their rows say why. The same command computes only those again\n$")
+set(heads "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,grad_accum,step_s")
+set(row "H100-80GB,8,torchtitan,Qwen3-0.6B,1024,FSDP2,3,none,1")
+cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
+  SHELL "printf '%s\\n' ${heads} good,${row},1,0.1 long,${row},16384,0.1 >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
+  OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
+# ---- what this machine does not allow is no bug ----
+cli("no more processes" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 CODE 2
+  SHELL "[ $(id -u) = 0 ] && command -v setpriv >/dev/null || { echo 'skipped: needs root, and setpriv'; exit 2; }
+    exec setpriv --reuid 65533 --clear-groups bash -c 'ulimit -u 1; exec \"$@\"' bash \"$@\""
+  ERROR "this machine, or a limit of this shell, allows no more: no process for a worker: Resource temporarily unavailable")
+
+# ---- two sweeps, one journal ----
+cli("a journal that another sweep writes" ARGS sweep tiny.yaml --vary job.micro_batch=1:400 --workers 1 -o two CODE 2
+  SHELL "cp @ROOT@/tests/cli/tiny.yaml .; \"$@\" >/dev/null & other=$!; touch two.journal
+    for i in {1..200}; do [ $(wc -l <two.journal) -gt 2 ] && break; sleep 0.05; done
+    \"$@\"; code=$?; kill -9 $other; exit $code"
+  ERROR "two.journal: is being written by another sweep")
+cli("a file that only has the name of a journal" ARGS sweep tiny.yaml --vary job.micro_batch=1,2 -o notes CODE 2
+  SHELL "cp @ROOT@/tests/cli/tiny.yaml .; printf 'my notes' >notes.journal; \"$@\"; code=$?; [ \"$(cat notes.journal)\" = 'my notes' ] || exit 9; exit $code"
+  ERROR "notes.journal: was left by another sweep, or by another build of stepsim: finish that one, or remove the file to start again")
+cli("a journal that was cut off in its first line" ARGS sweep tiny.yaml --vary job.micro_batch=1,2 -o cut
+  SHELL "cp @ROOT@/tests/cli/tiny.yaml .; printf 'stepsim sweep 1 ' >cut.journal; \"$@\" >/dev/null && ls cut.*" OUTPUT "^cut.csv\ncut.h5\n$")
+
+# ---- an output that is an input ----
+# kept(NAME FILE OTHER WORDS...): the command is refused, and FILE, which is written as OTHER, is as it was.
+function(kept name file other)
+  set(again "is read by this command and would be overwritten: name another file")
+  if(NOT file STREQUAL other)
+    set(again "is ${file}, which ${again}")
+    string(REPLACE "which is read" "which is read" again "${again}")
+  endif()
+  cli("${name}" ARGS ${ARGN} CODE 2 ERROR "${other}: ${again}"
+    SHELL "cp @ROOT@/tests/cli/tiny.yaml .; ln -s tiny.yaml link.yaml; echo '{\"optimizer\": {\"type\": \"AdamW\"}}' >zero.json; cp zero.json zero.csv
+      @BUILD@/stepsim run tiny.yaml -o run.h5 >/dev/null && @BUILD@/stepsim sweep tiny.yaml --vary job.micro_batch=1,2 -o table >/dev/null || exit 9
+      cp ${file} before; \"$@\"; code=$?; cmp before ${file} || exit 9; exit $code")
+endfunction()
+kept("run over its scenario" tiny.yaml tiny.yaml run tiny.yaml -o tiny.yaml)
+kept("run over its scenario by another path" tiny.yaml ./link.yaml run tiny.yaml -o ./link.yaml)
+kept("run over DeepSpeed's file" zero.json zero.json run tiny.yaml --set strategy=\{deepspeed:\ zero.json\} -o zero.json)
+kept("report over its run" run.h5 run.h5 report run.h5 -o run.h5)
+kept("report over its scenario" tiny.yaml link.yaml report tiny.yaml -o link.yaml)
+kept("export over its run" run.h5 run.h5 export run.h5 --perfetto run.h5)
+kept("export over its scenario" tiny.yaml tiny.yaml export tiny.yaml --perfetto tiny.yaml)
+kept("merge over its shard" table.h5 table.h5 merge table.h5 -o table)
+kept("sweep over DeepSpeed's file" zero.csv zero.csv
+  sweep tiny.yaml --set strategy=\{deepspeed:\ zero.csv\} --vary job.micro_batch=1,2 -o zero)

@@ -1,0 +1,124 @@
+// A row of a measured table and the scenario that it is exported as are one run.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "analysis/studies/fidelity/row_validation.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "cli/row_export.hpp"
+#include "scenarios/defaults.hpp"
+#include "scenarios/rows/grpo_row.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/worker.hpp"
+#include "topology/catalog.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+const std::string data = STEPSIM_SOURCE_DATA;
+
+std::vector<StepRow> all_step_rows() {
+  std::vector<StepRow> rows;
+  for (const auto& file : std::filesystem::directory_iterator(data + "/scenarios/measured/steps"))
+    for (StepRow& row : step_rows(read_csv(file.path().string()))) rows.push_back(std::move(row));
+  complete_references(rows);
+  return rows;
+}
+
+std::vector<ExpressedRow> all_rows() {
+  const RowCatalog catalog = row_catalog(data);
+  std::vector<ExpressedRow> rows;
+  for (const StepRow& row : all_step_rows()) rows.push_back(express(row, catalog));
+  for (const GrpoRow& row : grpo_rows(read_csv(data + "/scenarios/measured/grpo/grpo.csv")))
+    rows.push_back(express(row, catalog));
+  std::erase_if(rows, [](const ExpressedRow& row) { return !row.expressed(); });
+  return rows;
+}
+
+// The file as it is read, with what recipes and stack fill in.
+std::string resolved(const std::string& text) {
+  Document document = parse_document(text, "row.yaml");
+  lay_defaults(data, document);
+  return document.canonical();
+}
+
+}  // namespace
+
+TEST_CASE("an exported row is read as the row is", "[laws]") {
+  const TemporaryFolder folder;
+  const std::vector<ExpressedRow> rows = all_rows();
+  CHECK(rows.size() >= 390);
+  std::vector<PredictedRow> predicted;
+  for (const ExpressedRow& row : rows) {
+    PredictedRow& made = predicted.emplace_back();
+    made.id = row.id;
+    made.scenario = row.scenario;
+    made.assumed = row.assumed;
+  }
+  CHECK(export_rows(folder.path(), predicted) == rows.size());
+  for (const ExpressedRow& row : rows) {
+    CAPTURE(row.id, row.scenario);
+    const std::string text = read_file(fmt::format("{}/{}.yaml", folder.path(), row.id));
+    CHECK(resolved(text) == resolved(row.scenario));
+  }
+}
+
+TEST_CASE("who types all that a row's recipes and stack fill in changes nothing", "[laws]") {
+  for (const ExpressedRow& row : all_rows()) {
+    CAPTURE(row.id);
+    const std::string typed = resolved(row.scenario);
+    CHECK(resolved(typed) == typed);
+  }
+}
+
+TEST_CASE("the run of an exported row takes and needs bit for bit what the row does",
+          "[laws]") {
+  const TemporaryFolder folder;
+  const std::vector<StepRow> all = all_step_rows();
+  std::vector<StepRow> sample;
+  constexpr std::size_t apart = 47;  // no divisor of a table's series
+  for (std::size_t i = 0; i < all.size(); i += apart)
+    if (all[i].gpus.value_or(0) <= 64) sample.push_back(all[i]);
+  const std::vector<PredictedRow> rows = predict_rows({.data = data, .rows = sample});
+  export_rows(folder.path(), rows);
+  std::size_t compared = 0;
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted()) continue;
+    CAPTURE(row.id);
+    const std::vector<double> run = numbers_from_worker([&] {
+      const Prediction p =
+          predict(load_scenario(data, fmt::format("{}/{}.yaml", folder.path(), row.id)),
+                  Folding::automatic);
+      return std::vector{p.step_time.value, p.memory.needed()};
+    });
+    CHECK(run[1] == row.needed);
+    for (const RowFigure& figure : row.figures)
+      if (figure.metric == "step_s") CHECK(run[0] == figure.predicted);
+    ++compared;
+  }
+  CHECK(compared >= 5);
+}
+
+TEST_CASE("what every stack fills in goes with what a user may choose", "[laws]") {
+  for (const std::string& stack : names_on(data, stack_shelf))
+    for (const std::string model : {"llama-3.1-8b", "qwen3-30b-a3b"})
+      for (const std::string strategy :
+           {"{}", "{zero: 0}", "{zero: 1}", "{zero: 2}", "{zero: 3}", "{zero: fsdp}",
+            "{checkpointing: full}", "{checkpointing: none}", "{lora: {}}",
+            "{lora: {rank: 4}, zero: 0}", "{zero: 1, tensor_parallel: {size: 2}}",
+            "{zero: fsdp, tensor_parallel: {size: 2}}",
+            "{zero: 1, pipeline_parallel: {size: 2}}", "{zero: 1, offload: {optimizer: cpu}}",
+            "{zero: 1, tensor_parallel: {size: 2}, pipeline_parallel: {size: 2}}"}) {
+        CAPTURE(stack, model, strategy);
+        const std::string text = fmt::format(
+            "name: a run\nmodel: {}\ncluster: {{node: h100-8}}\nstack: {}\njob: {{sequence: 4096, "
+            "gradient_accumulation: 8}}\nstrategy: {}\n",
+            model, stack, strategy);
+        CHECK_NOTHROW(parse_scenario(data, text, "run.yaml"));
+      }
+}

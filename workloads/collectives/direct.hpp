@@ -1,0 +1,10 @@
+// Every rank sends to every other at once.
+#pragma once
+
+#include "workloads/collectives/collectives.hpp"
+
+namespace stepsim {
+
+Schedule direct_schedule(const Cluster&, Collective, std::span<const Rank>, Detail);
+
+}  // namespace stepsim

@@ -1,0 +1,80 @@
+// The classes of memory that a job holds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/labels.hpp"
+
+namespace stepsim {
+
+enum class Held : std::uint8_t {
+  // From step to step.
+  parameters,
+  reference,   // parameters of a reference model
+  persistent,  // parameters that stage 3 never gives up
+  secondary,   // parameters of the secondary partition
+  master_weights,
+  optimizer,
+  gradients,       // within a step, or from step to step
+  fp32_gradients,  // of an optimizer on the host
+  bucket,          // in which gradients are put together
+  update_copy,     // 16-bit copy of what the host has updated
+  offload_buffer,
+  swap_buffers,
+  parameter_buffers,
+  // Within a step.
+  activations,
+  checkpoints,  // inputs of what is computed again
+  activation_gradients,
+  transient,  // what one kernel needs while it runs
+  gathered,   // parameters
+  reduce_input,
+  gradient_copy,
+  flat_gradient,
+  fp32_gradient,
+  update_temporary,
+  stage_buffers,  // messages between pipeline stages
+  // Before the first step, and while a job is saved.
+  checkpoint,
+  whole_module,
+  optimizer_temporary,
+  saved_part,
+  saved_model,
+};
+inline constexpr std::array<std::string_view, 29> held_names{"parameters",
+                                                             "reference",
+                                                             "persistent",
+                                                             "secondary",
+                                                             "master_weights",
+                                                             "optimizer",
+                                                             "gradients",
+                                                             "fp32_gradients",
+                                                             "bucket",
+                                                             "update_copy",
+                                                             "offload_buffer",
+                                                             "swap_buffers",
+                                                             "parameter_buffers",
+                                                             "activations",
+                                                             "checkpoints",
+                                                             "activation_gradients",
+                                                             "transient",
+                                                             "gathered",
+                                                             "reduce_input",
+                                                             "gradient_copy",
+                                                             "flat_gradient",
+                                                             "fp32_gradient",
+                                                             "update_temporary",
+                                                             "stage_buffers",
+                                                             "checkpoint",
+                                                             "whole_module",
+                                                             "optimizer_temporary",
+                                                             "saved_part",
+                                                             "saved_model"};
+static_assert(held_names.size() == static_cast<std::size_t>(Held::saved_model) + 1);
+constexpr std::string_view to_text(Held held) {
+  return name_of(held_names, held);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,65 @@
+#include "workloads/program/rank_part.hpp"
+
+#include <algorithm>
+
+#include "workloads/layers/rank_share.hpp"
+
+namespace stepsim {
+namespace {
+
+void for_each_unit(const ModelUnits& units, const auto& look) {
+  look(units.embedding);
+  for (const std::vector<Unit>& layer : units.layers)
+    for (const Unit& unit : layer) look(unit);
+  for (const Unit& unit : units.head) look(unit);
+}
+
+TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
+  TensorSizes sizes;
+  for_each_unit(units, [&](const Unit& unit) {
+    for (const double elements : unit.tensors) {
+      sizes.largest = std::max(sizes.largest, elements);
+      if (elements <= input.strategy.zero.persistence_threshold)
+        sizes.persistent += elements * static_cast<double>(unit.times);
+    }
+    const double owners = std::max(1, unit.owners);
+    sizes.largest_module = std::max(sizes.largest_module, unit.elements() / owners);
+  });
+  return sizes;
+}
+
+// With adapters: all elements as they are stored, in units of 16 bits, and those that have
+// gradients.
+Shares shares_with_adapters(const ModelUnits& units, double shards) {
+  double all = 0, trained = 0;
+  for_each_unit(units, [&](const Unit& unit) {
+    all += unit.elements() * static_cast<double>(unit.times);
+    trained += unit.trained_elements() * static_cast<double>(unit.times);
+  });
+  return {all, all / shards, trained, trained / shards};
+}
+
+Shares shares_of(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
+  const double shards = static_cast<double>(mesh.shard);
+  if (input.strategy.lora.rank > 0) return shares_with_adapters(units, shards);
+  const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
+  const double experts = static_cast<double>(count.of(TensorClass::expert));
+  const double all = static_cast<double>(count.total());
+  if (!sends_tokens(input.strategy)) return {all, all / shards, all, all / shards};
+  // Experts have fewer copies, and so fewer ranks to share one among.
+  const double held = experts / static_cast<double>(mesh.experts);
+  const double local = all - experts + held;
+  const double shard = (all - experts) / shards + held / static_cast<double>(mesh.expert_shard);
+  return {local, shard, local, shard};
+}
+
+}  // namespace
+
+RankPart rank_part(const StepInput& input) {
+  RankPart part{input, mesh_of(input.strategy, input.cluster), units_of(input), {}, {}};
+  part.tensors = sizes_of(input, part.units);
+  part.shares = shares_of(input, part.mesh, part.units);
+  return part;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,33 @@
+// What a rank has of a model, found once from what a step is made from.
+#pragma once
+
+#include "workloads/program/visits.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+
+struct TensorSizes {          // elements
+  double largest = 0;         // tensor
+  double largest_module = 0;  // what is built, or gathered, at once
+  double persistent = 0;      // in tensors that stage 3 does not partition between modules
+};
+
+// Elements on a rank: its share of the model before anything is sharded (experts are shared out
+// among expert-parallel ranks first), and the part that its optimizer owns.
+struct Shares {
+  double whole = 0;
+  double shard = 0;
+  double trained = 0;  // of `whole`: all but what adapters leave frozen
+  double updated = 0;  // of `shard`
+};
+
+struct RankPart {
+  StepInput input;
+  Mesh mesh;
+  ModelUnits units;  // visits point into them: a part that has visits stays where it is
+  TensorSizes tensors;
+  Shares shares;
+};
+RankPart rank_part(const StepInput& input);
+
+}  // namespace stepsim

@@ -1,0 +1,122 @@
+#include "workloads/program/run_visit.hpp"
+
+#include "workloads/layers/routing.hpp"
+#include "workloads/program/run_shared.hpp"
+
+namespace stepsim {
+namespace {
+
+Cause cause_of(Phase phase) {
+  return phase == Phase::recompute ? Cause::recompute : Cause::compute;
+}
+
+const std::vector<KernelRow>& rows_of(const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  if (visit.phase == Phase::backward) return unit.backward;
+  return visit.phase == Phase::recompute ? unit.again : unit.forward;
+}
+
+// A token's row travels once to each node, and there once to each rank, that has one of its
+// experts; rows go on inside a node while others still come from elsewhere.
+void exchange_once(StepWriter& writer, const Unit& unit) {
+  const Mesh& mesh = writer.mesh();
+  const Experts& e = *writer.input().model.experts;
+  const auto rows_to = [&](Rank groups) {
+    return unit.once * groups_met(e.count, e.per_token, static_cast<double>(groups));
+  };
+  const Mark ready = writer.last_compute();
+  const auto send = [&](Plan plan, double bytes, Stream stream, std::string_view name) {
+    writer.compute_after(
+        writer.collective(plan, {bytes}, stream, Cause::moe_all_to_all, name, {ready}));
+  };
+  if (mesh.expert_nodes > 1)
+    send(Plan::rail_exchange, rows_to(mesh.expert_nodes), Stream::all_to_all, "send_to_nodes");
+  if (mesh.experts > mesh.expert_nodes)
+    send(Plan::node_exchange, rows_to(mesh.experts), Stream::tensor, "send_to_ranks");
+}
+
+// The all-to-all before a unit; its gradient goes the other way after the unit's backward.
+void exchange(StepWriter& writer, const Unit& unit) {
+  if (unit.exchange <= 0) return;
+  if (writer.input().strategy.dispatcher == Dispatcher::deepep) {
+    exchange_once(writer, unit);
+    return;
+  }
+  const Mark done = writer.collective(Plan::exchange, {unit.exchange}, Stream::all_to_all,
+                                      Cause::moe_all_to_all, "all_to_all", {writer.last_compute()});
+  writer.compute_after(done);
+}
+
+// What the modules themselves do on the host, in each pass.
+Seconds input_call(const StepWriter& writer, const Unit& unit) {
+  const double core = writer.input().cluster.node.host.core_speed.value.value;
+  return static_cast<double>(unit.owners) * writer.input().stack.host.module_call.value / core;
+}
+
+// What the host does beside operators to route tokens and to send them to their experts: half of it
+// before it learns how many come. DeepEP's kernels do that on the device.
+void call_dispatcher(StepWriter& writer, const Unit& unit) {
+  const Strategy& strategy = writer.input().strategy;
+  if (unit.stops.told <= 0 || strategy.dispatch_graphs) return;
+  if (strategy.dispatcher != Dispatcher::all_to_all) return;
+  writer.spend(writer.scaled(writer.input().stack.host.expert_call.value / 2));
+}
+
+// Round by round; before each the host may have to know what the router decided.
+Mark run_unit(StepWriter& writer, const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  const bool backward = visit.phase == Phase::backward;
+  const Seconds sync = writer.input().stack.host.sync.value;
+  if (unit.stops.agrees && !backward) {
+    const Mark agreed = writer.collective(Plan::signal, {8}, Stream::all_to_all,
+                                          Cause::routing_sync, "agree", {writer.last_compute()});
+    writer.host(sync, Cause::routing_sync, "agreed", {agreed});
+  }
+  call_dispatcher(writer, unit);
+  if (unit.stops.told > 0 && !backward) {
+    const Mark told = writer.collective(Plan::exchange, {unit.stops.told}, Stream::all_to_all,
+                                        Cause::routing_sync, "counts", {writer.last_compute()});
+    writer.host(sync, Cause::routing_sync, "told", {told});
+  }
+  call_dispatcher(writer, unit);
+  if (const Seconds call = input_call(writer, unit); call.value > 0) writer.spend(call);
+  arrive(writer, unit, visit.phase);
+  for (std::int64_t round = 0; round < unit.rounds; ++round) {
+    if (unit.stops.reads > 0 && !backward)
+      writer.drain(unit.stops.reads * sync, unit.in_moe ? Cause::routing_sync : Cause::launch,
+                   unit.in_moe ? "routing" : "read_lengths");
+    run_kernels(writer, unit, rows_of(visit), visit.phase, cause_of(visit.phase));
+  }
+  leave(writer, unit, visit.phase);
+  return writer.last_compute();
+}
+
+}  // namespace
+
+Mark run_visit(StepWriter& writer, const Visit& visit) {
+  const bool backward = visit.phase == Phase::backward;
+  const bool sends = visit.phase == Phase::forward || visit.unit->sends_again;
+  if (!backward && sends) exchange(writer, *visit.unit);
+  const Mark compute = run_unit(writer, visit);
+  if (backward) exchange(writer, *visit.unit);
+  return compute;
+}
+
+// Ranks that ran a norm on tokens of their own have a part of its gradient each, and of the sides
+// of adapters that are whole on each of them.
+void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
+  const TensorParallel& tensor = writer.input().strategy.tensor_parallel;
+  double elements = 0;
+  for (const Visit& visit : visits) {
+    if (visit.phase != Phase::backward) continue;
+    if (tensor.sequence && visit.unit->kind == TensorClass::norm)
+      elements += visit.unit->trained_elements();
+    elements += visit.unit->common;
+  }
+  if (tensor.size == 1 || elements <= 0) return;
+  writer.compute_after(writer.collective(Plan::tensor_sum, {bytes_16 * elements}, Stream::tensor,
+                                         Cause::tensor_parallel, "sum_norm_gradients",
+                                         {writer.last_compute()}));
+}
+
+}  // namespace stepsim

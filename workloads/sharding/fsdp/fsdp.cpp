@@ -1,0 +1,46 @@
+#include "workloads/sharding/fsdp/fsdp.hpp"
+
+#include "workloads/sharding/states.hpp"
+
+namespace stepsim {
+
+// Its second version takes what it gathers on the stream of the kernels.
+SchemeFacts FullySharded::facts(const Strategy& strategy) {
+  return {.gathers_parameters = true,
+          .scatters_gradients = true,
+          .takes_apart = strategy.fsdp.version == 1,
+          .updates_stored = true,
+          .stored_bytes = strategy.master_weights ? 4.0 : bytes_16};
+}
+
+// The sharded parameters are the master copy themselves. Gradients come with the first reduction
+// and go with the update.
+void FullySharded::hold(Holdings& holdings, const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  const Shares& shares = rank.shares;
+  const double stored = facts(s).stored_bytes;
+  const bool whole = rank.input.stack.fp32_frozen && s.lora.quantised == Quantised::none;
+  const double frozen = whole ? stored : bytes_16;
+  holdings.add(Pool::device, Held::parameters,
+               stored * shares.updated + frozen * (shares.shard - shares.updated));
+  if (keeps_reference(rank.input))
+    holdings.add(Pool::device, Held::reference, bytes_16 * shares.shard);
+  holdings.add(Pool::device, Held::optimizer, state_bytes(s) * shares.updated);
+}
+
+void FullySharded::set_up(Setup& setup) {
+  const RankPart& rank = setup.rank();
+  const double gradients = gradients_at_update(rank);
+  setup.load_part(Held::parameters, Pool::device, facts(setup.strategy()).stored_bytes);
+  if (keeps_reference(rank.input)) setup.load_part(Held::reference, Pool::device, bytes_16);
+  setup.at("first update");
+  setup.take(Pool::device, Held::gradients, gradients);
+  setup.take(Pool::device, Held::optimizer, state_bytes(setup.strategy()) * rank.shares.updated);
+  setup.give(Pool::device, Held::gradients, gradients);
+}
+
+double FullySharded::gradients_at_update(const RankPart& rank) {
+  return facts(rank.input.strategy).stored_bytes * rank.shares.updated;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,324 @@
+#include "workloads/sharding/fsdp/groups.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/updates.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t no_group = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t groups_in_flight = 2;  // version 1: the length of its queue of free events
+
+}  // namespace
+
+FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits)
+    : writer_(writer), keys_(writer.input().strategy.fsdp), numbers_(2) {
+  for (std::size_t i = 0; i < visits.size(); ++i) {
+    add_call(i, visits[i]);
+    if (visits[i].phase == Phase::forward) count(visits[i], groups_[calls_[call_of_[i]].group]);
+  }
+  std::vector<bool> called(groups_.size(), false), forward(groups_.size(), false);
+  for (std::size_t i = calls_.size(); i-- > 0;) {
+    const std::size_t group = calls_[i].group;
+    calls_[i].again = called[group];
+    called[group] = true;
+    if (calls_[i].phase != Phase::forward) continue;
+    calls_[i].turns = !forward[group];
+    forward[group] = true;
+  }
+}
+
+void FullyShardedGroups::count(const Visit& now, Group& group) {
+  const auto tensors = static_cast<double>(now.unit->tensors.size());
+  group.elements += now.unit->elements();
+  group.tensors += tensors;
+  group.trained += now.unit->trained_elements();
+  if (now.frozen || !now.unit->trained) return;
+  shard_ += now.unit->elements() / sharers(group);
+  tensors_ += tensors;
+}
+
+// Experts that not all ranks hold are sharded among fewer, so they are gathered by themselves.
+bool FullyShardedGroups::apart(const Visit& visit) const {
+  return visit.unit->kind == TensorClass::expert && sends_tokens(writer_.input().strategy);
+}
+
+double FullyShardedGroups::sharers(const Group& group) const {
+  return group.experts ? writer_.expert_sharers() : writer_.sharers();
+}
+
+// A layer, its experts where they are apart, the embedding, the head; or one root group for both of
+// these. A head that borrows its matrix from the embedding cannot be apart from it.
+std::size_t FullyShardedGroups::group_of(const Visit& visit) {
+  const Model& model = writer_.input().model;
+  const bool together = keys_.root_group || model.tied_embeddings;
+  const bool outside = visit.layer < 0 || visit.layer >= model.layers;
+  const std::size_t layer = outside && together ? 0 : static_cast<std::size_t>(visit.layer + 1);
+  const std::size_t place = 2 * layer + (apart(visit) ? 1 : 0);
+  std::vector<std::size_t>& numbers = numbers_[visit.frozen ? 1 : 0];
+  if (place >= numbers.size()) numbers.resize(place + 1, no_group);
+  if (numbers[place] == no_group) {
+    numbers[place] = groups_.size();
+    groups_.push_back({});
+    groups_.back().frozen = visit.frozen;
+    groups_.back().outside = outside;
+    groups_.back().experts = apart(visit);
+  }
+  return numbers[place];
+}
+
+// Recomputation and backward of a layer share one gather: it is freed after its backward. Experts
+// are called inside their layer, which goes on behind them.
+void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
+  const Phase phase = now.phase == Phase::recompute ? Phase::backward : now.phase;
+  const std::size_t group = group_of(now);
+  const auto same = [&](std::size_t call) {
+    return call < calls_.size() && calls_[call].group == group && calls_[call].phase == phase;
+  };
+  const bool inside = groups_[group].experts;
+  const bool again = inside && !call_of_.empty() && same(calls_.size() - 1);
+  if (!again && (inside || !same(open_))) {
+    calls_.push_back({visit, visit, group, phase, false});
+    if (!inside) open_ = calls_.size() - 1;
+  }
+  const std::size_t call = inside ? calls_.size() - 1 : open_;
+  calls_[call].last = calls_[open_].last = visit;
+  call_of_.push_back(call);
+}
+
+double FullyShardedGroups::stored_bytes() const {
+  return writer_.input().strategy.master_weights ? 4 : bytes_16;
+}
+
+double FullyShardedGroups::reduce_bytes() const {
+  return keys_.reduce == ReduceDtype::fp32 ? 4 : bytes_16;
+}
+
+bool FullyShardedGroups::of_stage() const {
+  return writer_.input().strategy.pipeline_parallel.size > 1;
+}
+
+// Whether a group keeps its parameters behind a call: what stands outside the layers does from its
+// first to its last use, because the backward pass begins where the forward pass ended.
+bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
+  const Group& group = groups_[call.group];
+  if (call.again) {
+    const bool root = group.outside && (keys_.root_group || writer_.input().model.tied_embeddings);
+    const bool head = group.outside && call.first > 0;
+    if (root && keys_.reshard_root) return !call.turns;
+    return root || head || (!group.frozen && !keys_.reshard_after_forward);
+  }
+  // Version 1 that does not reshard after forward does so with the reduction only. Stages of a
+  // pipeline, of either version, reshard and reduce all groups behind their last backward pass.
+  if (of_stage()) return !group.frozen;
+  return keys_.version == 1 && !keys_.reshard_after_forward && !keys_.sync_each_batch &&
+         !last_micro_batch && !group.frozen;
+}
+
+// Version 1 lets the host run ahead until two groups wait for the device to be done with them.
+void FullyShardedGroups::limit_gathers() {
+  if (keys_.version != 1 || !keys_.limit_all_gathers || given_up_.size() < groups_in_flight) return;
+  writer_.host({0}, Cause::gather_latency, "gather_limit", {given_up_.front()});
+  given_up_.pop_front();
+}
+
+void FullyShardedGroups::gather(std::size_t call) {
+  if (call >= calls_.size()) return;
+  Group& group = groups_[calls_[call].group];
+  if (group.gathered || group.elements <= 0) return;
+  limit_gathers();
+  group.gathered = true;
+  group.copied_out = false;
+  // Version 2: its buffer is that of a group that has been cut up: in the backward pass of the last
+  // one, in the forward pass, where the host does not wait for it, of the one before.
+  const bool forward = calls_[call].phase == Phase::forward;
+  Mark ready = writer_.last_host();
+  if (keys_.version != 1)
+    if (const auto cut = forward ? copied_out_before_ : copied_out_) ready = *cut;
+  // The shard is cast or copied into the buffer first, on a stream of its own.
+  const double written = writer_.input().strategy.master_weights ? 4 + bytes_16
+                         : keys_.version == 1                    ? 0
+                                                                 : 2 * bytes_16;
+  if (written > 0)
+    ready = writer_.beside(Stream::gather, written * group.elements / sharers(group),
+                           Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
+  const double bytes = bytes_16 * group.elements;
+  group.arrival = ready;
+  if (!group.experts || sharers(group) > 1)
+    group.arrival =
+        writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather, {bytes},
+                           Stream::gather, Cause::gather_bytes, "gather_group", {ready});
+  writer_.allocate(group.arrival, Held::gathered, bytes);
+}
+
+// Version 2 cuts tensors out of the flat output, which then goes.
+void FullyShardedGroups::cut_out(Group& group) {
+  group.copied_out = true;
+  if (keys_.version == 1) return;
+  const double bytes = bytes_16 * group.elements;
+  const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * bytes, 1}}, false,
+                               Cause::gather_bytes, "copy_out");
+  copied_out_before_ = copied_out_;
+  copied_out_ = cut;
+  writer_.allocate(cut, Held::gathered, bytes);
+  writer_.release(cut, Held::gathered, bytes);
+}
+
+void FullyShardedGroups::before(std::size_t visit) {
+  if (calls_[call_of_[visit]].first == visit) begin(call_of_[visit]);
+}
+
+void FullyShardedGroups::begin(std::size_t number) {
+  const Call& call = calls_[number];
+  Group& group = groups_[call.group];
+  if (group.elements <= 0) return;
+  const auto& host = writer_.input().stack.host;
+  const Seconds state_change = group.tensors * host.shard_tensor.value;
+  writer_.host(writer_.scaled(host.shard_group.value + state_change), Cause::module_hooks,
+               "unshard");
+  gather(number);
+  if (!group.copied_out) {
+    writer_.compute_after(group.arrival);
+    cut_out(group);
+  }
+  const bool prefetch = call.phase == Phase::forward ? keys_.forward_prefetch
+                                                     : keys_.backward_prefetch == FsdpPrefetch::pre;
+  if (prefetch && number + 1 < calls_.size() && calls_[number + 1].phase == call.phase)
+    gather(number + 1);
+}
+
+void FullyShardedGroups::reshard(Group& group) {
+  const auto& host = writer_.input().stack.host;
+  writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
+               "reshard");
+  writer_.release(writer_.last_compute(), Held::gathered, bytes_16 * group.elements);
+  group.gathered = false;
+  if (keys_.version == 1) given_up_.push_back(writer_.last_compute());
+}
+
+void FullyShardedGroups::after(std::size_t visit, bool last_micro_batch) {
+  if (calls_[call_of_[visit]].last == visit) end(call_of_[visit], last_micro_batch);
+}
+
+void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
+  const Call& call = calls_[number];
+  Group& group = groups_[call.group];
+  if (group.elements <= 0) return;
+  if (!stays(call, last_micro_batch)) reshard(group);
+  if (call.phase != Phase::backward) return;
+  if (keys_.backward_prefetch == FsdpPrefetch::post) gather(number + 1);
+  if (call.again || group.trained <= 0) return;
+  if (of_stage() && last_micro_batch) held_back_.push_back(call.group);
+  reduce(group, last_micro_batch && !of_stage());
+}
+
+// Version 2 copies gradients together and casts them in one kernel; the mean is the collective's.
+Mark FullyShardedGroups::copied_in(const Group& group) {
+  const double fresh = of_stage() ? 0 : bytes_16;  // else they were added to those that wait
+  const double bytes = (fresh + reduce_bytes()) * group.trained + group.unreduced;
+  return writer_.run({{"copy_in", KernelClass::memory, 0, bytes, 1}}, true, Cause::gradient_reduce,
+                     "copy_in");
+}
+
+// Version 1: its parameters are slices of a flat tensor, and so the backward pass of slicing puts
+// their gradients together. Then the flat gradient is cast, and divided by part of the number of
+// ranks before it is summed up: on a stream of its own, at the cost of what runs beside it.
+Mark FullyShardedGroups::flattened(const Group& group) {
+  const double flat = bytes_16 * group.trained, bytes = reduce_bytes() * group.trained;
+  std::vector<KernelRow> rows{memory("flatten", 2 * flat + group.unreduced, 1)};
+  if (reduce_bytes() > bytes_16) rows.push_back(memory("cast", flat + bytes, 1));
+  if (sharers(group) > 1) rows.push_back(memory("divide", 2 * bytes, 1));
+  return writer_.run(rows, true, Cause::gradient_reduce, "flatten");
+}
+
+// Put together, scattered, then summed up among the copies of the shard.
+void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
+  const auto& host = writer_.input().stack.host;
+  const double bytes = reduce_bytes() * group.trained;
+  if (!keys_.sync_each_batch && !last_micro_batch) {
+    const double kept = keys_.version == 1 ? bytes_16 * group.trained : bytes;
+    if (group.unreduced <= 0) writer_.allocate(writer_.last_compute(), Held::gradients, kept);
+    group.unreduced = kept;
+    return;
+  }
+  writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
+               "reduce_hooks");
+  // Version 2 has one buffer: the device waits until the last reduction has left it.
+  if (keys_.version != 1 && reduced_) writer_.compute_after(*reduced_);
+  const Mark copied = keys_.version == 1 ? flattened(group) : copied_in(group);
+  reduced_ = copied;
+  if (!group.experts || sharers(group) > 1)
+    reduced_ =
+        writer_.collective(group.experts ? Plan::expert_scatter : Plan::reduce_scatter, {bytes},
+                           Stream::reduce, Cause::gradient_reduce, "reduce_group", {copied});
+  writer_.allocate(copied, Held::reduce_input, bytes);
+  writer_.release(*reduced_, Held::reduce_input, bytes);
+  writer_.release(*reduced_, Held::gradients, group.unreduced);
+  group.unreduced = 0;
+  const double shard = group.trained / sharers(group);
+  Mark summed = *reduced_;
+  if (writer_.mesh().replicas > 1)
+    summed = writer_.collective(Plan::replica_reduce, {reduce_bytes() * shard}, Stream::replicas,
+                                Cause::gradient_reduce, "reduce_replicas", {summed});
+  // Cast to the dtype of the parameter and put to, or added to, the gradient that is there.
+  kept_ = writer_.beside(writer_.mesh().replicas > 1 ? Stream::replicas : Stream::reduce,
+                         (reduce_bytes() + 2 * stored_bytes()) * shard, Cause::gradient_reduce,
+                         "keep_gradient", {summed});
+  if (group.kept > 0) return;
+  group.kept = stored_bytes() * shard;
+  writer_.allocate(*kept_, Held::gradients, group.kept);
+}
+
+void FullyShardedGroups::finish_backward(bool) {
+  std::sort(held_back_.begin(), held_back_.end());
+  for (const std::size_t number : held_back_) {
+    reshard(groups_[number]);
+    reduce(groups_[number], true);
+  }
+  held_back_.clear();
+  if (kept_) writer_.compute_after(*kept_);
+  kept_.reset();
+  reduced_.reset();
+  copied_out_.reset();
+  copied_out_before_.reset();
+}
+
+void FullyShardedGroups::step() {
+  const Mark own = own_norm();
+  finish_step(
+      writer_.collective(Plan::signal, {4}, Stream::reduce, Cause::optimizer, "norm", {own}));
+}
+
+Mark FullyShardedGroups::own_norm() {
+  writer_.context = {Phase::optimizer, -1, -1};
+  writer_.host(writer_.scaled(tensors_ * writer_.input().stack.host.shard_tensor.value),
+               Cause::optimizer, "norm_of_tensors");
+  return writer_.run({{"norm", KernelClass::memory, 0, stored_bytes() * shard_, 4}}, false,
+                     Cause::optimizer, "gradient_norm");
+}
+
+void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
+  const StepInput& input = writer_.input();
+  const Seconds tensors = writer_.scaled(tensors_ * input.stack.host.shard_tensor.value);
+  writer_.context = {Phase::optimizer, -1, -1};
+  if (norm) writer_.compute_after(*norm);
+  // Moments and parameters are read and written, the gradient is scaled and read.
+  const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
+  writer_.host(tensors, Cause::optimizer, "update_of_tensors");
+  const double largest = writer_.rank().tensors.largest / writer_.sharers();
+  const UpdateCost cost = update_cost(input.strategy, {shard_, tensors_, largest});
+  const Mark update =
+      writer_.run({update_row(cost, traffic * shard_, 7)}, false, Cause::optimizer, "update");
+  hold_while_updating(writer_, update, cost);
+  stop_behind_update(writer_, tensors_);
+  for (Group& group : groups_) {
+    writer_.release(update, Held::gradients, group.kept);
+    group.kept = 0;
+  }
+  writer_.drain({0}, Cause::optimizer, "step_done");
+}
+
+}  // namespace stepsim

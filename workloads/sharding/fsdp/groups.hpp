@@ -1,0 +1,80 @@
+// The schedule of fully sharded data parallelism: one gather and one reduce-scatter per group of
+// parameters, which is a layer; what stands outside the layers is a group or two of its own.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "workloads/program/step_writer.hpp"
+
+namespace stepsim {
+
+class FullyShardedGroups {
+ public:
+  FullyShardedGroups(StepWriter& writer, const std::vector<Visit>& visits);
+  void before(std::size_t visit);
+  void after(std::size_t visit, bool last_micro_batch);
+  void finish_backward(bool last_micro_batch);
+  void step();
+  // The step in two, around the norm of all gradients, which all ranks agree on.
+  Mark own_norm();
+  void finish_step(std::optional<Mark> norm);
+
+ private:
+  struct Group {
+    bool frozen = false;
+    bool outside = false;  // of the layers
+    bool experts = false;  // that not all ranks hold
+    double elements = 0;
+    double tensors = 0;
+    double trained = 0;  // elements that have a gradient
+    Mark arrival{};
+    bool gathered = false;
+    bool copied_out = false;  // version 2: what was gathered has been cut into tensors
+    double unreduced = 0;     // bytes of gradients that wait for the boundary
+    double kept = 0;          // bytes of the shard's, until the update
+  };
+  // What runs between a group's getting its parameters and giving them up.
+  struct Call {
+    std::size_t first = 0, last = 0;  // visits
+    std::size_t group = 0;
+    Phase phase = Phase::forward;
+    bool again = false;  // later in the micro-batch the group is called once more
+    bool turns = false;  // the last such call of the forward pass
+  };
+  bool apart(const Visit& visit) const;
+  double sharers(const Group& group) const;
+  std::size_t group_of(const Visit& visit);
+  void add_call(std::size_t visit, const Visit& now);
+  void count(const Visit& now, Group& group);
+  void begin(std::size_t number);
+  void end(std::size_t number, bool last_micro_batch);
+  bool stays(const Call& call, bool last_micro_batch) const;
+  void gather(std::size_t call);
+  void limit_gathers();
+  void cut_out(Group& group);
+  void reshard(Group& group);
+  void reduce(Group& group, bool last_micro_batch);
+  Mark copied_in(const Group& group);
+  Mark flattened(const Group& group);
+  double stored_bytes() const;
+  double reduce_bytes() const;
+  bool of_stage() const;
+
+  StepWriter& writer_;
+  FsdpKeys keys_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<std::size_t>> numbers_;  // [frozen][place]: group, where there is one
+  std::vector<Call> calls_;
+  std::size_t open_ = 0;              // the call of a layer that experts are called in
+  std::vector<std::size_t> call_of_;  // [visit]: the innermost
+  std::optional<Mark> copied_out_, copied_out_before_;
+  std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
+  std::vector<std::size_t> held_back_;  // of a stage: groups that are reduced behind all passes
+  std::optional<Mark> reduced_, kept_;  // the last gradients
+  double shard_ = 0;                    // trained elements of a rank
+  double tensors_ = 0;                  // trained
+};
+
+}  // namespace stepsim

@@ -1,0 +1,105 @@
+#include "workloads/sharding/replicated/flat_update.hpp"
+
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/updates.hpp"
+
+namespace stepsim {
+
+FlatUpdate::FlatUpdate(StepWriter& writer, const GradientBuckets& buckets)
+    : writer_(writer),
+      buckets_(buckets),
+      shares_(writer.input().strategy.sharding != Sharding::zero0),
+      on_device_(states_on_device(writer.rank())) {}
+
+std::optional<Mark> FlatUpdate::agreed_norm() {
+  if (on_device_ <= 0 || writer_.input().strategy.update_in_backward) return std::nullopt;
+  return writer_.collective(Plan::signal, {4}, Stream::reduce, Cause::optimizer, "norm",
+                            {own_norm()});
+}
+
+// What the optimizer of a rank updates.
+FlatUpdate::Owned FlatUpdate::owned() const {
+  Owned sum;
+  for (const GradientBucket* bucket : buckets_.all()) {
+    sum.elements += bucket->parameters / sharers(*bucket);
+    sum.tensors += bucket->tensors / sharers(*bucket);
+  }
+  return sum;
+}
+
+// Per owned tensor a cast and a reduction.
+Mark FlatUpdate::own_norm() {
+  writer_.context = {Phase::optimizer, -1, -1};
+  const auto [elements, tensors] = owned();
+  return writer_.run({{"norm", KernelClass::memory, 0, bytes_16 * on_device_ * elements,
+                       3 * on_device_ * tensors}},
+                     false, Cause::optimizer, "gradient_norm");
+}
+
+void FlatUpdate::update(std::optional<Mark> norm) {
+  writer_.context = {Phase::optimizer, -1, -1};
+  const auto [elements, tensors] = owned();
+  if (norm) {
+    writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {*norm});
+    // One flat shard after the other.
+    for (const double group : group_shards())
+      update_group(on_device_ * group, on_device_ * tensors * group / elements);
+  }
+  if (on_device_ < 1) update_on_host((1 - on_device_) * elements);
+}
+
+// Elements that a rank updates of each parameter group: what decays, what does not, and experts.
+std::vector<double> FlatUpdate::group_shards() const {
+  std::vector<double> shards;
+  for (const GradientBucket* bucket : buckets_.all())
+    for (const double elements : {bucket->parameters - bucket->vectors, bucket->vectors})
+      if (elements > 0) shards.push_back(elements / sharers(*bucket));
+  return shards;
+}
+
+// A shard's gradient is flattened in its own type, at stage 1 at once, and cast to fp32; both exist
+// while the update runs. A flat shard is one tensor; stage 0 has all of them.
+void FlatUpdate::update_group(double shard, double tensors) {
+  const Strategy& s = writer_.input().strategy;
+  const double updated = shares_ ? 1 : tensors;
+  const UpdateCost cost =
+      update_cost(s, {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
+  std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s) * shard, 3)};
+  if (shares_ && !s.distributed.used)
+    rows.push_back({"flatten", KernelClass::memory, 0, (2 * bytes_16 + 4) * shard, 2 + tensors});
+  const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
+  const bool cast = shares_ && !keeps_whole_gradient(s);
+  const double flat = s.sharding == Sharding::zero2 ? gradient_bytes(s) * shard : 0;
+  const double fp32 = cast && flat < 4 * shard ? 4 * shard : 0;
+  writer_.allocate(update, Held::flat_gradient, flat);
+  writer_.allocate(update, Held::fp32_gradient, fp32);
+  hold_while_updating(writer_, update, cost);
+  writer_.release(update, Held::fp32_gradient, fp32);
+  writer_.release(update, Held::flat_gradient, flat);
+  stop_behind_update(writer_, updated);
+}
+
+// Nothing of the GPU runs meanwhile: the host thread itself is in the update.
+void FlatUpdate::update_on_host(double shard) {
+  const Mark update = update_shard_on_host(writer_, shard, writer_.last_compute());
+  writer_.traffic(Plan::to_device, {bytes_16 * shard}, Cause::offload_transfer,
+                  "parameters_to_device", {update});
+}
+
+void FlatUpdate::gather() {
+  const double core = writer_.input().cluster.node.host.core_speed.value.value;
+  const Mark ready = writer_.host({0}, Cause::optimizer, "updated", {writer_.last_compute()});
+  for (const GradientBucket* bucket : buckets_.all()) {
+    if (bucket->parameters <= 0) continue;
+    Mark gathered = ready;
+    if (bucket->sharers > 1)
+      gathered = writer_.collective(
+          buckets_.is_of_experts(*bucket) ? Plan::expert_gather : Plan::all_gather,
+          {bytes_16 * bucket->parameters}, Stream::gather, Cause::gather_bytes, "gather_updated",
+          {writer_.last_compute(), writer_.last_copy()});
+    writer_.host(bucket->tensors * writer_.input().stack.host.repoint.value / core,
+                 Cause::optimizer, "repoint_tensors", {gathered});
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,38 @@
+// The optimizer step of stages 0 to 2: each parameter group is one flat shard.
+#pragma once
+
+#include <optional>
+
+#include "workloads/sharding/replicated/buckets.hpp"
+
+namespace stepsim {
+
+class FlatUpdate {
+ public:
+  FlatUpdate(StepWriter& writer, const GradientBuckets& buckets);
+
+  double on_device() const { return on_device_; }
+  // What all ranks agree on before the update; nothing where each tensor was updated by itself.
+  std::optional<Mark> agreed_norm();
+  Mark own_norm();
+  void update(std::optional<Mark> norm);
+  // The updated 16-bit parameters come together again; nothing overlaps it.
+  void gather();
+
+ private:
+  struct Owned {
+    double elements = 0, tensors = 0;
+  };
+  Owned owned() const;
+  double sharers(const GradientBucket& bucket) const { return shares_ ? bucket.sharers : 1; }
+  std::vector<double> group_shards() const;
+  void update_group(double shard, double tensors);
+  void update_on_host(double shard);
+
+  StepWriter& writer_;
+  const GradientBuckets& buckets_;
+  bool shares_ = true;    // a rank updates a part
+  double on_device_ = 1;  // share of the optimizer's elements that the device updates
+};
+
+}  // namespace stepsim

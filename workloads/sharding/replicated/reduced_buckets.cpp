@@ -1,0 +1,157 @@
+#include "workloads/sharding/replicated/reduced_buckets.hpp"
+
+#include <algorithm>
+
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/updates.hpp"
+
+namespace stepsim {
+
+ReducedBuckets::ReducedBuckets(StepWriter& writer, const std::vector<Visit>& visits)
+    : writer_(writer), visits_(visits), buckets_(writer, visits), update_(writer, buckets_) {}
+
+// Stage 2 reduces every micro-batch, the others at the boundary.
+bool ReducedBuckets::reduces(bool last_micro_batch) const {
+  return last_micro_batch || writer_.input().strategy.sharding == Sharding::zero2;
+}
+
+// Every rank keeps all gradients until the boundary, unless each micro-batch reduces them.
+bool ReducedBuckets::keeps_all_gradients() const {
+  const Strategy& s = writer_.input().strategy;
+  return s.sharding == Sharding::zero0 ||
+         (s.sharding == Sharding::zero1 && writer_.input().job.accumulation > 1 &&
+          !keeps_whole_gradient(s));
+}
+
+void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
+  const Visit& now = visits_[visit];
+  if (now.phase != Phase::backward || now.unit->tensors.empty() || !now.unit->trained) return;
+  GradientBucket& bucket = buckets_.of(*now.unit);
+  const double limit = writer_.input().strategy.zero.reduce_bucket;
+  const double core = writer_.input().cluster.node.host.core_speed.value.value;
+  const Mark made = writer_.last_compute();
+  const bool keeps = keeps_all_gradients();
+  const bool added = keeps && writer_.context.micro_batch > 0;  // to those of the last time
+  for (const double elements : now.unit->tensors) {
+    writer_.host(gradient_hook(writer_.input(), buckets_.tensors()) / core, Cause::module_hooks,
+                 "gradient_hook");
+    const double bytes = bytes_16 * elements;
+    writer_.allocate(made, Held::gradients, bytes);
+    if (writer_.input().strategy.update_in_backward) {
+      update_now(elements);
+      writer_.release(writer_.last_compute(), Held::gradients, bytes);
+      continue;
+    }
+    if (added) writer_.release(made, Held::gradients, bytes);
+    if (keeps && !added) kept_ += bytes;
+    Mark used = made;
+    if (reduces(last_micro_batch)) {
+      if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
+      bucket.waiting += elements;
+      // Too large for the bucket: it goes as it is.
+      used = elements > limit ? reduce(bucket, last_micro_batch) : copy_to_bucket(elements);
+    }
+    const bool points_into_bucket =
+        writer_.input().strategy.sharding != Sharding::zero0 && last_micro_batch;
+    if (keeps && !points_into_bucket) continue;
+    writer_.release(used, Held::gradients, bytes);
+    if (keeps) kept_ -= bytes;
+  }
+}
+
+// A tensor's own optimizer runs behind its gradient, which nobody needs any more.
+void ReducedBuckets::update_now(double elements) {
+  const Strategy& s = writer_.input().strategy;
+  const UpdateCost cost = update_cost(s, {elements, 1, elements});
+  const double bytes = optimizer_traffic_bytes(s) * elements;
+  const Mark updated = writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
+  hold_while_updating(writer_, updated, cost);
+}
+
+// The buckets exist from the first gradient of a backward pass to its end.
+Mark ReducedBuckets::copy_to_bucket(double elements) {
+  const Mark copied =
+      writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * bytes_16 * elements, 1}}, true,
+                  Cause::gradient_reduce, "bucket_copy");
+  if (buffers_ > 0) return copied;
+  const ZeroKeys& keys = writer_.input().strategy.zero;
+  buffers_ = bytes_16 * keys.reduce_bucket * (keys.overlap_comm ? 2 : 1);
+  writer_.allocate(copied, Held::bucket, buffers_);
+  return copied;
+}
+
+// A rank's own gradients have one buffer, from the first that is reduced to the update.
+void ReducedBuckets::keep_own_gradients(Mark since) {
+  const Strategy& s = writer_.input().strategy;
+  if (owned_ > 0 || s.sharding == Sharding::zero0 || keeps_whole_gradient(s)) return;
+  owned_ = update_.on_device() * gradient_bytes(s) * writer_.rank().shares.updated;
+  writer_.allocate(since, Held::gradients, owned_);
+}
+
+// One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
+// the next one waits for the one before last.
+Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
+  const Bytes bytes{bytes_16 * bucket.waiting};
+  bucket.waiting = 0;
+  Mark done = writer_.last_compute();
+  if (bucket.sharers > 1) {
+    const bool overlap = writer_.input().strategy.zero.overlap_comm;
+    if (overlap && outstanding_) writer_.compute_after(reduction_);
+    const Mark flat = writer_.run({{"flatten", KernelClass::memory, 0, 3 * bytes.value, 3}}, true,
+                                  Cause::gradient_reduce, "flatten");
+    reduction_ =
+        writer_.collective(buckets_.is_of_experts(bucket) ? Plan::expert_reduce : Plan::all_reduce,
+                           bytes, Stream::reduce, Cause::gradient_reduce, "reduce_bucket", {flat});
+    writer_.allocate(flat, Held::reduce_input, bytes.value);
+    writer_.release(reduction_, Held::reduce_input, bytes.value);
+    done = reduction_;
+    outstanding_ = true;
+    if (!overlap) writer_.compute_after(reduction_);
+  }
+  keep_own_gradients(done);
+  if (update_.on_device() < 1)
+    to_host((1 - update_.on_device()) * bytes.value / bytes_16 / bucket.sharers, bucket,
+            last_micro_batch);
+  return done;
+}
+
+// The rank's own gradients go to pinned host memory in fp32, tensor by tensor; a check of each for
+// overflow makes the host wait. Before the last micro-batch their sum waits there in 16 bits, and
+// comes up to be added to.
+void ReducedBuckets::to_host(double elements, const GradientBucket& bucket, bool last_micro_batch) {
+  const auto copy = [&](Plan way, double bytes, std::string_view name, Mark ready) {
+    return writer_.traffic(way, {bytes * elements}, Cause::offload_transfer, name, {ready});
+  };
+  Mark source = bucket.sharers > 1 ? reduction_ : writer_.last_compute();
+  const bool summed = writer_.input().strategy.sharding == Sharding::zero2;
+  if (summed && writer_.context.micro_batch > 0)
+    source = copy(Plan::to_device, bytes_16, "gradient_from_host", source);
+  if (!last_micro_batch) {
+    copy(Plan::to_host, bytes_16, "gradient_to_host", source);
+    return;
+  }
+  const double tensors = std::max(1.0, bucket.tensors * elements / bucket.parameters);
+  writer_.host(tensors * writer_.input().stack.host.sync.value, Cause::offload_transfer,
+               "check_overflow", {source});
+  copy(Plan::to_host, 4, "gradient_to_host", source);
+}
+
+void ReducedBuckets::finish_backward(bool last_micro_batch) {
+  if (reduces(last_micro_batch))
+    for (GradientBucket* bucket : buckets_.all())
+      if (bucket->waiting > 0) reduce(*bucket, last_micro_batch);
+  if (outstanding_) writer_.host({0}, Cause::gradient_reduce, "reduce_done", {reduction_});
+  outstanding_ = false;
+  writer_.drain(writer_.input().stack.host.sync.value, Cause::gradient_reduce, "synchronize");
+  writer_.release(writer_.last_host(), Held::bucket, buffers_);
+  buffers_ = 0;
+}
+
+void ReducedBuckets::finish_step(std::optional<Mark> norm) {
+  update_.update(norm);
+  writer_.release(writer_.last_compute(), Held::gradients, kept_ + owned_);
+  kept_ = owned_ = 0;
+  if (writer_.input().strategy.sharding != Sharding::zero0) update_.gather();
+}
+
+}  // namespace stepsim

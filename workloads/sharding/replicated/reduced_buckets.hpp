@@ -1,0 +1,39 @@
+// How DeepSpeed's stages 0 to 2 reduce gradients: in buckets, each by an all-reduce of which a rank
+// keeps its slice.
+#pragma once
+
+#include "workloads/sharding/replicated/flat_update.hpp"
+
+namespace stepsim {
+
+class ReducedBuckets {
+ public:
+  ReducedBuckets(StepWriter& writer, const std::vector<Visit>& visits);
+  void before(std::size_t) {}
+  void after(std::size_t visit, bool last_micro_batch);
+  void finish_backward(bool last_micro_batch);
+  void step() { finish_step(update_.agreed_norm()); }
+  Mark own_norm() { return update_.own_norm(); }
+  void finish_step(std::optional<Mark> norm);
+
+ private:
+  bool reduces(bool last_micro_batch) const;
+  bool keeps_all_gradients() const;
+  void update_now(double elements);
+  Mark copy_to_bucket(double elements);
+  Mark reduce(GradientBucket& bucket, bool last_micro_batch);
+  void keep_own_gradients(Mark since);
+  void to_host(double elements, const GradientBucket& bucket, bool last_micro_batch);
+
+  StepWriter& writer_;
+  const std::vector<Visit>& visits_;
+  GradientBuckets buckets_;
+  FlatUpdate update_;
+  double buffers_ = 0;  // bytes of the buckets while they exist
+  double kept_ = 0;     // bytes of gradients that wait for the update
+  double owned_ = 0;    // of those reduced already
+  Mark reduction_{};    // the last one issued
+  bool outstanding_ = false;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,131 @@
+#include "workloads/sharding/replicated/replicated.hpp"
+
+#include "workloads/layers/rank_share.hpp"
+#include "workloads/sharding/states.hpp"
+
+namespace stepsim {
+namespace {
+
+// A group of tensors moves into one flat buffer: on the device where both fit beside one another,
+// else over the host.
+void flatten(Setup& setup, double elements) {
+  const StepInput& input = setup.rank().input;
+  const double bytes = bytes_16 * elements;
+  const double slack = slack_of(input).value.value;
+  const double free = input.cluster.gpu.memory.usable.value.value - setup.on_device() * (1 + slack);
+  if (free >= bytes) {
+    setup.take(Pool::device, Held::parameters, bytes);
+    setup.give(Pool::device, Held::parameters, bytes);
+    return;
+  }
+  setup.take(Pool::pageable, Held::parameters, bytes);
+  setup.give(Pool::device, Held::parameters, bytes);
+  setup.take(Pool::pageable, Held::parameters, bytes);
+  setup.take(Pool::device, Held::parameters, bytes);
+  setup.give(Pool::pageable, Held::parameters, 2 * bytes);
+}
+
+// Weight decay splits the parameters; experts have groups of their own.
+void flatten_groups(Setup& setup) {
+  const Strategy& s = setup.strategy();
+  const Shares& shares = setup.rank().shares;
+  setup.at("flattening");
+  if (s.lora.rank > 0) return flatten(setup, shares.trained);
+  const ParameterCount count = count_parameters(model_of_rank(setup.rank().input.model, s));
+  const double vectors = static_cast<double>(count.of(TensorClass::norm));
+  const double experts = sends_tokens(s) ? static_cast<double>(count.of(TensorClass::expert)) /
+                                               static_cast<double>(s.expert_parallel)
+                                         : 0;
+  for (const double group : {shares.whole - experts - vectors, vectors, experts})
+    flatten(setup, group);
+}
+
+void add_gradient_buffers(Setup& setup, double on_host) {
+  setup.at("gradient buffers");
+  const StepInput& input = setup.rank().input;
+  const double largest = bytes_16 * setup.rank().tensors.largest;
+  const bool kept = keeps_whole_gradient(input.strategy);
+  if (kept)
+    setup.take(Pool::device, Held::gradients,
+               gradient_bytes(input.strategy) * setup.rank().shares.trained);
+  if (on_host <= 0) return;
+  setup.pin(Held::fp32_gradients, 4 * on_host);
+  setup.take(Pool::device, Held::offload_buffer, largest);
+  setup.pin(Held::offload_buffer, largest);
+  if (input.job.accumulation > 1 && !kept) setup.pin(Held::gradients, bytes_16 * on_host);
+}
+
+}  // namespace
+
+SchemeFacts Replicated::facts(const Strategy& strategy) {
+  const bool shares = strategy.sharding != Sharding::zero0;
+  return {.shares_states = shares,
+          .takes_apart = strategy.zero.overlap_comm,
+          .offloads_optimizer = shares,
+          .master_bytes = strategy.master_weights ? 4.0 : 0.0};
+}
+
+SchemeFacts Distributed::facts(const Strategy& strategy) {
+  SchemeFacts facts = Replicated::facts(strategy);
+  facts.scatters_gradients = true;
+  return facts;
+}
+
+// Gradients come and go within a step, but for the one buffer that accumulates them in fp32.
+void Replicated::hold(Holdings& holdings, const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  const double owned = owned_elements(rank);
+  holdings.add(Pool::device, Held::parameters, bytes_16 * rank.shares.whole);
+  if (keeps_reference(rank.input))
+    holdings.add(Pool::device, Held::reference, bytes_16 * rank.shares.whole);
+  if (keeps_whole_gradient(s))
+    holdings.add(Pool::device, Held::gradients, gradient_bytes(s) * rank.shares.trained);
+  const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
+  holdings.add(Pool::device, Held::master_weights, s.master_weights ? 4 * on_device : 0);
+  holdings.add(Pool::device, Held::optimizer, state_bytes(s) * on_device);
+  if (s.optimizer_place == Offload::none) return;
+  // A tensor's gradient passes through a buffer on both sides; its sum waits in 16 bits.
+  const double largest = bytes_16 * rank.tensors.largest;
+  holdings.add(Pool::device, Held::offload_buffer, largest);
+  holdings.add(Pool::pinned, Held::offload_buffer, largest);
+  holdings.add(Pool::pinned, Held::fp32_gradients, 4 * on_host);
+  if (rank.input.job.accumulation > 1 && !keeps_whole_gradient(s))
+    holdings.add(Pool::pinned, Held::gradients, bytes_16 * on_host);
+  holdings.add(Pool::pageable, Held::master_weights, 4 * on_host);
+  holdings.add(Pool::pageable, Held::optimizer, state_bytes(s) * on_host);
+  holdings.add(Pool::pageable, Held::update_copy, bytes_16 * on_host);
+}
+
+void Replicated::set_up(Setup& setup) {
+  const RankPart& rank = setup.rank();
+  const Strategy& s = setup.strategy();
+  const bool shares = s.sharding != Sharding::zero0;
+  setup.at("model load");
+  setup.load_whole(Held::parameters, bytes_16 * rank.shares.whole);
+  if (keeps_reference(rank.input)) setup.load_whole(Held::reference, bytes_16 * rank.shares.whole);
+  if (shares) flatten_groups(setup);
+  setup.at("fp32 copies");
+  const double owned = owned_elements(rank);
+  const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
+  if (s.master_weights && on_device > 0) setup.copy_masters(Pool::device, {on_device});
+  if (on_host > 0) setup.copy_masters(Pool::pageable, {on_host});
+  if (shares) {  // a gradient of zeros, for the states' sake
+    setup.take(Pool::device, Held::optimizer_temporary, 4 * on_device);
+    setup.give(Pool::device, Held::optimizer_temporary, 4 * on_device);
+  }
+  add_gradient_buffers(setup, on_host);
+  setup.at("first update");
+  setup.take(Pool::device, Held::optimizer, state_bytes(s) * on_device);
+  setup.take(Pool::pageable, Held::optimizer, state_bytes(s) * on_host);
+  setup.take(Pool::pageable, Held::update_copy, bytes_16 * on_host);
+}
+
+// They come with the backward pass, but for those that are always there.
+double Replicated::gradients_at_update(const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  if (s.sharding == Sharding::zero0) return bytes_16 * rank.shares.trained;
+  if (keeps_whole_gradient(s)) return 0;
+  return states_on_device(rank) * gradient_bytes(s) * rank.shares.updated;
+}
+
+}  // namespace stepsim

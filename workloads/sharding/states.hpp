@@ -1,0 +1,27 @@
+// How many bytes gradients and optimizer states have, and which of them are not on the device.
+#pragma once
+
+#include "workloads/program/rank_part.hpp"
+
+namespace stepsim {
+
+// Bytes per element that the optimizer keeps beside parameters and master copy.
+double state_bytes(const Strategy& strategy);
+// Bytes of a gradient that waits for the optimizer.
+double gradient_bytes(const Strategy& strategy);
+// A frozen copy beside the policy. Without its adapters a model is its own reference.
+bool keeps_reference(const StepInput& input);
+// Stage 1 with fp32 gradients accumulates all of them on every rank.
+bool keeps_whole_gradient(const Strategy& strategy);
+// Elements that a rank updates.
+double owned_elements(const RankPart& rank);
+
+// Share of the optimizer's elements that is updated on the device: whole sub-groups.
+double states_on_device(const RankPart& rank);
+// Share of a rank's parameters that is on drives, beyond what stays in host memory.
+double parameters_on_drives(const RankPart& rank);
+// Pinned bytes through which parameters and optimizer states pass to drives and back.
+double parameter_buffer_bytes(const Strategy& strategy);
+double swap_buffer_bytes(const RankPart& rank);
+
+}  // namespace stepsim

@@ -1,0 +1,120 @@
+#include "workloads/sharding/step_plans.hpp"
+
+#include <numeric>
+
+#include "workloads/sharding/scheme_facts.hpp"
+#include "workloads/sharding/updates.hpp"
+
+namespace stepsim {
+namespace {
+
+// Plans of groups whose members are `stride` apart; none where a group would be one rank.
+struct Planner {
+  const Cluster& cluster;
+  const Mesh& mesh;
+
+  CollectivePlan of(Collective kind, Rank size, Rank stride) const {
+    return plan_collective(cluster, kind, strided_groups(mesh.ranks, size, stride));
+  }
+  CollectivePlan of_copies(Rank size) const {
+    CollectivePlan plan = plan_ring_pass(cluster, strided_groups(mesh.ranks, size, 1));
+    for (Candidate& candidate : plan.candidates)
+      for (Pattern& pattern : candidate.patterns) pattern.occupancy = 0;
+    return plan;
+  }
+  CollectivePlan if_shared(Collective kind, Rank size, Rank stride) const {
+    return size > 1 ? of(kind, size, stride) : CollectivePlan{};
+  }
+  CollectivePlan of_exchange(Rank size, Rank stride) const {
+    return size > 1 ? plan_exchange(cluster, strided_groups(mesh.ranks, size, stride))
+                    : CollectivePlan{};
+  }
+};
+
+// Of parameters and gradients among the ranks that share one copy of the states.
+void plan_shards(Plans& plans, const Planner& plan, const RankPart& rank) {
+  const SchemeFacts facts = facts_of(rank.input.strategy);
+  const Mesh& mesh = rank.mesh;
+  const Rank apart = mesh.apart();
+  if (facts.shares_states)
+    plans[Plan::all_gather] = plan.of(Collective::all_gather, mesh.shard, apart);
+  if (facts.scatters_gradients)
+    plans[Plan::reduce_scatter] = plan.of(Collective::reduce_scatter, mesh.shard, apart);
+  else
+    plans[Plan::all_reduce] = plan.of(Collective::all_reduce, mesh.shard, apart);
+  plans[Plan::signal] = latency_only(plan.of(Collective::all_reduce, mesh.ranks, 1), {8});
+  plans[Plan::replica_reduce] =
+      plan.if_shared(Collective::all_reduce, mesh.replicas, apart * mesh.shard);
+  plans[Plan::secondary_gather] = plan.if_shared(Collective::all_gather, facts.secondary, apart);
+  if (!quantizes_gradients(rank.input.strategy, plan.cluster)) return;
+  const Rank in_node = plan.cluster.gpus_per_node() / apart;
+  plans[Plan::inside_exchange] = plan.of(Collective::all_to_all, in_node, apart);
+  plans[Plan::across_exchange] =
+      plan.of(Collective::all_to_all, mesh.shard / in_node, apart * in_node);
+}
+
+// Expert-parallel groups are neighbours; ranks of equal place in them hold equal experts.
+void plan_experts(Plans& plans, const Planner& plan, const RankPart& rank) {
+  const Mesh& mesh = rank.mesh;
+  if (!rank.input.model.experts || mesh.experts <= 1) return;
+  const Rank beside = mesh.beside();
+  const Rank same = beside * mesh.experts;  // holders of the same experts are so far apart
+  plans[Plan::exchange] = plan.of(Collective::all_to_all, mesh.experts, beside);
+  const bool scattered = facts_of(rank.input.strategy).scatters_gradients;
+  const Plan reduce = scattered ? Plan::expert_scatter : Plan::expert_reduce;
+  plans[reduce] = plan.if_shared(scattered ? Collective::reduce_scatter : Collective::all_reduce,
+                                 mesh.expert_shard, same);
+  plans[Plan::expert_gather] = plan.if_shared(Collective::all_gather, mesh.expert_shard, same);
+  plans[Plan::expert_sum] = plan.if_shared(Collective::reduce_scatter, mesh.expert_tensor, 1);
+  plans[Plan::expert_collect] = plan.if_shared(Collective::all_gather, mesh.expert_tensor, 1);
+  if (rank.input.strategy.dispatcher != Dispatcher::deepep) return;
+  const Rank inside = mesh.experts / mesh.expert_nodes;
+  plans[Plan::rail_exchange] = plan.of_exchange(mesh.expert_nodes, beside * inside);
+  plans[Plan::node_exchange] = plan.of_exchange(inside, beside);
+}
+
+// Between ranks that share layers or sequences.
+void plan_layers(Plans& plans, const Planner& plan, const RankPart& rank) {
+  const Mesh& mesh = rank.mesh;
+  plans[Plan::tensor_sum] = plan.if_shared(Collective::all_reduce, mesh.tensor, 1);
+  plans[Plan::tensor_collect] = plan.if_shared(Collective::all_gather, mesh.tensor, 1);
+  plans[Plan::tensor_scatter] = plan.if_shared(Collective::reduce_scatter, mesh.tensor, 1);
+  if (rank.input.strategy.tensor_parallel.in_pieces && mesh.apart() > 1)
+    plans[Plan::tensor_pass] = plan.of_copies(mesh.tensor);
+  plans[Plan::swap_heads] = plan.if_shared(Collective::all_to_all, mesh.ulysses, mesh.apart());
+  if (mesh.ring > 1)
+    plans[Plan::ring_pass] = plan_ring_pass(
+        plan.cluster, strided_groups(mesh.ranks, mesh.ring, mesh.apart() * mesh.ulysses));
+}
+
+// Each rank for itself, over the host.
+void plan_offload(Plans& plans, const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  const Cluster& cluster = rank.input.cluster;
+  Group world(rank.mesh.ranks);
+  std::iota(world.begin(), world.end(), Rank{0});
+  if (s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
+      s.activation_place != Offload::none) {
+    plans[Plan::to_host] = plan_copy(cluster, Copy::d2h, world);
+    plans[Plan::to_device] = plan_copy(cluster, Copy::h2d, world);
+    plans[Plan::cpu_update] = plan_cpu_update(cluster, world, host_update_of(rank.input));
+  }
+  if (s.optimizer_place == Offload::nvme || s.parameter_place == Offload::nvme) {
+    plans[Plan::from_drive] = plan_file(cluster, FileAccess::read, world);
+    plans[Plan::to_drive] = plan_file(cluster, FileAccess::write, world);
+  }
+}
+
+}  // namespace
+
+Plans step_plans(const RankPart& rank) {
+  const Planner plan{rank.input.cluster, rank.mesh};
+  Plans plans;
+  plan_shards(plans, plan, rank);
+  plan_experts(plans, plan, rank);
+  plan_layers(plans, plan, rank);
+  plan_offload(plans, rank);
+  return plans;
+}
+
+}  // namespace stepsim

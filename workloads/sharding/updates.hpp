@@ -1,0 +1,44 @@
+// What the update of a list of tensors is made of, by the kind of optimizer and its kernels, on the
+// device and on the host.
+#pragma once
+
+#include "workloads/program/step_writer.hpp"
+
+namespace stepsim {
+
+// What the host spends when a tensor's gradient is there; `tensors` are all of the model.
+Seconds gradient_hook(const StepInput& input, double tensors);
+
+// How fast the host updates, and the host memory traffic of a parameter.
+HostUpdate host_update_of(const StepInput& input);
+double host_adam_bytes(const StepInput& input);
+
+// The host cores update a shard when `ready` is done; the host thread waits for it.
+Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready);
+
+// What one call of the optimizer updates: a flat shard is one tensor.
+struct UpdatedTensors {
+  double elements = 0;  // of all
+  double tensors = 1;
+  double largest = 0;  // elements of one
+};
+struct UpdateCost {
+  double launches = 0;
+  double dispatches = 0;  // operators of the host
+  double more_bytes = 0;  // of traffic, than one kernel has that does everything
+  double temporary = 0;   // bytes of device memory while it runs
+};
+UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of);
+// Its kernels, and `others` around them: norms, scales, casts.
+KernelRow update_row(const UpdateCost& cost, double bytes, double others);
+// Its device memory, while it runs.
+void hold_while_updating(StepWriter& writer, Mark update, const UpdateCost& cost);
+// Behind each tensor bitsandbytes stops the host until the device is done.
+void stop_behind_update(StepWriter& writer, double tensors);
+
+// Bytes of device memory per element that the optimizer keeps beside the parameters, and that one
+// update reads and writes.
+double optimizer_state_bytes(OptimizerKind kind);
+double optimizer_traffic_bytes(const Strategy& strategy);
+
+}  // namespace stepsim

@@ -1,0 +1,137 @@
+#include "workloads/sharding/zero3/update.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/updates.hpp"
+
+namespace stepsim {
+
+Zero3Update::Zero3Update(StepWriter& writer, const TrainedTensors& trained, Zero3Gathers& gathers)
+    : writer_(writer),
+      trained_(trained),
+      gathers_(gathers),
+      on_drives_(parameters_on_drives(writer.rank())) {}
+
+// All ranks wait for the norm of each sub-group.
+void Zero3Update::find_norms(std::size_t groups, double part) {
+  for (std::size_t i = 0; i < groups; ++i) {
+    writer_.run({{"norm", KernelClass::memory, 0, bytes_16 * part,
+                  3 * trained_.count / static_cast<double>(groups)}},
+                false, Cause::optimizer, "gradient_norm");
+    const Mark norm = writer_.collective(Plan::signal, {8}, Stream::reduce, Cause::optimizer,
+                                         "norm", {writer_.last_compute()});
+    writer_.compute_after(norm);
+  }
+}
+
+// Sub-group by sub-group: a norm that everybody waits for, a loop over all tensors of the model to
+// clear their gradients, the update. Sub-groups of size 0 are one tensor each, so the loop is
+// quadratic in the number of tensors.
+void Zero3Update::run() {
+  const StepInput& input = writer_.input();
+  const double core = input.cluster.node.host.core_speed.value.value;
+  const double shard = trained_.parameters / writer_.sharers();
+  const double size = input.strategy.zero.sub_group;
+  const auto groups =
+      static_cast<std::size_t>(size <= 0 ? trained_.count : std::max(1.0, std::ceil(shard / size)));
+  const double count = static_cast<double>(groups);
+  const double part = shard / count;
+  writer_.context = {Phase::optimizer, -1, -1};
+  find_norms(groups, part);
+  const Mark ready = writer_.last_compute();
+  const Seconds clear = trained_.count * input.stack.host.clear_visit.value;
+  const Offload place = input.strategy.optimizer_place;
+  if (place == Offload::nvme)
+    writer_.host({0}, Cause::offload_transfer, "gradients_written", {writer_.last_copy()});
+  // Those that stay on the device come first, so that both work at the same time.
+  const auto on_device =
+      place == Offload::cpu ? std::floor((1 - input.strategy.offload.ratio) * count) : 0;
+  for (std::size_t i = 0; i < groups; ++i) {
+    const bool clears = i == 0 || input.strategy.zero.clears_in_sub_groups;
+    writer_.host((input.stack.host.sub_group.value + (clears ? clear : Seconds{0})) / core,
+                 Cause::optimizer, "sub_group");
+    if (place == Offload::none || static_cast<double>(i) < on_device)
+      update_on_device(part);
+    else if (place == Offload::nvme)
+      update_from_drive(part, i + 1 == groups, ready);
+    else
+      update_on_host(part, ready);
+  }
+  gather_persistent();
+  writer_.drain({0}, Cause::optimizer, "step_done");
+}
+
+void Zero3Update::update_on_device(double part) {
+  const Strategy& s = writer_.input().strategy;
+  const bool split = s.optimizer_place != Offload::none;  // then fp32 gradients are there already
+  const UpdateCost cost = update_cost(s, {part, 1, part});
+  std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s) * part, 3)};
+  if (!split)
+    rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (2 * bytes_16 + 4) * part, 2});
+  const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
+  hold_while_updating(writer_, update, cost);
+  if (split) {
+    if (s.parameter_place != Offload::none)
+      writer_.traffic(Plan::to_host, {bytes_16 * part}, Cause::offload_transfer,
+                      "parameters_to_host", {update});
+    return;
+  }
+  const double flat = gradient_bytes(s) * part;
+  const double fp32 = flat < 4 * part ? 4 * part : 0;
+  writer_.allocate(update, Held::flat_gradient, flat);
+  writer_.allocate(update, Held::fp32_gradient, fp32);
+  writer_.release(update, Held::fp32_gradient, fp32);
+  writer_.release(update, Held::flat_gradient, flat);
+  stop_behind_update(writer_, 1);
+}
+
+void Zero3Update::update_on_host(double part, Mark ready) {
+  const Mark updated = update_shard_on_host(writer_, part, ready);
+  const StepInput& input = writer_.input();
+  if (input.strategy.parameter_place == Offload::none)
+    writer_.traffic(Plan::to_device, {bytes_16 * part}, Cause::offload_transfer,
+                    "parameters_to_device", {updated});
+  if (on_drives_ > 0)
+    writer_.traffic(Plan::to_drive, {on_drives_ * bytes_16 * part}, Cause::offload_transfer,
+                    "parameters_to_drive", {updated});
+}
+
+// The fp32 copy, the moments and the gradient of a sub-group.
+Mark Zero3Update::read_states(double part) {
+  return writer_.traffic(Plan::from_drive, {(4 + state_bytes(writer_.input().strategy) + 4) * part},
+                         Cause::offload_transfer, "states_from_drive");
+}
+
+// A sub-group is read, updated, written. Pipelined, the next one comes and the one before goes
+// meanwhile.
+void Zero3Update::update_from_drive(double part, bool last, Mark ready) {
+  const Strategy& s = writer_.input().strategy;
+  const auto wait = [&](Mark mark) {
+    writer_.host({0}, Cause::offload_transfer, "drive_wait", {mark});
+  };
+  wait(read_ ? *read_ : read_states(part));
+  read_.reset();
+  if (s.offload.pipeline_read && !last) read_ = read_states(part);
+  update_on_host(part, ready);
+  if (written_) wait(*written_);
+  written_ = writer_.traffic(Plan::to_drive, {(4 + state_bytes(s)) * part}, Cause::offload_transfer,
+                             "states_to_drive");
+  if (s.offload.pipeline_write && !last) return;
+  wait(*written_);
+  written_.reset();
+}
+
+// What stays gathered was partitioned for the update: tensor by tensor, without waiting.
+void Zero3Update::gather_persistent() {
+  for (const double elements : trained_.persistent) {
+    Mark ready = writer_.last_compute();
+    if (writer_.input().strategy.parameter_place != Offload::none)
+      ready = gathers_.to_device(elements, writer_.last_host());
+    writer_.collective(Plan::all_gather, {bytes_16 * elements}, Stream::gather, Cause::gather_bytes,
+                       "gather_persistent", {ready, writer_.last_copy()});
+  }
+}
+
+}  // namespace stepsim

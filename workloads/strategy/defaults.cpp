@@ -1,0 +1,85 @@
+#include "workloads/strategy/defaults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace stepsim {
+namespace {
+
+constexpr std::string_view above = "above ";
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || rest != text.data() + text.size()) return {};
+  return value;
+}
+
+bool meets(const std::optional<std::string>& found, std::string_view wanted) {
+  if (wanted == "absent") return !found;
+  if (!found) return false;
+  if (wanted == "present") return true;
+  if (!wanted.starts_with(above)) return *found == wanted;
+  const auto value = number_in(*found), bound = number_in(wanted.substr(above.size()));
+  return value && bound && *value > *bound;
+}
+
+bool applies(const Default& entry, const Document& scenario, const Facts& facts) {
+  return std::all_of(entry.when.begin(), entry.when.end(), [&](const auto& condition) {
+    const auto& [key, wanted] = condition;
+    const bool fact = key == gpus_fact || key == experts_fact;
+    const std::optional<std::string> found = fact ? facts(key) : scenario.peek(key);
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [&](const std::string& word) { return meets(found, word); });
+  });
+}
+
+void check_condition(const Table& when, const std::string& key,
+                     const std::vector<std::string>& wanted) {
+  constexpr std::string_view expected =
+      "expected a key of a scenario such as strategy.zero, or gpus or experts";
+  const bool known = key == gpus_fact || key == experts_fact || key.starts_with("strategy.") ||
+                     key.starts_with("job.") || key.starts_with("cluster.") || key == "model";
+  if (!known) when.problem(key, expected);
+  for (const std::string& word : wanted)
+    if (word.starts_with(above) && !number_in(word.substr(above.size())))
+      when.problem(key, fmt::format("expected a number behind \"above\", found \"{}\"", word));
+}
+
+}  // namespace
+
+std::vector<Default> read_defaults(const Table& file, const std::string& origin) {
+  std::vector<Default> defaults;
+  if (!file.has("defaults")) return defaults;
+  for (const Table& entry : file.tables("defaults")) {
+    Default made{{}, entry.table("set"), origin};
+    entry.text("source");
+    if (const auto when = entry.table_if("when"))
+      for (const std::string& key : when->keys()) {
+        made.when.emplace_back(key, when->values(key));
+        check_condition(*when, key, made.when.back().second);
+      }
+    for (const std::string& block : made.set.keys())
+      if (block != "job" && block != "strategy")
+        made.set.problem(block, "a default is a key of job or strategy");
+    defaults.push_back(std::move(made));
+  }
+  return defaults;
+}
+
+void lay_under(Document& scenario, std::vector<Default> defaults, const Facts& facts) {
+  const auto next = [&] {
+    return std::find_if(defaults.begin(), defaults.end(), [&](const Default& entry) {
+      return applies(entry, scenario, facts);
+    });
+  };
+  // What one entry sets another may ask for, so that each search begins at the first.
+  for (auto entry = next(); entry != defaults.end(); entry = next()) {
+    scenario.underlay(entry->set, entry->origin);
+    defaults.erase(entry);
+  }
+}
+
+}  // namespace stepsim
