@@ -4,8 +4,6 @@ if(NOT COMMAND cli)
 endif()
 set(small_sweep sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 --vary strategy.zero=2,3)
 
-cli("sweep --help" ARGS sweep --help OUTPUT "^usage: stepsim sweep.*examples:")
-cli("merge --help" ARGS merge --help OUTPUT "^usage: stepsim merge.*examples:")
 cli("sweep" ARGS ${small_sweep}
   OUTPUT "4 points, 4 of them can run.*micro_batch  zero  GPUs  step time.*\nfastest .*\ncheapest ")
 cli("sweep as JSON" ARGS ${small_sweep} --json
