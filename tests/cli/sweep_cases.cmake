@@ -13,7 +13,7 @@ cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.z
 cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
   OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")
 cli("a sweep keeps the batch over all GPUs" ARGS sweep llama32-3b-sft-zero3 --set "job={sequence: 2048, micro_batch: 2, global_batch: 64}"
-  --set cluster.network=roce-mi300x --vary cluster.nodes=1:3 --csv
+  --set cluster.network=roce-mi300x --vary cluster.nodes=1,3 --csv
   OUTPUT "job.global_batch: 64 is no multiple of micro_batch 2 x 24 ranks = 48; the nearest are 48 and 96")
 cli("sweep with points that cannot be"
   ARGS sweep llama33-70b-sft --vary strategy.zero=1,3 --vary strategy.tensor_parallel.size=1,3
