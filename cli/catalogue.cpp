@@ -28,12 +28,15 @@ struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
 };
-constexpr std::array kinds{
-    Kind{"gpus", gpu_shelf},         Kind{"nodes", node_shelf},
-    Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
-    Kind{"models", model_shelf},     Kind{"stacks", stack_shelf},
-    Kind{"recipes", recipe_shelf},   Kind{"engines", engine_shelf},
-    Kind{"scenarios", {"scenarios", "scenario"}}};
+constexpr std::array kinds{Kind{"gpus", gpu_shelf},
+                           Kind{"nodes", node_shelf},
+                           Kind{"networks", network_shelf},
+                           Kind{"clusters", cluster_shelf},
+                           Kind{"models", model_shelf},
+                           Kind{"stacks", stack_shelf},
+                           Kind{"recipes", recipe_shelf},
+                           Kind{"engines", engine_shelf},
+                           Kind{"scenarios", {"scenarios", "scenario"}}};
 
 constexpr std::array list_options{
     OptionSpec{"json", "", "print JSON"},
@@ -42,7 +45,8 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|architectures|keys]",
+    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|"
+    "architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
