@@ -9,6 +9,7 @@
 #include "cli/models.hpp"
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/source_options.hpp"
 #include "scenarios/recipes.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -50,17 +51,18 @@ constexpr Usage list_usage{
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
-constexpr std::array show_options{
-    OptionSpec{"set", "KEY=VALUE", "change the scenario, such as strategy.zero=2; repeats", 0,
-               true},
-    OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
-    OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
-    OptionSpec{"json", "", "print JSON"}};
+constexpr std::array show_options = with_source_options(
+    std::array{OptionSpec{"set", "KEY=VALUE",
+                          "change the scenario, such as strategy.zero=2; repeats", 0, true},
+               OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
+               OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
+               OptionSpec{"json", "", "print JSON"}});
 constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
     "its dimensions and exact counts; of a scenario every key with its value and where that "
-    "comes from. NAME may be the path of a config.json or of a scenario.",
+    "comes from. `operators`, `attention` and `experts` are the constants that all stacks share. "
+    "NAME may be the path of a config.json or of a scenario.",
     show_options,
     "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n"
     "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
@@ -252,10 +254,32 @@ Shown show_cluster(const std::string& data, const std::string& name, const Docum
   return shown;
 }
 
+// Constants that all stacks share.
+std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
+  if (name != "operators" && name != "attention" && name != "experts") return std::nullopt;
+  const Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, name));
+  if (name == "operators") read_operators(document.root());
+  if (name == "attention") read_attention_shares(document.root());
+  if (name == "experts") read_expert_shares(document.root());
+  document.finish();
+  return Shown{"constants", "the same for all stacks", {}, document.constants()};
+}
+
 bool is_model(const std::string& data, const std::string& name) {
   const std::vector<std::string> names = names_on(data, model_shelf);
   const bool config = is_config_path(name) && !is_scenario(data, name);
   return config || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Shown shown_of(const std::string& data, const Kind& kind, const std::string& name) {
+  const Document document = open_entry(data, kind.shelf, name);
+  if (kind.name == "gpus") return show_gpu(document);
+  if (kind.name == "nodes") return show_node(document);
+  if (kind.name == "networks") return show_network(document);
+  if (kind.name == "stacks") return show_stack(document);
+  if (kind.name == "recipes") return show_recipe(document);
+  if (kind.name == "engines") return show_engine(document);
+  return show_cluster(data, name, document);
 }
 
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
@@ -263,16 +287,12 @@ std::optional<Shown> look_up(const std::string& data, const std::string& name) {
     const std::vector<std::string> names = names_on(data, kind.shelf);
     if (kind.name == "scenarios" || std::find(names.begin(), names.end(), name) == names.end())
       continue;
-    const Document document = open_entry(data, kind.shelf, name);
-    if (kind.name == "gpus") return show_gpu(document);
-    if (kind.name == "nodes") return show_node(document);
-    if (kind.name == "networks") return show_network(document);
-    if (kind.name == "stacks") return show_stack(document);
-    if (kind.name == "recipes") return show_recipe(document);
-    if (kind.name == "engines") return show_engine(document);
-    return show_cluster(data, name, document);
+    Shown shown = shown_of(data, kind, name);
+    if (const auto files = overlay_files(data, kind.shelf, name); !files.empty())
+      shown.facts.push_back(overlay_note(files));
+    return shown;
   }
-  return std::nullopt;
+  return show_shared(data, name);
 }
 
 void print(const std::string& name, const Shown& shown) {
@@ -373,6 +393,8 @@ int show_command(const CommandLine& line) {
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
+    if (!options->has("json") && !options->has("yaml"))
+      fmt::print("{}", assumptions_text(line, name, settings_of(*options)));
     fmt::print("{}", scenario_shown(line.data, name, *options));
     return exit_code::yes;
   }

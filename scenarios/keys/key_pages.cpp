@@ -58,7 +58,7 @@ std::string capital(std::string_view sentence) {
 
 constexpr std::string_view opening =
     R"(# A scenario with every key there is. Copy it and keep what you need: only the required keys have to stay. A key that is
-# left out has its default, which stands after its sentence.
+# left out is what the stack's file says under `defaults:`, and else the default that stands after its sentence.
 #   stepsim run my.yaml            time, rates, where the time goes, memory
 #   stepsim memory my.yaml         does it fit, and what would make it fit
 #   stepsim show my.yaml           every key with its value and where that comes from
