@@ -55,7 +55,8 @@ constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
     "its dimensions and exact counts; of a scenario every key with its value and where that "
-    "comes from. NAME may be the path of a config.json or of a scenario.",
+    "comes from. `operators`, `attention` and `experts` are the constants that all stacks share. "
+    "NAME may be the path of a config.json or of a scenario.",
     show_options,
     "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n"
     "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
@@ -220,6 +221,17 @@ Shown show_cluster(const std::string& data, const std::string& name, const Docum
   return shown;
 }
 
+// Constants that all stacks share.
+std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
+  if (name != "operators" && name != "attention" && name != "experts") return std::nullopt;
+  const Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, name));
+  if (name == "operators") read_operators(document.root());
+  if (name == "attention") read_attention_shares(document.root());
+  if (name == "experts") read_expert_shares(document.root());
+  document.finish();
+  return Shown{"constants", "the same for all stacks", {}, document.constants()};
+}
+
 bool is_model(const std::string& data, const std::string& name) {
   const std::vector<std::string> names = names_on(data, model_shelf);
   const bool config = is_config_path(name) && !is_scenario(data, name);
@@ -239,7 +251,7 @@ std::optional<Shown> look_up(const std::string& data, const std::string& name) {
     if (kind.name == "engines") return show_engine(document);
     return show_cluster(data, name, document);
   }
-  return std::nullopt;
+  return show_shared(data, name);
 }
 
 void print(const std::string& name, const Shown& shown) {

@@ -10,6 +10,7 @@
 #include "sim/base/error.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/stack_operators.hpp"
 
 namespace stepsim {
 namespace {
@@ -104,6 +105,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   if (readings.draw) stack.draw_constants(*readings.draw, "stack");
   stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
+  const auto own_operators = operators_of_stack(stack.root());
   stack.finish();
   const auto shared = [&](std::string_view scope) {
     Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, scope));
@@ -111,11 +113,13 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
     document.give_constants(readings.given, scope);
     return document;
   };
-  Document attention = shared("attention"), experts = shared("experts"), counts = shared("counts");
+  Document attention = shared("attention"), experts = shared("experts"),
+           operators = shared("operators");
+  for (const auto& [key, value] : own_operators) operators.set(key, value);
   scenario.stack.attention_shares = read_attention_shares(attention.root());
   scenario.stack.expert_shares = read_expert_shares(experts.root());
-  scenario.stack.counts = read_counts(counts.root());
-  for (const Document* document : {&attention, &experts, &counts}) document->finish();
+  scenario.stack.operators = read_operators(operators.root());
+  for (const Document* document : {&attention, &experts, &operators}) document->finish();
   const auto list = [&](const Document& document, std::string_view scope) {
     for (NamedConstant constant : document.constants()) {
       constant.name = fmt::format("{}.{}", scope, constant.name);
@@ -124,7 +128,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   };
   if (attention_uses_shares(scenario)) list(attention, "attention");
   if (moves_tokens(scenario)) list(experts, "experts");
-  list(counts, "counts");
+  list(operators, "operators");
   list(stack, "stack");
 }
 

@@ -29,6 +29,7 @@
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/program/used_operators.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
@@ -222,6 +223,21 @@ void finish(const Document& document) {
   }
 }
 
+// Of the operators that are counted in data only those that this step runs stand behind it, and
+// those that the user set.
+void drop_unused_operators(Scenario& scenario) {
+  Job job = scenario.job;  // of GRPO the rows are not known here
+  job.sequence = std::max<std::int64_t>(job.sequence, 1);
+  job.micro_batch = std::max<std::int64_t>(job.micro_batch, 1);
+  const UsedOperators used(
+      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, job});
+  constexpr std::string_view scope = "operators.";
+  std::erase_if(scenario.constants, [&](const NamedConstant& constant) {
+    return constant.name.starts_with(scope) && constant.grade != Grade::given &&
+           !used.has(std::string_view(constant.name).substr(scope.size()));
+  });
+}
+
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
@@ -274,6 +290,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   finish(document);
+  drop_unused_operators(scenario);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
   for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
   if (outgrows_positions(scenario))

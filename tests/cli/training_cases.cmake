@@ -45,10 +45,16 @@ cli("run with a constant of the cluster" ARGS run llama32-3b-sft-zero3 --samples
   OUTPUT "gather_bytes .* 2\\.[0-9]+ s\n")
 cli("run with a misspelt constant" ARGS run llama32-3b-sft-zero3 --set cluster.xgmi.bandwith=1GB/s CODE 2
   ERROR "--set: cluster.xgmi.bandwith: no constant of this cluster or stack is called so (did you mean \"cluster.xgmi.bandwidth\"?); `stepsim show` of the GPU, node, network or stack lists them")
+cli("run with an operator's count" ARGS run llama32-3b-sft-zero3 --samples 0 --set operators.norm.bytes=2000B
+  OUTPUT "compute .* [0-9.]+ s\n")
+cli("run with a misspelt operator" ARGS run llama32-3b-sft-zero3 --set operators.nrom.bytes=30B CODE 2
+  ERROR "--set: operators.nrom.bytes: no constant of this cluster or stack is called so (did you mean \"operators.norm.bytes\"?); `stepsim show` of the GPU, node, network or stack lists them")
+cli("run with an operator's count in a wrong unit" ARGS run llama32-3b-sft-zero3 --set operators.norm.bytes=30us CODE 2
+  ERROR "--set: operators.norm.bytes: expected a size such as \"80 GB\", found a time (\"30us\")")
 cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set stack.host.sync=3GB CODE 2
   ERROR "--set: stack.host.sync: expected a time such as \"25 us\", found a size (\"3GB\")")
 cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --set gpu.bandwidth=3TB/s CODE 2
-  ERROR "--set: gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
+  ERROR "--set: gpu.bandwidth: may be gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
 
 cli("run with a constant above the peak of its GPU" ARGS run llama32-3b-sft-zero3 --set gpu.gemm.rate=10000TFLOP/s CODE 2
   ERROR "--set: gpu.gemm.rate: is above the bf16 peak")
@@ -421,6 +427,13 @@ cli("a calibration goes into the stack's file" ARGS calibrate fms-fsdp --samples
   OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
 cli("calibrate without a plan" ARGS calibrate CODE 2 ERROR_MATCHES "which plan: few-rows, .*llm-foundry.* or prime-rl. usage: stepsim calibrate PLAN ")
 cli("calibrate by a plan that there is not" ARGS calibrate llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
+cli("a calibration frees an operator's count" ARGS calibrate fms-fsdp --samples 0 --write
+  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.norm.bytes, low: 3 B, high: 60 B}"
+  SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -A2 ^operators: @DATA@/workloads/stacks/fms-fsdp.yaml"
+  OUTPUT "operators:\n +norm:\n +bytes: {value: [0-9.]+ B, low: .*grade: fitted")
+cli("calibrate an operator that there is not" ARGS calibrate fms-fsdp CODE 2
+  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.nrom.bytes, low: 3 B, high: 60 B}"
+  ERROR_MATCHES "fms-fsdp has no constant \"operators.nrom.bytes\"")
 cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
   EDIT workloads/calibration/few-rows.yaml "name: few-rows" "name: few-rows\nfree: [{name: kernels.gemm, low: 0.5, high: 1}]"
   ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")

@@ -43,7 +43,7 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
       REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
               tensors_of(layer_modules(model, layer)));
     std::vector<Unit> outer = head_units(model, tiny.stack, {}, tiny.job);
-    outer.push_back(embedding_unit(model, {}, load));
+    outer.push_back(embedding_unit(model, tiny.stack, {}, load));
     CHECK(tensors_of(outer) == tensors_of(outer_modules(model)));
   }
 }
@@ -256,7 +256,8 @@ TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workl
   const auto kept = [&] { return units_of(tiny.input()).head.back().memory.saved; };
   const double t = tiny.job.slots(), h = 64, v = 2000;
   CHECK_THAT(kept(), exactly(4 * t * v / 2 + 2 * t * h));
-  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward, exactly((4.0 + 4 + 4) * t * v / 2));
+  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward,
+             exactly((4.0 + 4 + 4) * t * v / 2));
   tiny.strategy.tensor_parallel.gathers_logits = true;
   CHECK_THAT(kept(), exactly(4 * t * v + 2 * t * h));
 }
