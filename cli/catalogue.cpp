@@ -11,6 +11,8 @@
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
+#include "cli/source_options.hpp"
+#include "scenarios/recipes.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
@@ -19,6 +21,7 @@
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/defaults.hpp"
 
 namespace stepsim {
 namespace {
@@ -27,11 +30,15 @@ struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
 };
-constexpr std::array kinds{
-    Kind{"gpus", gpu_shelf},         Kind{"nodes", node_shelf},
-    Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
-    Kind{"models", model_shelf},     Kind{"stacks", stack_shelf},
-    Kind{"engines", engine_shelf},   Kind{"scenarios", {"scenarios", "scenario"}}};
+constexpr std::array kinds{Kind{"gpus", gpu_shelf},
+                           Kind{"nodes", node_shelf},
+                           Kind{"networks", network_shelf},
+                           Kind{"clusters", cluster_shelf},
+                           Kind{"models", model_shelf},
+                           Kind{"stacks", stack_shelf},
+                           Kind{"recipes", recipe_shelf},
+                           Kind{"engines", engine_shelf},
+                           Kind{"scenarios", {"scenarios", "scenario"}}};
 
 constexpr std::array list_options{
     OptionSpec{"json", "", "print JSON"},
@@ -41,16 +48,17 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|engines|scenarios|algorithms|architectures|keys]",
+    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|"
+    "architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
-constexpr std::array show_options{
-    OptionSpec{"set", "KEY=VALUE", "change the scenario, such as strategy.zero=2; repeats", 0,
-               true},
-    OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
-    OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
-    OptionSpec{"json", "", "print JSON"}};
+constexpr std::array show_options = with_source_options(
+    std::array{OptionSpec{"set", "KEY=VALUE",
+                          "change the scenario, such as strategy.zero=2; repeats", 0, true},
+               OptionSpec{"all", "", "of a scenario also the keys that change nothing in it"},
+               OptionSpec{"yaml", "", "of a scenario one file that says all it rests on"},
+               OptionSpec{"json", "", "print JSON"}});
 constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
@@ -183,6 +191,18 @@ Shown show_network(const Document& document) {
   return shown;
 }
 
+// What a stack or a recipe fills in: "strategy: {zero: 1}, where strategy.offload: absent".
+std::vector<std::string> default_facts(const Document& document) {
+  std::vector<std::string> facts;
+  if (read_defaults(document.root(), "").empty()) return facts;
+  for (const Table& entry : document.root().tables("defaults")) {
+    std::string fact = "unless told otherwise: " + entry.one_line("set");
+    if (entry.has("when")) fact += ", where " + entry.one_line("when");
+    facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
 Shown show_stack(const Document& document) {
   const Stack stack = read_stack(document.root());
   document.finish();
@@ -201,6 +221,14 @@ Shown show_stack(const Document& document) {
     shown.facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");
   shown.facts.push_back(fmt::format(
       "tensor_layers: {}", tensor_layers_names[static_cast<std::size_t>(stack.tensor_layers)]));
+  for (std::string& fact : default_facts(document)) shown.facts.push_back(std::move(fact));
+  return shown;
+}
+
+Shown show_recipe(const Document& document) {
+  const Recipe recipe = read_recipe(document.root());
+  Shown shown{"recipe", recipe.title, default_facts(document), {}};
+  document.finish();
   return shown;
 }
 
@@ -238,18 +266,26 @@ bool is_model(const std::string& data, const std::string& name) {
   return config || std::find(names.begin(), names.end(), name) != names.end();
 }
 
+Shown shown_of(const std::string& data, const Kind& kind, const std::string& name) {
+  const Document document = open_entry(data, kind.shelf, name);
+  if (kind.name == "gpus") return show_gpu(document);
+  if (kind.name == "nodes") return show_node(document);
+  if (kind.name == "networks") return show_network(document);
+  if (kind.name == "stacks") return show_stack(document);
+  if (kind.name == "recipes") return show_recipe(document);
+  if (kind.name == "engines") return show_engine(document);
+  return show_cluster(data, name, document);
+}
+
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
   for (const Kind& kind : kinds) {
     const std::vector<std::string> names = names_on(data, kind.shelf);
     if (kind.name == "scenarios" || std::find(names.begin(), names.end(), name) == names.end())
       continue;
-    const Document document = open_entry(data, kind.shelf, name);
-    if (kind.name == "gpus") return show_gpu(document);
-    if (kind.name == "nodes") return show_node(document);
-    if (kind.name == "networks") return show_network(document);
-    if (kind.name == "stacks") return show_stack(document);
-    if (kind.name == "engines") return show_engine(document);
-    return show_cluster(data, name, document);
+    Shown shown = shown_of(data, kind, name);
+    if (const auto files = overlay_files(data, kind.shelf, name); !files.empty())
+      shown.facts.push_back(overlay_note(files));
+    return shown;
   }
   return show_shared(data, name);
 }
@@ -362,6 +398,8 @@ int show_command(const CommandLine& line) {
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
+    if (!options->has("json") && !options->has("yaml"))
+      fmt::print("{}", assumptions_text(line, name, settings_of(*options)));
     print_scenario(line.data, name, *options);
     return exit_code::yes;
   }

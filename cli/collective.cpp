@@ -121,7 +121,9 @@ RecordList row_list(const BandwidthAnswer& answer) {
 }
 
 Records records_of(const Cluster& cluster, const BandwidthQuestion& question,
-                   const BandwidthAnswer& answer) {
+                   const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
+  std::vector<std::string> notes;
+  if (!overlays.empty()) notes.push_back(overlay_note(overlays));
   return {
       {"operation", "collective or copy", question.operation},
       {"node", "kind of node", cluster.node.name},
@@ -129,11 +131,12 @@ Records records_of(const Cluster& cluster, const BandwidthQuestion& question,
       {"network", "between them", cluster.network ? cluster.network->name : ""},
       {"ranks", "that take part", answer.ranks},
       {"guesses", "constants behind this that are guesses", list_of(guesses(cluster, question))},
-      {"rows", "one for each size", row_list(answer)}};
+      {"rows", "one for each size", row_list(answer)},
+      {"notes", "files of the user\'s own that were read", list_of(notes)}};
 }
 
 std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
-                    const BandwidthAnswer& answer) {
+                    const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
   std::string title = fmt::format("{} on {} x {} ({})", what(question, answer.ranks), cluster.nodes,
                                   cluster.node.name, cluster.gpu.title);
   if (cluster.nodes > 1)
@@ -149,6 +152,7 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
   if (const auto names = guesses(cluster, question); !names.empty())
     text += fmt::format("\nguesses among the constants behind these times: {}\n",
                         wrap(fmt::format("{}", fmt::join(names, ", ")), 100, 4));
+  if (!overlays.empty()) text += fmt::format("\nnote: {}\n", overlay_note(overlays));
   return text;
 }
 
@@ -157,7 +161,7 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
 Records collective_sample() {
   BandwidthAnswer answer;
   answer.rows.emplace_back();
-  return records_of({}, {}, answer);
+  return records_of({}, {}, answer, {});
 }
 
 int collective_command(const CommandLine& line) {
@@ -178,10 +182,11 @@ int collective_command(const CommandLine& line) {
   const Cluster cluster = load_cluster(line.data, choice);
   const BandwidthAnswer answer = measure_bandwidth(cluster, question);
   if (const auto output = options->get("output")) write_run(*output, answer.run);
+  const std::vector<std::string> overlays = overlay_files(line.data, cluster);
   if (options->has("json"))
-    print_result(collective_kind, {}, records_of(cluster, question, answer));
+    print_result(collective_kind, {}, records_of(cluster, question, answer, overlays));
   else
-    fmt::print("{}", text_of(cluster, question, answer));
+    fmt::print("{}", text_of(cluster, question, answer, overlays));
   return exit_code::yes;
 }
 

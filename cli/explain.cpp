@@ -11,6 +11,7 @@
 #include "cli/explain_output.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
@@ -18,7 +19,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
                true},
@@ -31,11 +32,8 @@ constexpr std::array option_specs{
                "most draws of the constants behind the ranges: eight at a time while more could "
                "change who is slower or which row is the largest; 0: none (default: 24, for steps "
                "of over 30000 operations 8, for GRPO 0)"},
-    OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"},
-    workers_option,
-    OptionSpec{"csv", "", "the rows, for machines"},
-    json_option,
-};
+    OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"}, workers_option,
+    OptionSpec{"csv", "", "the rows, for machines"}, json_option});
 constexpr Usage usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
     "Divides the gap between two steps among the causes in rows that add up to it: each cause is "
@@ -58,15 +56,17 @@ NamedStep read_step(const CommandLine& line, const std::string& word,
 int explain_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  const std::vector<Setting> changes = settings_of(*options);
+  const std::vector<Setting> shared = source_settings_of(*options);
+  const std::vector<Setting> changes = settings_of(*options);  // those, then --set
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
-  if (options->words.size() == 1 && changes.empty())
+  if (options->words.size() == 1 && changes.size() == shared.size())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   if (options->has("csv") && options->has("json"))
     throw UserError("--csv and --json: only one of them can be printed");
-  const NamedStep a = read_step(line, options->words.front(), {});
+  const NamedStep a = read_step(line, options->words.front(), shared);
   NamedStep b = read_step(line, options->words.back(), changes);
-  for (const auto& [key, value] : changes) b.label += fmt::format(" {}={}", key, value);
+  for (const auto& [key, value] : std::span(changes).subspan(shared.size()))
+    b.label += fmt::format(" {}={}", key, value);
   if (options->has("each-at-limit") && (a.scenario.grpo || b.scenario.grpo))
     throw UserError(
         "--each-at-limit: a GRPO job has packs instead of micro-batches; grpo.pack_length with "
@@ -83,6 +83,8 @@ int explain_command(const CommandLine& line) {
   attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
   if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
   const Explanation answer = explain(a, b, study);
+  if (!options->has("json") && !options->has("csv"))
+    fmt::print("{}", assumptions_text(line, a.source, shared));
   if (options->has("json"))
     print_result(
         explain_kind,

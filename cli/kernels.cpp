@@ -1,4 +1,4 @@
-// `kernels`: single kernels, predicted beside measured, and the curve that would meet them best.
+// `kernels`: single kernels, predicted beside measured.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
+#include "cli/fits.hpp"
+#include "cli/kernel_files.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "sim/base/table.hpp"
@@ -14,20 +16,19 @@ namespace stepsim {
 namespace {
 
 constexpr std::array option_specs{
-    OptionSpec{"fit", "GPU", "the curves of this GPU's kernels that meet them best"},
+    OptionSpec{"fit", "GPU", "is `stepsim fit kernels GPU` now"},
     OptionSpec{"rows", "", "every kernel, not only the families"},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim kernels [TABLE.csv ...] [--rows] [--fit GPU] [--json]",
+    "stepsim kernels [TABLE.csv ...] [--rows] [--json]",
     "Times of single kernels that somebody measured beside those that the GPU's file gives. "
     "Columns: id, source, hardware, op, dtype, batch, and time_ms or tflops; of matrix products "
     "(op "
     "gemm, batched_gemm, grouped_gemm) M, N, K, layout, groups; of attention (op attention_fwd, "
     "attention_bwd) kernel, queries, keys, heads, head_dim, causal. Without a table: gemm.csv and "
     "attention.csv of scenarios/measured.",
-    option_specs,
-    "  stepsim kernels\n  stepsim kernels --fit h100-sxm\n  stepsim kernels my.csv --rows\n", 8};
+    option_specs, "  stepsim kernels\n  stepsim kernels my.csv --rows\n", 8};
 
 std::string tera(double rate) {
   return fmt::format("{:.1f}", rate / 1e12);
@@ -99,56 +100,6 @@ Records records_of(const KernelTimes& times) {
           {"left_out", "rows without a prediction", skipped_list(times)}};
 }
 
-std::string number_text(double value) {
-  return value >= 1e6 ? fmt::format("{} TFLOP/s", tera(value)) : fmt::format("{:.3g}", value);
-}
-
-std::string text_of(const FittedCurve& curve) {
-  TextTable constants{
-      {"constant", "stated", "fitted"}, {Align::left, Align::right, Align::right}, {}};
-  for (const CurveConstant& c : curve.constants)
-    constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted)});
-  TextTable sources{{"source", "rows", "median as stated", "fitted", "fitted without it"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::right},
-                    {}};
-  for (const CurveSource& s : curve.sources)
-    sources.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
-                            s.held_out > 0 ? percent(s.held_out) : "-"});
-  return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
-                     tera(curve.best_rate),
-                     curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
-                     render(constants), render(sources));
-}
-
-std::string text_of(const std::vector<FittedCurve>& curves) {
-  std::string text;
-  for (const FittedCurve& curve : curves) text += (text.empty() ? "" : "\n") + text_of(curve);
-  return text;
-}
-
-Records records_of(const std::vector<FittedCurve>& curves) {
-  const auto constant = [](const CurveConstant& c) -> Records {
-    return {{"name", "constant", c.name},
-            {"stated", "in the GPU's file, SI", c.stated},
-            {"fitted", "that meets the rows best, SI", c.fitted}};
-  };
-  const auto source = [](const CurveSource& s) -> Records {
-    return {{"name", "where rows are from", s.name},
-            {"rows", "of it", s.rows},
-            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
-            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
-            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
-  };
-  return {{"curves", "one for each kind of kernel",
-           list_of(curves, [&](const FittedCurve& curve) -> Records {
-             return {{"gpu", "GPU", curve.gpu},
-                     {"kernels", "kind", curve.kernels},
-                     {"best_flops", "FLOP/s of the fastest", curve.best_rate},
-                     {"constants", "of the curve", list_of(curve.constants, constant)},
-                     {"sources", "errors by source", list_of(curve.sources, source)}};
-           })}};
-}
-
 }  // namespace
 
 Records kernels_sample() {
@@ -158,30 +109,18 @@ Records kernels_sample() {
   return records_of(times);
 }
 
-Records curves_sample() {
-  FittedCurve curve;
-  curve.constants.emplace_back();
-  curve.sources.emplace_back();
-  return records_of(std::vector{curve});
-}
-
 int kernels_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  std::vector<CsvTable> tables;
-  for (const std::string& file : options->words) tables.push_back(read_csv(file));
-  if (tables.empty())
-    for (const char* file : {"gemm.csv", "attention.csv"})
-      tables.push_back(read_csv(line.data + "/scenarios/measured/" + file));
   if (const auto gpu = options->get("fit")) {
-    const std::vector<FittedCurve> curves = fit_kernels(line.data, tables, *gpu);
-    if (options->has("json"))
-      print_result(curves_kind, {}, records_of(curves));
-    else
-      fmt::print("{}", text_of(curves));
-    return exit_code::yes;
+    fmt::print(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n",
+               *gpu);
+    std::vector<std::string> words{*gpu};
+    words.insert(words.end(), options->words.begin(), options->words.end());
+    return fit_kernels(line, words, *options);
   }
-  const KernelTimes times = predict_kernels(line.data, tables);
+  const KernelTimes times =
+      predict_kernels(line.data, read_kernel_tables(line.data, options->words));
   if (options->has("json"))
     print_result(kernels_kind, {}, records_of(times));
   else

@@ -8,16 +8,17 @@
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
-    OptionSpec{"json", "", "for machines"}};
+    OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{"stepsim memory SCENARIO [--json]",
                       "Adds up what a scenario needs in device and host memory, from loading the "
                       "model to the update, "
@@ -84,7 +85,8 @@ int memory_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(memory_kind, asked, records_of(needs, changes));
   else
-    fmt::print("{}", text_of(scenario, needs, changes));
+    fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
+               text_of(scenario, needs, changes));
   return fits ? exit_code::yes : exit_code::no;
 }
 

@@ -14,6 +14,7 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/runs.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
@@ -21,15 +22,14 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "where the page goes", 'o'},
     OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
     OptionSpec{"replays", "N", "most replays behind the gap, as for `stepsim explain`"},
     OptionSpec{"samples", "N",
                "most draws of the constants behind the gap, as for `stepsim explain`"},
     OptionSpec{"set", "KEY=VALUE",
-               "instead of what the scenarios say, such as strategy.zero=2; repeats", 0, true},
-};
+               "instead of what the scenarios say, such as strategy.zero=2; repeats", 0, true}});
 constexpr Usage usage{
     "stepsim report RUN|SWEEP|CLAIMS... -o PAGE.html [options]",
     "Writes a page that needs nothing but a browser: what every stream did, where the time goes, "

@@ -13,13 +13,14 @@
 #include "cli/outputs.hpp"
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
+#include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/run_file.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
     OptionSpec{"samples", "N",
@@ -29,8 +30,7 @@ constexpr std::array option_specs{
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
                true},
-    OptionSpec{"json", "", "for machines"},
-};
+    OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{
     "stepsim run SCENARIO [options]",
     "Replays one optimizer step of a scenario file operation by operation and prints its time, "
@@ -114,7 +114,8 @@ int run_command(const CommandLine& line) {
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(prediction, interval));
   else
-    fmt::print("{}", run_text(scenario, prediction, interval));
+    fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
+               run_text(scenario, prediction, interval));
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
+#include "cli/source_options.hpp"
 #include "cli/sweep_text.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array sweep_options{
+constexpr std::array sweep_options = with_source_options(std::array{
     OptionSpec{"vary", "KEY=VALUES",
                "1,2,4 or 2:32 (by one), 4:32:4 (by four), 1:64:*2 (doubling); repeats: every "
                "combination",
@@ -46,7 +47,7 @@ constexpr std::array sweep_options{
                "draws of the constants behind an interval of each step time (default: none)"},
     OptionSpec{"workers", "N", "processes at once (default: one per core)", 'j'},
     OptionSpec{"json", "", "for machines"},
-    OptionSpec{"csv", "", "for spreadsheets: the table that NAME.csv would hold"}};
+    OptionSpec{"csv", "", "for spreadsheets: the table that NAME.csv would hold"}});
 constexpr Usage sweep_usage{
     "stepsim sweep SCENARIO --vary KEY=VALUES [options]",
     "Predicts a scenario for every combination of the varied settings: a row each, with the reason "

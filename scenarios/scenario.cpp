@@ -15,6 +15,7 @@
 #include "scenarios/expert_rules.hpp"
 #include "scenarios/grpo.hpp"
 #include "scenarios/import/deepspeed.hpp"
+#include "scenarios/import/sources.hpp"
 #include "scenarios/job_reader.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
@@ -161,9 +162,13 @@ std::string family_of(const Scenario& scenario) {
                      offloaded ? " offload" : "");
 }
 
+bool is_trace(const std::string& path) {
+  return std::filesystem::path(path).extension() == ".h5";
+}
+
 // A trace holds the scenario that it is of.
 Document open_scenario(const std::string& path) {
-  if (std::filesystem::path(path).extension() != ".h5") return read_document(path);
+  if (!is_trace(path)) return read_document(path);
   const std::string text = read_run(path).scenario;
   if (text.empty())
     throw UserError({{path, 0, "", "is a trace of something else than a scenario's step"}});
@@ -242,7 +247,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
                        std::span<const Setting> stack) {
   Scenario scenario;
   scenario.text = document.canonical();
-  lay_defaults(data, document);
+  if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
   if (draw) document.draw_constants(*draw, "scenario");
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
@@ -287,6 +292,11 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   scenario.family = root.text_or("family", family_of(scenario));
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
+  auto overlays = overlay_files(data, names, found, scenario);
+  if (scenario.engine)
+    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
+      overlays.push_back(std::move(file));
+  if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   finish(document);
@@ -300,6 +310,22 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   return scenario;
 }
 
+// What the file of another program says besides its keys.
+void add_translation(const Translation& source, Scenario& scenario) {
+  scenario.files.insert(scenario.files.end(), source.files.begin(), source.files.end());
+  std::vector<std::string> notes = source.notes;
+  for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
+    std::vector<std::string> keys;
+    for (const SourceKey& key : source.keys)
+      if (key.fate == fate) keys.push_back(key.key);
+    if (!keys.empty())
+      notes.push_back(fmt::format("{}: {}", fmt::join(keys, ", "),
+                                  key_fate_titles[static_cast<std::size_t>(fate)]));
+  }
+  for (std::string& note : notes) note = fmt::format("{}: {}", source.file, note);
+  scenario.notes.insert(scenario.notes.begin(), notes.begin(), notes.end());
+}
+
 }  // namespace
 
 Scenario parse_scenario(const std::string& data, std::string_view text, std::string_view file,
@@ -309,16 +335,24 @@ Scenario parse_scenario(const std::string& data, std::string_view text, std::str
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
-  Document document = open_scenario(find_scenario(data, path_or_name));
-  for (const auto& [key, value] : settings) apply(document, key, value);
+  const std::string file = find_scenario(data, path_or_name);
+  const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
+  Document document = source ? document_of(*source) : open_scenario(file);
+  for (const auto& [key, value] : settings)
+    if (changes_scenario(key) || (!source && key != source_kind_setting))
+      apply(document, key, value);
   let_settings_stand(document, settings);
   try {
     Scenario scenario = read_scenario(data, std::move(document), draw, {});
+    if (source) add_translation(*source, scenario);
     for (SaidKey& said : scenario.said)
       if (was_set(said.path, settings)) said.origin = {.source = "--set"};
+    if (file != path_or_name && is_of_overlay(data, file))
+      scenario.notes.push_back(overlay_note(std::array{file}));
     return scenario;
   } catch (const UserError& error) {
-    throw UserError(blame(error.problems(), settings));
+    std::vector<Problem> problems = blame(error.problems(), settings);
+    throw UserError(source ? in_words_of_source(std::move(problems), *source) : problems);
   }
 }
 

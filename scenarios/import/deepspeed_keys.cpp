@@ -162,6 +162,18 @@ void note_types(const Table& root, Notes& notes) {
       "for bf16");
 }
 
+// Keys that people write at the top of the file, and that do nothing there.
+struct NotAsHoped {
+  std::string_view key, why;
+};
+constexpr std::string_view outside =
+    "stands outside zero_optimization, where DeepSpeed does not look: nothing is offloaded";
+constexpr std::array not_as_hoped{
+    NotAsHoped{"offload_optimizer", outside}, NotAsHoped{"offload_param", outside},
+    NotAsHoped{"moe",
+               "is no key of DeepSpeed, and models of Hugging Face do not heed it: experts "
+               "run as the model's code has them"}};
+
 // DeepSpeed ignores keys that it does not have; one that is near to a key of it is a mistake.
 void note_unknown(const Table& root, Notes& notes) {
   std::vector<std::string> known{"zero_optimization",
@@ -178,6 +190,12 @@ void note_unknown(const Table& root, Notes& notes) {
   for (const std::string& key : root.keys()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     root.has(key);
+    const auto hoped = std::find_if(not_as_hoped.begin(), not_as_hoped.end(),
+                                    [&](const NotAsHoped& each) { return each.key == key; });
+    if (hoped != not_as_hoped.end()) {
+      notes.push_back(fmt::format("{} {}", key, hoped->why));
+      continue;
+    }
     if (const std::string near = did_you_mean(key, known); !near.empty())
       root.problem(key, "unknown key" + near);
     else

@@ -86,8 +86,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   std::map<std::string, std::vector<std::size_t>> same;
   std::vector<StepRow> rows;
   for (const std::string& table : plan.tables)
-    for (StepRow& row : step_rows(read_csv(fmt::format("{}/{}", data, table))))
-      rows.push_back(std::move(row));
+    for (StepRow& row : step_rows(read_csv(data_file(data, table)))) rows.push_back(std::move(row));
   complete_references(rows);
   for (StepRow& row : rows) {
     const ExpressedRow made = express(row, catalog);

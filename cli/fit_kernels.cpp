@@ -1,0 +1,89 @@
+// `fit kernels`: the curves of a GPU that meet measured kernels best.
+#include <fmt/format.h>
+
+#include "analysis/studies/fidelity/kernel_tables.hpp"
+#include "cli/fits.hpp"
+#include "cli/kernel_files.hpp"
+#include "cli/result_kinds.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
+
+namespace stepsim {
+namespace {
+
+std::string tera(double rate) {
+  return fmt::format("{:.1f}", rate / 1e12);
+}
+
+std::string number_text(double value) {
+  return value >= 1e6 ? fmt::format("{} TFLOP/s", tera(value)) : fmt::format("{:.3g}", value);
+}
+
+std::string text_of(const FittedCurve& curve) {
+  TextTable constants{
+      {"constant", "stated", "fitted"}, {Align::left, Align::right, Align::right}, {}};
+  for (const CurveConstant& c : curve.constants)
+    constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted)});
+  TextTable sources{{"source", "rows", "median as stated", "fitted", "fitted without it"},
+                    {Align::left, Align::right, Align::right, Align::right, Align::right},
+                    {}};
+  for (const CurveSource& s : curve.sources)
+    sources.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
+                            s.held_out > 0 ? percent(s.held_out) : "-"});
+  return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
+                     tera(curve.best_rate),
+                     curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
+                     render(constants), render(sources));
+}
+
+std::string text_of(const std::vector<FittedCurve>& curves) {
+  std::string text;
+  for (const FittedCurve& curve : curves) text += (text.empty() ? "" : "\n") + text_of(curve);
+  return text;
+}
+
+Records records_of(const std::vector<FittedCurve>& curves) {
+  const auto constant = [](const CurveConstant& c) -> Records {
+    return {{"name", "constant", c.name},
+            {"stated", "in the GPU's file, SI", c.stated},
+            {"fitted", "that meets the rows best, SI", c.fitted}};
+  };
+  const auto source = [](const CurveSource& s) -> Records {
+    return {{"name", "where rows are from", s.name},
+            {"rows", "of it", s.rows},
+            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
+            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
+            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
+  };
+  return {{"curves", "one for each kind of kernel",
+           list_of(curves, [&](const FittedCurve& curve) -> Records {
+             return {{"gpu", "GPU", curve.gpu},
+                     {"kernels", "kind", curve.kernels},
+                     {"best_flops", "FLOP/s of the fastest", curve.best_rate},
+                     {"constants", "of the curve", list_of(curve.constants, constant)},
+                     {"sources", "errors by source", list_of(curve.sources, source)}};
+           })}};
+}
+
+}  // namespace
+
+Records curves_sample() {
+  FittedCurve curve;
+  curve.constants.emplace_back();
+  curve.sources.emplace_back();
+  return records_of(std::vector{curve});
+}
+
+int fit_kernels(const CommandLine& line, std::span<const std::string> words,
+                const Options& options) {
+  if (words.empty()) throw UserError("fit kernels: which GPU? `stepsim list gpus` names them");
+  const std::vector<FittedCurve> curves =
+      fit_kernels(line.data, read_kernel_tables(line.data, words.subspan(1)), words.front());
+  if (options.has("json"))
+    print_result(curves_kind, {}, records_of(curves));
+  else
+    fmt::print("{}", text_of(curves));
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

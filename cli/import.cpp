@@ -1,0 +1,88 @@
+#include "cli/import.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "cli/source_options.hpp"
+#include "scenarios/import/sources.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array option_specs = with_source_options(std::array{
+    OptionSpec{"output", "FILE", "where the scenario goes (default: it is printed)", 'o'},
+    OptionSpec{"set", "KEY=VALUE", "over the file, by its own keys or by those of a scenario", 0,
+               true},
+    OptionSpec{"keys", "", "instead: every key of the file, and what became of it"}});
+constexpr Usage usage{
+    "stepsim import FILE [-o scenario.yaml] [options]",
+    "Writes what a file of Axolotl or DeepSpeed says as a scenario, each line with the key that it "
+    "came from. Other commands read such a file as it is; this is for going on by hand.",
+    option_specs,
+    "  stepsim import qwen3-sft.8xMI300.yaml -o qwen3-sft.scenario.yaml\n"
+    "  stepsim import qwen3-sft.yaml --cluster h100-8 --keys\n",
+    1};
+
+// A path in the scenario is one from the folder that the scenario is in.
+void move_paths(Translation& translation, const std::string& output) {
+  const fs::path folder = fs::absolute(output).parent_path();
+  for (TranslatedLine& line : translation.lines) {
+    if (line.path != "strategy.deepspeed" && line.path != "model") continue;
+    const std::string path = line.value.substr(1, line.value.size() - 2);
+    std::error_code failed;
+    if (fs::exists(path, failed))
+      line.value = yaml_quoted(fs::proximate(fs::absolute(path), folder).string());
+  }
+}
+
+// Settings of the scenario stand in its lines, in place of what they replace.
+void apply_settings(const std::vector<Setting>& settings, Translation& translation) {
+  for (const auto& [key, value] : settings) {
+    if (!changes_scenario(key)) continue;
+    std::erase_if(translation.lines, [&](const TranslatedLine& line) {
+      return line.path == key || (line.path.starts_with(key) && line.path[key.size()] == '.');
+    });
+    translation.lines.push_back({key, value, "the command line", 0, ""});
+  }
+}
+
+}  // namespace
+
+int import_command(const CommandLine& line) {
+  const auto options = parse(usage, line.words);
+  if (!options) return exit_code::yes;
+  if (options->words.empty()) throw UserError(fmt::format("which file? usage: {}", usage.call));
+  const std::string& file = options->words.front();
+  const std::vector<Setting> settings = settings_of(*options);
+  auto translation = translate_source(line.data, file, settings);
+  if (!translation) throw UserError({{file, 0, "", "is a scenario already"}});
+  load_scenario(line.data, file, settings);  // what is wrong with it is said now
+  if (options->has("keys")) {
+    fmt::print("{}", key_lists(*translation));
+    return exit_code::yes;
+  }
+  apply_settings(settings, *translation);
+  const auto output = options->get("output");
+  if (output) move_paths(*translation, *output);
+  const std::string text = translated_scenario(*translation);
+  if (!output) {
+    fmt::print("{}", text);
+    return exit_code::yes;
+  }
+  std::error_code failed;
+  if (fs::equivalent(*output, file, failed))
+    throw UserError(fmt::format("-o {}: is the file that is read", *output));
+  write_file(*output, text);
+  fmt::print("{}{}: {} keys of {}\n", assumptions_text(line, file, settings), *output,
+             translation->keys.size(), file);
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

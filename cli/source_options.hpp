@@ -1,0 +1,48 @@
+// Options for files of other programs: what they do not hold, and what of that was taken.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "sim/base/record.hpp"
+
+namespace stepsim {
+
+inline constexpr std::array source_options{
+    OptionSpec{"cluster", "NAME", "the machine: a name of `stepsim list clusters` or `list nodes`"},
+    OptionSpec{"nodes", "N", "how many nodes of it"},
+    OptionSpec{"model", "NAME",
+               "the model: a name of `stepsim list models`, or the path of a config.json"},
+    OptionSpec{"tokens", "N",
+               "tokens of the data set, for the time of the whole job (a file of another program)"},
+    OptionSpec{"samples-in-set", "N",
+               "rows or pairs of the data set, where rows are not packed (the same)"},
+    OptionSpec{"from", "KIND",
+               "which program the file is of, axolotl or deepspeed (default: told by what it "
+               "holds)"}};
+
+// A command's own options, and these.
+template <std::size_t N>
+constexpr auto with_source_options(const std::array<OptionSpec, N>& own) {
+  std::array<OptionSpec, N + source_options.size()> all{};
+  for (std::size_t i = 0; i < N; ++i) all[i] = own[i];
+  for (std::size_t i = 0; i < source_options.size(); ++i) all[N + i] = source_options[i];
+  return all;
+}
+
+// As settings, which every study hands on.
+std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options);
+
+// What was taken for this file, for the first screen; nothing when nothing was.
+std::string assumptions_text(const CommandLine& line, const std::string& file,
+                             std::span<const std::pair<std::string, std::string>> settings);
+// The same under "assumptions", for the machines' form.
+Records assumption_records(const CommandLine& line, const std::string& file,
+                           std::span<const std::pair<std::string, std::string>> settings);
+
+}  // namespace stepsim

@@ -1,0 +1,113 @@
+#include "scenarios/import/assumed.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "scenarios/import/named_machines.hpp"
+#include "scenarios/import/named_models.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::string_view usual_node = "h100-8";
+
+void take_node(const NamedMachine& machine, const std::string& remark, Translation& translation) {
+  translation.lines.push_back({"cluster.node", machine.node, "", 0, remark});
+  if (machine.nodes > 1)
+    translation.lines.push_back({"cluster.nodes", std::to_string(machine.nodes), "", 0, remark});
+  if (!machine.whole)
+    translation.lines.push_back(
+        {"cluster.gpus_per_node", std::to_string(machine.gpus), "", 0, remark});
+}
+
+std::string nodes_text(const NamedMachine& machine) {
+  if (machine.nodes > 1) return fmt::format("{} x {}", machine.nodes, machine.node);
+  return machine.whole ? machine.node : fmt::format("{} of {}", machine.gpus, machine.node);
+}
+
+}  // namespace
+
+void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation) {
+  if (question.decides("cluster.node")) return;
+  const std::string name = std::filesystem::path(question.file).filename().string();
+  auto machine = machine_in_name(question.data, name);
+  if (machine && machine->node.empty()) {
+    source.problem("", fmt::format("is called for {}, and the catalogue has no such node: name one "
+                                   "with --cluster; `stepsim list nodes` names them",
+                                   machine->words));
+    return;
+  }
+  const std::string why = machine ? fmt::format("the file is called {}", machine->words)
+                                  : std::string("the file does not say");
+  if (!machine) machine = NamedMachine{.words = "", .node = std::string(usual_node)};
+  take_node(*machine, fmt::format("taken: {}; --cluster", why), translation);
+  translation.assumptions.push_back(
+      {"machine", nodes_text(*machine), why, "--cluster NAME --nodes N"});
+}
+
+void assume_model(const SourceQuestion& question, const Table& source, const std::string& key,
+                  Translation& translation) {
+  const std::string said = source.text_or(key, "");
+  if (question.decides("model")) return;
+  constexpr std::string_view way =
+      "name one with --model: `stepsim list models` names them, and the path of a config.json will "
+      "do";
+  if (said.empty()) {
+    source.problem(key, fmt::format("says no model: {}", way));
+    return;
+  }
+  const auto model = find_named_model(question.data, said, question.file);
+  if (!model) {
+    source.problem(
+        key, fmt::format("\"{}\" is neither in the catalogue nor a folder here: {}", said, way));
+    return;
+  }
+  const auto origin = source.origin(key);
+  translation.lines.push_back({"model", yaml_quoted(model->name), key, origin ? origin->line : 0,
+                               model->how.empty() ? "" : said});
+  for (const std::string& file : model->files) translation.files.push_back(file);
+  if (model->how.empty()) return;
+  translation.assumptions.push_back(
+      {"model", fmt::format("{} for {}", model->name, said), model->how, "--model NAME"});
+}
+
+void assume_data(const SourceQuestion& question, const DataOfSource& data,
+                 Translation& translation) {
+  const auto put = [&](std::string_view path, std::string value, std::string key,
+                       std::string remark) {
+    translation.lines.push_back(
+        {std::string(path), std::move(value), std::move(key), 0, std::move(remark)});
+  };
+  if (!data.fill_said && !question.decides("job.fill") &&
+      !question.decides("job.document_length")) {
+    put("job.fill",
+        data.packed
+            ? "{value: 0.95, low: 0.6, high: 1, source: how full packed rows are is not in the "
+              "file}"
+            : "{value: 1, low: 0.3, high: 1, source: how long the rows are is not in the file}",
+        "", "taken");
+    translation.assumptions.push_back(
+        {"length of rows",
+         data.packed ? "95 % full (60 to 100 %), a document to a row" : "all full (30 to 100 %)",
+         "the file does not say; rates leave padding out", "--set job.fill=0.7"});
+  }
+  if (data.steps_said || question.decides("job.tokens") || question.decides("job.samples") ||
+      question.decides("job.optimizer_steps") || question.decides("job.iterations"))
+    return;
+  if (question.set_samples > 0 && data.packed)
+    throw UserError(
+        "--samples-in-set: rows are packed, so the number of documents does not say how many rows "
+        "there are; --tokens does");
+  if (question.set_samples > 0)
+    put("job.samples", fmt::format("{}", question.set_samples), "--samples-in-set", "");
+  else if (question.set_tokens > 0)
+    put("job.tokens", fmt::format("{}", question.set_tokens * data.epochs), "--tokens",
+        data.epochs == 1 ? "" : fmt::format("{:.4g} times", data.epochs));
+  else
+    translation.assumptions.push_back(
+        {"size of the data set", "not known: no time of the whole job", "the file does not say",
+         data.packed ? "--tokens N" : "--samples-in-set N or --tokens N"});
+}
+
+}  // namespace stepsim

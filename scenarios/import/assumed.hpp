@@ -1,0 +1,32 @@
+// What files of other programs do not hold: machine, model, data. Each with what is taken instead.
+#pragma once
+
+#include <string>
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+
+namespace stepsim {
+
+// The machine that the file's name says, else the usual one. A machine that the name says and the
+// catalogue does not have is noted in `source`.
+void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation);
+
+// The model called `said` at `key` of the source; empty: it says none. One that cannot be found is
+// noted there.
+void assume_model(const SourceQuestion& question, const Table& source, const std::string& key,
+                  Translation& translation);
+
+// How full rows are, and how much data there is. `epochs`: how often it is gone through;
+// `steps_said`: the source says how long the run is.
+struct DataOfSource {
+  bool packed = true;
+  bool pairs = false;
+  double epochs = 1;
+  bool steps_said = false;
+  bool fill_said = false;
+};
+void assume_data(const SourceQuestion& question, const DataOfSource& data,
+                 Translation& translation);
+
+}  // namespace stepsim

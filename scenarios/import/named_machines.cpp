@@ -1,0 +1,91 @@
+#include "scenarios/import/named_machines.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+bool is_letter(char c) {
+  return std::isalpha(static_cast<unsigned char>(c)) != 0;
+}
+bool is_alnum(char c) {
+  return is_digit(c) || is_letter(c);
+}
+
+std::string small(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+// GPUs of a node that is called "mi300x-8": the GPU, letters behind it or none, and their number.
+std::uint32_t gpus_of_node(std::string_view node, std::string_view gpu) {
+  if (!node.starts_with(gpu)) return 0;
+  node.remove_prefix(gpu.size());
+  while (!node.empty() && is_letter(node.front())) node.remove_prefix(1);
+  std::uint32_t count = 0;
+  if (!node.starts_with('-')) return 0;
+  const auto [rest, failed] = std::from_chars(node.data() + 1, node.data() + node.size(), count);
+  return failed == std::errc() && rest == node.data() + node.size() ? count : 0;
+}
+
+// The smallest node with so many GPUs, or several of the largest.
+void find_node(const std::string& data, std::string_view gpu, NamedMachine& machine) {
+  std::uint32_t largest = 0, smallest = 0;
+  std::string of_largest, of_smallest;
+  for (const std::string& node : names_on(data, node_shelf)) {
+    const std::uint32_t count = gpus_of_node(node, gpu);
+    if (count > largest) {
+      largest = count;
+      of_largest = node;
+    }
+    if (count >= machine.gpus && (smallest == 0 || count < smallest)) {
+      smallest = count;
+      of_smallest = node;
+    }
+  }
+  if (smallest > 0) {
+    machine.node = of_smallest;
+    machine.whole = smallest == machine.gpus;
+  } else if (largest > 0 && machine.gpus % largest == 0) {
+    machine.node = of_largest;
+    machine.nodes = machine.gpus / largest;
+  }
+}
+
+// Sizes of models are written alike: "8x22b".
+bool is_size(std::string_view word) {
+  return word.size() > 1 && (word.back() == 'b' || word.back() == 'm') &&
+         std::all_of(word.begin(), word.end() - 1, is_digit);
+}
+
+}  // namespace
+
+std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name) {
+  const std::string text = small(name);
+  for (std::size_t x = text.find('x', 1); x != std::string::npos; x = text.find('x', x + 1)) {
+    std::size_t begin = x, end = x + 1;
+    while (begin > 0 && is_digit(text[begin - 1])) --begin;
+    while (end < text.size() && is_alnum(text[end])) ++end;
+    const std::string_view gpu = std::string_view(text).substr(x + 1, end - x - 1);
+    if (begin == x || (begin > 0 && is_alnum(text[begin - 1])) || gpu.size() < 2 || is_size(gpu) ||
+        std::none_of(gpu.begin(), gpu.end(), is_digit))
+      continue;
+    NamedMachine machine{.words = std::string(name.substr(begin, end - begin))};
+    std::from_chars(text.data() + begin, text.data() + x, machine.gpus);
+    if (machine.gpus == 0 || machine.gpus > 1u << 16) continue;
+    find_node(data, gpu, machine);
+    return machine;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,209 @@
+#include "scenarios/import/named_models.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <string_view>
+
+#include "scenarios/entries.hpp"
+#include "sim/base/whole_file.hpp"
+#include "workloads/model/model_catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+// "Llama-3.2_1B" as "llama321b".
+std::string plain(std::string_view text) {
+  std::string result;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+// The last part that names a run: "/outputs/094-sft/checkpoint-1188/" as "094-sft".
+std::string last_part(std::string path) {
+  while (path.ends_with('/')) path.pop_back();
+  const fs::path whole(path);
+  if (whole.filename().string().starts_with("checkpoint-")) return whole.parent_path().filename();
+  return whole.filename();
+}
+
+// What a line "key: value" at the top of a YAML file says, without reading the file as YAML: a
+// folder may hold hundreds.
+std::string value_in(std::string_view text, std::string_view key) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    if (!line.starts_with(key) || line.size() == key.size() || line[key.size()] != ':') continue;
+    line.remove_prefix(key.size() + 1);
+    line = line.substr(0, line.find(" #"));
+    const auto blank = [](char c) {
+      return c == ' ' || c == '\t' || c == '\r' || c == '"' || c == '\'';
+    };
+    while (!line.empty() && blank(line.front())) line.remove_prefix(1);
+    while (!line.empty() && blank(line.back())) line.remove_suffix(1);
+    return std::string(line);
+  }
+  return "";
+}
+
+struct Earlier {
+  std::string file, model;
+};
+
+// The file in this folder whose run wrote what is called `name`.
+std::optional<Earlier> run_that_wrote(const std::string& name, const std::string& file) {
+  constexpr std::uintmax_t largest = 256u << 10;
+  if (name.empty()) return std::nullopt;
+  const fs::path folder = fs::path(file).parent_path();
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, failed))
+    if (const auto ending = entry.path().extension(); (ending == ".yaml" || ending == ".yml") &&
+                                                      entry.is_regular_file(failed) &&
+                                                      entry.file_size(failed) <= largest)
+      files.push_back(folder.empty() ? entry.path().filename() : entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& each : files) {
+    const std::string text = read_file(each.string());
+    if (last_part(value_in(text, "output_dir")) != name) continue;
+    const std::string model = value_in(text, "base_model");
+    if (!model.empty() && last_part(model) != name) return Earlier{each.string(), model};
+  }
+  return std::nullopt;
+}
+
+// Words of a name that mean another model than the one without them.
+constexpr std::array other_models{"mini",   "small",     "nano",     "tiny", "vl",
+                                  "vision", "omni",      "audio",    "next", "distill",
+                                  "coder",  "embedding", "reranker", "guard"};
+
+// "14b" of "phi-4-14b-sft" in parameters; 0: there is none.
+double size_in(std::string_view name) {
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (!is_digit(name[at]) || (at > 0 && (is_digit(name[at - 1]) || name[at - 1] == '.')))
+      continue;
+    double value = 0;
+    const auto [rest, failed] = std::from_chars(name.data() + at, name.data() + name.size(), value);
+    const std::string_view unit = name.substr(static_cast<std::size_t>(rest - name.data()));
+    if (failed != std::errc() || unit.empty() ||
+        (unit.size() > 1 && std::isalnum(static_cast<unsigned char>(unit[1])) != 0))
+      continue;
+    if (std::tolower(static_cast<unsigned char>(unit.front())) == 'b') return 1e9 * value;
+    if (std::tolower(static_cast<unsigned char>(unit.front())) == 'm') return 1e6 * value;
+  }
+  return 0;
+}
+
+bool words_hold(std::string_view name, std::string_view word) {
+  for (std::size_t at = name.find(word); at != std::string_view::npos;
+       at = name.find(word, at + 1)) {
+    const auto letter = [&](std::size_t place) {
+      return place < name.size() && std::isalpha(static_cast<unsigned char>(name[place])) != 0;
+    };
+    if ((at == 0 || !letter(at - 1)) && !letter(at + word.size())) return true;
+  }
+  return false;
+}
+
+std::string small(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+// The catalogue's name may stand anywhere in the other, but has to end where a word does.
+bool stands_in(std::string_view name, std::string_view other) {
+  const std::string wanted = plain(name);
+  for (std::size_t begin = 0; begin < other.size(); ++begin) {
+    std::size_t found = 0, at = begin;
+    for (; at < other.size() && found < wanted.size(); ++at) {
+      if (std::isalnum(static_cast<unsigned char>(other[at])) == 0) {
+        if (found == 0) break;
+        continue;
+      }
+      if (other[at] != wanted[found]) break;
+      ++found;
+    }
+    if (found == wanted.size() &&
+        (at == other.size() || std::isalnum(static_cast<unsigned char>(other[at])) == 0) &&
+        (begin == 0 || !is_digit(other[begin]) || !is_digit(other[begin - 1])))
+      return true;
+  }
+  return false;
+}
+
+// A model trained from one of the catalogue has the name of that one in its own.
+std::string name_within(const std::string& data, const std::string& said) {
+  const std::string other = small(last_part(said));
+  std::string longest;
+  for (const std::string& name : names_on(data, model_shelf)) {
+    if (name.size() <= longest.size() || !stands_in(name, other)) continue;
+    if (std::any_of(other_models.begin(), other_models.end(), [&](std::string_view word) {
+          return words_hold(other, word) && !words_hold(name, word);
+        }))
+      continue;
+    longest = name;
+  }
+  if (longest.empty()) return "";
+  const double size = size_in(other);
+  if (size == 0) return longest;
+  const Model model = load_model(data, longest);
+  const auto near = [&](double count) {
+    constexpr double most_apart = 1.25;
+    return size < most_apart * count && count < most_apart * size;
+  };
+  // Of models with experts some names say how many parameters a token meets.
+  return near(static_cast<double>(count_parameters(model).total())) ||
+                 near(static_cast<double>(active_parameters(model)))
+             ? longest
+             : "";
+}
+
+std::optional<NamedModel> follow(const std::string& data, const std::string& said,
+                                 const std::string& file, int links) {
+  constexpr int longest_chain = 16;
+  std::error_code failed;
+  if (const std::string near = beside(file, said);
+      fs::exists(fs::path(near) / "config.json", failed) ||
+      (near.ends_with(".json") && fs::is_regular_file(near, failed)))
+    return NamedModel{near, "", {}};
+  const std::vector<std::string> names = names_on(data, model_shelf);
+  if (std::find(names.begin(), names.end(), said) != names.end()) return NamedModel{said, "", {}};
+  const std::string own = small(last_part(said));
+  if (std::find(names.begin(), names.end(), own) != names.end())
+    return NamedModel{own, fmt::format("it is {} of the catalogue", own), {}};
+  if (links < longest_chain)
+    if (const auto earlier = run_that_wrote(last_part(said), file))
+      if (auto model = follow(data, earlier->model, earlier->file, links + 1)) {
+        model->how = fmt::format("{} writes it, from {}",
+                                 fs::path(earlier->file).filename().string(), earlier->model);
+        model->files.push_back(earlier->file);
+        return model;
+      }
+  if (const std::string name = name_within(data, said); !name.empty())
+    return NamedModel{name, "by its name", {}};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
+                                           const std::string& file) {
+  return follow(data, said, file, 0);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,22 @@
+// Models by the names that other programs have for them: those of Hugging Face, and folders that
+// an earlier run has written.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stepsim {
+
+struct NamedModel {
+  std::string name;                // of the catalogue, or the path of a config.json
+  std::string how;                 // empty: it is what was said; else why it is taken to be
+  std::vector<std::string> files;  // that led to it
+};
+
+// `file` is the one that names the model: a path is looked for beside it, and the folder of an
+// earlier run is known by the `output_dir` of a file in the same folder.
+std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
+                                           const std::string& file);
+
+}  // namespace stepsim

@@ -1,0 +1,63 @@
+// A file of another program in the words of a scenario: what each of its keys became, and what it
+// does not say.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scenarios/assumption.hpp"
+#include "sim/base/config.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+
+// One key of the scenario, and the key of the source that it follows from.
+struct TranslatedLine {
+  std::string path;    // "job.sequence"
+  std::string value;   // as YAML
+  std::string key;     // "sequence_len"; empty: nothing in the source says it
+  int line = 0;        // of that key; 0: it is absent, and this is what that means
+  std::string remark;  // where the key alone does not explain the value
+};
+
+enum class KeyFate : std::uint8_t { used, without_effect, unmodelled, unknown };
+inline constexpr std::array<std::string_view, 4> key_fate_titles{
+    "used", "changes neither time nor memory", "not modelled; the result is without it", "unknown"};
+
+struct SourceKey {
+  std::string key;
+  int line = 0;
+  KeyFate fate = KeyFate::used;
+  std::string remark;
+};
+
+struct Translation {
+  std::string file;
+  std::string program;  // "Axolotl"
+  std::vector<TranslatedLine> lines;
+  std::vector<Assumption> assumptions;
+  std::vector<SourceKey> keys;     // in the order of the source
+  std::vector<std::string> notes;  // keys that do not do what their author may have hoped
+  std::vector<std::string> files;  // read beside it
+};
+
+// A text as YAML that reads back as this text.
+std::string yaml_quoted(std::string_view text);
+
+// The scenario as a document, its keys with the source's file, key and line as origin.
+Document document_of(const Translation& translation);
+// The scenario as a file to go on with: each line with what it came from.
+std::string translated_scenario(const Translation& translation);
+// Every key of the source in one of four lists.
+std::string key_lists(const Translation& translation);
+
+// Problems of a scenario's keys as problems of the source's.
+std::vector<Problem> in_words_of_source(std::vector<Problem> problems,
+                                        const Translation& translation);
+
+}  // namespace stepsim
