@@ -132,7 +132,7 @@ Records records_of(const Cluster& cluster, const BandwidthQuestion& question,
       {"ranks", "that take part", answer.ranks},
       {"guesses", "constants behind this that are guesses", list_of(guesses(cluster, question))},
       {"rows", "one for each size", row_list(answer)},
-      {"notes", "what else is worth knowing", list_of(notes)}};
+      {"notes", "files of the user's own that were read", list_of(notes)}};
 }
 
 std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
