@@ -252,7 +252,7 @@ Shown show_cluster(const std::string& data, const std::string& name, const Docum
 // Constants that all stacks share.
 std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
   if (name != "operators" && name != "attention" && name != "experts") return std::nullopt;
-  const Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, name));
+  const Document document = read_document(data_file(data, fmt::format("workloads/{}.yaml", name)));
   if (name == "operators") read_operators(document.root());
   if (name == "attention") read_attention_shares(document.root());
   if (name == "experts") read_expert_shares(document.root());

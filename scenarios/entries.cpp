@@ -144,7 +144,7 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
   if (found.stack) add(overlay_files(data, stack_shelf, names.stack));
   if (found.model && !names.model.empty() && !is_config_path(names.model))
     add(overlay_files(data, model_shelf, names.model));
-  for (const std::string_view shared : {"attention", "experts", "counts"})
+  for (const std::string_view shared : {"attention", "experts", "operators"})
     if (const std::string file = data_file(data, fmt::format("workloads/{}.yaml", shared));
         is_of_overlay(data, file))
       files.push_back(file);

@@ -154,8 +154,10 @@ std::string data_file(const std::string& data, std::string_view path) {
 
 bool is_of_overlay(const std::string& data, const std::string& file) {
   const std::vector<std::string> folders = data_folders(data);
-  return std::any_of(folders.begin() + 1, folders.end(),
-                     [&](const std::string& folder) { return file.starts_with(folder + "/"); });
+  // The installed folder may be named once more, to go before the user's own.
+  return std::any_of(folders.begin() + 1, folders.end(), [&](const std::string& folder) {
+    return folder != folders.front() && file.starts_with(folder + "/");
+  });
 }
 
 std::vector<std::string> overlay_files(const std::string& data, const Shelf& shelf,

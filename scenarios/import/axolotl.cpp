@@ -13,6 +13,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -36,7 +37,7 @@ class AxolotlReader {
       : question_(question),
         source_(source),
         root_(source.root()),
-        facts_(read_document(question.data + "/scenarios/import/axolotl.yaml")) {
+        facts_(read_document(data_file(question.data, "scenarios/import/axolotl.yaml"))) {
     result_.file = question.file;
     result_.program = "Axolotl";
   }

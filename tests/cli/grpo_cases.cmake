@@ -65,8 +65,6 @@ cli("rows of every kind at once" ARGS validate --rows @ROOT@/scenarios/measured/
   SHELL "head -n 4 @ROOT@/scenarios/measured/engines/inference.csv >@WORK@/engines.csv; \"$@\""
   KEYS rows/0/interval/0 families/0/name not_predicted/0/missing/0 assumed/0/assumed/0)
 
-cli("grpo of a model that engines do not know" ARGS run @ROOT@/tests/cli/grpo-small.yaml --set model=moonlight-16b-a3b CODE 2
-  ERROR_MATCHES "grpo-small.yaml:[0-9]+: job.method: grpo: engines do not know the latent attention of ")
 # Draws, claims, and what a sweep keeps.
 cli("grpo sweep after the learners' ds_config.json has changed" ARGS sweep own.yaml --vary cluster.nodes=2,3 -o s CODE 2
   SHELL "mkdir -p @WORK@/out/ds; cd @WORK@/out/ds

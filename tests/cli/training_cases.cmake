@@ -452,10 +452,10 @@ cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR "note: `stepsim 
 cli("a curve of no GPU" ARGS fit kernels CODE 2 ERROR "fit kernels: which GPU? `stepsim list gpus` names them")
 # A table made of what is predicted with other costs gives those costs back.
 cli("a network's costs fitted to collectives" ARGS fit network mi300x-8
-  OUTPUT "^mi300x-8\n.*node.collectives.launch +12.0 us +[0-9.]+ us +6.00 us +15.0 us\n.*stas.*fitted without it|AMD-AGI")
+  OUTPUT "^mi300x-8, over roce-mi300x\n.*node.collectives.launch +12.0 us +[0-9.]+ us +6.00 us +15.0 us\n.*stas.*fitted without it|AMD-AGI")
 cli("costs as JSON" ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/source sources/0/fitted_median_abs_error)
 cli("costs of no machine" ARGS fit network CODE 2
   ERROR "fit network: which machine? `stepsim list nodes` and `stepsim list clusters` name them")
-cli("costs of a machine that nobody measured" ARGS fit network gh200-1 CODE 2 ERROR "no row is about gh200-1")
+cli("costs of a machine that nobody measured" ARGS fit network gh200-1 CODE 2 ERROR_MATCHES "^stepsim: no row is about gh200-1")
 cli("kernels of an unknown GPU" ARGS fit kernels h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\" .did you mean \"h100-sxm\"..; there are those of ")
 cli("kernels without a table" ARGS kernels nowhere.csv CODE 2 ERROR_MATCHES "nowhere.csv: cannot be read")

@@ -104,7 +104,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   const std::string& name = plan.stacks.front();
   const Document stack = open_entry(data, stack_shelf, name);
   read_stack(stack.root());
-  const Document operators = read_document(data + "/workloads/operators.yaml");
+  const Document operators = read_document(data_file(data, "workloads/operators.yaml"));
   read_operators(operators.root());
   std::vector<NamedConstant> all = stack.constants();
   for (NamedConstant constant : operators.constants()) {

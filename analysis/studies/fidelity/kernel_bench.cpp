@@ -146,7 +146,7 @@ double KernelBench::time(const TimedKernel& kernel) const {
 MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> tables) {
   MeasuredKernels result;
   const RowCatalog catalog = row_catalog(data);
-  const Document counts = read_document(data + "/workloads/operators.yaml");
+  const Document counts = read_document(data_file(data, "workloads/operators.yaml"));
   const Operators operators = read_operators(counts.root());
   counts.finish();
   std::vector<Problem> problems;
