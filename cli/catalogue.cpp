@@ -10,6 +10,7 @@
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
 #include "cli/source_options.hpp"
+#include "scenarios/recipes.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
@@ -19,6 +20,7 @@
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/defaults.hpp"
 
 namespace stepsim {
 namespace {
@@ -31,7 +33,8 @@ constexpr std::array kinds{
     Kind{"gpus", gpu_shelf},         Kind{"nodes", node_shelf},
     Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
     Kind{"models", model_shelf},     Kind{"stacks", stack_shelf},
-    Kind{"engines", engine_shelf},   Kind{"scenarios", {"scenarios", "scenario"}}};
+    Kind{"recipes", recipe_shelf},   Kind{"engines", engine_shelf},
+    Kind{"scenarios", {"scenarios", "scenario"}}};
 
 constexpr std::array list_options{
     OptionSpec{"json", "", "print JSON"},
@@ -40,7 +43,7 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|engines|scenarios|algorithms|architectures|keys]",
+    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
@@ -54,7 +57,8 @@ constexpr Usage show_usage{
     "stepsim show NAME",
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
     "its dimensions and exact counts; of a scenario every key with its value and where that "
-    "comes from. NAME may be the path of a config.json or of a scenario.",
+    "comes from. `operators`, `attention` and `experts` are the constants that all stacks share. "
+    "NAME may be the path of a config.json or of a scenario.",
     show_options,
     "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n"
     "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
@@ -188,6 +192,18 @@ Shown show_network(const Document& document) {
   return shown;
 }
 
+// What a stack or a recipe fills in: "strategy: {zero: 1}, where strategy.offload: absent".
+std::vector<std::string> default_facts(const Document& document) {
+  std::vector<std::string> facts;
+  if (read_defaults(document.root(), "").empty()) return facts;
+  for (const Table& entry : document.root().tables("defaults")) {
+    std::string fact = "unless told otherwise: " + entry.one_line("set");
+    if (entry.has("when")) fact += ", where " + entry.one_line("when");
+    facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
 Shown show_stack(const Document& document) {
   const Stack stack = read_stack(document.root());
   document.finish();
@@ -206,6 +222,14 @@ Shown show_stack(const Document& document) {
     shown.facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");
   shown.facts.push_back(fmt::format(
       "tensor_layers: {}", tensor_layers_names[static_cast<std::size_t>(stack.tensor_layers)]));
+  for (std::string& fact : default_facts(document)) shown.facts.push_back(std::move(fact));
+  return shown;
+}
+
+Shown show_recipe(const Document& document) {
+  const Recipe recipe = read_recipe(document.root());
+  Shown shown{"recipe", recipe.title, default_facts(document), {}};
+  document.finish();
   return shown;
 }
 
@@ -226,10 +250,32 @@ Shown show_cluster(const std::string& data, const std::string& name, const Docum
   return shown;
 }
 
+// Constants that all stacks share.
+std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
+  if (name != "operators" && name != "attention" && name != "experts") return std::nullopt;
+  const Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, name));
+  if (name == "operators") read_operators(document.root());
+  if (name == "attention") read_attention_shares(document.root());
+  if (name == "experts") read_expert_shares(document.root());
+  document.finish();
+  return Shown{"constants", "the same for all stacks", {}, document.constants()};
+}
+
 bool is_model(const std::string& data, const std::string& name) {
   const std::vector<std::string> names = names_on(data, model_shelf);
   const bool config = is_config_path(name) && !is_scenario(data, name);
   return config || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+Shown shown_of(const std::string& data, const Kind& kind, const std::string& name) {
+  const Document document = open_entry(data, kind.shelf, name);
+  if (kind.name == "gpus") return show_gpu(document);
+  if (kind.name == "nodes") return show_node(document);
+  if (kind.name == "networks") return show_network(document);
+  if (kind.name == "stacks") return show_stack(document);
+  if (kind.name == "recipes") return show_recipe(document);
+  if (kind.name == "engines") return show_engine(document);
+  return show_cluster(data, name, document);
 }
 
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
@@ -237,15 +283,12 @@ std::optional<Shown> look_up(const std::string& data, const std::string& name) {
     const std::vector<std::string> names = names_on(data, kind.shelf);
     if (kind.name == "scenarios" || std::find(names.begin(), names.end(), name) == names.end())
       continue;
-    const Document document = open_entry(data, kind.shelf, name);
-    if (kind.name == "gpus") return show_gpu(document);
-    if (kind.name == "nodes") return show_node(document);
-    if (kind.name == "networks") return show_network(document);
-    if (kind.name == "stacks") return show_stack(document);
-    if (kind.name == "engines") return show_engine(document);
-    return show_cluster(data, name, document);
+    Shown shown = shown_of(data, kind, name);
+    if (const auto files = overlay_files(data, kind.shelf, name); !files.empty())
+      shown.facts.push_back(overlay_note(files));
+    return shown;
   }
-  return std::nullopt;
+  return show_shared(data, name);
 }
 
 void print(const std::string& name, const Shown& shown) {

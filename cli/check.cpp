@@ -13,6 +13,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -39,10 +40,11 @@ std::vector<std::string> files_of(const CommandLine& line, const std::vector<std
   if (!words.empty()) return words;
   std::vector<std::string> files;
   std::error_code failed;
-  const std::string folder = line.data + "/claims";
-  for (const auto& entry : fs::directory_iterator(folder, failed))
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
-  if (files.empty()) throw UserError({{folder, 0, "", "holds no claims (*.yaml)"}});
+  for (const std::string& folder : data_places(line.data, "claims"))
+    for (const auto& entry : fs::directory_iterator(folder, failed))
+      if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  if (files.empty())
+    throw UserError({{data_file(line.data, "claims"), 0, "", "holds no claims (*.yaml)"}});
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -84,7 +84,7 @@ BandwidthQuestion question_of(const Options& options) {
 }
 
 std::string json_of(const Cluster& cluster, const BandwidthQuestion& question,
-                    const BandwidthAnswer& answer) {
+                    const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
   JsonWriter json;
   json.begin_object()
       .member("operation", question.operation)
@@ -103,6 +103,8 @@ std::string json_of(const Cluster& cluster, const BandwidthQuestion& question,
         .member("protocol", row.protocol)
         .member("busiest_link", row.busiest_link)
         .end_object();
+  json.end_array().key("notes").begin_array();
+  if (!overlays.empty()) json.value(overlay_note(overlays));
   json.end_array().end_object();
   return json.take();
 }
@@ -135,7 +137,7 @@ std::vector<std::string> guesses(const Cluster& cluster, const BandwidthQuestion
 }
 
 std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
-                    const BandwidthAnswer& answer) {
+                    const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
   std::string title = fmt::format("{} on {} x {} ({})", what(question, answer.ranks), cluster.nodes,
                                   cluster.node.name, cluster.gpu.title);
   if (cluster.nodes > 1)
@@ -154,6 +156,7 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
   if (const auto names = guesses(cluster, question); !names.empty())
     text += fmt::format("\nguesses among the constants behind these times: {}\n",
                         wrap(fmt::format("{}", fmt::join(names, ", ")), 100, 4));
+  if (!overlays.empty()) text += fmt::format("\nnote: {}\n", overlay_note(overlays));
   return text;
 }
 
@@ -177,8 +180,9 @@ int collective_command(const CommandLine& line) {
   const Cluster cluster = load_cluster(line.data, choice);
   const BandwidthAnswer answer = measure_bandwidth(cluster, question);
   if (const auto output = options->get("output")) write_run(*output, answer.run);
-  fmt::print("{}", options->has("json") ? json_of(cluster, question, answer)
-                                        : text_of(cluster, question, answer));
+  const std::vector<std::string> overlays = overlay_files(line.data, cluster);
+  fmt::print("{}", options->has("json") ? json_of(cluster, question, answer, overlays)
+                                        : text_of(cluster, question, answer, overlays));
   return exit_code::yes;
 }
 

@@ -15,7 +15,7 @@ inline constexpr int bug = 3;    // ours
 }  // namespace exit_code
 
 struct CommandLine {
-  std::string data;  // the folder that holds topology/, workloads/, scenarios/
+  std::string data;  // the catalogue: see data_folders()
   std::span<const std::string> words;
 };
 
@@ -33,7 +33,7 @@ int explain_command(const CommandLine& line);
 int diff_command(const CommandLine& line);
 int check_command(const CommandLine& line);
 int validate_command(const CommandLine& line);
-int calibrate_command(const CommandLine& line);
+int fit_command(const CommandLine& line);
 int kernels_command(const CommandLine& line);
 int report_command(const CommandLine& line);
 int export_command(const CommandLine& line);

@@ -165,16 +165,6 @@ std::string text_of(const Comparison& comparison) {
   return text;
 }
 
-// The notes about the rows of a.csv are in a-notes.csv, if somebody wrote any.
-std::vector<RowNote> notes_beside(const std::string& file,
-                                  std::span<const MeasuredCollective> rows) {
-  std::filesystem::path path(file);
-  path.replace_filename(path.stem().string() + "-notes" + path.extension().string());
-  std::error_code failed;
-  if (!std::filesystem::exists(path, failed)) return {};
-  return row_notes(read_csv(path.string()), rows);
-}
-
 void refuse_other_options(const Options& options) {
   for (const auto& [name, value] : options.values)
     if (name != "compare" && name != "cluster" && name != "json")
@@ -183,6 +173,15 @@ void refuse_other_options(const Options& options) {
 }
 
 }  // namespace
+
+std::vector<RowNote> notes_beside(const std::string& file,
+                                  std::span<const MeasuredCollective> rows) {
+  std::filesystem::path path(file);
+  path.replace_filename(path.stem().string() + "-notes" + path.extension().string());
+  std::error_code failed;
+  if (!std::filesystem::exists(path, failed)) return {};
+  return row_notes(read_csv(path.string()), rows);
+}
 
 int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);

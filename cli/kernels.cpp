@@ -1,4 +1,4 @@
-// `kernels`: single kernels, predicted beside measured, and the curve that would meet them best.
+// `kernels`: single kernels, predicted beside measured.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
+#include "cli/fits.hpp"
+#include "cli/kernel_files.hpp"
 #include "cli/options.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
@@ -14,20 +16,19 @@ namespace stepsim {
 namespace {
 
 constexpr std::array option_specs{
-    OptionSpec{"fit", "GPU", "the curves of this GPU's kernels that meet them best"},
+    OptionSpec{"fit", "GPU", "is `stepsim fit kernels GPU` now"},
     OptionSpec{"rows", "", "every kernel, not only the families"},
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim kernels [TABLE.csv ...] [--rows] [--fit GPU] [--json]",
+    "stepsim kernels [TABLE.csv ...] [--rows] [--json]",
     "Times of single kernels that somebody measured beside those that the GPU's file gives. "
     "Columns: id, source, hardware, op, dtype, batch, and time_ms or tflops; of matrix products "
     "(op "
     "gemm, batched_gemm, grouped_gemm) M, N, K, layout, groups; of attention (op attention_fwd, "
     "attention_bwd) kernel, queries, keys, heads, head_dim, causal. Without a table: gemm.csv and "
     "attention.csv of scenarios/measured.",
-    option_specs,
-    "  stepsim kernels\n  stepsim kernels --fit h100-sxm\n  stepsim kernels my.csv --rows\n", 8};
+    option_specs, "  stepsim kernels\n  stepsim kernels my.csv --rows\n", 8};
 
 std::string tera(double rate) {
   return fmt::format("{:.1f}", rate / 1e12);
@@ -95,81 +96,20 @@ std::string json_of(const KernelTimes& times) {
   return json.take();
 }
 
-std::string number_text(double value) {
-  return value >= 1e6 ? fmt::format("{} TFLOP/s", tera(value)) : fmt::format("{:.3g}", value);
-}
-
-std::string text_of(const FittedCurve& curve) {
-  TextTable constants{
-      {"constant", "stated", "fitted"}, {Align::left, Align::right, Align::right}, {}};
-  for (const CurveConstant& c : curve.constants)
-    constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted)});
-  TextTable sources{{"source", "rows", "median as stated", "fitted", "fitted without it"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::right},
-                    {}};
-  for (const CurveSource& s : curve.sources)
-    sources.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
-                            s.held_out > 0 ? percent(s.held_out) : "-"});
-  return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
-                     tera(curve.best_rate),
-                     curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
-                     render(constants), render(sources));
-}
-
-void add(JsonWriter& json, const FittedCurve& curve) {
-  json.begin_object()
-      .member("gpu", curve.gpu)
-      .member("kernels", curve.kernels)
-      .member("best_flops", curve.best_rate);
-  json.key("constants").begin_array();
-  for (const CurveConstant& c : curve.constants)
-    json.begin_object()
-        .member("name", c.name)
-        .member("stated", c.stated)
-        .member("fitted", c.fitted)
-        .end_object();
-  json.end_array().key("sources").begin_array();
-  for (const CurveSource& s : curve.sources)
-    json.begin_object()
-        .member("name", s.name)
-        .member("rows", static_cast<double>(s.rows))
-        .member("stated_median_abs_error", s.stated)
-        .member("fitted_median_abs_error", s.fitted)
-        .member("held_out_median_abs_error", s.held_out)
-        .end_object();
-  json.end_array().end_object();
-}
-
-std::string text_of(const std::vector<FittedCurve>& curves) {
-  std::string text;
-  for (const FittedCurve& curve : curves) text += (text.empty() ? "" : "\n") + text_of(curve);
-  return text;
-}
-
-std::string json_of(const std::vector<FittedCurve>& curves) {
-  JsonWriter json;
-  json.begin_object().key("curves").begin_array();
-  for (const FittedCurve& curve : curves) add(json, curve);
-  json.end_array().end_object();
-  return json.take();
-}
-
 }  // namespace
 
 int kernels_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  std::vector<CsvTable> tables;
-  for (const std::string& file : options->words) tables.push_back(read_csv(file));
-  if (tables.empty())
-    for (const char* file : {"gemm.csv", "attention.csv"})
-      tables.push_back(read_csv(line.data + "/scenarios/measured/" + file));
   if (const auto gpu = options->get("fit")) {
-    const std::vector<FittedCurve> curves = fit_kernels(line.data, tables, *gpu);
-    fmt::print("{}", options->has("json") ? json_of(curves) : text_of(curves));
-    return exit_code::yes;
+    fmt::print(stderr, "note: `stepsim kernels --fit {0}` is now `stepsim fit kernels {0}`\n",
+               *gpu);
+    std::vector<std::string> words{*gpu};
+    words.insert(words.end(), options->words.begin(), options->words.end());
+    return fit_kernels(line, words, *options);
   }
-  const KernelTimes times = predict_kernels(line.data, tables);
+  const KernelTimes times =
+      predict_kernels(line.data, read_kernel_tables(line.data, options->words));
   fmt::print("{}", options->has("json") ? json_of(times) : text_of(times, options->has("rows")));
   return exit_code::yes;
 }

@@ -1,5 +1,6 @@
 // The table of commands, the one place that catches, and the exit codes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -7,15 +8,18 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <new>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/front_options.hpp"
 #include "cli/import.hpp"
+#include "cli/pages.hpp"
+#include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
@@ -32,9 +36,9 @@ constexpr std::array commands{
             diff_command},
     Command{"check", "do claims hold, and how sure is that", check_command},
     Command{"validate", "measured runs beside what is predicted for them", validate_command},
-    Command{"calibrate", "fit the free constants of a stack to measured rows", calibrate_command},
-    Command{"kernels", "single kernels beside measured ones, and the curve fitted to them",
-            kernels_command},
+    Command{"fit", "constants of a stack, of kernels or of a network, fitted to what was measured",
+            fit_command},
+    Command{"kernels", "single kernels beside measured ones", kernels_command},
     Command{"report", "a page to look at: timeline, breakdown, memory, links", report_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
@@ -43,63 +47,56 @@ constexpr std::array commands{
     Command{"show", "one entry of the catalogue, with the source of every figure", show_command},
 };
 
-// The data lies beside an installed binary, or in the source tree that the binary was built from.
-std::string find_data() {
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const auto installed = self.parent_path() / STEPSIM_INSTALL_DATA;
-  if (!failed && std::filesystem::is_directory(installed / "topology", failed))
-    return installed.lexically_normal().string();
-  return STEPSIM_SOURCE_DATA;
-}
+// Commands that were called something else: still understood for a while, with a note.
+struct Renamed {
+  std::string_view before;
+  std::array<std::string_view, 2> now;
+};
+constexpr std::array renamed{Renamed{"calibrate", {"fit", "stack"}}};
 
 void print_help() {
   fmt::print(
       "stepsim {} - predicts what collectives and training steps cost on modelled GPU clusters\n\n"
-      "usage: stepsim [--data DIR] COMMAND [ARGUMENTS]\n"
+      "usage: stepsim [--data DIR...] COMMAND [ARGUMENTS]\n"
       "       stepsim COMMAND --help\n"
       "       stepsim --version\n\ncommands:\n",
       STEPSIM_VERSION);
   for (const Command& command : commands)
     fmt::print("  {:<10}  {}\n", command.name, command.summary);
+  fmt::print("\noptions before the command:\n");
+  for (const OptionSpec& option : front_options)
+    fmt::print("  {:<14}  {}\n", fmt::format("--{} {}", option.name, option.value),
+               wrap(option.help, 80, 18));
   fmt::print(
-      "\noptions before the command:\n"
-      "  --data DIR  the folder that holds topology/ with the catalogue (default {})\n\n"
+      "\nthe installed catalogue: {}\n"
       "exit codes: 0 yes or done, 1 the answer is no, 2 the input is wrong, 3 a bug of ours\n",
-      find_data());
+      installed_data());
 }
 
-// Takes `--data DIR` off the front.
-std::string take_data(std::vector<std::string>& words) {
-  std::string data;
-  while (!words.empty() && words.front().starts_with("--data")) {
-    const std::string word = words.front();
-    std::size_t taken = 1;
-    std::string value;
-    if (word.starts_with("--data=")) {
-      value = word.substr(7);
-    } else if (word == "--data") {
-      taken = 2;
-      if (words.size() > 1) value = words[1];
-    } else {
-      break;
-    }
-    if (value.empty()) throw UserError("--data: expected a value");
-    if (!data.empty()) throw UserError("--data is given twice");
-    data = value;
-    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(taken));
+void rename_command(std::vector<std::string>& words) {
+  for (const Renamed& each : renamed) {
+    if (words.front() != each.before) continue;
+    fmt::print(stderr, "note: `stepsim {}` is now `stepsim {}`\n", each.before,
+               fmt::join(each.now, " "));
+    words.erase(words.begin());
+    words.insert(words.begin(), each.now.begin(), each.now.end());
   }
-  return data.empty() ? find_data() : data;
 }
 
-void check_data(const std::string& data) {
-  std::error_code failed;
-  if (!std::filesystem::is_directory(std::filesystem::path(data) / "topology", failed))
-    throw UserError({{data, 0, "", "has no folder topology/; --data DIR names one that has"}});
+int run_command_of(const Command& command, std::span<const std::string> words,
+                   const FrontOptions& options) {
+  if (words.size() == 1 && words.front() == std::string(help_as) + "man") {
+    print_command_page(command);
+    return exit_code::yes;
+  }
+  // Help needs no data.
+  const bool help = std::ranges::any_of(
+      words, [](const std::string& word) { return word.starts_with("--help"); });
+  return command.run({help ? "" : catalogue_of(options), words});
 }
 
 int run(std::vector<std::string> words) {
-  const std::string data = take_data(words);
+  const FrontOptions options = take_front_options(words);
   if (words.empty() || words.front() == "--help" || words.front() == "-h" ||
       words.front() == "help") {
     print_help();
@@ -109,19 +106,24 @@ int run(std::vector<std::string> words) {
     fmt::print("stepsim {}\n", STEPSIM_VERSION);
     return exit_code::yes;
   }
+  if (words.front().starts_with(help_as)) {
+    print_page(words.front().substr(help_as.size()), commands);
+    return exit_code::yes;
+  }
+  rename_command(words);
   std::vector<std::string> names;
   for (const Command& command : commands) {
     names.emplace_back(command.name);
-    if (command.name != words.front()) continue;
-    // Help needs no data.
-    const bool help = std::find(words.begin(), words.end(), "--help") != words.end();
-    if (!help) check_data(data);
-    return command.run({data, std::span(words).subspan(1)});
+    if (command.name == words.front())
+      return run_command_of(command, std::span(words).subspan(1), options);
   }
-  if (words.front().starts_with('-'))
-    throw UserError(fmt::format(
-        "unknown option {}{}", words.front(),
-        did_you_mean(words.front(), std::array<std::string, 3>{"--help", "--data", "--version"})));
+  if (words.front().starts_with('-')) {
+    std::vector<std::string> known{"--help", "--version"};
+    for (const OptionSpec& option : front_options)
+      known.push_back(fmt::format("--{}", option.name));
+    throw UserError(
+        fmt::format("unknown option {}{}", words.front(), did_you_mean(words.front(), known)));
+  }
   throw UserError(fmt::format("no command \"{}\"{}; `stepsim --help` lists them", words.front(),
                               did_you_mean(words.front(), names)));
 }

@@ -8,33 +8,14 @@
 #include <cstdint>
 
 #include "cli/source_options.hpp"
+#include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/table.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
 namespace {
 
 namespace po = boost::program_options;
-
-std::string label(const OptionSpec& option) {
-  std::string text;
-  if (option.letter != 0) text += fmt::format("-{}, ", option.letter);
-  text += fmt::format("--{}", option.name);
-  if (!option.value.empty()) text += fmt::format(" {}", option.value);
-  return text;
-}
-
-std::string help_text(const Usage& usage) {
-  std::string text = fmt::format("usage: {}\n\n{}\n", usage.call, wrap(usage.summary, 80, 0));
-  std::size_t widest = 0;
-  for (const OptionSpec& option : usage.options) widest = std::max(widest, label(option).size());
-  if (!usage.options.empty()) text += "\noptions:\n";
-  for (const OptionSpec& option : usage.options)
-    text += fmt::format("  {:<{}}  {}\n", label(option), widest, wrap(option.help, 80, widest + 4));
-  if (!usage.examples.empty()) text += fmt::format("\nexamples:\n{}", usage.examples);
-  return text;
-}
 
 std::vector<std::string> names_of(const Usage& usage) {
   std::vector<std::string> names{"--help"};
@@ -92,6 +73,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
 }
 
 std::optional<Options> parse(const Usage& usage, std::span<const std::string> words) {
+  if (words.size() == 1 && words.front().starts_with(help_as)) {
+    fmt::print("{}", usage_as(words.front().substr(help_as.size()), usage));
+    return std::nullopt;
+  }
   po::options_description description;
   description.add_options()("help,h", "");
   for (const OptionSpec& option : usage.options) {

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "analysis/studies/sweep/sweep_what_ifs.hpp"
 #include "analysis/studies/sweep/sweep_search.hpp"
+#include "analysis/studies/sweep/sweep_what_ifs.hpp"
 
 namespace stepsim {
 

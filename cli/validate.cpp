@@ -13,6 +13,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -34,7 +35,8 @@ constexpr std::array option_specs{
     OptionSpec{"json", "", "for machines"},
 };
 constexpr Usage usage{
-    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE] [--export DIR]] "
+    "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE] [--export "
+    "DIR]] "
     "[--samples N] [--json]",
     "Predicts every scenario that has a measured: block and prints both figures with the signed "
     "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
@@ -66,7 +68,7 @@ std::vector<std::string> files_in(const std::string& place, std::string_view ext
 std::vector<std::string> files_of(const CommandLine& line, const std::vector<std::string>& words) {
   std::vector<std::string> files;
   std::vector<std::string> places = words;
-  if (places.empty()) places.push_back(line.data + "/scenarios/seeds");
+  if (places.empty()) places = data_places(line.data, "scenarios/seeds");
   for (const std::string& place : places)
     for (std::string& file : files_in(place, ".yaml")) files.push_back(std::move(file));
   return files;

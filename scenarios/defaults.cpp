@@ -58,7 +58,6 @@ std::vector<std::string> read_recipe_names(const std::string& data, const Table&
 }
 
 void lay_defaults(const std::string& data, Document& scenario) {
-  if (!scenario.peek("strategy")) return;  // which the reading refuses
   std::vector<Document> files;
   std::vector<Default> defaults;
   const auto add = [&](const Shelf& shelf, const std::string& name) {

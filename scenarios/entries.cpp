@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "scenarios/faults.hpp"
 #include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/strategy/stack_operators.hpp"
 
 namespace stepsim {
 namespace {
@@ -104,18 +106,21 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   if (readings.draw) stack.draw_constants(*readings.draw, "stack");
   stack.give_constants(readings.given, "stack");
   scenario.stack = read_stack(stack.root());
+  const auto own_operators = operators_of_stack(stack.root());
   stack.finish();
   const auto shared = [&](std::string_view scope) {
-    Document document = read_document(fmt::format("{}/workloads/{}.yaml", data, scope));
+    Document document = read_document(data_file(data, fmt::format("workloads/{}.yaml", scope)));
     if (readings.draw) document.draw_constants(*readings.draw, scope);
     document.give_constants(readings.given, scope);
     return document;
   };
-  Document attention = shared("attention"), experts = shared("experts"), counts = shared("counts");
+  Document attention = shared("attention"), experts = shared("experts"),
+           operators = shared("operators");
+  for (const auto& [key, value] : own_operators) operators.set(key, value);
   scenario.stack.attention_shares = read_attention_shares(attention.root());
   scenario.stack.expert_shares = read_expert_shares(experts.root());
-  scenario.stack.counts = read_counts(counts.root());
-  for (const Document* document : {&attention, &experts, &counts}) document->finish();
+  scenario.stack.operators = read_operators(operators.root());
+  for (const Document* document : {&attention, &experts, &operators}) document->finish();
   const auto list = [&](const Document& document, std::string_view scope) {
     for (NamedConstant constant : document.constants()) {
       constant.name = fmt::format("{}.{}", scope, constant.name);
@@ -124,14 +129,32 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   };
   if (attention_uses_shares(scenario)) list(attention, "attention");
   if (moves_tokens(scenario)) list(experts, "experts");
-  list(counts, "counts");
+  list(operators, "operators");
   list(stack, "stack");
+}
+
+std::vector<std::string> overlay_files(const std::string& data, const Names& names,
+                                       const Found& found, const Scenario& scenario) {
+  std::vector<std::string> files;
+  if (data_folders(data).size() == 1) return files;
+  const auto add = [&](std::vector<std::string> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(files));
+  };
+  if (found.cluster) add(overlay_files(data, scenario.cluster));
+  if (found.stack) add(overlay_files(data, stack_shelf, names.stack));
+  if (found.model && !names.model.empty() && !is_config_path(names.model))
+    add(overlay_files(data, model_shelf, names.model));
+  for (const std::string_view shared : {"attention", "experts", "counts"})
+    if (const std::string file = data_file(data, fmt::format("workloads/{}.yaml", shared));
+        is_of_overlay(data, file))
+      files.push_back(file);
+  return files;
 }
 
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
                  Scenario& scenario) {
   if (!asks_for_faults(cluster)) return;
-  Document file = read_document(data + "/topology/variation.yaml");
+  Document file = read_document(data_file(data, "topology/variation.yaml"));
   if (readings.draw) file.draw_constants(*readings.draw, "variation");
   file.give_constants(readings.given, "variation");
   const Variation variation{file.root().constant<Ratio>("gpu_time")};

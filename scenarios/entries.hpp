@@ -40,6 +40,9 @@ struct Readings {
 // GPUs and links that are slower than their files say, if the scenario has any.
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
                  Scenario& scenario);
+// The files of overlays of the catalogue that a scenario's entries were read from.
+std::vector<std::string> overlay_files(const std::string& data, const Names& names,
+                                       const Found& found, const Scenario& scenario);
 // What was found; the rest of the scenario stays as it is.
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);

@@ -55,9 +55,6 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
     return job.problem(parallel, fmt::format("{} GPUs of one node: a node has {}, and an engine "
                                              "never spans nodes",
                                              tp, gpus));
-  if (scenario.model.attention.latent)
-    return job.problem(parallel, fmt::format("engines do not know the latent attention of {}",
-                                             scenario.model.name));
   if (scenario.model.attention.heads % tp != 0)
     return job.problem(parallel, fmt::format("{} does not divide the {} heads of {}", tp,
                                              scenario.model.attention.heads, scenario.model.name));

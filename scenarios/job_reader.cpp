@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -33,6 +34,31 @@ void fill_with_document(const Table& table, Job& job) {
   job.fill = job.documents.mean / static_cast<double>(job.sequence);
 }
 
+// As many micro-batches of each rank as make up the batch.
+void share_out(const Table& table, Scenario& scenario) {
+  constexpr std::string_view key = "global_batch", accumulation = "job.gradient_accumulation";
+  Job& job = scenario.job;
+  const std::int64_t ranks = mesh_of(scenario.strategy, scenario.cluster).data();
+  const std::int64_t round = job.micro_batch * ranks, count = job.global_batch / round;
+  const std::string factors = fmt::format("micro_batch {} x {} ranks", job.micro_batch, ranks);
+  const auto told = std::find_if(scenario.said.begin(), scenario.said.end(),
+                                 [&](const SaidKey& said) { return said.path == accumulation; });
+  if (table.has("gradient_accumulation"))
+    return table.problem("gradient_accumulation", "follows from global_batch: say one of them");
+  if (told != scenario.said.end() && job.accumulation * round != job.global_batch)
+    return table.problem(
+        key, fmt::format("{} makes {} of it: {} x gradient accumulation {}", told->origin.source,
+                         job.accumulation * round, factors, job.accumulation));
+  if (job.global_batch % round != 0)
+    return table.problem(
+        key, fmt::format(
+                 "{} is no multiple of {} = {}; the nearest {}", job.global_batch, factors, round,
+                 count == 0 ? fmt::format("is {}", round)
+                            : fmt::format("are {} and {}", count * round, (count + 1) * round)));
+  job.accumulation = count;
+  scenario.said.push_back({std::string(accumulation), "", {.source = "job.global_batch"}});
+}
+
 }  // namespace
 
 Job read_job(const Table& table) {
@@ -50,6 +76,7 @@ Job read_job(const Table& table) {
 void finish_job(const Table& table, Scenario& scenario) {
   const Job& job = scenario.job;
   if (job.method == Method::grpo) return;
+  if (job.global_batch > 0 && table.sound()) share_out(table, scenario);
   const Cluster& cluster = scenario.cluster;
   for (const std::string_view key : {"save", "resume"})
     if (table.has(key) && cluster.node.count(PartKind::nvme) == 0)

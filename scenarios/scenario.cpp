@@ -30,6 +30,7 @@
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/program/used_operators.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
@@ -227,11 +228,26 @@ void finish(const Document& document) {
   }
 }
 
+// Of the operators that are counted in data only those that this step runs stand behind it, and
+// those that the user set.
+void drop_unused_operators(Scenario& scenario) {
+  Job job = scenario.job;  // of GRPO the rows are not known here
+  job.sequence = std::max<std::int64_t>(job.sequence, 1);
+  job.micro_batch = std::max<std::int64_t>(job.micro_batch, 1);
+  const UsedOperators used(
+      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, job});
+  constexpr std::string_view scope = "operators.";
+  std::erase_if(scenario.constants, [&](const NamedConstant& constant) {
+    return constant.name.starts_with(scope) && constant.grade != Grade::given &&
+           !used.has(std::string_view(constant.name).substr(scope.size()));
+  });
+}
+
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
   scenario.text = document.canonical();
-  lay_defaults(data, document);
+  if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
   if (draw) document.draw_constants(*draw, "scenario");
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
@@ -276,9 +292,15 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   scenario.family = root.text_or("family", family_of(scenario));
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
+  auto overlays = overlay_files(data, names, found, scenario);
+  if (scenario.engine)
+    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
+      overlays.push_back(std::move(file));
+  if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   finish(document);
+  drop_unused_operators(scenario);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
   for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
   if (outgrows_positions(scenario))
@@ -313,9 +335,9 @@ Scenario parse_scenario(const std::string& data, std::string_view text, std::str
 
 Scenario load_scenario(const std::string& data, const std::string& path_or_name,
                        std::span<const Setting> settings, const MaybeDraw& draw) {
-  const std::string path = find_scenario(data, path_or_name);
-  const auto source = is_trace(path) ? std::nullopt : translate_source(data, path, settings);
-  Document document = source ? document_of(*source) : open_scenario(path);
+  const std::string file = find_scenario(data, path_or_name);
+  const auto source = is_trace(file) ? std::nullopt : translate_source(data, file, settings);
+  Document document = source ? document_of(*source) : open_scenario(file);
   for (const auto& [key, value] : settings)
     if (changes_scenario(key) || (!source && key != source_kind_setting))
       apply(document, key, value);
@@ -325,6 +347,8 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
     if (source) add_translation(*source, scenario);
     for (SaidKey& said : scenario.said)
       if (was_set(said.path, settings)) said.origin = {.source = "--set"};
+    if (file != path_or_name && is_of_overlay(data, file))
+      scenario.notes.push_back(overlay_note(std::array{file}));
     return scenario;
   } catch (const UserError& error) {
     std::vector<Problem> problems = blame(error.problems(), settings);

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "sim/base/error.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 
@@ -14,19 +15,20 @@ namespace fs = std::filesystem;
 std::vector<std::string> scenario_names(const std::string& data) {
   std::vector<std::string> names;
   std::error_code failed;
-  const fs::path root = fs::path(data) / "scenarios";
-  for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
-    const fs::path name = at->path().filename();
-    if (name == "recipes" || name == "import") at.disable_recursion_pending();  // no scenarios
-    if (at->path().extension() == ".yaml")
-      names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
-  }
+  for (const fs::path root : data_places(data, "scenarios"))
+    for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
+      const fs::path name = at->path().filename();
+      if (name == "recipes" || name == "import") at.disable_recursion_pending();  // no scenarios
+      if (at->path().extension() == ".yaml")
+        names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
+    }
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
 std::string scenario_file(const std::string& data, std::string_view name) {
-  return fmt::format("{}/scenarios/{}.yaml", data, name);
+  return data_file(data, fmt::format("scenarios/{}.yaml", name));
 }
 
 std::string find_scenario(const std::string& data, const std::string& path_or_name) {

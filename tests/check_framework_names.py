@@ -7,8 +7,8 @@ import sys
 NAMES = ("megatron kempner internevo composer foundry litgpt levanter torchtune torchtitan prime-rl prime_rl fms swift nemo bridge "
          "deepspeed liger axolotl trl llama-factory openrlhf verl accelerate automodel mosaic xtuner primus").split()
 FOLDERS = "sim topology workloads scenarios analysis cli".split()
-# Readers and writers of a framework's own files.
-OWN_FORMATS = ("scenarios/import/", "scenarios/export/")
+# Readers and writers of a framework's own files, and the tables of keys with their sentences.
+OWN_FORMATS = ("scenarios/import/", "scenarios/export/", "scenarios/keys/")
 # Keys of a scenario, some of them open-instruct's, and words that name a kernel: deepspeed, deepspeed_zpg, strategy.deepspeed.
 KEYS = re.compile(r"(job\.|strategy\.)?deepspeed(_[a-z]+)*|moe\.kernel")
 # Messages that give a rule's reason, and examples in help.

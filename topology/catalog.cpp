@@ -1,6 +1,7 @@
 #include "topology/catalog.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -51,14 +52,54 @@ void prepare(Document& document, const MaybeDraw& draw, std::span<const GivenCon
   document.give_constants(given, scope);
 }
 
+std::string entry_file(const std::string& folder, const Shelf& shelf, std::string_view name) {
+  return fmt::format("{}/{}/{}.yaml", folder, shelf.folder, name);
+}
+
+std::vector<std::string> names_in(std::span<const std::string> folders, const Shelf& shelf) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (const std::string& folder : folders)
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(folder) / shelf.folder, failed))
+      if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 // An entry that is like one that is like another: more links than this are a circle.
 constexpr int longest_chain = 4;
 
-Document open_chain(const std::string& data, const Shelf& shelf, std::string_view name, int links) {
-  const std::vector<std::string> names = names_on(data, shelf);
+using Folders = std::span<const std::string>;
+
+// How many folders are left when the uppermost that has the file is the last; 0: none has it.
+std::size_t folders_up_to(Folders folders, const Shelf& shelf, std::string_view name) {
+  std::error_code failed;
+  while (!folders.empty() &&
+         !std::filesystem::exists(entry_file(folders.back(), shelf, name), failed))
+    folders = folders.first(folders.size() - 1);
+  return folders.size();
+}
+
+// One link of a chain: the file, and the folders in which what it is like is looked for.
+struct EntryPlace {
+  std::string file;
+  Folders below;
+};
+
+EntryPlace place_of_entry(Folders folders, const Shelf& shelf, std::string_view name) {
+  const std::size_t count = std::max<std::size_t>(1, folders_up_to(folders, shelf, name));
+  return {entry_file(folders[count - 1], shelf, name), folders.first(count - 1)};
+}
+
+Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::string_view name,
+                    int links) {
+  const std::vector<std::string> names = names_in(all, shelf);
   if (std::find(names.begin(), names.end(), name) == names.end())
     throw UserError(fmt::format("no {} \"{}\"{}", shelf.singular, name, did_you_mean(name, names)));
-  Document document = read_document(file_of(data, shelf, name));
+  const EntryPlace place = place_of_entry(folders, shelf, name);
+  Document document = read_document(place.file);
   const Table root = document.root();
   if (const std::string own = root.text_or("name", name); own != name)
     root.problem("name",
@@ -68,10 +109,12 @@ Document open_chain(const std::string& data, const Shelf& shelf, std::string_vie
   const auto reject = [&](std::string message) {
     throw UserError({{document.file(), 0, "like", std::move(message)}});
   };
-  if (links == longest_chain) reject("entries that are like each other form a circle");
+  const bool own_name = like == name;
+  if (links == longest_chain || (own_name && folders_up_to(place.below, shelf, name) == 0))
+    reject("entries that are like each other form a circle");
   if (std::find(names.begin(), names.end(), like) == names.end())
     reject(fmt::format("no {} \"{}\"{}", shelf.singular, like, did_you_mean(like, names)));
-  document.inherit(open_chain(data, shelf, like, links + 1),
+  document.inherit(open_chain(all, own_name ? place.below : all, shelf, like, links + 1),
                    {"name", "title", "like", "note", "measured_as", "learners_named",
                     "selective_is", "must_say", "experts_recompute"},
                    {"defaults"});
@@ -80,22 +123,86 @@ Document open_chain(const std::string& data, const Shelf& shelf, std::string_vie
 
 }  // namespace
 
-std::vector<std::string> names_on(const std::string& data, const Shelf& shelf) {
-  std::vector<std::string> names;
+std::string join_folders(std::span<const std::string> folders) {
+  return fmt::format("{}", fmt::join(folders, "\n"));
+}
+
+std::vector<std::string> data_folders(const std::string& data) {
+  std::vector<std::string> folders;
+  for (std::size_t from = 0; from <= data.size();) {
+    const std::size_t end = std::min(data.find('\n', from), data.size());
+    folders.push_back(data.substr(from, end - from));
+    from = end + 1;
+  }
+  return folders;
+}
+
+std::vector<std::string> data_places(const std::string& data, std::string_view path) {
+  std::vector<std::string> places;
   std::error_code failed;
-  const std::filesystem::path folder = std::filesystem::path(data) / shelf.folder;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
-  return names;
+  for (const std::string& folder : data_folders(data))
+    if (std::string place = fmt::format("{}/{}", folder, path);
+        std::filesystem::exists(place, failed))
+      places.push_back(std::move(place));
+  return places;
+}
+
+std::string data_file(const std::string& data, std::string_view path) {
+  const std::vector<std::string> places = data_places(data, path);
+  return places.empty() ? fmt::format("{}/{}", data_folders(data).front(), path) : places.back();
+}
+
+bool is_of_overlay(const std::string& data, const std::string& file) {
+  const std::vector<std::string> folders = data_folders(data);
+  return std::any_of(folders.begin() + 1, folders.end(),
+                     [&](const std::string& folder) { return file.starts_with(folder + "/"); });
+}
+
+std::vector<std::string> overlay_files(const std::string& data, const Shelf& shelf,
+                                       std::string_view name) {
+  const std::vector<std::string> all = data_folders(data);
+  std::vector<std::string> files;
+  Folders folders = all;
+  std::string link(name);
+  for (int links = 0; all.size() > 1 && !link.empty() && links <= longest_chain; ++links) {
+    const EntryPlace place = place_of_entry(folders, shelf, link);
+    if (is_of_overlay(data, place.file)) files.push_back(place.file);
+    const std::string like = read_document(place.file).root().text_or("like", "");
+    folders = like == link ? place.below : Folders(all);
+    link = like;
+  }
+  return files;
+}
+
+std::vector<std::string> overlay_files(const std::string& data, const Cluster& cluster) {
+  std::vector<std::string> files;
+  const auto add = [&](const Shelf& shelf, const std::string& name) {
+    for (std::string& file : overlay_files(data, shelf, name)) files.push_back(std::move(file));
+  };
+  const std::vector<std::string> clusters = names_on(data, cluster_shelf);
+  if (std::find(clusters.begin(), clusters.end(), cluster.name) != clusters.end())
+    add(cluster_shelf, cluster.name);
+  add(node_shelf, cluster.node.name);
+  add(gpu_shelf, cluster.node.gpu);
+  if (cluster.network) add(network_shelf, cluster.network->name);
+  return files;
+}
+
+std::string overlay_note(std::span<const std::string> files) {
+  return fmt::format("not of the installed catalogue: {}", fmt::join(files, ", "));
+}
+
+std::vector<std::string> names_on(const std::string& data, const Shelf& shelf) {
+  return names_in(data_folders(data), shelf);
 }
 
 std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name) {
-  return fmt::format("{}/{}/{}.yaml", data, shelf.folder, name);
+  return data_file(data, fmt::format("{}/{}.yaml", shelf.folder, name));
 }
 
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name) {
-  return open_chain(data, shelf, name, 0);
+  const std::vector<std::string> folders = data_folders(data);
+  return open_chain(folders, folders, shelf, name, 0);
 }
 
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const MaybeDraw& draw,

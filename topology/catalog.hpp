@@ -1,4 +1,4 @@
-// Names to values: the catalogue is a folder of data files.
+// Names to values: the catalogue is a folder of data files, and overlays over it.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,36 @@ inline constexpr Shelf node_shelf{"topology/nodes", "node"};
 inline constexpr Shelf network_shelf{"topology/networks", "network"};
 inline constexpr Shelf cluster_shelf{"topology/clusters", "cluster"};
 
+// A catalogue travels as one text: its folders, joined by line ends, the installed one first. Each
+// later one is an overlay: an entry in it goes before one of the same name below. (A text and no
+// type of its own, because everything that names a catalogue passes it on and only this file looks
+// into it; a folder whose name holds a line end is refused where it is given.)
+std::string join_folders(std::span<const std::string> folders);
+std::vector<std::string> data_folders(const std::string& data);
+
+// A data file by its path below the folders, "topology/variation.yaml": that of the uppermost
+// folder that has it; where it should be in the lowest one, if none has.
+std::string data_file(const std::string& data, std::string_view path);
+// What the folders have at this path, the lowest first: "claims".
+std::vector<std::string> data_places(const std::string& data, std::string_view path);
+
+// The files of overlays that an entry is read from, itself and what it is like: none when all of it
+// is of the lowest folder.
+std::vector<std::string> overlay_files(const std::string& data, const Shelf& shelf,
+                                       std::string_view name);
+// The same of a cluster: itself, its node, GPU and network.
+std::vector<std::string> overlay_files(const std::string& data, const Cluster& cluster);
+// "not of the installed catalogue: FILE, FILE"
+std::string overlay_note(std::span<const std::string> files);
+bool is_of_overlay(const std::string& data, const std::string& file);
+
 // File names without ".yaml", sorted.
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf);
 std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name);
 
 // Throws UserError with the nearest name when the shelf has no such entry. An entry that is `like`
-// another one says only what is different.
+// another one says only what is different; in an overlay it may be like the one of its own name
+// below.
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
 
 // Constants drawn from their ranges instead of their stated values.

@@ -15,10 +15,8 @@ Constant<Ratio> share(const Table& table, std::string_view key) {
 Gpu::Peak read_peak(const Table& table) {
   Gpu::Peak peak;
   peak.bf16 = table.constant<FlopsPerSecond>("bf16");
-  peak.fp16 = table.constant<FlopsPerSecond>("fp16");
-  peak.fp32 = table.constant<FlopsPerSecond>("fp32");
+  peak.tf32 = table.constant<FlopsPerSecond>("tf32");
   if (table.has("fp8")) peak.fp8 = table.constant<FlopsPerSecond>("fp8");
-  if (table.has("tf32")) peak.tf32 = table.constant<FlopsPerSecond>("tf32");
   return peak;
 }
 
@@ -48,7 +46,6 @@ Gpu read_gpu(const Table& table) {
                 .usable = memory.constant<Bytes>("usable"),
                 .context = memory.constant<Bytes>("context"),
                 .library = memory.constant<Bytes>("library"),
-                .bandwidth = memory.constant<BytesPerSecond>("bandwidth"),
                 .stream = memory.constant<BytesPerSecond>("stream")};
   gpu.peak = read_peak(table.table("peak"));
   const Table gemm = table.table("gemm");
@@ -71,7 +68,7 @@ Gpu read_gpu(const Table& table) {
                       .collective = share(interference, "collective")};
   const Table launch = table.table("host_launch");
   gpu.host_launch = {.eager_op = launch.constant<Seconds>("eager_op"),
-                     .launch = launch.constant<Seconds>("launch")};
+                     .queue = launch.constant<Ratio>("queue")};
   gpu.units = static_cast<int>(table.integer("units", 1, 100000));
   gpu.power = table.constant<Watts>("power");
   auto& usable = gpu.memory.usable;

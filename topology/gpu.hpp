@@ -13,19 +13,16 @@ struct Gpu {
   std::string title;
   std::string vendor;
   struct Memory {
-    Constant<Bytes> capacity;            // as sold
-    Constant<Bytes> usable;              // beside a framework's context
-    Constant<Bytes> context;             // of a framework's process, outside of that
-    Constant<Bytes> library;             // of it what libraries take past the framework's allocator
-    Constant<BytesPerSecond> bandwidth;  // nominal
-    Constant<BytesPerSecond> stream;     // reached by a triad
+    Constant<Bytes> capacity;         // as sold
+    Constant<Bytes> usable;           // beside a framework's context
+    Constant<Bytes> context;          // of a framework's process, outside of that
+    Constant<Bytes> library;          // of it what libraries take past the framework's allocator
+    Constant<BytesPerSecond> stream;  // reached by a triad
   } memory;
   struct Peak {
     Constant<FlopsPerSecond> bf16;
-    Constant<FlopsPerSecond> fp16;
-    Constant<FlopsPerSecond> fp32;
-    std::optional<Constant<FlopsPerSecond>> fp8;
-    std::optional<Constant<FlopsPerSecond>> tf32;
+    Constant<FlopsPerSecond> tf32;                // products of 32-bit numbers: losses in fp32
+    std::optional<Constant<FlopsPerSecond>> fp8;  // GRPO engines with weights in fp8
   } peak;
   struct Gemm {  // time = start + max(flops / rate, bytes / bandwidth)
     Constant<Seconds> start;
@@ -59,11 +56,11 @@ struct Gpu {
     Constant<Ratio> collective;
   } interference;
   struct HostLaunch {
-    Constant<Seconds> eager_op;
-    Constant<Seconds> launch;
+    Constant<Seconds> eager_op;  // GRPO engines that run without CUDA graphs
+    Constant<Ratio> queue;       // kernels that a stream takes before a launch blocks
   } host_launch;
   int units = 0;  // streaming multiprocessors or compute units; 0: products come in no waves
-  Constant<Watts> power;
+  Constant<Watts> power;  // of the board; `show` alone reads it so far
 };
 
 Gpu read_gpu(const Table& table);

@@ -27,6 +27,12 @@ constexpr std::array head{
                         .sentence = "`stepsim list stacks`",
                         .required = true,
                         .example = "deepspeed-hf"}},
+    Key<Head>{.facts = {.name = "recipe",
+                        .sentence = "what one published source fixes, one or a list: `stepsim list "
+                                    "recipes`",
+                        .otherwise = "none",
+                        .example = "megatron-swift",
+                        .left_out = true}},
     Key<Head>{.facts = {.name = "engine",
                         .sentence = "grpo: `stepsim list engines`",
                         .otherwise = "vllm",

@@ -28,6 +28,12 @@ constexpr std::array own_keys{
     whole<&Job::accumulation>("gradient_accumulation", 1, 1 << 16,
                               "micro-batches of an optimizer step")
         .example("8"),
+    whole<&Job::global_batch>("global_batch", 1, 1 << 30,
+                              "instead of gradient_accumulation: rows (dpo: pairs) of an optimizer "
+                              "step over all GPUs; it stays when the number of GPUs or micro_batch "
+                              "changes")
+        .otherwise("micro_batch x gradient_accumulation x GPUs with different rows")
+        .left_out("128"),
     flag<&Job::packed>("packing", "rows are filled with several documents")
         .otherwise("true for sft, false for dpo",
                    [](Job& job) { job.packed = job.method == Method::sft; }),

@@ -58,7 +58,7 @@ std::string capital(std::string_view sentence) {
 
 constexpr std::string_view opening =
     R"(# A scenario with every key there is. Copy it and keep what you need: only the required keys have to stay. A key that is
-# left out has its default, which stands after its sentence.
+# left out is what the stack's file says under `defaults:`, and else the default that stands after its sentence.
 #   stepsim run my.yaml            time, rates, where the time goes, memory
 #   stepsim memory my.yaml         does it fit, and what would make it fit
 #   stepsim show my.yaml           every key with its value and where that comes from
@@ -162,7 +162,7 @@ std::string template_text(Method method) {
   writer.text = opening;
   writer.head({"name", "note", "family", "model"});
   writer.blocks("cluster", cluster_blocks());
-  writer.head({"stack", "constants"});
+  writer.head({"stack", "recipe", "constants"});
   writer.text += '\n';
   writer.blocks("job", std::span(&method_block(), 1));
   for (const Block<Job>& block : job_blocks()) writer.block(block, "  ");

@@ -36,11 +36,13 @@ struct Constant {
   Q high;
   Grade grade = Grade::guess;
   std::string source;
+
+  double number() const { return value.value; }  // as stated, drawn or given, in SI units
 };
 
 // The same, named and with its unit as data: how a trace and a report keep it.
 struct NamedConstant {
-  std::string name;  // "gpu.memory.bandwidth"
+  std::string name;  // "gpu.memory.stream"
   Dimension dimension{};
   double value{};
   double low{};

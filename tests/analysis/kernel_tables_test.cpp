@@ -136,7 +136,7 @@ TEST_CASE("a long run of products is held against what a GPU sustains", "[analys
   const KernelTimes times = predict(parse_csv(
       columns + "short," + product + ",,1000\nlong," + product + "long run,,1000\n", "long.csv"));
   REQUIRE(times.kernels.size() == 2);
-  const double sustained = KernelBench(load_cluster(data, {.name = "b200-8"}).gpu).sustained;
+  const double sustained = KernelBench(load_cluster(data, {.name = "b200-8"}).gpu, {}).sustained;
   CHECK(sustained < 0.8);
   CHECK(times.kernels[0].predicted == Approx(sustained * times.kernels[1].predicted).epsilon(0.02));
   // In short runs nothing beats the fastest cube.

@@ -41,12 +41,31 @@ set(small collective all_reduce --sizes 1MiB --cluster)
 
 # ---- help and versions ----
 cli("no command prints the help and is a mistake" CODE 2 OUTPUT "usage: stepsim")
-cli("help" ARGS --help OUTPUT "commands:.*collective.*list.*show.*--data DIR.*exit codes")
+cli("help" ARGS --help OUTPUT "commands:.*collective.*list.*show.*--data DIR.*--no-user-data.*installed catalogue: @ROOT@\n.*exit codes")
 cli("help by word" ARGS help OUTPUT "usage: stepsim")
 cli("version" ARGS --version OUTPUT "^stepsim [0-9]+\\.[0-9]+\\.[0-9]+\n$")
-foreach(command run memory report export collective list show diff)
-  cli("${command} --help" ARGS ${command} --help OUTPUT "^usage: stepsim ${command}.*examples:")
-endforeach()
+# Every command that the program lists, and every form of its help.
+set(listed "$(\"$@\" --help | sed -n '/^commands:/,/^$/s/^  \\([a-z]*\\) .*/\\1/p')")
+cli("help of every command"
+  SHELL "set -- @BUILD@/stepsim; for command in ${listed}; do
+      \"$@\" $command --help >said || exit; head -n 1 said | grep -q \"^usage: stepsim $command\" && grep -q '^examples:' said ||
+        { echo \"no good help of $command\"; exit 9; }
+      echo $command; done | wc -l" OUTPUT "^1[0-9]\n$")
+cli("help in an unknown form" ARGS --help=html CODE 2 ERROR "--help: expected nothing, man, bash or zsh, found \"html\"")
+cli("help of a command in an unknown form" ARGS run --help=html CODE 2
+  ERROR "--help: expected nothing, man, bash or zsh, found \"html\"")
+cli("man pages are without fault"
+  SHELL "command -v man >/dev/null || { echo 'skipped: no man here (Debian: apt-get install man-db)'; exit; }
+    for page in @BUILD@/pages/man/*.gz; do MANWIDTH=100 man --warnings=all -l $page >>text 2>>faults || exit; done
+    cat faults; grep -c '^NAME' text; grep -F -e '--set KEY=VALUE' text | head -n 1" OUTPUT "^1[0-9]\n +--set KEY=VALUE\n$")
+# Words as readline hands them over: the last one is completed.
+cli("bash completes commands and options"
+  SHELL ". @BUILD@/pages/stepsim.bash; complete() { :; }
+    try() { COMP_WORDS=(stepsim \"$@\"); COMP_CWORD=$#; _stepsim; echo \"\${COMPREPLY[*]}\"; }
+    try me; try --no; try run --outp; try --data x collective --det; try run file"
+  OUTPUT "^memory merge\n--no-user-data\n--output\n--detail\n\n$")
+cli("zsh takes its completion"
+  SHELL "command -v zsh >/dev/null || { echo 'skipped: no zsh here'; exit; }; zsh -n @BUILD@/pages/_stepsim && echo good" OUTPUT "good")
 cli("help needs no data" ARGS --data /nowhere collective --help OUTPUT "^usage: stepsim collective")
 
 # ---- what is no command, no option, no value ----
@@ -61,10 +80,9 @@ cli("option without its value" ARGS collective all_reduce --cluster CODE 2 ERROR
 cli("switch with a value" ARGS list --json=yes CODE 2 ERROR "--json: takes no value")
 cli("repeated option" ARGS ${small} h100-8 --cluster h100-8 CODE 2 ERROR "--cluster is given twice")
 cli("repeated switch" ARGS list --json --json CODE 2 ERROR "--json is given twice")
-cli("repeated data folder" ARGS --data a --data b list CODE 2 ERROR "--data is given twice")
 cli("data folder without its value" ARGS --data CODE 2 ERROR "--data: expected a value")
 cli("data folder that is none" ARGS --data @WORK@/none list CODE 2
-  ERROR "@WORK@/none: has no folder topology/; --data DIR names one that has")
+  ERROR "@WORK@/none: has none of the folders topology/, workloads/, scenarios/ and claims/")
 cli("one word too many" ARGS ${small} h100-8 all_gather CODE 2 ERROR_MATCHES "^stepsim: unexpected \"all_gather\"; usage: ")
 cli("no collective" ARGS collective --cluster h100-8 CODE 2
   ERROR "which collective? expected all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv, h2d or d2h")
@@ -82,7 +100,7 @@ cli("misspelt detail" ARGS ${small} h100-8 --detail step CODE 2
 cli("misspelt folding" ARGS ${small} h100-8 --fold of CODE 2
   ERROR "--fold: expected auto or off, found \"of\" (did you mean \"off\"?)")
 cli("misspelt list" ARGS list node CODE 2
-  ERROR "no list \"node\" (did you mean \"nodes\"?); expected gpus, nodes, networks, clusters, models, stacks, engines, scenarios, algorithms, architectures or keys")
+  ERROR "no list \"node\" (did you mean \"nodes\"?); expected gpus, nodes, networks, clusters, models, stacks, recipes, engines, scenarios, algorithms, architectures or keys")
 cli("show nothing" ARGS show CODE 2 ERROR "which entry? usage: stepsim show NAME")
 cli("show what is not there" ARGS show mi300 CODE 2
   ERROR "nothing called \"mi300\" in the catalogue (did you mean \"mi300x\"?); `stepsim list` names all")
@@ -181,10 +199,6 @@ cli("node file that cannot be read" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "
   SHELL "rm @DATA@/${node} && mkdir @DATA@/${node} && \"$@\"" ERROR "@DATA@/${node}: cannot be read: it is a folder")
 cli("node file that is binary" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300x"
   SHELL "printf '\\001\\002\\377\\n\\000' >@DATA@/${node} && \"$@\"" ERROR_MATCHES "^stepsim: @DATA@/${node}:[0-9: ]*[a-z]")
-cli("catalogue without nodes" ARGS ${small} mi300x-8 CODE 2 EDIT ${node} "gpu: mi300x" "gpu: mi300x"
-  SHELL "rm -r @DATA@/topology/nodes && \"$@\""
-  ERROR "no cluster or node \"mi300x-8\"; `stepsim list nodes` and `stepsim list clusters` name them")
-
 # ---- measured tables ----
 set(table scenarios/measured/collectives.csv)
 set(notes scenarios/measured/collectives-notes.csv)
@@ -293,6 +307,13 @@ cli("the data is installed, whole"
 cli("every command works where it is installed"
   SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
     bash @ROOT@/tests/cli/installed.sh @WORK@/prefix @ROOT@" OUTPUT "all [0-9]+ commands answer\n$")
+cli("every command works out of the Debian package"
+  SHELL "command -v dpkg-shlibdeps >/dev/null || { echo 'skipped: no dpkg-shlibdeps here'; exit; }
+    cpack --config @BUILD@/CPackConfig.cmake -B @WORK@/pack >pack.log 2>&1 || { cat pack.log; exit 9; }
+    dpkg-deb -x pack/stepsim_*.deb unpacked && dpkg-deb -f pack/stepsim_*.deb Depends | grep -q libsimgrid || exit 9
+    cd unpacked/usr && ls share/man/man1/stepsim-run.1.gz share/bash-completion/completions/stepsim share/zsh/vendor-completions/_stepsim share/doc/stepsim/copyright
+    bash @ROOT@/tests/cli/installed.sh $PWD @ROOT@"
+  OUTPUT "stepsim-run.1.gz\n.*all [0-9]+ commands answer\n$")
 # What ./stepsim adds: one search for sources newer than the build.
 cli("the script adds less than 50 ms"
   SHELL "root=@ROOT@; . $root/cmake/ensure.sh; if stale || [ ! $root/build = @BUILD@ ]; then echo 'skipped: no fresh build'; exit; fi

@@ -65,6 +65,8 @@ cli("rows of every kind at once" ARGS validate --rows @ROOT@/scenarios/measured/
   SHELL "head -n 4 @ROOT@/scenarios/measured/engines/inference.csv >@WORK@/engines.csv; \"$@\""
   KEYS rows/0/interval/0 families/0/name not_predicted/0/missing/0 assumed/0/assumed/0)
 
+cli("grpo of a model that engines do not know" ARGS run @ROOT@/tests/cli/grpo-small.yaml --set model=moonlight-16b-a3b CODE 2
+  ERROR_MATCHES "grpo-small.yaml:[0-9]+: job.method: grpo: engines do not know the latent attention of ")
 # Draws, claims, and what a sweep keeps.
 cli("grpo sweep after the learners' ds_config.json has changed" ARGS sweep own.yaml --vary cluster.nodes=2,3 -o s CODE 2
   SHELL "mkdir -p @WORK@/out/ds; cd @WORK@/out/ds
@@ -78,6 +80,8 @@ cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_
 cli("grpo staleness and its bound" ARGS ${production} --set job.drop_stale_results=true
   OUTPUT "off-policy +[0-9.]+ steps on average, [0-4] at most \\(async_steps bounds it to 4\\)")
 cli("grpo constants of an engine" ARGS ${production} --set engine.sync.call=20ms OUTPUT "step time")
+cli("grpo of a model with latent attention" ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b
+  OUTPUT "step time .*an engine's cache holds 1355708 tokens: ")
 cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")
 cli("grpo sweep with intervals and the three moments" ARGS sweep @ROOT@/tests/cli/grpo-small.yaml --vary cluster.nodes=2,4 --samples 2 --json
   KEYS points/0/step_time_low_s points/1/step_time_high_s points/0/learner_memory_sync_bytes points/0/engine_memory_start_bytes

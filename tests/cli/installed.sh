@@ -9,7 +9,7 @@ if [[ ! -v STEPSIM_PLACE ]]; then
   trap 'rm -rf "$place"' EXIT
   cp -r "$prefix" "$place/prefix"
   cp "$root"/tests/cli/tiny.yaml "$place"
-  export STEPSIM_PLACE=$place
+  export STEPSIM_PLACE=$place XDG_CONFIG_HOME=$place/no-config
   cd "$place"
   if unshare -m true 2>/dev/null; then
     unshare -m bash -c 'mount -t tmpfs none "$2" 2>/dev/null || echo "the sources are in reach: no mounts here"
@@ -40,10 +40,11 @@ try() {
   [[ -s answer && ! -s complaint ]] || { echo "no clean answer: stepsim $*"; cat answer complaint; exit 1; }
   said[$1]=yes
 }
-"$stepsim" --help | grep -qF "(default $prefix/share/stepsim)" || { echo "the data is not beside the binary"; exit 1; }
+"$stepsim" --help | grep -qF "installed catalogue: $prefix/share/stepsim" || { echo "the data is not beside the binary"; exit 1; }
 try run llama32-3b-sft-zero3
 try run tiny.yaml -o run.h5
 try memory qwen3-30b-sft-zero3
+try diff tiny.yaml llama32-3b-sft-zero3
 try explain tiny.yaml --set strategy.zero=2
 try check claims.yaml
 try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 1/2 -o part
@@ -51,7 +52,9 @@ try sweep tiny.yaml --vary job.micro_batch=1,2 --shard 2/2 -o part
 try merge part.shard-1-of-2.h5 part.shard-2-of-2.h5 -o whole
 try validate tiny.yaml
 try validate --rows rows.csv
-try calibrate megatron-deepspeed --samples 0
+try fit stack megatron-deepspeed --samples 0
+try fit kernels mi300x
+try fit network mi300x-8
 try kernels
 try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json

@@ -40,3 +40,11 @@ cli("kernels of other types" ARGS kernels ${table}
   SHELL "printf '%s\\n' 'id,source,hardware,op,dtype,batch,M,N,K,layout,groups,extra,time_ms,tflops' 'a,x,H100 SXM,gemm,fp8,,4096,4096,4096,,,,0.1,' 'b,x,H100 SXM,gemm,bf16,,4096,4096,4096,,,,0.2,' >${table}
     ${run}"
   OUTPUT "a +fp8 is no type of 16 bits: no curve is known for it\n.*\n1 of 2 rows are predicted")
+
+# ---- what rows and scenarios take from recipes and stacks ----
+cli("list of recipes" ARGS list recipes OUTPUT "recipes\n.*azure-2022 .*megatron-swift +Megatron-SWIFT's scripts")
+cli("show a recipe" ARGS show megatron-swift
+  OUTPUT "^megatron-swift .recipe.: Megatron-SWIFT's scripts\n.*unless told otherwise: {strategy: {offload: {threads: 1}}}, where\n? *{strategy.offload.optimizer: cpu}")
+cli("show what a stack fills in" ARGS show megatron OUTPUT "unless told otherwise: {strategy: {zero: 1}}\n")
+cli("a recipe that there is not" ARGS run @ROOT@/scenarios/variants/llama33-70b-pipeline.yaml --set recipe=azure-2023 CODE 2
+  ERROR "--set: recipe: no recipe \"azure-2023\" (did you mean \"azure-2022\"?)")

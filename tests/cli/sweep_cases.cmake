@@ -4,8 +4,6 @@ if(NOT COMMAND cli)
 endif()
 set(small_sweep sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 --vary strategy.zero=2,3)
 
-cli("sweep --help" ARGS sweep --help OUTPUT "^usage: stepsim sweep.*examples:")
-cli("merge --help" ARGS merge --help OUTPUT "^usage: stepsim merge.*examples:")
 cli("sweep" ARGS ${small_sweep}
   OUTPUT "4 points, 4 of them can run.*micro_batch  zero  GPUs  step time.*\nfastest .*\ncheapest ")
 cli("sweep as JSON" ARGS ${small_sweep} --json
@@ -14,6 +12,9 @@ cli("sweep as JSON" ARGS ${small_sweep} --json
 cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.zero,feasible,reason,bottleneck,gpus,step_time_s,")
 cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
   OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")
+cli("a sweep keeps the batch over all GPUs" ARGS sweep llama32-3b-sft-zero3 --set "job={sequence: 2048, micro_batch: 2, global_batch: 64}"
+  --set cluster.network=roce-mi300x --vary cluster.nodes=1:3 --csv
+  OUTPUT "job.global_batch: 64 is no multiple of micro_batch 2 x 24 ranks = 48; the nearest are 48 and 96")
 cli("sweep with points that cannot be"
   ARGS sweep llama33-70b-sft --vary strategy.zero=1,3 --vary strategy.tensor_parallel.size=1,3
   OUTPUT "out of memory: needs .* of .*, most of it .*strategy.tensor_parallel.size: 3 does not divide")

@@ -45,10 +45,16 @@ cli("run with a constant of the cluster" ARGS run llama32-3b-sft-zero3 --samples
   OUTPUT "gather_bytes .* 2\\.[0-9]+ s\n")
 cli("run with a misspelt constant" ARGS run llama32-3b-sft-zero3 --set cluster.xgmi.bandwith=1GB/s CODE 2
   ERROR "--set: cluster.xgmi.bandwith: no constant of this cluster or stack is called so (did you mean \"cluster.xgmi.bandwidth\"?); `stepsim show` of the GPU, node, network or stack lists them")
+cli("run with an operator's count" ARGS run llama32-3b-sft-zero3 --samples 0 --set operators.norm.bytes=2000B
+  OUTPUT "compute .* [0-9.]+ s\n")
+cli("run with a misspelt operator" ARGS run llama32-3b-sft-zero3 --set operators.nrom.bytes=30B CODE 2
+  ERROR "--set: operators.nrom.bytes: no constant of this cluster or stack is called so (did you mean \"operators.norm.bytes\"?); `stepsim show` of the GPU, node, network or stack lists them")
+cli("run with an operator's count in a wrong unit" ARGS run llama32-3b-sft-zero3 --set operators.norm.bytes=30us CODE 2
+  ERROR "--set: operators.norm.bytes: expected a size such as \"80 GB\", found a time (\"30us\")")
 cli("run with a constant in a wrong unit" ARGS run llama32-3b-sft-zero3 --set stack.host.sync=3GB CODE 2
   ERROR "--set: stack.host.sync: expected a time such as \"25 us\", found a size (\"3GB\")")
 cli("run with a constant that may be several" ARGS run llama32-3b-sft-zero3 --set gpu.bandwidth=3TB/s CODE 2
-  ERROR "--set: gpu.bandwidth: may be gpu.memory.bandwidth, gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
+  ERROR "--set: gpu.bandwidth: may be gpu.gemm.bandwidth or gpu.elementwise.bandwidth")
 
 cli("run with a constant above the peak of its GPU" ARGS run llama32-3b-sft-zero3 --set gpu.gemm.rate=10000TFLOP/s CODE 2
   ERROR "--set: gpu.gemm.rate: is above the bf16 peak")
@@ -162,7 +168,6 @@ cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --set 
     --set variation.gpu_time=0.05 OUTPUT "step time +[89]\\.[0-9]+ s")
 
 # ---- explain ----
-cli("explain --help" ARGS explain --help OUTPUT "^usage: stepsim explain.*examples:")
 cli("explain" ARGS explain llama32-3b-sft-zero3 --set strategy.zero=2 --replays 1
   --samples 8
   OUTPUT "A takes [0-9.]+ ms longer than B.*cause +of the gap.*8 of 10 draws.*gap +.*100.0 % .*A is slower in all of 8 draws.*gap is moved most by.*made of .*A waits for.*they part in")
@@ -223,7 +228,6 @@ ${body}
 end
 \"$@\"")
 endfunction()
-cli("check --help" ARGS check --help OUTPUT "^usage: stepsim check.*examples:")
 claim_case("check of a claim that holds" "    holds: [{ratio: [slow.step_time, fast.step_time], at_least: 1.5}]"
   --draws 8 OUTPUT "supported +100 % of 8 draws  a\n.*slow.step_time / fast.step_time is [2-4].*bound by compute on the GPU.*moved most by.*1 supported, 0 refuted" SLOW)
 claim_case("check of a claim that does not hold, as JSON" "    holds: [{value: fast.peak_memory, at_most: 1 GB}]"
@@ -266,7 +270,6 @@ cli("check of a scenario that lies beside the claims" ARGS check @WORK@/out/besi
   OUTPUT "supported +100 % of")
 
 # ---- validate ----
-cli("validate --help" ARGS validate --help OUTPUT "^usage: stepsim validate.*examples:")
 cli("validate" ARGS validate OUTPUT "family +run +metric +measured +predicted +error.*qwen3-30b-sft-zero3 +wall +38.0 h.*memory verdicts are right")
 cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured/1 rows/0/error rows/3/measured
@@ -413,15 +416,28 @@ cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measure
   ERROR "--recorded: prints a table; leave out --json")
 
 # ---- constants of stacks ----
-cli("a calibration is the same twice" ARGS calibrate fms-fsdp --samples 0 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
+cli("a calibration is the same twice" ARGS fit stack fms-fsdp --samples 0 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
   OUTPUT "constant .*kernels.memory .*family .*left out  inside 80 %.*fms-fsdp h100-sxm +4 .*all +8 ")
-cli("a calibration goes into the stack's file" ARGS calibrate fms-fsdp --samples 1 --write
+cli("a calibration goes into the stack's file" ARGS fit stack fms-fsdp --samples 1 --write
   EDIT workloads/calibration/fms-fsdp.yaml "high: 1.0" "high: 0.99"
   SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -c unexplained @DATA@/workloads/stacks/fms-fsdp.yaml && grep gemm: @DATA@/workloads/stacks/fms-fsdp.yaml"
   OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
-cli("calibrate without a plan" ARGS calibrate CODE 2 ERROR_MATCHES "which plan: few-rows, .*llm-foundry.* or prime-rl. usage: stepsim calibrate PLAN ")
-cli("calibrate by a plan that there is not" ARGS calibrate llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
-cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
+cli("fit nothing" ARGS fit CODE 2 ERROR_MATCHES "^stepsim: fit what: stack, kernels or network. usage: stepsim fit stack PLAN ")
+cli("fit what cannot be fitted" ARGS fit stacks CODE 2 ERROR "fit: expected stack, kernels or network, found \"stacks\" (did you mean \"stack\"?)")
+cli("fit a stack without a plan" ARGS fit stack CODE 2 ERROR_MATCHES "^stepsim: fit stack: which plan. expected few-rows, .*llm-foundry.* or prime-rl\n$")
+cli("fit two stacks" ARGS fit stack llm-foundry internevo CODE 2 ERROR "fit stack: one plan at a time; unexpected \"internevo\"")
+cli("fit with an option of another subject" ARGS fit kernels h100-sxm --write CODE 2 ERROR "--write: means nothing with fit kernels")
+cli("fit by an old name" ARGS calibrate megatron-deepspeed --samples 0 ERROR "note: `stepsim calibrate` is now `stepsim fit stack`"
+  OUTPUT "dense megatron-deepspeed a100")
+cli("fit a stack by a plan that there is not" ARGS fit stack llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
+cli("a calibration frees an operator's count" ARGS fit stack fms-fsdp --samples 0 --write
+  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.norm.bytes, low: 3 B, high: 60 B}"
+  SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -A2 ^operators: @DATA@/workloads/stacks/fms-fsdp.yaml"
+  OUTPUT "operators:\n +norm:\n +bytes: {value: [0-9.]+ B, low: .*grade: fitted")
+cli("fit an operator that there is not" ARGS fit stack fms-fsdp CODE 2
+  EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.nrom.bytes, low: 3 B, high: 60 B}"
+  ERROR_MATCHES "fms-fsdp has no constant \"operators.nrom.bytes\"")
+cli("several stacks have nothing free" ARGS fit stack few-rows CODE 2
   EDIT workloads/calibration/few-rows.yaml "name: few-rows" "name: few-rows\nfree: [{name: kernels.gemm, low: 0.5, high: 1}]"
   ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")
 
@@ -429,7 +445,17 @@ cli("several stacks have nothing free" ARGS calibrate few-rows CODE 2
 cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 562 rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
-cli("a curve fitted to kernels" ARGS kernels --fit h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
-cli("a curve as JSON" ARGS kernels --fit h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
-cli("kernels of an unknown GPU" ARGS kernels --fit h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\" .did you mean \"h100-sxm\"..; there are those of ")
+cli("a curve fitted to kernels" ARGS fit kernels h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
+cli("a curve as JSON" ARGS fit kernels h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
+cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR "note: `stepsim kernels --fit h100-sxm` is now `stepsim fit kernels h100-sxm`"
+  OUTPUT "no curve may exceed it.*gemm.rate ")
+cli("a curve of no GPU" ARGS fit kernels CODE 2 ERROR "fit kernels: which GPU? `stepsim list gpus` names them")
+# A table made of what is predicted with other costs gives those costs back.
+cli("a network's costs fitted to collectives" ARGS fit network mi300x-8
+  OUTPUT "^mi300x-8\n.*node.collectives.launch +12.0 us +[0-9.]+ us +6.00 us +15.0 us\n.*stas.*fitted without it|AMD-AGI")
+cli("costs as JSON" ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/source sources/0/fitted_median_abs_error)
+cli("costs of no machine" ARGS fit network CODE 2
+  ERROR "fit network: which machine? `stepsim list nodes` and `stepsim list clusters` name them")
+cli("costs of a machine that nobody measured" ARGS fit network gh200-1 CODE 2 ERROR "no row is about gh200-1")
+cli("kernels of an unknown GPU" ARGS fit kernels h100 CODE 2 ERROR_MATCHES "no kernel was measured on a GPU \"h100\" .did you mean \"h100-sxm\"..; there are those of ")
 cli("kernels without a table" ARGS kernels nowhere.csv CODE 2 ERROR_MATCHES "nowhere.csv: cannot be read")

@@ -198,10 +198,68 @@ TEST_CASE("where a value comes from is named", "[keys]") {
   CHECK(said_of(set, "strategy.zero") == "3, --set");
 }
 
+TEST_CASE("what a stack fills in says so, and gives way to the file", "[keys]") {
+  const auto load = [](std::string_view strategy) {
+    return parse_scenario(
+        data,
+        fmt::format("name: a run\nmodel: llama-3.2-1b\ncluster: {{node: h100-8}}\n"
+                    "stack: kempnerforge\njob: {{sequence: 128}}\nstrategy: {}\n",
+                    strategy),
+        "run.yaml");
+  };
+  const Scenario filled = load("{zero: fsdp}");
+  CHECK(said_of(filled, "strategy.master_weights") == "false, stack kempnerforge");
+  CHECK(said_of(filled, "strategy.fsdp.root_group") == "true, stack kempnerforge");
+  const Scenario own = load("{zero: fsdp, master_weights: true}");
+  CHECK(said_of(own, "strategy.master_weights") == "true, line 6");
+}
+
 TEST_CASE("a switch of a GRPO job is the origin of the key that it decides on", "[keys]") {
   const Scenario scenario = load_scenario(data, "template-grpo");
   CHECK(said_of(scenario, "strategy.zero") == "3, job.deepspeed_stage");
   CHECK(said_of(scenario, "strategy.checkpointing") == "full, job.gradient_checkpointing");
+}
+
+TEST_CASE("a batch over all GPUs is shared out in micro-batches", "[keys]") {
+  const auto job = [](const std::string& keys, std::string_view strategy = "{zero: 3}") {
+    return fmt::format("job: {{sequence: 128, {}}}\nstrategy: {}\n", keys, strategy);
+  };
+  const Scenario scenario = parse(job("micro_batch: 2, global_batch: 96"));
+  CHECK(scenario.job.accumulation == 6);
+  CHECK(said_of(scenario, "job.global_batch") == "96, line 5");
+  CHECK(said_of(scenario, "job.gradient_accumulation") == "6, job.global_batch");
+  // Ranks that share a layer work on the same rows.
+  CHECK(parse(job("micro_batch: 2, global_batch: 96", "{zero: 1, tensor_parallel: {size: 4}}"))
+            .job.accumulation == 24);
+  // A batch of DPO counts pairs.
+  CHECK(parse(job("method: dpo, micro_batch: 2, global_batch: 96")).job.accumulation == 6);
+  CHECK(problem_of(job("micro_batch: 2, global_batch: 100")) ==
+        "run.yaml:5: job.global_batch: 100 is no multiple of micro_batch 2 x 8 ranks = 16; the "
+        "nearest are 96 and 112");
+  CHECK(problem_of(job("micro_batch: 2, global_batch: 9")) ==
+        "run.yaml:5: job.global_batch: 9 is no multiple of micro_batch 2 x 8 ranks = 16; the "
+        "nearest is 16");
+  CHECK(problem_of(job("global_batch: 16, gradient_accumulation: 2")) ==
+        "run.yaml:5: job.gradient_accumulation: follows from global_batch: say one of them");
+  CHECK(problem_of(job("global_batch: 0")) ==
+        "run.yaml:5: job.global_batch: expected a number from 1 to 1073741824, found 0");
+}
+
+TEST_CASE("a batch over all GPUs has to agree with DeepSpeed's file", "[keys]") {
+  const TemporaryFolder folder;
+  const auto load = [&](const std::string& file) {
+    put_bytes(folder.file("ds.json"), file);
+    put_bytes(folder.file("run.yaml"),
+              fmt::format("{}job: {{sequence: 128, micro_batch: 2, global_batch: 64}}\n"
+                          "strategy: {{deepspeed: ds.json}}\n",
+                          head));
+    return load_scenario(data, folder.file("run.yaml"));
+  };
+  CHECK(load(R"({"gradient_accumulation_steps": 4})").job.accumulation == 4);
+  CHECK(load(R"({"gradient_accumulation_steps": "auto"})").job.accumulation == 4);
+  CHECK_THROWS_WITH(load(R"({"gradient_accumulation_steps": 2})"),
+                    Catch::EndsWith("run.yaml:5: job.global_batch: ds.json makes 32 of it: "
+                                    "micro_batch 2 x 8 ranks x gradient accumulation 2"));
 }
 
 TEST_CASE("keys of a block that is not used do not matter", "[keys]") {

@@ -363,6 +363,18 @@ TEST_CASE("a row of KempnerForge says what its code divides and what it repeats"
   CHECK_FALSE(strategy().tensor_parallel.sequence);
   CHECK_FALSE(strategy().tensor_parallel.divides_head);
   CHECK(strategy().fsdp.reshard_after_forward);
+  // On one GPU it leaves FSDP out, which a row of another stack does not say.
+  StepRow alone = row_of(usual);
+  alone.gpus = alone.shards = 1;
+  alone.global_batch = 2;
+  const auto sharding = [&](const std::string& framework) {
+    alone.framework = framework;
+    const ExpressedRow made = express(alone, catalog());
+    CHECK_THAT(made.scenario, !Contains("zero:"));
+    return parse_scenario(data, made.scenario, "r").strategy.sharding;
+  };
+  CHECK(sharding("KempnerForge (FSDP2)") == Sharding::zero0);
+  CHECK(sharding("torchtitan (FSDP2)") == Sharding::fsdp);
   // Ranks with different experts are no part of those that hold different rows.
   row.pipeline = 1;
   row.tensor_parallel = 2;

@@ -49,6 +49,9 @@ foreach(name ARGS ERROR ERROR_MATCHES OUTPUT SHELL)
   string(REPLACE "@LINE@" "${edited_line}" ${name} "${${name}}")
 endforeach()
 
+# What somebody keeps in a folder of their own changes no case; a case may put one there.
+set(ENV{XDG_CONFIG_HOME} ${WORK}/config)
+
 set(command ${BINARY})
 if(EDIT OR CUT)
   list(APPEND command --data ${data})

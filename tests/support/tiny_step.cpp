@@ -23,6 +23,8 @@ Gpu tiny_gpu() {
   gpu.name = "tiny-gpu";
   gpu.memory.capacity = gpu.memory.usable = made_up<Bytes>(80e9);
   gpu.peak.bf16 = made_up<FlopsPerSecond>(800e12);
+  gpu.peak.tf32 = made_up<FlopsPerSecond>(400e12);
+  gpu.host_launch.queue = made_up<Ratio>(1024);
   gpu.gemm = {.start = made_up<Seconds>(2e-6),
               .rate = made_up<FlopsPerSecond>(500e12),
               .bandwidth = made_up<BytesPerSecond>(2e12),
@@ -73,7 +75,8 @@ Stack tiny_stack() {
                             .efficient_backward = made_up<Ratio>(0.4),
                             .flex_forward = made_up<Ratio>(0.9),
                             .flex_backward = made_up<Ratio>(0.8)};
-  stack.counts = {.kernels = made_up<Ratio>(1), .bytes = made_up<Ratio>(1)};
+  const Document operators = read_document(STEPSIM_SOURCE_DATA "/workloads/operators.yaml");
+  stack.operators = read_operators(operators.root());
   stack.expert_shares = {.gather = made_up<Ratio>(0.8), .scatter = made_up<Ratio>(0.4)};
   stack.allocator_slack = made_up<Ratio>(0);
   return stack;

@@ -14,7 +14,8 @@ namespace {
 
 constexpr double t = 2 * 128, s = 128, q = 64, kv = 32, heads = 4;
 
-Unit attend(std::optional<AttentionKernel> kernel, const std::function<void(TinyStep&)>& change = {}) {
+Unit attend(std::optional<AttentionKernel> kernel,
+            const std::function<void(TinyStep&)>& change = {}) {
   TinyStep step = tiny_step(Sharding::zero3);
   step.job.micro_batch = 2;
   step.job.documents = {32, 0};
@@ -36,8 +37,7 @@ TEST_CASE("attention multiplies the keys that its kernel cannot skip", "[workloa
   for (const AttentionKernel kernel :
        {AttentionKernel::sdpa_efficient, AttentionKernel::sdpa_math, AttentionKernel::eager})
     CHECK_THAT(flops_of(attend(kernel).forward), exactly(pair * 2 * 128 * 128));
-  CHECK(flops_of(attend(std::nullopt).forward) ==
-        flops_of(attend(AttentionKernel::flash).forward));
+  CHECK(flops_of(attend(std::nullopt).forward) == flops_of(attend(AttentionKernel::flash).forward));
 }
 
 TEST_CASE("latent attention multiplies wide keys and narrow values, and keeps a vector a token",

@@ -29,7 +29,7 @@ Sums of_layers(TinyStep step, Checkpointing way, double every = 1) {
       sums.inputs += unit.memory.input;
       sums.flops += flops_of(unit.again);
       sums.launches += launches_of(unit.again);
-      sums.operators += operators_of(unit.again);
+      sums.operators += operators_of(unit.again, step.stack.operators);
       sums.forward_flops += flops_of(unit.forward);
     }
   return sums;

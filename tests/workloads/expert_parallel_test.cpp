@@ -154,7 +154,7 @@ TEST_CASE("ranks that repeat the same rows share nothing but experts", "[workloa
              exactly(2 * 3 * static_cast<double>(same.model.layers) * routed_bytes(same)));
   const double experts = elements_of(few).experts;
   const double others = elements_of(few).total - experts;
-  CHECK_THAT(shares_of(same.input()).shard, exactly(others / 2 + experts / 4 / 2));
+  CHECK_THAT(same.rank().shares.shard, exactly(others / 2 + experts / 4 / 2));
 }
 
 TEST_CASE("ranks that repeat a layer's tokens run whole experts on them", "[workloads]") {
@@ -186,7 +186,7 @@ TEST_CASE("adapters beside experts are trained, the experts are not", "[workload
   const auto trained = [&](LoraTargets targets) {
     step.strategy.moe_kernel = MoeKernel::loop;
     step.strategy.lora.targets = targets;
-    return stored_elements(step.input()).trained;
+    return step.rank().shares.trained;
   };
   CHECK_THAT(trained(LoraTargets::all) - trained(LoraTargets::linear), exactly(adapters));
 }

@@ -171,6 +171,48 @@ TEST_CASE("an iteration is bound by weights, then by arithmetic, and grows with 
   CHECK(decode.bytes_per_token() == 262144);  // 2 x 64 layers x 8 heads x 128 x 2 bytes
 }
 
+TEST_CASE("an engine caches one latent vector a token, whole on every GPU", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  Model& model = bench.model;
+  model = {};
+  model.name = "latent";
+  model.layers = 2;
+  model.hidden = 1024;
+  model.vocabulary = 4000;
+  model.attention.heads = model.attention.kv_heads = 8;
+  model.attention.head_dim = 192;
+  model.attention.latent = Latent{.width = 512, .query_width = 768, .rotary = 64, .value = 128};
+  model.feed_forward.width = 2048;
+  const double h = 1024, heads = 8, narrow = 768 + 512 + 64, norms = 2 * h + 768 + 512;
+  const double whole = h * narrow;
+  const double divided =
+      768 * heads * 192 + 512 * heads * (128 + 128) + heads * 128 * h + 3 * h * 2048;
+  for (const std::uint32_t gpus : {1U, 2U}) {
+    CAPTURE(gpus);
+    bench.grpo.tensor_parallel = gpus;
+    const DecodeModel decode = bench.decode();
+    CHECK(decode.bytes_per_token() == 2 * (512 + 64) * 2);  // layers, numbers, bytes
+    CHECK(decode.weight_bytes() ==
+          Approx(2 * (2 * whole + (2 * (divided + norms) + h + 2 * 4000 * h) / gpus)));
+    // Every head looks at the same vectors: on two GPUs each still reads all of them.
+    const double read = 2 * (512 + 64) * 2 / bench.cluster.gpu.memory.stream.value.value /
+                        bench.stack.kernels.cache.value.value;
+    const double multiplied = 2 * 2 * heads * (512 + 64 + 512) / gpus /
+                              bench.cluster.gpu.attention.flash.forward.value.value;
+    CHECK(decode.per_cached(8, 1000) == Approx(std::max(read, multiplied)));
+    // Prompts are attended to with keys and values of their own.
+    const double pair =
+        2 * heads * (192 + 128) / gpus / bench.cluster.gpu.attention.flash.forward.value.value;
+    CHECK(decode.prefill(0, 1) == Approx(pair));
+  }
+  // With so many heads the products outlast the reading.
+  model.attention.heads = model.attention.kv_heads = 512;
+  bench.grpo.tensor_parallel = 1;
+  CHECK(bench.decode().per_cached(8, 1000) ==
+        Approx(2 * 2 * 512.0 * (512 + 64 + 512) /
+               bench.cluster.gpu.attention.flash.forward.value.value));
+}
+
 TEST_CASE("a 32B model starts on one 96 GB GPU only with most of its memory", "[grpo]") {
   GrpoBench bench = grpo_bench();
   bench.grpo.tensor_parallel = 1;

@@ -20,6 +20,7 @@ struct Bench {
 
   explicit Bench(const std::string& node) : gpu(load_cluster(data, {.name = node}).gpu) {
     gpu.gemm.sustained.value = {1};
+    stack.operators = read_operators(read_document(data + "/workloads/operators.yaml").root());
     stack.kernels.gemm.value = stack.kernels.attention.value = {1};
     stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
   }
@@ -107,11 +108,21 @@ TEST_CASE("an attention kernel of this generation is faster where there is one",
 }
 
 TEST_CASE("the backward pass of a product is two products of its shape", "[workloads]") {
-  const std::vector<KernelRow> backward = backward_of({gemm("product", 512, 1024, 2048)});
+  const std::vector<KernelRow> backward = backward_of({gemm("product", 512, 1024, 2048)}, {});
   REQUIRE(backward.size() == 2);
   CHECK(flops_of(backward) == 4.0 * 512 * 1024 * 2048);
   CHECK(backward[0].width == 1024);
   CHECK(backward[0].depth == 2048);
   CHECK(backward[1].rows == 1024);
   CHECK(backward[1].depth == 512);
+}
+
+TEST_CASE("products of 32-bit numbers run at the rate of the units that take them", "[workloads]") {
+  const Bench bench("mi250x-8");
+  KernelRow row = gemm("logits", 1 << 15, 4096, 1 << 15);
+  const double start = bench.gpu.gemm.start.value.value, in_16 = bench.time(row) - start;
+  row.tf32 = true;
+  const double slower = bench.gpu.peak.bf16.value / bench.gpu.peak.tf32.value;
+  CHECK(slower > 3);
+  CHECK(bench.time(row) - start == Approx(slower * in_16));
 }

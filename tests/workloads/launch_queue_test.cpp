@@ -40,9 +40,9 @@ TEST_CASE("the host runs ahead by what the launch queue holds", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero0);
   step.model.layers = 60;
   step.cluster.gpu.gemm.rate.value = {1e10};  // so slow that everything would be launched
-  step.cluster.gpu.vendor = "amd";            // 16384 kernels
+  step.cluster.gpu.host_launch.queue.value = {16384};
   const double all = most_outstanding(step);
-  step.cluster.gpu.vendor = "nvidia";  // 1024, of which no operation is less than one
+  step.cluster.gpu.host_launch.queue.value = {1024};  // of which no operation is less than one
   const double few = most_outstanding(step);
   CHECK(all > 1024);
   CHECK(few <= 1024);

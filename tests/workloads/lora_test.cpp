@@ -116,7 +116,7 @@ TEST_CASE("matrices in four bits take a quarter of the memory and are unpacked i
     double sum = 0;
     for (const Unit& unit : units)
       for (const KernelRow& row : backward ? unit.backward : unit.forward)
-        if (row.name == unpack) sum += row.bytes;
+        if (row.op == Operator::unpack) sum += row.bytes;
     return sum;
   };
   const double weights = stored(plain) / half;

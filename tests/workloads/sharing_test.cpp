@@ -138,13 +138,13 @@ TEST_CASE("a whole table or head on each rank costs work and memory, and no hand
   TinyStep step = tensor_step(4, false);
   const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
   const double words = static_cast<double>(step.model.vocabulary * step.model.hidden);
-  const double held = shares_of(step.input()).whole;
+  const double held = step.rank().shares.whole;
   const double flops = forward_flops(step, KernelClass::gemm);
   step.strategy.tensor_parallel.divides_embedding = false;
-  CHECK_THAT(shares_of(step.input()).whole, exactly(held + words * 3 / 4));
+  CHECK_THAT(step.rank().shares.whole, exactly(held + words * 3 / 4));
   CHECK_THAT(forward_flops(step, KernelClass::gemm), exactly(flops));
   step.strategy.tensor_parallel.divides_head = false;
-  CHECK_THAT(shares_of(step.input()).whole, exactly(held + 2 * words * 3 / 4));
+  CHECK_THAT(step.rank().shares.whole, exactly(held + 2 * words * 3 / 4));
   const double head = 2 * step.job.slots() * words;
   CHECK_THAT(forward_flops(step, KernelClass::gemm), exactly(flops + head * 3 / 4));
   // What is left is what the blocks sum up.

@@ -43,7 +43,7 @@ TEST_CASE("units hold the tensors of the model, no more and no fewer", "[workloa
       REQUIRE(tensors_of(layer_units(model, tiny.stack, strategy, load, layer)) ==
               tensors_of(layer_modules(model, layer)));
     std::vector<Unit> outer = head_units(model, tiny.stack, {}, tiny.job);
-    outer.push_back(embedding_unit(model, {}, load));
+    outer.push_back(embedding_unit(model, tiny.stack, {}, load));
     CHECK(tensors_of(outer) == tensors_of(outer_modules(model)));
   }
 }
@@ -227,7 +227,7 @@ TEST_CASE("a loss over some words at a time keeps nothing and multiplies again",
   CHECK_THAT(head.memory.saved, exactly(2 * t * h));
   CHECK_THAT(flops_of(head.forward), exactly(2 * t * h * v));
   CHECK_THAT(flops_of(head.backward), exactly(3 * 2 * t * h * v));
-  CHECK(head.forward.front().share == 0.5);  // in 32 bits
+  CHECK(head.forward.front().tf32);  // in 32 bits
   CHECK(head.backward.back().share == 1);    // gradients in 16
   // Frozen or not: both gradients are found.
   tiny.strategy.lora = {4, LoraTargets::linear, Quantised::none};
@@ -256,7 +256,8 @@ TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workl
   const auto kept = [&] { return units_of(tiny.input()).head.back().memory.saved; };
   const double t = tiny.job.slots(), h = 64, v = 2000;
   CHECK_THAT(kept(), exactly(4 * t * v / 2 + 2 * t * h));
-  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward, exactly((4.0 + 4 + 4) * t * v / 2));
+  CHECK_THAT(units_of(tiny.input()).head.back().memory.backward,
+             exactly((4.0 + 4 + 4) * t * v / 2));
   tiny.strategy.tensor_parallel.gathers_logits = true;
   CHECK_THAT(kept(), exactly(4 * t * v + 2 * t * h));
 }

@@ -1,9 +1,13 @@
 #include "workloads/grpo/decode.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "workloads/collectives/plan.hpp"
+#include "workloads/model/parts.hpp"
 
 namespace stepsim {
 namespace {
@@ -16,67 +20,101 @@ double width(std::int64_t value) {
   return static_cast<double>(value);
 }
 
+// Engines multiply at once what has the same input: the first of the matrices that go together.
+Role together_with(Role role) {
+  switch (role) {
+    case Role::key:
+    case Role::value:
+    case Role::query_key_value:
+      return Role::query;
+    case Role::latent:
+      return Role::narrow_query;
+    case Role::up:
+    case Role::gate_up:
+      return Role::gate;
+    case Role::expert_up:
+    case Role::expert_gate_up:
+      return Role::expert_gate;
+    case Role::shared_up:
+      return Role::shared_gate;
+    default:
+      return role;
+  }
+}
+
+// Down to the narrow vectors of latent attention, whole on every GPU.
+bool is_whole(Role role) {
+  return together_with(role) == Role::narrow_query;
+}
+
+// Of the layers what every GPU has whole.
+double whole_weights(const Model& model) {
+  double sum = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    for (const Part& part : layer_parts(model, layer))
+      if (is_whole(part.role)) sum += width(part.elements());
+  return sum;
+}
+
 }  // namespace
 
-void DecodeModel::add_layers(const Model& model, double tp) {
-  const Attention& a = model.attention;
-  const double h = width(model.hidden), layers = width(model.layers);
-  const double q = width(a.heads * a.head_dim), kv = width(a.kv_heads * a.head_dim);
-  const auto product = [&](double count, double in, double out) {
-    products_.push_back({.count = count,
-                         .bytes = weight_width_ * in * out / tp,
-                         .flops_per_token = 2 * in * out / tp / speed_up_});
+void DecodeModel::add_products(const Model& model, double tp) {
+  struct Sum {
+    double count = 0, weights = 0, experts = 0, per_token = 0;
   };
-  const double sparse = width(expert_layers(model)), dense = layers - sparse;
-  product(layers, h, q + 2 * kv);
-  product(layers, q, h);
-  const double gated = model.feed_forward.gated ? 2 : 1;
-  if (dense > 0) {
-    product(dense, h, gated * width(model.feed_forward.width));
-    product(dense, width(model.feed_forward.width), h);
-  }
-  if (model.experts && sparse > 0) {
-    const Experts& e = *model.experts;
-    const auto expert = [&](double in, double out) {
-      products_.push_back({.count = sparse,
-                           .bytes = weight_width_ * in * out * width(e.count) / tp,
-                           .flops_per_token = 2 * in * out * width(e.per_token) / tp / speed_up_,
-                           .experts = width(e.count),
-                           .per_token = width(e.per_token)});
-    };
-    expert(h, 2 * width(e.width));
-    expert(width(e.width), h);
-    product(sparse, h, width(e.count));
-    if (e.shared_width > 0) {
-      product(sparse, h, 2 * width(e.shared_width));
-      product(sparse, width(e.shared_width), h);
+  std::map<Role, Sum> sums;
+  const auto add = [&](const std::vector<Part>& parts, std::int64_t count) {
+    std::map<Role, Sum> once;
+    for (const Part& part : parts) {
+      if (!part.multiplies()) continue;
+      Sum& sum = once[together_with(part.role)];
+      sum.weights += width(part.weights());
+      if (part.kind != TensorClass::expert) continue;
+      sum.experts = width(part.copies);
+      sum.per_token = width(model.experts->per_token);
     }
+    for (auto& [role, sum] : once) {
+      sum.count = sums[role].count + width(count);
+      sums[role] = sum;
+    }
+  };
+  std::array<std::int64_t, 2> of_kind{model.layers - expert_layers(model), expert_layers(model)};
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    if (std::int64_t& alike = of_kind[has_experts(model, layer) ? 1 : 0]; alike > 0)
+      add(layer_parts(model, layer), std::exchange(alike, 0));
+  add(outer_parts(model), 1);
+  for (const auto& [role, sum] : sums) {
+    // The head stays in 16 bits whatever the layers have.
+    const bool narrow = role != Role::head;
+    const double gpus = is_whole(role) ? 1 : tp;
+    const double stored = sum.weights * std::max(1.0, sum.experts);
+    const double met = sum.weights * std::max(1.0, sum.per_token);
+    products_.push_back({.count = sum.count,
+                         .bytes = (narrow ? weight_width_ : bytes_16) * stored / gpus,
+                         .flops_per_token = 2 * met / gpus / (narrow ? speed_up_ : 1),
+                         .experts = sum.experts,
+                         .per_token = sum.per_token});
   }
-  const double vocabulary = width(model.vocabulary);  // in 16 bits whatever the layers have
-  products_.push_back({.count = 1,
-                       .bytes = bytes_16 * h * vocabulary / tp,
-                       .flops_per_token = 2 * h * vocabulary / tp});
 }
 
 DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
                          const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
   const double tp = width(grpo.tensor_parallel), layers = width(model.layers);
-  bandwidth_ = gpu.gemm.bandwidth.value.value * stack.kernels.weights.value.value;
-  rate_ =
-      gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value * stack.kernels.flops.value.value;
-  blend_ = stack.kernels.blend.value.value;
-  start_ = gpu.gemm.start.value.value;
-  stream_ = gpu.memory.stream.value.value * stack.kernels.cache.value.value;
-  fixed_ = stack.host.iteration.value.value + layers * stack.kernels.small.value.value;
-  per_sequence_ = stack.host.sequence.value.value;
+  bandwidth_ = gpu.gemm.bandwidth.number() * stack.kernels.weights.number();
+  rate_ = gpu.gemm.rate.number() * gpu.gemm.sustained.number() * stack.kernels.flops.number();
+  blend_ = stack.kernels.blend.number();
+  start_ = gpu.gemm.start.number();
+  stream_ = gpu.memory.stream.number() * stack.kernels.cache.number();
+  fixed_ = stack.host.iteration.number() + layers * stack.kernels.small.number();
+  per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
   if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
     speed_up_ = gpu.peak.fp8->value / gpu.peak.bf16.value;
   if (grpo.enforce_eager)
-    host_floor_ = layers * stack.kernels.eager_per_layer.value.value *
-                  gpu.host_launch.eager_op.value.value / cluster.node.host.core_speed.value.value;
-  add_layers(model, tp);
+    host_floor_ = layers * stack.kernels.eager_per_layer.number() *
+                  gpu.host_launch.eager_op.number() / cluster.node.host.core_speed.number();
+  add_products(model, tp);
   for (const Product& p : products_) flops_per_token_ += p.count * p.flops_per_token;
 
   // Two reductions a layer between the GPUs of an engine, each of a row for every token.
@@ -94,18 +132,22 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     (window_of(model, layer) > 0 ? window_layers_ : full_layers_) += 1;
   window_ = width(a.sliding_window);
+  const CachedToken token = cached_token_of(a);
   // Fewer heads than GPUs: every GPU keeps a copy of one.
-  token_share_ = 1 / std::min(tp, width(a.kv_heads));
-  layer_token_bytes_ = 2 * width(a.kv_heads * a.head_dim) * bytes_of(grpo.cache);
-  // Scores, and values weighed by them.
-  attention_per_pair_ =
-      4 * width(a.heads * a.head_dim) / tp / gpu.attention.flash.forward.value.value;
+  token_share_ = 1 / std::min(tp, width(token.heads));
+  layer_token_bytes_ = width(token.numbers) * bytes_of(grpo.cache);
+  // Scores, and values weighed by them: of a prompt with keys and values of their own.
+  const AttentionWidths widths = widths_of(a);
+  const double flops = gpu.attention.flash.forward.number();
+  attention_per_pair_ = 2 * width(widths.queries + widths.result) / tp / flops;
+  attention_per_cached_ = 2 * width(token.products) / tp / flops;
   bytes_per_token_ = layers * layer_token_bytes_;
   const ParameterCount count = count_parameters(model);
-  const double outer = width(count.of(TensorClass::embedding));
-  weight_bytes_ = (weight_width_ * (width(count.total()) - outer) + bytes_16 * outer) / tp;
-  cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.value.value - weight_bytes_ -
-                 stack.memory.overhead.value.value;
+  const double outer = width(count.of(TensorClass::embedding)), whole = whole_weights(model);
+  weight_bytes_ = (weight_width_ * (width(count.total()) - outer - whole) + bytes_16 * outer) / tp +
+                  weight_width_ * whole;
+  cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.number() - weight_bytes_ -
+                 stack.memory.overhead.number();
 }
 
 double DecodeModel::capacity() const {
@@ -116,7 +158,7 @@ double DecodeModel::capacity() const {
 double DecodeModel::products(double tokens) const {
   const auto place = static_cast<std::size_t>(tokens);
   const bool whole = static_cast<double>(place) == tokens && place < 8192;
-  if (whole && place < known_.size() && known_[place] > 0) return known_[place];
+  if (whole && place < products_of_.size() && products_of_[place] > 0) return products_of_[place];
   double time = 0;
   for (const Product& p : products_) {
     double bytes = p.bytes;
@@ -128,20 +170,27 @@ double DecodeModel::products(double tokens) const {
         p.count * (start_ + larger * std::pow(1 + std::pow(smaller / larger, blend_), 1 / blend_));
   }
   if (whole) {
-    if (known_.size() <= place) known_.resize(place + 1, 0);
-    known_[place] = time;
+    if (products_of_.size() <= place) products_of_.resize(place + 1, 0);
+    products_of_[place] = time;
   }
   return time;
 }
 
-double DecodeModel::reads(double sequences, double cached) const {
+double DecodeModel::looked_at(double sequences, double cached) const {
   const double windowed = window_ > 0 ? std::min(cached, sequences * window_) : cached;
-  return (full_layers_ * cached + window_layers_ * windowed) * layer_token_bytes_ * token_share_;
+  return full_layers_ * cached + window_layers_ * windowed;
+}
+
+// What is cached is read once for all heads that share it. Latent vectors are shared by all, so
+// their products may take longer than their reading.
+double DecodeModel::attend(double looked_at) const {
+  return std::max(looked_at * layer_token_bytes_ * token_share_ / stream_,
+                  looked_at * attention_per_cached_);
 }
 
 double DecodeModel::iteration(double sequences, double cached) const {
   if (free_) return 0;
-  const double device = products(sequences) + reads(sequences, cached) / stream_ + reduce_fixed_ +
+  const double device = products(sequences) + attend(looked_at(sequences, cached)) + reduce_fixed_ +
                         reduce_per_token_ * sequences;
   return std::max(device, host_floor_) + fixed_ + per_sequence_ * sequences;
 }
@@ -149,7 +198,7 @@ double DecodeModel::iteration(double sequences, double cached) const {
 double DecodeModel::per_cached(double sequences, double cached) const {
   if (free_) return 0;
   const bool all = window_ <= 0 || cached < sequences * window_;
-  return (full_layers_ + (all ? window_layers_ : 0)) * layer_token_bytes_ * token_share_ / stream_;
+  return attend(full_layers_ + (all ? window_layers_ : 0));
 }
 
 double DecodeModel::prefill(double tokens, double pairs) const {

@@ -40,13 +40,16 @@ class DecodeModel {
     double experts = 0;    // stored; 0: no experts
     double per_token = 0;  // of them that a token meets
   };
-  void add_layers(const Model& model, double tp);
+  void add_products(const Model& model, double tp);
   double products(double tokens) const;
-  double reads(double sequences, double cached) const;  // bytes of the cache
+  // Tokens of the cache that an iteration looks at, in all layers.
+  double looked_at(double sequences, double cached) const;
+  double attend(double looked_at) const;  // seconds
 
   std::vector<Product> products_;
   double bandwidth_ = 0, rate_ = 0, blend_ = 3, start_ = 0, stream_ = 0;
-  double attention_per_pair_ = 0;
+  double attention_per_pair_ = 0;    // of a prompt
+  double attention_per_cached_ = 0;  // of a new token and one that it looks at, if not read for
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double reduce_fixed_ = 0, reduce_per_token_ = 0;
   double weight_width_ = 2, speed_up_ = 1;
@@ -54,7 +57,7 @@ class DecodeModel {
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
   double flops_per_token_ = 0;
   bool free_ = false;
-  mutable std::vector<double> known_;  // by number of sequences
+  mutable std::vector<double> products_of_;  // by number of sequences, once asked for
 };
 
 }  // namespace stepsim

@@ -1,7 +1,6 @@
 #include "workloads/kernels/kernels.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -10,33 +9,27 @@ namespace stepsim {
 namespace {
 
 // A product is cut into tiles that the units of the GPU work off in waves; the last wave may be
-// nearly empty. Filling and draining a tile costs as much as some more of its depth. Libraries
-// choose among tiles, and cut the depth where there are too few of them.
-double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
-  struct Tile {
-    double rows, width;
-  };
-  constexpr std::array<Tile, 5> tiles{{{256, 128}, {128, 256}, {128, 128}, {64, 128}, {128, 64}}};
-  constexpr std::array<double, 4> cuts{1, 2, 4, 8};
-  constexpr double shortest_cut = 512;
-  const double units = gpu.units, fill = gpu.gemm.fill.value.value;
+// nearly empty. Filling and draining a tile costs as much as some more of its depth.
+double product_time(const Gpu& gpu, const Operators::Product& library, const KernelRow& row,
+                    double rate) {
+  const double units = gpu.units, fill = gpu.gemm.fill.number();
   const double started = row.ragged ? 0.5 : 0;  // a group's last tile is half full in the mean
   double best = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : tiles) {
+  for (const Operators::Product::Tile& tile : library.tiles) {
     const double area = tile.rows * tile.width;
-    const double share = area > 128 * 128 ? 1 : gpu.gemm.small_tile.value.value;
+    const double share = area > 128 * 128 ? 1 : gpu.gemm.small_tile.number();
     const double high = started > 0 ? std::max(1.0, row.rows / tile.rows + started)
                                     : std::ceil(row.rows / tile.rows);
     const double count = row.groups * high * std::ceil(row.width / tile.width);
-    for (const double cut : cuts) {
+    for (double cut = 1; cut <= library.most_cuts; cut *= 2) {
       // Grouped kernels leave the depth whole: what is summed over all tokens is.
       const bool whole = row.kind == KernelClass::grouped_gemm;
-      if (cut > 1 && (whole || row.depth / cut < shortest_cut)) break;
+      if (cut > 1 && (whole || row.depth / cut < library.shortest_cut)) break;
       const double waves = std::ceil(count * cut / units);
       const double partial =
           cut > 1 ? 8 * cut * row.groups * row.rows * row.width : 0;  // written, then added
       best = std::min(best, waves * 2 * area * (row.depth / cut + fill) * units / (rate * share) +
-                                partial / gpu.gemm.bandwidth.value.value);
+                                partial / gpu.gemm.bandwidth.number());
     }
   }
   return best;
@@ -48,11 +41,11 @@ double product_time(const Gpu& gpu, const KernelRow& row, double rate) {
 double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
   const Gpu::Attention::Kernel& kernel =
       row.later && gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
-  const double stated = (backward ? kernel.backward : kernel.forward).value.value;
+  const double stated = (backward ? kernel.backward : kernel.forward).number();
   const double overhead =
-      (backward ? kernel.backward_overhead : kernel.forward_overhead).value.value / 2;
-  const double beside = gpu.attention.head_overhead.value.value;
-  const double waiting = gpu.attention.tail.value.value * gpu.units;
+      (backward ? kernel.backward_overhead : kernel.forward_overhead).number() / 2;
+  const double beside = gpu.attention.head_overhead.number();
+  const double waiting = gpu.attention.tail.number() * gpu.units;
   const auto filled = [](double work, double more) { return work / (work + more); };
   constexpr double keys = 2048, head = 128, queries = 16 * 16384;
   double rate = stated;
@@ -60,21 +53,22 @@ double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
   if (row.width > 0 && row.width <= head)
     rate *= filled(row.width, beside) / filled(head, beside);
   else if (row.width > 0)
-    rate *= std::pow(kernel.wide.value.value, std::min(1.0, std::log2(row.width / head)));
+    rate *= std::pow(kernel.wide.number(), std::min(1.0, std::log2(row.width / head)));
   if (row.rows > 0) rate *= filled(row.rows * row.groups, waiting) / filled(queries, waiting);
   return rate;
 }
 
 double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row, bool backward) {
-  const double products = gpu.gemm.rate.value.value * gpu.gemm.sustained.value.value;
+  const double products = gpu.gemm.rate.number() * gpu.gemm.sustained.number();
   if (row.kind == KernelClass::attention)
     return row.flops /
-           (attention_rate(gpu, row, backward) * stack.kernels.attention.value.value * row.share);
+           (attention_rate(gpu, row, backward) * stack.kernels.attention.number() * row.share);
   const auto& kernel =
       row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
-  const double rate = products * kernel.value.value * row.share;
+  const double narrower = row.tf32 ? gpu.peak.tf32.value / gpu.peak.bf16.value : 1;
+  const double rate = products * kernel.number() * row.share * narrower;
   const bool tiled = row.rows > 0 && gpu.units > 0;
-  return tiled ? product_time(gpu, row, rate) : row.flops / rate;
+  return tiled ? product_time(gpu, stack.operators.product, row, rate) : row.flops / rate;
 }
 
 }  // namespace
@@ -111,7 +105,16 @@ KernelRow memory(std::string_view name, double bytes, double launches) {
   return {name, KernelClass::memory, 0, bytes, launches};
 }
 
-std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
+KernelRow counted(const Operators& all, Operator op, double rows, double width, double times) {
+  const Operators::Count& count = all[op];
+  KernelRow row = memory(operator_names[static_cast<std::size_t>(op)], count.bytes * rows * width,
+                         count.kernels * times);
+  if (count.operators) row.operators = *count.operators * times;
+  row.op = op;
+  return row;
+}
+
+std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward, const Operators& all) {
   std::vector<KernelRow> backward;
   for (KernelRow row : forward) {
     const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
@@ -125,26 +128,28 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward) {
       backward.push_back(weights);
       continue;
     }
-    const double factor = row.kind == KernelClass::attention ? 2.5 : 2;
+    const bool streams = row.kind != KernelClass::attention;
+    const double factor = streams ? all.backward.streaming : all.backward.attention;
     row.flops *= factor;
     row.bytes *= factor;
-    if (row.kind != KernelClass::attention) {
-      row.launches *= 2;
-      if (row.operators) *row.operators *= 2;
+    if (streams) {
+      row.launches *= factor;
+      if (row.operators) *row.operators *= factor;
     }
     backward.push_back(row);
   }
   return backward;
 }
 
-std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward) {
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
+                                          const Operators& all) {
   std::vector<KernelRow> backward;
   for (const KernelRow& row : forward) {
-    if (row.name == unpack) {
+    if (row.op == Operator::unpack) {
       backward.push_back(row);
       continue;
     }
-    const std::vector<KernelRow> both = backward_of({row});
+    const std::vector<KernelRow> both = backward_of({row}, all);
     // Its input's gradient comes first.
     const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
     backward.insert(backward.end(), both.begin(), product ? both.begin() + 1 : both.end());
@@ -165,9 +170,11 @@ double launches_of(const std::vector<KernelRow>& rows) {
   return sum;
 }
 
-double operators_of(const std::vector<KernelRow>& rows) {
+double operators_of(const std::vector<KernelRow>& rows, const Operators& all) {
   double sum = 0;
-  for (const KernelRow& row : rows) sum += row.operators.value_or(row.launches);
+  for (const KernelRow& row : rows)
+    sum += row.operators.value_or(row.launches) *
+           (row.kind == KernelClass::memory ? 1 : all.product.operators);
   return sum;
 }
 
@@ -176,14 +183,12 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
   double time = 0;
   for (const KernelRow& row : rows) {
     const bool streams = row.kind == KernelClass::memory;
-    const double bandwidth = streams ? gpu.elementwise.bandwidth.value.value *
-                                           stack.kernels.memory.value.value * row.share
-                                     : gpu.gemm.bandwidth.value.value;
-    const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).value.value;
+    const double bandwidth =
+        streams ? gpu.elementwise.bandwidth.number() * stack.kernels.memory.number() * row.share
+                : gpu.gemm.bandwidth.number();
+    const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).number();
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    const double launches = row.launches * (streams ? stack.counts.kernels.value.value : 1);
-    const double bytes = row.bytes * (streams ? stack.counts.bytes.value.value : 1);
-    time += launches * start + std::max(busy, bytes / bandwidth);
+    time += row.launches * start + std::max(busy, row.bytes / bandwidth);
   }
   return {time};
 }

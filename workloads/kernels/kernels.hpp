@@ -33,9 +33,9 @@ struct KernelRow {
   bool ragged = false;      // of unequal rows: `rows` are those of the mean
   bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
   bool later = false;       // attention: the kernel of this generation of GPUs
+  bool tf32 = false;        // a product of 32-bit numbers, on the units that take them
+  Operator op = Operator::none;
 };
-
-inline constexpr std::string_view unpack = "dequantise";  // weights to 16 bits, in each pass
 
 // A matrix product over `rows` rows of 16-bit numbers.
 KernelRow gemm(std::string_view name, double rows, double in, double out);
@@ -43,18 +43,22 @@ KernelRow gemm(std::string_view name, double rows, double in, double out);
 KernelRow grouped_gemm(std::string_view name, double groups, double rows, double in, double out);
 // Scores of each query with the `keys` that it sees in the mean, and their values, for each head.
 KernelRow attention(std::string_view name, double queries, double keys, double heads, double width);
-// What only streams through device memory.
+// What only streams through device memory: copies whose bytes are what they are.
 KernelRow memory(std::string_view name, double bytes, double launches);
+// An operator over rows x width numbers that comes so many times.
+KernelRow counted(const Operators& all, Operator op, double rows, double width = 1,
+                  double times = 1);
 
-// A matrix product turns into two, one for its input's gradient and one for its weights'; what
-// streams through memory does so about twice; attention recomputes its scores and costs 2.5 times.
-std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward);
+// A matrix product turns into two, one for its input's gradient and one for its weights'; other
+// kernels cost so many times as much as the operators' file says.
+std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward, const Operators& all);
 // With frozen weights a product turns into one, and weights that were unpacked are so again.
-std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward);
+std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
+                                          const Operators& all);
 
 double flops_of(const std::vector<KernelRow>& rows);
 double launches_of(const std::vector<KernelRow>& rows);
-double operators_of(const std::vector<KernelRow>& rows);
+double operators_of(const std::vector<KernelRow>& rows, const Operators& all);
 
 // Device seconds of rows that run one after the other and alone.
 Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<KernelRow>& rows,

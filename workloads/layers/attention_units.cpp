@@ -14,13 +14,12 @@ void LayerWriter::attention() {
     // Parts of queries and keys are turned, and put beside the others; one such part of the keys is
     // copied to every head.
     rotated = t() * static_cast<double>((a.heads + 1) * a.latent->rotary);
-    rows.push_back(memory("join_heads", 2 * bytes_16 * t() * (q + k), 2));
+    rows.push_back(count(Operator::join_heads, t(), q + k));
   } else {
     project();
   }
   if (model.positions == Positions::rotary)
-    rows.push_back(fused.rope ? memory("rope", 2 * bytes_16 * rotated, 1)
-                              : memory("rope", 20 * rotated, 10));
+    rows.push_back(count(fused.rope ? Operator::rope_fused : Operator::rope, rotated));
   core(std::move(rows));
   const double result = static_cast<double>(widths.result);
   linear(Role::attention_output);
@@ -79,12 +78,12 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
   if (kernel == AttentionKernel::sdpa) keys = load.in_rows;
   if (kernel == AttentionKernel::sdpa_efficient) {
     keys = load.in_squares;
-    forward = shares.efficient_forward.value.value;
-    backward = shares.efficient_backward.value.value;
+    forward = shares.efficient_forward.number();
+    backward = shares.efficient_backward.number();
   }
   if (kernel == AttentionKernel::flex) {
-    forward = shares.flex_forward.value.value;
-    backward = shares.flex_backward.value.value;
+    forward = shares.flex_forward.number();
+    backward = shares.flex_backward.number();
   }
   // Scores and values may have heads of different widths: the kernel's is their mean.
   const double heads = static_cast<double>(a.heads);
@@ -127,15 +126,12 @@ void LayerWriter::core_in_memory(std::vector<KernelRow> rows) {
     return KernelRow{"scores", KernelClass::gemm, 2 * numbers * load.in_squares,
                      bytes_16 * 2 * t() * numbers + width * scores, 1};
   };
-  if (eager && a.kv_heads < a.heads)
-    rows.push_back(memory("repeat", 2 * bytes_16 * t() * (q + kv / 2), 2));
+  if (eager && a.kv_heads < a.heads) rows.push_back(count(Operator::repeat_heads, t(), q + kv / 2));
   rows.push_back(product(q));
-  if (!eager)
-    rows.push_back(memory("softmax", (8 + 8) * scores, 2));
-  else if (one)
-    rows.push_back(memory("softmax", (2 + 2) * scores, 1));
-  else
-    rows.push_back(memory("softmax", (4 + 4 + 6 + 6) * scores, 4));
+  rows.push_back(count(!eager ? Operator::softmax_fp32
+                       : one  ? Operator::softmax_fused
+                              : Operator::softmax,
+                       scores));
   rows.push_back(product(out));
   const auto core_rows = static_cast<int>(rows.size() - rotation);
   const std::vector<double> sinks(a.sinks ? 1 : 0, static_cast<double>(a.heads));

@@ -30,7 +30,8 @@ void recompute_activation(Unit& unit) {
   unit.called_again = true;
   unit.memory.kept -= unit.memory.acted;
   for (const KernelRow& row : unit.forward)
-    if (row.name == "activation") unit.again.push_back(row);
+    if (row.op == Operator::activation || row.op == Operator::activation_fused)
+      unit.again.push_back(row);
 }
 
 // What a norm makes is kept by those that read it; computed again it comes from the norm.

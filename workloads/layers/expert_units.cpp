@@ -57,34 +57,32 @@ void LayerWriter::routed_experts(const Experts& e) {
 void LayerWriter::router(const Experts& e) {
   const Part& matrix = part(Role::router);
   const double n = static_cast<double>(matrix.out);
-  // Softmax, top-k, one-hot masks: about twelve operators over [tokens, experts].
-  Unit& made = unit(Role::router, matrix.name, with_bias({h() * n}, matrix.bias, {n}),
-                    {gemm("router", t(), h(), n), memory("routing", 12 * 4 * t() * n, 12)});
-  made.in_moe = true;
-  made.plain_modules = 1;
-  made.memory.normed = bytes_16 * t() * h();
-  made.memory.saved = t() * n * (4 + 4) + made.memory.normed;
+  Unit& result = unit(Role::router, matrix.name, with_bias({h() * n}, matrix.bias, {n}),
+                      {gemm("router", t(), h(), n), count(Operator::routing, t(), n)});
+  result.in_moe = true;
+  result.plain_modules = 1;
+  result.memory.normed = bytes_16 * t() * h();
+  result.memory.saved = t() * n * (4 + 4) + result.memory.normed;
   if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
-    made.memory.saved += 8 * n * static_cast<double>(e.per_token) * t();
+    result.memory.saved += 8 * n * static_cast<double>(e.per_token) * t();
 }
 
 // What the backward pass of one round of a loop runs beside its matrix products. The gradient of
 // x[token_idx] is a zero-filled tensor of all tokens that is then added, and accumulating into it
 // sorts: two passes over all tokens, and each of two such operators is seven kernels.
 std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) const {
-  KernelRow activation = activation_row(rows, width, true);
-  activation.bytes *= 2;
-  activation.launches = fused.activation ? 1 : 3;
-  KernelRow index = memory("index_backward", 4 * bytes_16 * t() * h(), 20);
-  index.operators = 6;
-  return {activation, memory("dispatch", 12 * bytes_16 * rows * h(), 6), index};
+  return {
+      count(fused.activation ? Operator::activation_backward_fused : Operator::activation_backward,
+            rows, width),
+      count(Operator::loop_dispatch_backward, rows, h()),
+      count(Operator::index_backward, t(), h())};
 }
 
 // Three products over `rows` in one unit: beside the gradients of its output and its input, each
 // one row wide, either those of activation, gate and up are there, or those through gate and up.
-void LayerWriter::gradients_inside(Unit& made, double rows, double w) const {
-  made.memory.gradient = bytes_16 * rows * h();
-  made.memory.backward = bytes_16 * rows * std::max(3 * w - 2 * h(), w);
+void LayerWriter::gradients_inside(Unit& experts, double rows, double w) const {
+  experts.memory.gradient = bytes_16 * rows * h();
+  experts.memory.backward = bytes_16 * rows * std::max(3 * w - 2 * h(), w);
 }
 
 // One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
@@ -97,17 +95,18 @@ void LayerWriter::expert_loop(const Experts& e) {
                                           gemm("down", rows, w, h())};
     std::vector<KernelRow> forward = products;
     forward.push_back(activation_row(rows, w, true));
-    forward.push_back(memory("dispatch", 6 * bytes_16 * rows * h(), 8));
-    Unit& made = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
-    made.backward = backward(products);
-    for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
-    made.times = times;
-    made.stops.reads = 2;
-    made.owners = 3;
-    made.plain_modules = 2;
-    made.memory.saved = bytes_16 * rows * (2 * h() + 4 * w);
-    made.memory.gradient = bytes_16 * t() * h();  // the zero-filled one
-    if (frozen()) quantise(made, 3);
+    forward.push_back(count(Operator::loop_dispatch, rows, h()));
+    Unit& result =
+        expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
+    result.backward = backward(products);
+    for (const KernelRow& row : round_backward(rows, w)) result.backward.push_back(row);
+    result.times = times;
+    result.stops.reads = 2;
+    result.owners = 3;
+    result.plain_modules = 2;
+    result.memory.saved = bytes_16 * rows * (2 * h() + 4 * w);
+    result.memory.gradient = bytes_16 * t() * h();  // the zero-filled one
+    if (frozen()) quantise(result, 3);
     expert_adapter(1, rows, w, times);
   };
   if (strategy.moe_skew <= 0) {
@@ -128,20 +127,18 @@ void LayerWriter::loop_over_slices(const Experts& e) {
                                         gemm("down", rows, w, h())};
   std::vector<KernelRow> forward = products;
   forward.push_back(activation_row(rows, w, true));
-  forward.push_back(memory("dispatch", 6 * bytes_16 * rows * h(), 6));
-  Unit& made =
+  forward.push_back(count(Operator::slice_dispatch, rows, h()));
+  Unit& result =
       expert_unit(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}), forward);
-  made.backward = backward(products);
-  for (const KernelRow& row : round_backward(rows, w)) made.backward.push_back(row);
-  KernelRow slices = memory("slice_backward", 4 * bytes_16 * 3 * n * h() * w, 6);
-  slices.operators = 4;
-  if (!frozen()) made.backward.push_back(slices);
-  made.rounds = e.count;
-  made.stops.reads = 5;  // the expert's number, read four times, and its tokens
-  made.plain_modules = 1;
-  made.memory.saved = bytes_16 * rows * n * (2 * h() + 4 * w);
-  made.memory.gradient = bytes_16 * t() * h();
-  made.memory.backward = bytes_16 * 3 * n * h() * w;  // the zero-filled stack
+  result.backward = backward(products);
+  for (const KernelRow& row : round_backward(rows, w)) result.backward.push_back(row);
+  if (!frozen()) result.backward.push_back(count(Operator::slice_backward, 3 * n * h(), w));
+  result.rounds = e.count;
+  result.stops.reads = 5;  // the expert's number, read four times, and its tokens
+  result.plain_modules = 1;
+  result.memory.saved = bytes_16 * rows * n * (2 * h() + 4 * w);
+  result.memory.gradient = bytes_16 * t() * h();
+  result.memory.backward = bytes_16 * 3 * n * h() * w;  // the zero-filled stack
 }
 
 // Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
@@ -154,10 +151,10 @@ double LayerWriter::expert_slots(const Experts& e) const {
 
 // A unit without tensors inside the MoE block, in front of which tokens may be exchanged.
 Unit& LayerWriter::moe_step(std::string name, std::vector<KernelRow> rows, double exchanged) {
-  Unit& made = unit(Role::move_tokens, std::move(name), {}, std::move(rows));
-  made.in_moe = true;
-  made.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
-  return made;
+  Unit& result = unit(Role::move_tokens, std::move(name), {}, std::move(rows));
+  result.in_moe = true;
+  result.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
+  return result;
 }
 
 Unit& LayerWriter::expert_unit(std::vector<double> tensors, std::vector<KernelRow> rows) {
@@ -175,7 +172,7 @@ void LayerWriter::tutel_experts(const Experts& e) {
   const double local = n / static_cast<double>(strategy.expert_parallel);
   Unit& encode = moe_step(
       "mlp.encode",
-      {memory("masks", 2 * 8 * k * t() * n, 6 * k), memory("encode", 2 * 4 * slots * h(), 2 * k)},
+      {count(Operator::tutel_masks, k * t(), n, k), count(Operator::tutel_encode, slots, h(), k)},
       0);
   encode.memory.saved = 8 * k * t();
   encode.memory.gradient = bytes_16 * t() * h();
@@ -184,18 +181,19 @@ void LayerWriter::tutel_experts(const Experts& e) {
   encode.stops.agrees = strategy.capacity_factor <= 0;
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
-  Unit& made =
-      expert_unit(with_bias({matrix, matrix, matrix}, e.bias, biases),
-                  {grouped_gemm("up", local, slots / local, h(), w),
-                   grouped_gemm("gate", local, slots / local, h(), w),
-                   grouped_gemm("down", local, slots / local, w, h()),
-                   memory("activation", (strategy.compiled ? 3 : 5) * bytes_16 * slots * w, 2)});
-  made.plain_modules = 1;
-  made.exchange = strategy.expert_parallel > 1 ? bytes_16 * slots * h() : 0;
-  made.memory.saved = bytes_16 * slots * (h() + 4 * w);
-  gradients_inside(made, slots, w);
-  made.memory.forward = made.exchange;  // what arrives, beside what is sent
-  Unit& decode = moe_step("mlp.decode", {memory("decode", 2 * 4 * slots * h(), 3 * k)},
+  Unit& result = expert_unit(
+      with_bias({matrix, matrix, matrix}, e.bias, biases),
+      {grouped_gemm("up", local, slots / local, h(), w),
+       grouped_gemm("gate", local, slots / local, h(), w),
+       grouped_gemm("down", local, slots / local, w, h()),
+       count(strategy.compiled ? Operator::tutel_activation_compiled : Operator::tutel_activation,
+             slots, w)});
+  result.plain_modules = 1;
+  result.exchange = strategy.expert_parallel > 1 ? bytes_16 * slots * h() : 0;
+  result.memory.saved = bytes_16 * slots * (h() + 4 * w);
+  gradients_inside(result, slots, w);
+  result.memory.forward = result.exchange;  // what arrives, beside what is sent
+  Unit& decode = moe_step("mlp.decode", {count(Operator::tutel_decode, slots, h(), k)},
                           bytes_16 * slots * h());
   // What comes back is cast, and the cast kept; its gradient is cast the other way.
   decode.memory.saved = 4 * slots * h();
@@ -211,10 +209,10 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   const double n = static_cast<double>(e.count);
   const double local = n / static_cast<double>(strategy.expert_parallel);
   const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
-  const KernelRow gating = memory("gating", 18 * 4 * t() * n, 18);
-  const KernelRow move = memory("dispatch", 2 * bytes_16 * slots * h(), 2);
+  const KernelRow gating = count(Operator::deepspeed_gating, t(), n);
+  const KernelRow move = count(Operator::deepspeed_dispatch, slots, h());
   // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
-  const std::vector<KernelRow> build{memory("masks", (4 + 1 + 2 * 2 * bytes_16) * t() * slots, 6),
+  const std::vector<KernelRow> build{count(Operator::deepspeed_masks, t(), slots),
                                      gemm("dispatch", slots, t(), h())};
   Unit& encode = moe_step(
       "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
@@ -224,17 +222,18 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
   encode.stops.reads = 1;  // the capacity is a number of the host
   moe_step("mlp.to_experts", {}, bytes_16 * slots * h());
   const double rows = slots / local;
-  Unit& made = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
-                           {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
-                            activation_row(rows, w, true), gemm("down", rows, w, h())});
-  made.times = static_cast<std::int64_t>(local);
-  made.owners = 3;
-  made.plain_modules = 2;
-  made.memory.saved = bytes_16 * rows * (h() + 4 * w);
-  gradients_inside(made, rows, w);
-  const KernelRow joined = memory("join", 2 * bytes_16 * slots * h(), 1);
+  Unit& result = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                             {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                              activation_row(rows, w, true), gemm("down", rows, w, h())});
+  result.times = static_cast<std::int64_t>(local);
+  result.owners = 3;
+  result.plain_modules = 2;
+  result.memory.saved = bytes_16 * rows * (h() + 4 * w);
+  gradients_inside(result, rows, w);
+  const KernelRow joined = count(Operator::deepspeed_join, slots, h());
   moe_step("mlp.decode",
-           {joined, masks ? gemm("combine", t(), slots, h()) : memory("combine", move.bytes, 3)},
+           {joined, masks ? gemm("combine", t(), slots, h())
+                          : count(Operator::deepspeed_combine, slots, h())},
            bytes_16 * slots * h());
   units.back().memory.saved = units.back().memory.gradient = bytes_16 * slots * h();
 }
@@ -245,31 +244,30 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
 void LayerWriter::all_experts(const Experts& e) {
   const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
   const double rows = n * t();
-  moe_step("mlp.replicate",
-           {memory("replicate", bytes_16 * (rows + t()) * h() + 2 * bytes_16 * rows * h(), 2)}, 0)
+  moe_step("mlp.replicate", {count(Operator::replicate, (rows + t()) * h() + 2 * rows * h())}, 0)
       .memory.saved = bytes_16 * rows * h();
   const bool separate = !is_fused(e, strategy.expert_layout);
   const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
-    Unit& made = expert_unit(std::move(tensors), std::move(kernels));
-    return made;
+    Unit& result = expert_unit(std::move(tensors), std::move(kernels));
+    return result;
   };
   if (separate) {
-    Unit& made = add(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
-                     {gemm("up", t(), h(), w), gemm("gate", t(), h(), w),
-                      activation_row(t(), w, true), gemm("down", t(), w, h())});
-    made.times = e.count;
-    made.owners = 3;
-    made.plain_modules = 2;
-    made.memory.saved = bytes_16 * t() * (h() + 4 * w);
-    if (frozen()) quantise(made, 3);
+    Unit& result = add(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
+                       {gemm("up", t(), h(), w), gemm("gate", t(), h(), w),
+                        activation_row(t(), w, true), gemm("down", t(), w, h())});
+    result.times = e.count;
+    result.owners = 3;
+    result.plain_modules = 2;
+    result.memory.saved = bytes_16 * t() * (h() + 4 * w);
+    if (frozen()) quantise(result, 3);
   } else {
-    Unit& made = add(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-                     {grouped_gemm("gate_up", n, t(), h(), 2 * w),
-                      grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, true)});
-    made.plain_modules = 1;
-    made.memory.saved = bytes_16 * rows * (h() + 4 * w);
+    Unit& result = add(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
+                       {grouped_gemm("gate_up", n, t(), h(), 2 * w),
+                        grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, true)});
+    result.plain_modules = 1;
+    result.memory.saved = bytes_16 * rows * (h() + 4 * w);
   }
-  moe_step("mlp.sum", {memory("sum", bytes_16 * (rows + t()) * h(), 1)}, 0);
+  moe_step("mlp.sum", {count(Operator::sum_experts, rows + t(), h())}, 0);
 }
 
 void LayerWriter::shared_expert(const Experts& e) {

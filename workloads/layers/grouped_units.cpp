@@ -11,7 +11,8 @@ namespace {
 
 constexpr KernelRow nothing{"nothing", KernelClass::memory, 0, 0, 0};
 
-KernelRow with_share(KernelRow row, double share) {
+KernelRow with_share(KernelRow row, std::string_view name, double share) {
+  row.name = name;
   row.share = share;
   return row;
 }
@@ -23,17 +24,17 @@ bool LayerWriter::tight() const {
   return fused.permute || strategy.moe_kernel == MoeKernel::megablocks;
 }
 
-// Rows that pass by an index: each is read and written once.
+// Rows that pass by an index.
 KernelRow LayerWriter::moved(std::string_view name, double rows) const {
-  const double share = tight() ? 1 : stack.expert_shares.gather.value.value;
-  return with_share(memory(name, 2 * bytes_16 * rows * h(), 1), share);
+  return with_share(count(Operator::move_rows, rows, h()), name,
+                    tight() ? 1 : stack.expert_shares.gather.number());
 }
 
 // Rows that are added to those of their tokens, one number at a time.
 KernelRow LayerWriter::added(std::string_view name, double rows) const {
-  if (tight()) return memory(name, bytes_16 * (rows + t()) * h(), 1);
-  return with_share(memory(name, 3 * bytes_16 * rows * h(), 2),
-                    stack.expert_shares.scatter.value.value);
+  return tight() ? with_share(count(Operator::add_rows_fused, rows + t(), h()), name, 1)
+                 : with_share(count(Operator::add_rows, rows, h()), name,
+                              stack.expert_shares.scatter.number());
 }
 
 // Megatron-Core's experts: gate and up are one product, and the router's weights are multiplied in
@@ -51,23 +52,23 @@ bool LayerWriter::sends_once() const {
 // send a token once take it from where it is, and bring back sums.
 void LayerWriter::dispatch(double routed) {
   const double ranks = static_cast<double>(strategy.expert_parallel);
-  const KernelRow sort = memory("sort", 6 * 8 * routed, 12);
-  Unit& made =
+  const KernelRow sort = count(Operator::sort, routed);
+  Unit& result =
       moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
-  made.backward = {sends_once() ? nothing : added("gather_backward", routed)};
-  made.memory.saved = 8 * routed;
-  made.memory.gradient = bytes_16 * t() * h();
-  if (sends_tokens(strategy)) made.stops.told = 8 * ranks * ranks;
+  result.backward = {sends_once() ? nothing : added("gather_backward", routed)};
+  result.memory.saved = 8 * routed;
+  result.memory.gradient = bytes_16 * t() * h();
+  if (sends_tokens(strategy)) result.stops.told = 8 * ranks * ranks;
   // Otherwise only kernels that pad or lay out blocks have to know the counts.
   else if (strategy.moe_kernel != MoeKernel::grouped)
-    made.stops.reads = 1;
+    result.stops.reads = 1;
 }
 
 // Rows to experts, or back from them, before the unit runs.
-void LayerWriter::send(Unit& made, const GroupedRows& rows) const {
+void LayerWriter::send(Unit& target, const GroupedRows& rows) const {
   if (!sends_tokens(strategy)) return;
-  made.exchange = bytes_16 * rows.sent * h();
-  made.once = bytes_16 * t() * h() * rows.sent / rows.routed;
+  target.exchange = bytes_16 * rows.sent * h();
+  target.once = bytes_16 * t() * h() * rows.sent / rows.routed;
 }
 
 // Each row times its weight, and the sum over the rows of a token. Eager code does it in 32 bits.
@@ -76,22 +77,23 @@ void LayerWriter::combine(const GroupedRows& rows) {
   const bool one = tight() || strategy.compiled;
   if (weighted()) {
     const bool sums = !sends_once();
-    Unit& made = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : nothing}, 0);
-    send(made, rows);
-    made.backward = {sums ? moved("gather", routed) : nothing};
-    made.memory.gradient = bytes_16 * (sums ? routed : rows.arrived) * h();
+    Unit& result = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : nothing}, 0);
+    send(result, rows);
+    result.backward = {sums ? moved("gather", routed) : nothing};
+    result.memory.gradient = bytes_16 * (sums ? routed : rows.arrived) * h();
     return;
   }
-  const KernelRow weigh = memory("weigh", (one ? 2 * bytes_16 : 20) * routed * h(), one ? 1 : 3);
+  const KernelRow weigh = count(one ? Operator::weigh_fused : Operator::weigh, routed, h());
   std::vector<KernelRow> kernels{added("scatter_add", routed)};
   if (!tight()) kernels.insert(kernels.begin(), weigh);
-  Unit& made = moe_step("mlp.combine", std::move(kernels), 0);
-  send(made, rows);
+  Unit& result = moe_step("mlp.combine", std::move(kernels), 0);
+  send(result, rows);
   // The gradient of the weights is a product of each row with what came back.
-  made.backward = {moved("gather", routed),
-                   memory("weigh", (one ? 3 * bytes_16 : 34) * routed * h(), one ? 1 : 5)};
-  made.memory.saved = made.memory.gradient = bytes_16 * routed * h();
-  made.memory.forward = one ? 0 : 2 * 4 * routed * h();
+  result.backward = {
+      moved("gather", routed),
+      count(one ? Operator::weigh_backward_fused : Operator::weigh_backward, routed, h())};
+  result.memory.saved = result.memory.gradient = bytes_16 * routed * h();
+  result.memory.forward = one ? 0 : 2 * 4 * routed * h();
 }
 
 // What puts rows in place before the products, and as much behind them. PyTorch's grouped kernel
@@ -100,16 +102,17 @@ void LayerWriter::combine(const GroupedRows& rows) {
 // with a copy of the whole.
 KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
   if (strategy.moe_kernel == MoeKernel::padded) {
-    const double pieces = 2 * bytes_16 * rows.held * h();
-    KernelRow row =
-        backward ? memory("pad", pieces + 2 * bytes_16 * rows.experts * rows.multiplied * h(),
-                          3 * rows.experts)
-                 : memory("pad", pieces + bytes_16 * rows.multiplied * h(), rows.experts + 1);
-    row.operators = backward ? 5 * rows.experts : 4 * rows.experts;
+    const double pieces = 2 * rows.held * h();
+    if (backward)
+      return count(Operator::pad_backward, pieces + 2 * rows.experts * rows.multiplied * h(), 1,
+                   rows.experts);
+    KernelRow row = count(Operator::pad, pieces + rows.multiplied * h(), 1, rows.experts);
+    row.launches += 1;  // zeros all over, before the first expert
     return row;
   }
   // What came once is copied to each of its experts of this rank, and summed up behind them.
-  if (sends_once()) return memory("order", bytes_16 * (rows.arrived + rows.held) * h(), 1);
+  if (sends_once())
+    return with_share(count(Operator::order_once, rows.arrived + rows.held, h()), "order", 1);
   const bool passes = sends_tokens(strategy) || !tight();
   return passes ? moved("order", rows.held) : nothing;
 }
@@ -161,28 +164,30 @@ void LayerWriter::grouped_experts(const Experts& e) {
   std::vector<double> biases{2 * n * w, n * h()};
   if (separate) tensors.assign(static_cast<std::size_t>(3 * n), h() * w);
   if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
-  Unit& made = expert_unit(std::move(tensors), {});
-  made.forward = {in_order(rows, false), stacked};
-  made.forward.insert(made.forward.end(), products.begin(), products.end() - 1);
-  made.forward.insert(made.forward.end(), {activation, products.back(), in_order(rows, false)});
-  made.backward = backward(products);
-  for (const KernelRow& row : backward_of({activation})) made.backward.push_back(row);
+  Unit& result = expert_unit(std::move(tensors), {});
+  result.forward = {in_order(rows, false), stacked};
+  result.forward.insert(result.forward.end(), products.begin(), products.end() - 1);
+  result.forward.insert(result.forward.end(), {activation, products.back(), in_order(rows, false)});
+  result.backward = backward(products);
+  for (const KernelRow& row : backward_of({activation}, stack.operators))
+    result.backward.push_back(row);
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
-    made.backward.push_back(row);
-  made.owners = separate ? static_cast<int>(3 * n) : 1;
-  made.plain_modules = 1;
-  send(made, rows);
+    result.backward.push_back(row);
+  result.owners = separate ? static_cast<int>(3 * n) : 1;
+  result.plain_modules = 1;
+  send(result, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
-  made.memory.acted = bytes_16 * rows.multiplied * w;
-  made.memory.saved = bytes_16 * rows.multiplied * h() +
-                      activation_bytes(rows.multiplied, w, true) + made.memory.acted + stack_bytes;
-  gradients_inside(made, rows.multiplied, w);
-  made.memory.backward += stack_bytes;
-  // What came has to be told apart once more before a batch can be made of it.
-  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) made.stops.reads = 1;
+  result.memory.acted = bytes_16 * rows.multiplied * w;
+  result.memory.saved = bytes_16 * rows.multiplied * h() +
+                        activation_bytes(rows.multiplied, w, true) + result.memory.acted +
+                        stack_bytes;
+  gradients_inside(result, rows.multiplied, w);
+  result.memory.backward += stack_bytes;
+  // What came has to be told apart once more before a batch can be result of it.
+  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) result.stops.reads = 1;
   // What arrives, beside what is sent.
-  made.memory.forward = sends_tokens(strategy) ? bytes_16 * rows.arrived * h() : 0;
-  if (rows.held > rows.sent) share_tokens(made, bytes_16 * rows.held * h());
+  result.memory.forward = sends_tokens(strategy) ? bytes_16 * rows.arrived * h() : 0;
+  if (rows.held > rows.sent) share_tokens(result, bytes_16 * rows.held * h());
   expert_adapter(n, each, w, 1);
   combine(rows);
 }
@@ -209,33 +214,34 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {memory("lora_add", bytes_16 * experts * rows * (2 * width + 3 * h()), 1)};
-    backward = backward_of(products);
-    backward.push_back(memory("lora_add", bytes_16 * experts * rows * (3 * width + 4 * h()), 1));
+    sums = {count(Operator::lora_add_around, experts * rows, 2 * width + 3 * h())};
+    backward = backward_of(products, stack.operators);
+    backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * h()));
   } else {
     const double numbers = experts * rows * (2 * width + h());  // of the results
-    backward = adapter_backward(products, numbers, experts * rows * (2 * h() + width));
+    backward =
+        adapter_backward(stack.operators, products, numbers, experts * rows * (2 * h() + width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
-  Unit& made = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));
-  made.adapter = true;
-  made.backward = backward;
-  made.trained = true;
-  made.kind = TensorClass::expert;
-  made.times = times;
-  made.owners = 6;
-  made.plain_modules = 6;
-  made.in_moe = true;
-  made.stops.reads = stack.adapters.reads;
-  made.memory.saved = 3 * bytes_16 * experts * rows * rank;
+  Unit& result = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));
+  result.adapter = true;
+  result.backward = backward;
+  result.trained = true;
+  result.kind = TensorClass::expert;
+  result.times = times;
+  result.owners = 6;
+  result.plain_modules = 6;
+  result.in_moe = true;
+  result.stops.reads = stack.adapters.reads;
+  result.memory.saved = 3 * bytes_16 * experts * rows * rank;
 }
 
 // All ranks of an expert multiply all of its tokens with their columns.
-void LayerWriter::share_tokens(Unit& made, double bytes) {
-  made.hand.arrive.push_back({Handover::expert_collect, bytes});
-  made.hand.leave.push_back({Handover::expert_scatter, bytes});
-  made.hand.arrive_back.push_back({Handover::expert_collect, bytes});
-  made.hand.leave_back.push_back({Handover::expert_scatter, bytes});
+void LayerWriter::share_tokens(Unit& experts, double bytes) {
+  experts.hand.arrive.push_back({Handover::expert_collect, bytes});
+  experts.hand.leave.push_back({Handover::expert_scatter, bytes});
+  experts.hand.arrive_back.push_back({Handover::expert_collect, bytes});
+  experts.hand.leave_back.push_back({Handover::expert_scatter, bytes});
 }
 
 }  // namespace stepsim

@@ -22,7 +22,8 @@ struct GroupedRows {
 
 // Of an adapter's products, and around them: the gradient of what it adds is scaled, and that of
 // its input is added to the frozen matrix's. Both in numbers.
-std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, double results,
+std::vector<KernelRow> adapter_backward(const Operators& all,
+                                        const std::vector<KernelRow>& products, double results,
                                         double inputs);
 
 struct LayerWriter {
@@ -42,6 +43,9 @@ struct LayerWriter {
   const Part& part(Role role) const;
   bool has(Role role) const;
 
+  KernelRow count(Operator op, double rows, double width = 1, double times = 1) const {
+    return counted(stack.operators, op, rows, width, times);
+  }
   Unit& unit(Role role, std::string name, std::vector<double> tensors, std::vector<KernelRow> rows);
   // Over all heads a norm of one head comes so many times for each token.
   void norm(Role role, double heads = 1);

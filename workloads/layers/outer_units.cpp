@@ -6,14 +6,13 @@
 namespace stepsim {
 namespace {
 
-// What a loss over logits in memory costs, for each of them: bytes, and kernels.
+// What a loss over logits in memory holds, in bytes for each of them, and what it runs.
 struct LossCost {
   double output;    // of a logit as the head gives it
   double kept;      // for the backward pass
   double forward;   // beside that, only while it runs
   double backward;  // likewise
-  double forward_traffic, backward_traffic;
-  double forward_kernels, backward_kernels;
+  Operator run_forward, run_backward;
 };
 
 // PyTorch's own keeps the logarithmic softmax; the gradient of that and of the logits exist at
@@ -22,72 +21,67 @@ struct LossCost {
 LossCost loss_cost(CrossEntropy kind) {
   switch (kind) {
     case CrossEntropy::logits_16:
-      return {2, 2, 2, 4, 4, 8, 2, 3};
+      return {2, 2, 2, 4, Operator::cross_entropy_16, Operator::cross_entropy_16_backward};
     case CrossEntropy::logits_32:
-      return {4, 4, 4, 8, 8, 16, 2, 3};
+      return {4, 4, 4, 8, Operator::cross_entropy_32, Operator::cross_entropy_32_backward};
     case CrossEntropy::kernel:
-      return {2, 2, 0, 2, 2, 4, 1, 1};
+      return {2, 2, 0, 2, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     case CrossEntropy::in_place:
-      return {2, 2, 0, 0, 2, 4, 1, 1};
+      return {2, 2, 0, 0, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     default:
-      return {2, 4, 6, 8, 14, 22, 3, 4};
+      return {2, 4, 6, 8, Operator::cross_entropy, Operator::cross_entropy_backward};
   }
 }
-
-// Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more in each pass.
-LossCost divided(LossCost cost) {
-  const double more = cost.kept;
-  cost.forward += more;
-  cost.backward += more;
-  cost.forward_traffic += 3 * more;
-  cost.backward_traffic += 3 * more;
-  cost.forward_kernels += 2;
-  cost.backward_kernels += 2;
-  return cost;
-}
-
-// Half of the rate of 16-bit products: those of 32 bits run on TF32 units, whose peak is bytes_16.
-constexpr double tf32_share = 0.5;
 
 // The head and the loss behind it, over all logits at once.
 void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
   const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
-  LossCost cost = loss_cost(kind);
-  if (ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single) cost = divided(cost);
-  if (kind == CrossEntropy::logits_32) head.forward.front().share = tf32_share;
-  head.backward = backward_of(head.forward);
-  head.forward.push_back(
-      memory("cross_entropy", cost.forward_traffic * logits, cost.forward_kernels));
-  head.backward.insert(
-      head.backward.begin(),
-      memory("cross_entropy", cost.backward_traffic * logits, cost.backward_kernels));
+  const LossCost cost = loss_cost(kind);
+  // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.
+  const bool divided = ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single;
+  const double more = divided ? cost.kept : 0;
+  const auto row = [&](Operator op) {
+    const Operators::Count& one = stack.operators[op];
+    const Operators::Count& beside = stack.operators[Operator::cross_entropy_divided];
+    KernelRow row = counted(stack.operators, op, logits);
+    row.bytes = (one.bytes + beside.bytes * more) * logits;
+    if (divided) row.launches += beside.kernels;
+    return row;
+  };
+  head.forward.front().tf32 = kind == CrossEntropy::logits_32;
+  head.backward = backward_of(head.forward, stack.operators);
+  head.forward.push_back(row(cost.run_forward));
+  head.backward.insert(head.backward.begin(), row(cost.run_backward));
   const double held = stack.holds_logits && !single ? cost.output : 0;
   head.memory.saved += (cost.kept + held) * logits;
-  head.memory.forward = (cost.forward - held) * logits;
-  head.memory.backward = cost.backward * logits;
+  head.memory.forward = (cost.forward + more - held) * logits;
+  head.memory.backward = (cost.backward + more) * logits;
 }
 
 // The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
-// bits and operator by operator, as trainers of RL do it that need an entropy as well (counted in
-// prime-rl's models/layers/lm_head.py). Nothing of it is kept: the backward pass multiplies again,
-// and finds both gradients whether they are wanted or not.
-void loss_over_words(Unit& head, double tokens, double hidden, double vocabulary) {
+// bits and operator by operator, as trainers of RL do it that need an entropy as well. Nothing of
+// it is kept: the backward pass multiplies again, and finds both gradients whether they are wanted
+// or not.
+void loss_over_words(Unit& head, const Operators& all, double tokens, double hidden,
+                     double vocabulary) {
   constexpr double words = 2048;
   const double chunks = std::ceil(vocabulary / words), logits = tokens * vocabulary;
   KernelRow product = head.forward.front();
   product.launches = chunks;
-  const std::vector<KernelRow> gradients = backward_of({product});
-  product.share = tf32_share;
-  // Each chunk casts its inputs up. Scaled; the largest; less that; exponential; its sum; times the
-  // logits; that sum.
-  const double casts = (bytes_16 + 4) * (chunks * tokens * hidden + vocabulary * hidden);
-  head.forward = {product, memory("cross_entropy", 48 * logits + casts, 30 * chunks)};
-  // Scaled; less the logarithm of the sum; exponential; times the gradient; scaled; cast down for
-  // either product; what the chunk gives is added to the gradients of the inputs.
-  const double sums = 3 * bytes_16 * (chunks * tokens * hidden + vocabulary * hidden);
-  head.backward = {product, memory("cross_entropy", 52 * logits + casts + sums, 30 * chunks)};
+  const std::vector<KernelRow> gradients = backward_of({product}, all);
+  product.tf32 = true;
+  // Each chunk casts its inputs up, and adds what it gives to their gradients.
+  const double inputs = chunks * tokens * hidden + vocabulary * hidden;
+  const double casts = all[Operator::cross_entropy_casts].bytes * inputs;
+  KernelRow forward = counted(all, Operator::cross_entropy_words, logits, 1, chunks);
+  forward.bytes += casts;
+  KernelRow backward = counted(all, Operator::cross_entropy_words_backward, logits, 1, chunks);
+  backward.bytes += casts;
+  backward.bytes += all[Operator::cross_entropy_sums].bytes * inputs;
+  head.forward = {product, forward};
+  head.backward = {product, backward};
   head.backward.insert(head.backward.end(), gradients.begin(), gradients.end());
   const double chunk = tokens * std::min(words, vocabulary);
   head.memory.forward = (4 + 4 + 4) * chunk + 4 * tokens * hidden;
@@ -98,16 +92,13 @@ void loss_over_words(Unit& head, double tokens, double hidden, double vocabulary
 // The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
 // of all chunks wait in 16 bits, and in 32 for the backward pass unless a compiler casts them on
 // the way; everything else is there for one chunk at a time.
-void loss_in_chunks(Unit& head, bool compiled, double logits) {
+void loss_in_chunks(Unit& head, const Operators& all, bool compiled, double logits) {
   constexpr double chunks = 8;
   const LossCost cost = loss_cost(compiled ? CrossEntropy::kernel : CrossEntropy::logits);
   for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
     for (KernelRow& row : *rows) row.launches = chunks;
-  head.forward.push_back(
-      memory("cross_entropy", cost.forward_traffic * logits, chunks * cost.forward_kernels));
-  head.backward.insert(
-      head.backward.begin(),
-      memory("cross_entropy", cost.backward_traffic * logits, chunks * cost.backward_kernels));
+  head.forward.push_back(counted(all, cost.run_forward, logits, 1, chunks));
+  head.backward.insert(head.backward.begin(), counted(all, cost.run_backward, logits, 1, chunks));
   head.memory.saved += (cost.kept + (compiled ? 0 : bytes_16)) * logits;
   head.memory.forward = cost.forward * logits / chunks;
   head.memory.backward = cost.backward * logits / chunks;
@@ -115,7 +106,8 @@ void loss_in_chunks(Unit& head, bool compiled, double logits) {
 
 }  // namespace
 
-Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load) {
+Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
+                    const Load& load) {
   const double h = static_cast<double>(model.hidden);
   Unit unit;
   unit.name = "embed_tokens";
@@ -125,9 +117,10 @@ Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& lo
     unit.tensors.push_back(static_cast<double>(model.longest_sequence) * h);
   unit.owners = static_cast<int>(unit.tensors.size());
   unit.kind = TensorClass::embedding;
-  unit.forward = {memory("embedding", 2 * bytes_16 * load.tokens * h, 1)};
+  unit.forward = {counted(stack.operators, Operator::embedding, load.tokens, h)};
   unit.trained = strategy.lora.rank == 0;
-  if (unit.trained) unit.backward = {memory("embedding", 3 * bytes_16 * load.tokens * h, 2)};
+  if (unit.trained)
+    unit.backward = {counted(stack.operators, Operator::embedding_backward, load.tokens, h)};
   unit.plain_modules = 2;
   return unit;
 }
@@ -143,9 +136,9 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   norm.tensors.assign(model.norm_bias ? 2 : 1, h);
   norm.owners = 1;
   norm.kind = TensorClass::norm;
-  norm.forward = {norm_row(fused, t, h, true)};
+  norm.forward = {norm_row(stack.operators, fused, t, h, true)};
   norm.trained = strategy.lora.rank == 0;
-  norm.backward = backward_of(norm.forward);
+  norm.backward = backward_of(norm.forward, stack.operators);
   norm.memory.saved = norm.memory.gradient = bytes_16 * t * h;
   Unit head;
   head.name = "lm_head";
@@ -164,29 +157,30 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   if (job.method == Method::dpo) {
     // Preferences need the probability of every token: the logarithmic softmax of the logits, row
     // by row, stays for the backward pass. A fused loss does not help.
-    head.forward.push_back(
-        memory("log_softmax", 3 * bytes_16 * logits, static_cast<double>(job.rows())));
+    head.forward.push_back(counted(stack.operators, Operator::log_softmax, logits, 1,
+                                   static_cast<double>(job.rows())));
     head.memory.saved += bytes_16 * logits;
     head.memory.gradient += bytes_16 * logits;
     head.memory.forward = bytes_16 * logits;
-    head.backward = backward_of(head.forward);
+    head.backward = backward_of(head.forward, stack.operators);
   } else if (kind == CrossEntropy::fused) {
     // One chunk of logits, and both gradients, which are found in the forward pass already.
     const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
-    head.forward.push_back(memory("cross_entropy", 3 * bytes_16 * t * v, std::ceil(t / chunk)));
+    head.forward.push_back(
+        counted(stack.operators, Operator::cross_entropy_fused, t, v, std::ceil(t / chunk)));
     head.memory.saved += std::min(chunk, t) * v * (bytes_16 + 4) + bytes_16 * v * h;
     head.memory.gradient = 0;
-    head.backward = backward_of(head.forward);
+    head.backward = backward_of(head.forward, stack.operators);
   } else if (kind == CrossEntropy::words_32) {
-    loss_over_words(head, t, h, v);
+    loss_over_words(head, stack.operators, t, h, v);
     return {norm, head};
   } else if (kind == CrossEntropy::chunks) {
-    head.backward = backward_of(head.forward);
-    loss_in_chunks(head, strategy.compiled, logits);
+    head.backward = backward_of(head.forward, stack.operators);
+    loss_in_chunks(head, stack.operators, strategy.compiled, logits);
   } else {
     loss_over_logits(head, stack, strategy, logits);
   }
-  if (!head.trained) head.backward = frozen_backward_of(head.forward);
+  if (!head.trained) head.backward = frozen_backward_of(head.forward, stack.operators);
   return {norm, head};
 }
 

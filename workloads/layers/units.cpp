@@ -31,11 +31,12 @@ bool is_fused(const Experts& experts, ExpertLayout layout) {
   return layout == ExpertLayout::model ? experts.fused : layout == ExpertLayout::fused;
 }
 
-// Eager: cast up, square, mean, rsqrt, scale, cast down, weight; fused: read and write once. With
-// the residual added in the same kernel both terms are read, and their sum is written as well.
-KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual) {
-  if (!fused.norm) return memory("norm", 28 * rows * width, 6);
-  return memory("norm", (residual && fused.residual ? 4 : 2) * bytes_16 * rows * width, 1);
+// With the residual added in the same kernel both terms are read, and their sum is written as well.
+KernelRow norm_row(const Operators& all, const Stack::Fusion& fused, double rows, double width,
+                   bool residual) {
+  if (!fused.norm) return counted(all, Operator::norm, rows, width);
+  const bool both = residual && fused.residual;
+  return counted(all, both ? Operator::norm_residual : Operator::norm_fused, rows, width);
 }
 
 const Part& LayerWriter::part(Role role) const {
@@ -64,21 +65,23 @@ Unit& LayerWriter::unit(Role role, std::string name, std::vector<double> tensors
 }
 
 std::vector<KernelRow> LayerWriter::backward(const std::vector<KernelRow>& forward) const {
-  return frozen() ? frozen_backward_of(forward) : backward_of(forward);
+  return frozen() ? frozen_backward_of(forward, stack.operators)
+                  : backward_of(forward, stack.operators);
 }
 
 // NF4 as bitsandbytes stores it: 4 bits, for each 64 weights a scale in 8, and for each 256 scales
 // one in 32. Each pass unpacks scales and weights into 16 bits before it multiplies.
 void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
   if (strategy.lora.quantised == Quantised::none) return;
-  constexpr double bytes = 0.5 + 1.0 / 64 + 4.0 / 64 / 256;
+  constexpr double bytes = 0.5 + 1.0 / 64 + 4.0 / 64 / 256;  // of a weight
   double unpacked = 0;
   for (std::size_t i = 0; i < matrices; ++i) {  // biases behind them stay as they are
     unpacked += unit.tensors[i];
     unit.tensors[i] *= bytes / bytes_16;
   }
-  unit.forward.insert(unit.forward.begin(), memory(unpack, unpacked * (bytes + bytes_16), 2));
-  unit.backward.insert(unit.backward.begin(), memory(unpack, unpacked * (bytes + bytes_16), 2));
+  const KernelRow row = count(Operator::unpack, unpacked);
+  unit.forward.insert(unit.forward.begin(), row);
+  unit.backward.insert(unit.backward.begin(), row);
 }
 
 void LayerWriter::norm(Role role, double heads) {
@@ -87,8 +90,8 @@ void LayerWriter::norm(Role role, double heads) {
   std::vector<double> tensors{width};
   if (vector.bias) tensors.push_back(width);
   const bool of_layer = role == Role::attention_norm || role == Role::feed_forward_norm;
-  Unit& added =
-      unit(role, vector.name, std::move(tensors), {norm_row(fused, t() * heads, width, of_layer)});
+  Unit& added = unit(role, vector.name, std::move(tensors),
+                     {norm_row(stack.operators, fused, t() * heads, width, of_layer)});
   added.kind = TensorClass::norm;
   added.memory.saved = t() * width * heads * (fused.norm ? bytes_16 : bytes_16 + 4);
   added.memory.gradient = bytes_16 * t() * width * heads;
@@ -103,7 +106,7 @@ void LayerWriter::linear(Role role) {
   Unit& added = unit(role, matrix.name, std::move(tensors), {gemm("linear", t(), in, out)});
   added.memory.result = bytes_16 * t() * out;
   // Added in the product's own kernel; its gradient is a sum over all tokens.
-  if (matrix.bias) added.backward.push_back(memory("bias_gradient", bytes_16 * t() * out, 1));
+  if (matrix.bias) added.backward.push_back(count(Operator::bias_gradient, t(), out));
   added.memory.gradient = bytes_16 * t() * in;
   if (!frozen()) return;
   quantise(added, 1);
@@ -115,17 +118,16 @@ void LayerWriter::keeps_input(double bytes) {
   if (units.back().trained) units.back().memory.saved += bytes;
 }
 
-std::vector<KernelRow> adapter_backward(const std::vector<KernelRow>& products, double results,
+std::vector<KernelRow> adapter_backward(const Operators& all,
+                                        const std::vector<KernelRow>& products, double results,
                                         double inputs) {
-  std::vector<KernelRow> backward = backward_of(products);
-  backward.push_back(memory("lora_add", bytes_16 * (2 * results + 3 * inputs), 2));
+  std::vector<KernelRow> backward = backward_of(products, all);
+  backward.push_back(counted(all, Operator::lora_backward, 2 * results + 3 * inputs));
   return backward;
 }
 
-// What the adapter gives is scaled, and added; a compiler does both at once.
 KernelRow LayerWriter::lora_add(double numbers) const {
-  return strategy.compiled ? memory("lora_add", 3 * bytes_16 * numbers, 1)
-                           : memory("lora_add", 5 * bytes_16 * numbers, 2);
+  return count(strategy.compiled ? Operator::lora_add_compiled : Operator::lora_add, numbers);
 }
 
 // Down to the rank and up again, scaled and added to what the frozen matrix gives.
@@ -136,7 +138,8 @@ void LayerWriter::adapter(const Part& matrix) {
     return stack.adapters.grouped ? grouped_gemm(row, 1, t(), from, to) : gemm(row, t(), from, to);
   };
   std::vector<KernelRow> rows{product("lora_down", in, rank), product("lora_up", rank, out)};
-  const std::vector<KernelRow> backward = adapter_backward(rows, t() * out, t() * in);
+  const std::vector<KernelRow> backward =
+      adapter_backward(stack.operators, rows, t() * out, t() * in);
   rows.push_back(lora_add(t() * out));
   Unit& added = unit(matrix.role, matrix.name + ".lora", {in * rank, rank * out}, std::move(rows));
   added.adapter = true;
@@ -152,18 +155,16 @@ void LayerWriter::adapter(const Part& matrix) {
   if (strategy.tensor_parallel.size > 1) added.common = rank * (of_rows ? out : in);
 }
 
-// Two reads and a write, unless the next norm does it.
+// Unless the next norm does it.
 void LayerWriter::residual(Role role, std::string name) {
-  if (!fused.residual)
-    unit(role, std::move(name), {}, {memory("residual", 3 * bytes_16 * t() * h(), 1)});
+  if (!fused.residual) unit(role, std::move(name), {}, {count(Operator::residual, t(), h())});
 }
 
-// Gate, its activation and the product with up: two kernels over five tensors, fused one over
-// three; without a gate one over two.
 KernelRow LayerWriter::activation_row(double rows, double width, bool gated) const {
-  if (!gated) return memory("activation", 2 * bytes_16 * rows * width, 1);
-  return fused.activation ? memory("activation", 3 * bytes_16 * rows * width, 1)
-                          : memory("activation", 5 * bytes_16 * rows * width, 2);
+  return count(!gated             ? Operator::activation_ungated
+               : fused.activation ? Operator::activation_fused
+                                  : Operator::activation,
+               rows, width);
 }
 
 double LayerWriter::activation_bytes(double rows, double width, bool gated) const {

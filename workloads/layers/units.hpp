@@ -69,7 +69,8 @@ struct Unit {
 
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer);
-Unit embedding_unit(const Model& model, const Strategy& strategy, const Load& load);
+Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
+                    const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job);
 
@@ -82,6 +83,7 @@ AttentionKernel attention_of(const Stack& stack, const Strategy& strategy);
 bool is_fused(const Experts& experts, ExpertLayout layout);
 
 // A norm over rows of `width`, `residual` added on the way if that is fused into it.
-KernelRow norm_row(const Stack::Fusion& fused, double rows, double width, bool residual);
+KernelRow norm_row(const Operators& all, const Stack::Fusion& fused, double rows, double width,
+                   bool residual);
 
 }  // namespace stepsim

@@ -77,6 +77,14 @@ AttentionWidths widths_of(const Attention& a) {
   return {q, q, v, v};
 }
 
+// Latent vectors are attended to as they are: what makes keys and values out of them is multiplied
+// with queries and results instead. One key and one value are then as wide as the vector.
+CachedToken cached_token_of(const Attention& a) {
+  if (!a.latent) return {2 * a.kv_heads * a.head_dim, a.kv_heads, 2 * a.heads * a.head_dim};
+  const std::int64_t key = a.latent->width + a.latent->rotary;
+  return {key, 1, a.heads * (key + a.latent->width)};
+}
+
 bool has_experts(const Model& model, std::int64_t layer) {
   const std::int64_t place = whole_layer(model, layer);
   return model.experts && place >= model.experts->first_dense &&

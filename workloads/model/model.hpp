@@ -45,6 +45,14 @@ struct AttentionWidths {
 };
 AttentionWidths widths_of(const Attention& attention);
 
+// What a cache of keys and values holds of a token in each layer.
+struct CachedToken {
+  std::int64_t numbers = 0;
+  std::int64_t heads = 1;     // that can be divided among GPUs; a latent vector cannot
+  std::int64_t products = 0;  // multiplications of a new token with a cached one, of all heads
+};
+CachedToken cached_token_of(const Attention& attention);
+
 struct FeedForward {
   std::int64_t width = 0;
   bool gated = true;  // gate, up, down; else up, down

@@ -7,13 +7,6 @@
 namespace stepsim {
 namespace {
 
-// Kernels that a stream takes before a launch blocks. CUDA: about a thousand, measured
-// (stackoverflow.com/questions/53970187). ROCm: packets of a hardware queue, the default of
-// ROC_AQL_QUEUE_SIZE in its documentation.
-double queue_length(const Gpu& gpu) {
-  return gpu.vendor == "amd" ? 16384 : 1024;
-}
-
 Stream stream_of(Plan plan) {
   switch (plan) {
     case Plan::to_device:
@@ -71,7 +64,7 @@ Op StepWriter::labelled(OpKind kind, Stream stream, Cause cause, std::string_vie
 }
 
 Seconds StepWriter::scaled(Seconds seconds) const {
-  return seconds / input().cluster.node.host.core_speed.value.value;
+  return seconds / input().cluster.node.host.core_speed.number();
 }
 
 Mark StepWriter::beside(Stream stream, double bytes, Cause cause, std::string_view name,
@@ -91,7 +84,7 @@ Mark StepWriter::host(Seconds seconds, Cause cause, std::string_view name,
 // The operation whose end makes room for so many more, unless there is room.
 std::optional<Mark> StepWriter::room_in_queue(double launches) {
   launched_ += launches;
-  const double done = launched_ - queue_length(input().cluster.gpu);
+  const double done = launched_ - input().cluster.gpu.host_launch.queue.number();
   std::optional<Mark> last;
   while (finished_ < done && !queue_.empty()) {
     finished_ = queue_.front().kernels;
@@ -105,8 +98,8 @@ Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause ca
                      std::string_view name) {
   const auto& host_costs = input().stack.host;
   const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
-  const double core = input().cluster.node.host.core_speed.value.value;
-  const double operators = operators_of(rows) * input().stack.counts.kernels.value.value;
+  const double core = input().cluster.node.host.core_speed.number();
+  const double operators = operators_of(rows, input().stack.operators);
   const Seconds dispatch = operators * launch / core;
   const std::optional<Mark> room = room_in_queue(launches_of(rows));
   const Mark issued =
@@ -142,7 +135,7 @@ void StepWriter::drain(Seconds seconds, Cause cause, std::string_view name) {
 
 Mark StepWriter::collective(Plan plan, Bytes bytes, Stream stream, Cause cause,
                             std::string_view name, std::initializer_list<Mark> ready) {
-  const double core = input().cluster.node.host.core_speed.value.value;
+  const double core = input().cluster.node.host.core_speed.number();
   host(input().stack.host.collective_launch.value / core,
        cause == Cause::gather_bytes ? Cause::gather_latency : Cause::launch, name);
   // A communicator runs one collective after the other, in the order in which the host asked for
@@ -158,7 +151,7 @@ Mark StepWriter::collective(Plan plan, Bytes bytes, Stream stream, Cause cause,
 
 Mark StepWriter::traffic(Plan plan, Bytes bytes, Cause cause, std::string_view name,
                          std::initializer_list<Mark> ready) {
-  const double core = input().cluster.node.host.core_speed.value.value;
+  const double core = input().cluster.node.host.core_speed.number();
   host(input().stack.host.forward_launch.value / core, Cause::launch, name);
   const OpKind kind = plan == Plan::cpu_update ? OpKind::cpu : OpKind::transfer;
   Op op = labelled(kind, stream_of(plan), cause, name);

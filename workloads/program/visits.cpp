@@ -50,7 +50,7 @@ ModelUnits units_of(const StepInput& input) {
   const bool overlaps = input.stack.tensor_layers == TensorLayers::overlapped;
   ModelUnits units;
   if (units.embeds = model.part.embeds; units.embeds) {
-    units.embedding = embedding_unit(model, strategy, load(0));
+    units.embedding = embedding_unit(model, input.stack, strategy, load(0));
     share_embedding(units.embedding, model, strategy, load(0));
   }
   if (model.part.predicts) {

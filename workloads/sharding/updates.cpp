@@ -14,25 +14,9 @@ constexpr double block = 65536;
 constexpr double blocks = 320;
 constexpr std::array<double, 4> tensors_of_lists{110, 64, 48, 36};
 
-// AdamW operator by operator: decay; moment; other moment, twice; root, divided, plus epsilon;
-// parameter. Lists of each, and how often it passes over one.
-struct Operator {
-  std::size_t lists;
-  double passes;
-};
-constexpr std::array<Operator, 8> operators{
-    {{1, 2}, {2, 3}, {1, 2}, {2, 3}, {2, 2}, {1, 2}, {1, 2}, {3, 4}}};
-constexpr double passes_of_one_kernel = 7;  // parameter and moments both ways, the gradient read
-
 double launches_over(const UpdatedTensors& of, std::size_t lists) {
   return std::max(std::ceil(of.elements / (blocks * block)),
                   std::ceil(of.tensors / tensors_of_lists[lists - 1]));
-}
-
-double passes_of_operators() {
-  double sum = 0;
-  for (const Operator& each : operators) sum += each.passes;
-  return sum;
 }
 
 }  // namespace
@@ -57,11 +41,12 @@ double optimizer_traffic_bytes(const Strategy& strategy) {
   return 2 * states + 2 * 4 + 4 + bytes_16;
 }
 
-UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
+UpdateCost update_cost(const Operators::AdamW& adamw, const Strategy& strategy,
+                       const UpdatedTensors& of) {
   UpdateCost cost;
   const double width = strategy.master_weights ? 4 : bytes_16;  // bytes of a moment
-  const double more = width * (passes_of_operators() - passes_of_one_kernel) * of.elements;
-  const auto count = static_cast<double>(operators.size());
+  const double more = width * (adamw.passes - adamw.passes_of_kernel) * of.elements;
+  const double count = adamw.operators();
   if (strategy.optimizer == OptimizerKind::adamw_8bit) {
     cost.launches = cost.dispatches = of.tensors;
   } else if (strategy.optimizer == OptimizerKind::adamw_4bit) {
@@ -70,7 +55,8 @@ UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
     cost.launches = launches_over(of, 4);
     cost.dispatches = 1;
   } else if (strategy.update_kernels == UpdateKernels::foreach) {
-    for (const Operator& each : operators) cost.launches += launches_over(of, each.lists);
+    for (std::size_t lists = 1; lists <= adamw.of_lists.size(); ++lists)
+      cost.launches += adamw.of_lists[lists - 1] * launches_over(of, lists);
     cost.dispatches = count;
     cost.more_bytes = more;
     cost.temporary = width * of.elements;  // the root of all second moments
@@ -102,7 +88,8 @@ HostUpdate host_update_of(const StepInput& input) {
 double host_adam_bytes(const StepInput& input) {
   const double once = input.cluster.node.host.cpu_adam_bytes.value.value;
   const bool apart = input.strategy.offload.adam == HostAdam::operators;
-  return apart ? once * passes_of_operators() / passes_of_one_kernel : once;
+  const Operators::AdamW& adamw = input.stack.operators.adamw;
+  return apart ? once * adamw.passes / adamw.passes_of_kernel : once;
 }
 
 KernelRow update_row(const UpdateCost& cost, double bytes, double others) {

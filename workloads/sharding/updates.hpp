@@ -28,7 +28,8 @@ struct UpdateCost {
   double more_bytes = 0;  // of traffic, than one kernel has that does everything
   double temporary = 0;   // bytes of device memory while it runs
 };
-UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of);
+UpdateCost update_cost(const Operators::AdamW& adamw, const Strategy& strategy,
+                       const UpdatedTensors& of);
 // Its kernels, and `others` around them: norms, scales, casts.
 KernelRow update_row(const UpdateCost& cost, double bytes, double others);
 // Its device memory, while it runs.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "workloads/strategy/defaults.hpp"
+#include "workloads/strategy/stack_operators.hpp"
 
 namespace stepsim {
 namespace {
@@ -77,6 +78,7 @@ Stack read_stack(const Table& table) {
   Stack stack;
   stack.name = table.text("name");
   stack.title = table.text("title");
+  operators_of_stack(table);
   table.text_or("note", "");
   if (table.has("vendor")) stack.vendor = table.choice("vendor", {"amd", "nvidia"});
   read_defaults(table, "");
@@ -125,10 +127,6 @@ Stack::AttentionShares read_attention_shares(const Table& table) {
           .efficient_backward = table.constant<Ratio>("efficient_backward"),
           .flex_forward = table.constant<Ratio>("flex_forward"),
           .flex_backward = table.constant<Ratio>("flex_backward")};
-}
-
-Stack::Counts read_counts(const Table& table) {
-  return {.kernels = table.constant<Ratio>("kernels"), .bytes = table.constant<Ratio>("bytes")};
 }
 
 Stack::ExpertShares read_expert_shares(const Table& table) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "workloads/strategy/operators.hpp"
 #include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
@@ -110,11 +111,8 @@ struct Stack {
     Constant<Ratio> efficient_backward;
     Constant<Ratio> flex_forward;
     Constant<Ratio> flex_backward;
-  } attention_shares;  // the same for all stacks: workloads/attention.yaml
-  struct Counts {      // factors on kernels and bytes of operators that stream through memory
-    Constant<Ratio> kernels;
-    Constant<Ratio> bytes;
-  } counts;              // the same for all stacks: workloads/counts.yaml
+  } attention_shares;    // the same for all stacks: workloads/attention.yaml
+  Operators operators;   // the same for all stacks: workloads/operators.yaml
   struct ExpertShares {  // of the rate at which memory streams
     Constant<Ratio> gather;
     Constant<Ratio> scatter;
@@ -132,6 +130,5 @@ Stack read_stack(const Table& table);
 RowVocabulary read_row_vocabulary(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);
 Stack::ExpertShares read_expert_shares(const Table& table);
-Stack::Counts read_counts(const Table& table);
 
 }  // namespace stepsim

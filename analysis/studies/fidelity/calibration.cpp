@@ -86,8 +86,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   std::map<std::string, std::vector<std::size_t>> same;
   std::vector<StepRow> rows;
   for (const std::string& table : plan.tables)
-    for (StepRow& row : step_rows(read_csv(fmt::format("{}/{}", data, table))))
-      rows.push_back(std::move(row));
+    for (StepRow& row : step_rows(read_csv(data_file(data, table)))) rows.push_back(std::move(row));
   complete_references(rows);
   for (StepRow& row : rows) {
     const ExpressedRow made = express(row, catalog);
@@ -105,8 +104,14 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   const std::string& name = plan.stacks.front();
   const Document stack = open_entry(data, stack_shelf, name);
   read_stack(stack.root());
+  const Document operators = read_document(data + "/workloads/operators.yaml");
+  read_operators(operators.root());
+  std::vector<NamedConstant> all = stack.constants();
+  for (NamedConstant constant : operators.constants()) {
+    constant.name = "operators." + constant.name;
+    all.push_back(std::move(constant));
+  }
   for (const FreeConstant& free : plan.free) {
-    const auto& all = stack.constants();
     const auto place = std::find_if(all.begin(), all.end(),
                                     [&](const NamedConstant& c) { return c.name == free.name; });
     if (place == all.end())

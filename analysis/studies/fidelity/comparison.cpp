@@ -67,9 +67,9 @@ struct Answer {
 };
 
 Answer answer_of(const std::string& data, const MachineKey& key,
-                 const std::vector<ComparedRow*>& rows) {
-  const Cluster cluster =
-      load_cluster(data, {.name = key.cluster, .nodes = key.nodes, .network = key.network});
+                 const std::vector<ComparedRow*>& rows, std::span<const GivenConstant> given) {
+  const Cluster cluster = load_cluster(
+      data, {.name = key.cluster, .nodes = key.nodes, .network = key.network}, {}, given);
   const std::vector<Rank> ranks = ranks_of(cluster, key.gpus);
   Answer answer;
   if (ranks.size() != key.gpus) {
@@ -92,9 +92,9 @@ Answer answer_of(const std::string& data, const MachineKey& key,
   return answer;
 }
 
-void predict(const std::string& data, const MachineKey& key,
-             const std::vector<ComparedRow*>& rows) {
-  const Answer answer = in_worker([&] { return answer_of(data, key, rows); });
+void predict(const std::string& data, const MachineKey& key, const std::vector<ComparedRow*>& rows,
+             std::span<const GivenConstant> given) {
+  const Answer answer = in_worker([&] { return answer_of(data, key, rows, given); });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ComparedRow& row = *rows[i];
     if (!answer.refused.empty()) {
@@ -196,7 +196,7 @@ Comparison compare(const std::string& data, std::span<const MeasuredCollective> 
       work[{machine->name, machine->network, operation, algorithm_of(row), row.nodes, row.gpus}]
           .push_back(&made);
   }
-  for (const auto& [key, list] : work) predict(data, key, list);
+  for (const auto& [key, list] : work) predict(data, key, list, options.given);
   summarise(result);
   return result;
 }

@@ -84,7 +84,7 @@ Work product_of(const RowReader& read, std::string_view op, const KernelBench& b
   return work;
 }
 
-Work attention_of(const RowReader& read, std::string_view op, const Gpu& gpu) {
+Work attention_of(const RowReader& read, std::string_view op, const KernelBench& bench) {
   const double queries = read("queries"), keys = read("keys"), width = read("head_dim");
   const double heads = read("heads");
   if (queries <= 0 || keys <= 0 || width <= 0 || heads <= 0 || read.cell("causal").empty())
@@ -93,7 +93,7 @@ Work attention_of(const RowReader& read, std::string_view op, const Gpu& gpu) {
   const auto* named =
       std::find_if(attention_names.begin(), attention_names.end(),
                    [&](const AttentionName& known) { return known.name == kernel; });
-  if (named == attention_names.end() || (named->later && !gpu.attention.later))
+  if (named == attention_names.end() || (named->later && !bench.gpu.attention.later))
     return unknown(fmt::format("the kernel \"{}\"", kernel), "has no rates in the GPU's file");
   const double seen = read.cell("causal") == "yes" ? keys / 2 : keys;
   const bool backward = op == "attention_bwd";
@@ -102,7 +102,7 @@ Work attention_of(const RowReader& read, std::string_view op, const Gpu& gpu) {
             .backward = backward,
             .reason = ""};
   work.row.later = named->later;
-  if (backward) work.row = backward_of({work.row}).front();
+  if (backward) work.row = backward_of({work.row}, bench.stack.operators).front();
   return work;
 }
 
@@ -117,7 +117,7 @@ bool in_16_bits(std::string_view type) {
 Work work_of(const RowReader& read, const KernelBench& bench) {
   const std::string_view op = read.cell("op"), type = read.cell("dtype");
   if (!in_16_bits(type)) return unknown(type, "is no type of 16 bits: no curve is known for it");
-  if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench.gpu);
+  if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench);
   if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm")
     return product_of(read, op, bench);
   return unknown(op, "is no matrix product or attention of known shape");
@@ -131,9 +131,10 @@ double seconds_of(const RowReader& read, const KernelRow& work) {
 
 }  // namespace
 
-KernelBench::KernelBench(const Gpu& measured)
+KernelBench::KernelBench(const Gpu& measured, const Operators& operators)
     : gpu(measured), sustained(measured.gemm.sustained.value.value) {
   gpu.gemm.sustained.value = {1};
+  stack.operators = operators;
   stack.kernels.gemm.value = stack.kernels.attention.value = {1};
   stack.kernels.memory.value = stack.kernels.grouped_gemm.value = {1};
 }
@@ -145,6 +146,9 @@ double KernelBench::time(const TimedKernel& kernel) const {
 MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> tables) {
   MeasuredKernels result;
   const RowCatalog catalog = row_catalog(data);
+  const Document counts = read_document(data + "/workloads/operators.yaml");
+  const Operators operators = read_operators(counts.root());
+  counts.finish();
   std::vector<Problem> problems;
   for (const CsvTable& table : tables) {
     NumberReader number{table, {}};
@@ -158,7 +162,8 @@ MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> 
         continue;
       }
       if (!result.benches.contains(node->gpu))
-        result.benches.emplace(node->gpu, load_cluster(data, {.name = node->name}).gpu);
+        result.benches.emplace(
+            node->gpu, KernelBench(load_cluster(data, {.name = node->name}).gpu, operators));
       Work work = work_of(read, result.benches.at(node->gpu));
       const double seconds = work.kind.empty() ? 0 : seconds_of(read, work.row);
       if (work.kind.empty())

@@ -19,7 +19,7 @@ struct KernelBench {
   Stack stack;
   double sustained;  // of the GPU's file: what a product in a long run reaches of that
 
-  explicit KernelBench(const Gpu& measured);
+  KernelBench(const Gpu& measured, const Operators& operators);
   double time(const TimedKernel& kernel) const;
 };
 

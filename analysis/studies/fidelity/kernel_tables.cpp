@@ -10,8 +10,8 @@
 
 #include "analysis/studies/fidelity/kernel_bench.hpp"
 #include "analysis/studies/fidelity/robust_fit.hpp"
-#include "sim/base/quantile.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {

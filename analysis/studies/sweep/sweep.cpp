@@ -8,11 +8,11 @@
 #include <set>
 #include <thread>
 
-#include "sim/base/quantile.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/run_file.hpp"
 
@@ -44,16 +44,19 @@ std::set<std::string> check_choices(const SweepQuestion& question) {
   return files;
 }
 
-// Everything a result may depend on: the catalogue, file by file in order.
+// Everything a result may depend on: the catalogue and its overlays, file by file in order.
 std::uint64_t digest_of_catalogue(const std::string& data) {
-  std::vector<std::string> files;
-  for (const char* folder : {"topology", "workloads"})
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(data) / folder))
-      if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
   std::uint64_t sum = checksum("");
-  for (const std::string& file : files)
-    sum = checksum(read_file(file), checksum(file.substr(data.size()), sum));
+  for (const std::string& folder : data_folders(data)) {
+    std::vector<std::string> files;
+    for (const char* part : {"topology", "workloads"})
+      if (fs::exists(fs::path(folder) / part))
+        for (const auto& entry : fs::recursive_directory_iterator(fs::path(folder) / part))
+          if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files)
+      sum = checksum(read_file(file), checksum(file.substr(folder.size()), sum));
+  }
   return sum;
 }
 

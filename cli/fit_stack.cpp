@@ -1,12 +1,10 @@
-// `calibrate`: the free constants of a stack, fitted to its measured rows.
+// `fit stack`: the free constants of a stack, fitted to its measured rows.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "analysis/studies/fidelity/calibration_files.hpp"
-#include "cli/command.hpp"
-#include "cli/options.hpp"
+#include "cli/fits.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -14,19 +12,6 @@
 
 namespace stepsim {
 namespace {
-
-constexpr std::array option_specs{
-    OptionSpec{"samples", "N",
-               "draws of the other constants for what `unexplained` ranges over (16); 0: leave it"},
-    OptionSpec{"write", "", "put the result into the stack's data file"},
-};
-constexpr Usage usage{
-    "stepsim calibrate PLAN [options]",
-    "Fits the constants that workloads/calibration/PLAN.yaml sets free to the measured rows it "
-    "names, by robust least squares within its bounds, and predicts each family of rows once more "
-    "without it in the fit. Then it finds how far steps stray beyond the ranges of all constants, "
-    "so that intervals of 80 % hold eight of ten rows. The same input gives the same bytes.",
-    option_specs, "  stepsim calibrate llm-foundry\n  stepsim calibrate internevo --write\n", 1};
 
 std::string text_of(const Calibration& result) {
   TextTable constants{{"constant", "before", "fitted", "low", "high"},
@@ -57,20 +42,23 @@ std::string text_of(const Calibration& result) {
 
 }  // namespace
 
-int calibrate_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
-  if (!options) return exit_code::yes;
-  const std::vector<std::string> plans = names_on(line.data, {"workloads/calibration", "plan"});
-  if (options->words.empty())
-    throw UserError(fmt::format("which plan: {}? usage: {}", one_of(plans), usage.call));
-  const std::string& wanted = options->words.front();
+int fit_stack(const CommandLine& line, std::span<const std::string> words, const Options& options) {
+  const Shelf shelf{"workloads/calibration", "plan"};
+  const std::vector<std::string> plans = names_on(line.data, shelf);
+  if (plans.empty())
+    throw UserError({{data_file(line.data, shelf.folder), 0, "", "holds no plan (*.yaml)"}});
+  if (words.empty())
+    throw UserError(fmt::format("fit stack: which plan? expected {}", one_of(plans)));
+  if (words.size() > 1)
+    throw UserError(fmt::format("fit stack: one plan at a time; unexpected \"{}\"", words[1]));
+  const std::string& wanted = words.front();
   if (std::find(plans.begin(), plans.end(), wanted) == plans.end())
     throw UserError(fmt::format("no plan \"{}\"{}; there are {}", wanted,
                                 did_you_mean(wanted, plans), one_of(plans)));
-  const auto samples = count_of(*options, "samples", 0, 4096).value_or(16);
+  const auto samples = count_of(options, "samples", 0, 4096).value_or(16);
   const CalibrationPlan plan = read_calibration_plan(line.data, wanted);
   const Calibration result = calibrate(line.data, plan, samples);
-  if (options->has("write"))
+  if (options.has("write"))
     for (const std::string& stack : plan.stacks)
       write_file(file_of(line.data, stack_shelf, stack),
                  fitted_stack_file(line.data, stack, plan, result));

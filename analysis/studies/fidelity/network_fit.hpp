@@ -1,0 +1,33 @@
+// What a collective library costs on a machine, fitted to measured collectives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/studies/fidelity/comparison.hpp"
+
+namespace stepsim {
+
+struct FittedCost {
+  NamedConstant stated;  // "network.collectives.protocols.simple.step"
+  double fitted = 0;     // within its stated range
+  bool seen = false;     // by some row: else no row says anything about it
+};
+struct FittedSource {
+  std::string source;
+  std::size_t rows = 0;
+  double stated = 0, fitted = 0,
+         held_out = 0;  // median absolute errors; the last: without it, or 0
+};
+struct NetworkFit {
+  std::string machine, network;  // network: empty when all rows are of one node
+  std::vector<FittedCost> constants;
+  std::vector<FittedSource> sources;
+};
+
+// Robust least squares over the rows that are about this machine: those of one node, and those over
+// its own network. Throws UserError when there are none.
+NetworkFit fit_network(const std::string& data, const Cluster& machine,
+                       std::span<const MeasuredCollective> rows, const CompareOptions& options);
+
+}  // namespace stepsim

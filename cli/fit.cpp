@@ -1,0 +1,70 @@
+// `fit`: constants that predictions rest on, chosen so that they meet what was measured.
+#include <fmt/format.h>
+
+#include <array>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "cli/fits.hpp"
+#include "cli/options.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array option_specs{
+    OptionSpec{"samples", "N",
+               "stack: draws of the other constants for what `unexplained` ranges over (16); 0: "
+               "leave it"},
+    OptionSpec{"write", "", "stack: put the result into the stack's data file"},
+    OptionSpec{"json", "", "kernels, network: for machines"},
+};
+constexpr Usage usage{
+    "stepsim fit stack PLAN [--samples N] [--write]\n"
+    "       stepsim fit kernels GPU [TABLE.csv...] [--json]\n"
+    "       stepsim fit network MACHINE [TABLE.csv...] [--json]",
+    "Fits constants to what was measured, by robust least squares within their bounds, and says "
+    "how "
+    "far off each source is as stated, fitted, and fitted without it. stack: the constants that "
+    "workloads/calibration/PLAN.yaml sets free, to the rows of the tables that it names, and how "
+    "far "
+    "steps stray beyond the ranges of all constants, so that intervals of 80 % hold eight of ten "
+    "rows. kernels: the curves of a GPU, to tables as `stepsim kernels` reads them. network: what "
+    "the collective library costs on a node and on its network, to tables as `stepsim collective "
+    "--compare` reads them. The same input gives the same bytes.",
+    option_specs,
+    "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm\n"
+    "  stepsim fit network mi300x-8 my-nccl-tests.csv\n",
+    1000};
+
+struct Subject {
+  std::string_view name;
+  std::string_view options;  // that it has
+  int (*fit)(const CommandLine&, std::span<const std::string>, const Options&);
+};
+constexpr std::array subjects{Subject{"stack", "samples write", fit_stack},
+                              Subject{"kernels", "json", fit_kernels},
+                              Subject{"network", "json", fit_network}};
+
+}  // namespace
+
+int fit_command(const CommandLine& line) {
+  const auto options = parse(usage, line.words);
+  if (!options) return exit_code::yes;
+  std::vector<std::string> names;
+  for (const Subject& subject : subjects) names.emplace_back(subject.name);
+  if (options->words.empty())
+    throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), usage.call));
+  const std::string& wanted = options->words.front();
+  for (const Subject& subject : subjects) {
+    if (subject.name != wanted) continue;
+    for (const auto& [name, value] : options->values)
+      if (subject.options.find(name) == std::string_view::npos)
+        throw UserError(fmt::format("--{}: means nothing with fit {}", name, wanted));
+    return subject.fit(line, std::span(options->words).subspan(1), *options);
+  }
+  throw UserError(fmt::format("fit: expected {}, found \"{}\"{}", one_of(names), wanted,
+                              did_you_mean(wanted, names)));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,92 @@
+// `fit network`: what the collective library costs on a machine.
+#include <fmt/format.h>
+
+#include "analysis/studies/fidelity/network_fit.hpp"
+#include "cli/comparison.hpp"
+#include "cli/fits.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/json.hpp"
+#include "sim/base/table.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+std::string text_of(const NetworkFit& fit) {
+  TextTable constants{{"constant", "stated", "fitted", "low", "high"},
+                      {Align::left, Align::right, Align::right, Align::right, Align::right},
+                      {}};
+  for (const FittedCost& c : fit.constants) {
+    const auto text = [&](double value) { return to_text(value, c.stated.dimension); };
+    constants.rows.push_back({c.stated.name, text(c.stated.value),
+                              c.seen ? text(c.fitted) : "no row tells", text(c.stated.low),
+                              text(c.stated.high)});
+  }
+  TextTable sources{{"source", "rows", "median as stated", "fitted", "fitted without it"},
+                    {Align::left, Align::right, Align::right, Align::right, Align::right},
+                    {}};
+  for (const FittedSource& s : fit.sources)
+    sources.rows.push_back({s.source, fmt::format("{}", s.rows), percent(s.stated),
+                            percent(s.fitted), s.held_out > 0 ? percent(s.held_out) : "-"});
+  return fmt::format("{}{}\n\n{}\n{}", fit.machine,
+                     fit.network.empty() ? "" : ", over " + fit.network, render(constants),
+                     render(sources));
+}
+
+std::string json_of(const NetworkFit& fit) {
+  JsonWriter json;
+  json.begin_object().member("machine", fit.machine).member("network", fit.network);
+  json.key("constants").begin_array();
+  for (const FittedCost& c : fit.constants) {
+    json.begin_object()
+        .member("name", c.stated.name)
+        .member("unit", si_unit(c.stated.dimension))
+        .member("stated", c.stated.value)
+        .member("low", c.stated.low)
+        .member("high", c.stated.high);
+    json.key("fitted");
+    c.seen ? json.value(c.fitted) : json.null();
+    json.end_object();
+  }
+  json.end_array().key("sources").begin_array();
+  for (const FittedSource& s : fit.sources)
+    json.begin_object()
+        .member("name", s.source)
+        .member("rows", static_cast<double>(s.rows))
+        .member("stated_median_abs_error", s.stated)
+        .member("fitted_median_abs_error", s.fitted)
+        .member("held_out_median_abs_error", s.held_out)
+        .end_object();
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace
+
+int fit_network(const CommandLine& line, std::span<const std::string> words,
+                const Options& options) {
+  if (words.empty())
+    throw UserError(
+        "fit network: which machine? `stepsim list nodes` and `stepsim list clusters` name them");
+  std::vector<std::string> files(words.begin() + 1, words.end());
+  if (files.empty()) files.push_back(data_file(line.data, "scenarios/measured/collectives.csv"));
+  std::vector<MeasuredCollective> rows;
+  CompareOptions how;
+  std::uint32_t nodes = 1;
+  for (const std::string& file : files) {
+    const std::vector<MeasuredCollective> inside = measured_collectives(read_csv(file));
+    for (RowNote& note : notes_beside(file, inside)) how.notes.push_back(std::move(note));
+    for (const MeasuredCollective& row : inside) nodes = std::max(nodes, row.nodes);
+    rows.insert(rows.end(), inside.begin(), inside.end());
+  }
+  Cluster machine = load_cluster(line.data, {.name = words.front(), .nodes = {}, .network = ""});
+  // Tables of other machines may stand in the same file: a node without a network is fitted alone.
+  if (nodes > 1 && (words.front() != machine.node.name || !machine.node.network.empty()))
+    machine = load_cluster(line.data, {.name = words.front(), .nodes = 2, .network = ""});
+  how.only = ClusterChoice{.name = machine.node.name, .nodes = {}, .network = ""};
+  const NetworkFit fit = fit_network(line.data, machine, rows, how);
+  fmt::print("{}", options.has("json") ? json_of(fit) : text_of(fit));
+  return exit_code::yes;
+}
+
+}  // namespace stepsim

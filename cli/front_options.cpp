@@ -1,0 +1,94 @@
+#include "cli/front_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "sim/base/error.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds_data(const std::string& folder) {
+  std::error_code failed;
+  return std::ranges::any_of(
+      std::array{"topology", "workloads", "scenarios", "claims"},
+      [&](const char* part) { return fs::is_directory(fs::path(folder) / part, failed); });
+}
+
+// As the XDG base directory specification has it; empty: there is none.
+std::string user_data() {
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  const char* home = std::getenv("HOME");
+  fs::path folder;
+  if (config != nullptr && *config == '/')
+    folder = fs::path(config) / "stepsim";
+  else if (home != nullptr && *home == '/')
+    folder = fs::path(home) / ".config" / "stepsim";
+  return !folder.empty() && holds_data(folder.string()) ? folder.string() : "";
+}
+
+void require_data(const std::string& folder) {
+  if (folder.find('\n') != std::string::npos)
+    throw UserError("--data: the name of a folder may not hold a line end");
+  if (!holds_data(folder))
+    throw UserError(
+        {{folder, 0, "", "has none of the folders topology/, workloads/, scenarios/ and claims/"}});
+}
+
+}  // namespace
+
+std::string installed_data() {
+  std::error_code failed;
+  const auto self = fs::read_symlink("/proc/self/exe", failed);
+  const auto installed = self.parent_path() / STEPSIM_INSTALL_DATA;
+  if (!failed && fs::is_directory(installed / "topology", failed))
+    return installed.lexically_normal().string();
+  return STEPSIM_SOURCE_DATA;
+}
+
+FrontOptions take_front_options(std::vector<std::string>& words) {
+  FrontOptions options;
+  while (!words.empty()) {
+    const std::string word = words.front();
+    std::ptrdiff_t taken = 1;
+    if (word == "--no-user-data") {
+      options.user_data = false;
+    } else if (word == "--data" || word.starts_with("--data=")) {
+      std::string value = word.size() > 6 ? word.substr(7) : "";
+      if (word == "--data" && words.size() > 1) {
+        value = words[1];
+        taken = 2;
+      }
+      if (value.empty()) throw UserError("--data: expected a value");
+      options.given.push_back(std::move(value));
+    } else {
+      break;
+    }
+    words.erase(words.begin(), words.begin() + taken);
+  }
+  return options;
+}
+
+std::string catalogue_of(const FrontOptions& options) {
+  for (const std::string& folder : options.given) require_data(folder);
+  std::vector<std::string> folders;
+  std::error_code failed;
+  const std::string installed = installed_data();
+  // A program that was moved away from its data still runs with a whole catalogue of somebody's.
+  if (options.given.empty() || fs::is_directory(fs::path(installed) / "topology", failed)) {
+    require_data(installed);
+    folders.push_back(installed);
+  }
+  if (options.user_data)
+    if (std::string own = user_data(); !own.empty()) folders.push_back(std::move(own));
+  folders.insert(folders.end(), options.given.begin(), options.given.end());
+  return join_folders(folders);
+}
+
+}  // namespace stepsim

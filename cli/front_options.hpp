@@ -1,0 +1,36 @@
+// What stands before the command: which catalogue.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace stepsim {
+
+inline constexpr std::array front_options{
+    OptionSpec{
+        "data", "DIR",
+        "a catalogue over the installed one: an entry of it goes before one of the same name; "
+        "repeats, and the last one goes first",
+        0, true},
+    OptionSpec{"no-user-data", "",
+               "without the catalogue of your own, $XDG_CONFIG_HOME/stepsim or ~/.config/stepsim"},
+};
+
+// Where the data is that belongs to this program: beside an installed binary, or in the source tree
+// that the binary was built from.
+std::string installed_data();
+
+// The folders of the catalogue, the installed one first.
+struct FrontOptions {
+  std::vector<std::string> given;  // --data
+  bool user_data = true;
+};
+// Takes these options off the front.
+FrontOptions take_front_options(std::vector<std::string>& words);
+// Joined as data_folders() takes them apart. Throws UserError when a folder holds no data.
+std::string catalogue_of(const FrontOptions& options);
+
+}  // namespace stepsim

@@ -1,0 +1,24 @@
+// One description of a command's options, in every form that somebody wants it in: help, a man
+// page, and what the shells complete.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cli/options.hpp"
+
+namespace stepsim {
+
+std::string help_text(const Usage& usage);
+
+// "stepsim run --help=man": for the tools that make pages and completions, not for people.
+inline constexpr std::string_view help_as = "--help=";
+// The form "man" is the body of a page, "bash" the words, "zsh" the specifications of _arguments.
+// Throws UserError for any other.
+std::string usage_as(std::string_view form, const Usage& usage);
+
+// Text as troff and zsh want it.
+std::string man_text(std::string_view text);
+std::string zsh_text(std::string_view text);
+
+}  // namespace stepsim

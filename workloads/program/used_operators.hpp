@@ -1,0 +1,24 @@
+// Which of the operators that are counted in data a training step runs.
+#pragma once
+
+#include <bitset>
+#include <string_view>
+
+#include "workloads/program/step_writer.hpp"
+
+namespace stepsim {
+
+// Whether what stands at this name of the operators' file ("norm.kernels") has a part in a step.
+class UsedOperators {
+ public:
+  explicit UsedOperators(const StepInput& input);
+  bool has(std::string_view name) const;
+
+ private:
+  void add(const std::vector<KernelRow>& rows);
+
+  std::bitset<operator_names.size()> used_;
+  bool adamw_ = false;  // operator by operator
+};
+
+}  // namespace stepsim

@@ -1,0 +1,190 @@
+// What operators cost that stream through device memory, as data: workloads/operators.yaml.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+enum class Operator : std::uint8_t {
+  norm,
+  norm_fused,
+  norm_residual,
+  residual,
+  rope,
+  rope_fused,
+  join_heads,
+  repeat_heads,
+  softmax,
+  softmax_fused,
+  softmax_fp32,
+  bias_gradient,
+  unpack,
+  lora_add,
+  lora_add_compiled,
+  lora_add_around,
+  lora_backward,
+  activation,
+  activation_fused,
+  activation_ungated,
+  activation_backward,
+  activation_backward_fused,
+  routing,
+  sort,
+  move_rows,
+  add_rows,
+  add_rows_fused,
+  order_once,
+  weigh,
+  weigh_fused,
+  weigh_backward,
+  weigh_backward_fused,
+  pad,
+  pad_backward,
+  loop_dispatch,
+  slice_dispatch,
+  loop_dispatch_backward,
+  index_backward,
+  slice_backward,
+  tutel_masks,
+  tutel_encode,
+  tutel_decode,
+  tutel_activation,
+  tutel_activation_compiled,
+  deepspeed_gating,
+  deepspeed_dispatch,
+  deepspeed_masks,
+  deepspeed_join,
+  deepspeed_combine,
+  replicate,
+  sum_experts,
+  embedding,
+  embedding_backward,
+  log_softmax,
+  cross_entropy,
+  cross_entropy_backward,
+  cross_entropy_16,
+  cross_entropy_16_backward,
+  cross_entropy_32,
+  cross_entropy_32_backward,
+  cross_entropy_kernel,
+  cross_entropy_kernel_backward,
+  cross_entropy_divided,
+  cross_entropy_fused,
+  cross_entropy_words,
+  cross_entropy_words_backward,
+  cross_entropy_casts,
+  cross_entropy_sums,
+  none,  // a copy whose bytes are what they are, or a product
+};
+inline constexpr std::array<std::string_view, static_cast<std::size_t>(Operator::none)>
+    operator_names{"norm",
+                   "norm_fused",
+                   "norm_residual",
+                   "residual",
+                   "rope",
+                   "rope_fused",
+                   "join_heads",
+                   "repeat_heads",
+                   "softmax",
+                   "softmax_fused",
+                   "softmax_fp32",
+                   "bias_gradient",
+                   "unpack",
+                   "lora_add",
+                   "lora_add_compiled",
+                   "lora_add_around",
+                   "lora_backward",
+                   "activation",
+                   "activation_fused",
+                   "activation_ungated",
+                   "activation_backward",
+                   "activation_backward_fused",
+                   "routing",
+                   "sort",
+                   "move_rows",
+                   "add_rows",
+                   "add_rows_fused",
+                   "order_once",
+                   "weigh",
+                   "weigh_fused",
+                   "weigh_backward",
+                   "weigh_backward_fused",
+                   "pad",
+                   "pad_backward",
+                   "loop_dispatch",
+                   "slice_dispatch",
+                   "loop_dispatch_backward",
+                   "index_backward",
+                   "slice_backward",
+                   "tutel_masks",
+                   "tutel_encode",
+                   "tutel_decode",
+                   "tutel_activation",
+                   "tutel_activation_compiled",
+                   "deepspeed_gating",
+                   "deepspeed_dispatch",
+                   "deepspeed_masks",
+                   "deepspeed_join",
+                   "deepspeed_combine",
+                   "replicate",
+                   "sum_experts",
+                   "embedding",
+                   "embedding_backward",
+                   "log_softmax",
+                   "cross_entropy",
+                   "cross_entropy_backward",
+                   "cross_entropy_16",
+                   "cross_entropy_16_backward",
+                   "cross_entropy_32",
+                   "cross_entropy_32_backward",
+                   "cross_entropy_kernel",
+                   "cross_entropy_kernel_backward",
+                   "cross_entropy_divided",
+                   "cross_entropy_fused",
+                   "cross_entropy_words",
+                   "cross_entropy_words_backward",
+                   "cross_entropy_casts",
+                   "cross_entropy_sums"};
+
+struct Operators {
+  struct Count {
+    double kernels = 0;
+    double bytes = 0;                 // for each number
+    std::optional<double> operators;  // that the host dispatches; else one for each kernel
+  };
+  std::array<Count, operator_names.size()> counts;
+  struct Backward {  // work over that of the forward pass
+    double attention = 0;
+    double streaming = 0;
+  } backward;
+  // How libraries multiply matrices. They choose among tiles, and cut the depth in two, four and so
+  // on where there are too few of them.
+  struct Product {
+    struct Tile {
+      double rows = 0, width = 0;
+    };
+    double operators = 0;  // that the host dispatches for a kernel
+    std::vector<Tile> tiles;
+    double most_cuts = 0;
+    double shortest_cut = 0;  // depth
+  } product;
+  struct AdamW {                       // operator by operator
+    std::array<double, 3> of_lists{};  // operators over one, two and three lists of tensors
+    double passes = 0;                 // over a list, in or out, by all of them
+    double passes_of_kernel = 0;       // by one kernel that does it all
+
+    double operators() const { return of_lists[0] + of_lists[1] + of_lists[2]; }
+  } adamw;
+
+  const Count& operator[](Operator which) const { return counts[static_cast<std::size_t>(which)]; }
+};
+
+Operators read_operators(const Table& table);
+
+}  // namespace stepsim

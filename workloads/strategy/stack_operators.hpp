@@ -1,0 +1,16 @@
+// What a stack's own code makes of single operators, in place of the counts that all stacks share.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Of the `operators` block of a stack's file: where the shared file has the count ("norm.bytes"),
+// and the constant that takes its place, as YAML.
+std::vector<std::pair<std::string, std::string>> operators_of_stack(const Table& stack);
+
+}  // namespace stepsim
