@@ -13,6 +13,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -36,7 +37,7 @@ class AxolotlReader {
       : question_(question),
         source_(source),
         root_(source.root()),
-        facts_(read_document(question.data + "/scenarios/import/axolotl.yaml")) {
+        facts_(read_document(data_file(question.data, "scenarios/import/axolotl.yaml"))) {
     result_.file = question.file;
     result_.program = "Axolotl";
   }
@@ -395,7 +396,8 @@ void AxolotlReader::read_deepspeed_file(const std::string& said) {
   if (fs::path(said).is_relative() && !folder.empty()) places.emplace_back(said);
   places.push_back(folder / name);
   places.push_back(folder / "deepspeed_configs" / name);
-  places.push_back(fs::path(question_.data) / "scenarios/import/axolotl-deepspeed" / name);
+  places.emplace_back(data_file(
+      question_.data, fmt::format("scenarios/import/axolotl-deepspeed/{}", name.string())));
   std::error_code failed;
   const auto place = std::find_if(places.begin(), places.end(), [&](const fs::path& each) {
     return fs::is_regular_file(each, failed);
