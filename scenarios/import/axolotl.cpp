@@ -374,8 +374,9 @@ void AxolotlReader::read_experts() {
     put("strategy.moe.kernel", chosen == "batched_mm" ? "padded" : "grouped",
         "experts_implementation");
   else if (around_.model)
-    put("strategy.moe.kernel", around_.model->experts->fused ? "all_experts" : "loop", "mlp_impl",
-        "as the model's own code runs experts");
+    put("strategy.moe.kernel",
+        holds(facts("runs_all_experts"), around_.model->architecture) ? "all_experts" : "loop",
+        "mlp_impl", "as the model's own code runs experts");
   if (parallel > 1)
     put("strategy.moe.expert_parallel", std::to_string(parallel), "expert_parallel_size");
   if (!around_.model || !stage_3_) return;
