@@ -481,6 +481,8 @@ void AxolotlReader::read_sharding() {
     read_fsdp();
   } else {
     put("strategy.zero", "0", "deepspeed", "each GPU has everything");
+    put("strategy.master_weights", "false", "deepspeed",
+        "parameters are trained as they are loaded");
   }
 }
 

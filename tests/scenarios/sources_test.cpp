@@ -82,6 +82,7 @@ TEST_CASE("keys of an Axolotl file become keys of a scenario", "[scenarios][sour
   const Translation plain = translate(small_file);
   CHECK(value_at(plain, "job.sequence") == "2048");
   CHECK(value_at(plain, "strategy.zero") == "0");
+  CHECK(value_at(plain, "strategy.master_weights") == "false");
   CHECK(value_at(plain, "strategy.checkpointing") == "none");
   CHECK(value_at(plain, "strategy.optimizer") == "adamw_8bit");
   CHECK(value_at(plain, "strategy.attention") == "sdpa_efficient");
