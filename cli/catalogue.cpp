@@ -3,18 +3,19 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "cli/command.hpp"
 #include "cli/keys.hpp"
 #include "cli/models.hpp"
 #include "cli/options.hpp"
+#include "cli/result_kinds.hpp"
 #include "cli/scenarios.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/recipes.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/collectives/collectives.hpp"
@@ -29,21 +30,26 @@ struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
 };
-constexpr std::array kinds{
-    Kind{"gpus", gpu_shelf},         Kind{"nodes", node_shelf},
-    Kind{"networks", network_shelf}, Kind{"clusters", cluster_shelf},
-    Kind{"models", model_shelf},     Kind{"stacks", stack_shelf},
-    Kind{"recipes", recipe_shelf},   Kind{"engines", engine_shelf},
-    Kind{"scenarios", {"scenarios", "scenario"}}};
+constexpr std::array kinds{Kind{"gpus", gpu_shelf},
+                           Kind{"nodes", node_shelf},
+                           Kind{"networks", network_shelf},
+                           Kind{"clusters", cluster_shelf},
+                           Kind{"models", model_shelf},
+                           Kind{"stacks", stack_shelf},
+                           Kind{"recipes", recipe_shelf},
+                           Kind{"engines", engine_shelf},
+                           Kind{"scenarios", {"scenarios", "scenario"}}};
 
 constexpr std::array list_options{
     OptionSpec{"json", "", "print JSON"},
+    OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"},
     OptionSpec{"template", "METHOD",
                "keys: a scenario with every key, sft, or with those of GRPO, grpo"},
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|architectures|keys]",
+    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|"
+    "architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
@@ -121,25 +127,18 @@ void print_rows(std::string_view heading, const Rows& rows) {
   for (const auto& [name, title] : rows) fmt::print("  {:<{}}  {}\n", name, widest, title);
 }
 
-std::string json_list(const std::string& data, std::string_view only) {
-  JsonWriter json;
-  json.begin_object();
-  for (const Kind& kind : kinds) {
-    if (!only.empty() && only != kind.name) continue;
-    json.key(kind.name).begin_array();
-    for (const auto& [name, title] : entries(data, kind))
-      json.begin_object().member("name", name).member("title", title).end_object();
-    json.end_array();
-  }
-  for (const Listing& listing : listings) {
-    if (!only.empty() && only != listing.name) continue;
-    json.key(listing.name).begin_array();
-    for (const auto& [name, summary] : listing.rows())
-      json.begin_object().member("name", name).member("title", summary).end_object();
-    json.end_array();
-  }
-  json.end_object();
-  return json.take();
+Records list_records(const std::string& data, std::string_view only) {
+  const auto entry = [](const auto& each) -> Records {
+    return {{"name", "of the entry", each.first}, {"title", "what it is", each.second}};
+  };
+  Records records;
+  for (const Kind& kind : kinds)
+    if (only.empty() || only == kind.name)
+      records.emplace_back(kind.name, "entries", list_of(entries(data, kind), entry));
+  for (const Listing& listing : listings)
+    if (only.empty() || only == listing.name)
+      records.emplace_back(listing.name, "entries", list_of(listing.rows(), entry));
+  return records;
 }
 
 struct Shown {
@@ -306,27 +305,29 @@ void print(const std::string& name, const Shown& shown) {
     fmt::print("  {}\n      {}\n", c.name, wrap(c.source, 100, 6));
 }
 
-std::string json_of(const std::string& name, const Shown& shown) {
-  JsonWriter json;
-  json.begin_object().member("name", name).member("kind", shown.kind).member("title", shown.title);
-  json.key("facts").begin_array();
-  for (const std::string& fact : shown.facts) json.value(fact);
-  json.end_array().key("constants").begin_array();
-  for (const NamedConstant& c : shown.constants)
-    json.begin_object()
-        .member("name", c.name)
-        .member("value", c.value)
-        .member("low", c.low)
-        .member("high", c.high)
-        .member("unit", si_unit(c.dimension))
-        .member("grade", to_text(c.grade))
-        .member("source", c.source)
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+Records records_of(const std::string& name, const Shown& shown) {
+  const auto constant = [](const NamedConstant& c) {
+    return joined({constant_records(c), {{"source", "where it is from", c.source}}});
+  };
+  return {{"name", "of the entry", name},
+          {"kind", "GPU, node, network, cluster, stack or engine", shown.kind},
+          {"title", "what it is", shown.title},
+          {"facts", "what is no constant", list_of(shown.facts)},
+          {"constants", "with range, grade and source", list_of(shown.constants, constant)}};
 }
 
 }  // namespace
+
+Records list_sample() {
+  const Records entry{{"name", "of the entry", ""}, {"title", "what it is", ""}};
+  return {{"KIND", "entries; one key for each kind", list_of(std::array{entry}, std::identity())}};
+}
+
+Records entry_sample() {
+  Shown shown;
+  shown.constants.emplace_back();
+  return records_of("", shown);
+}
 
 namespace {
 
@@ -337,15 +338,16 @@ void refuse_scenario_options(const Options& options, const std::string& name,
       throw UserError(fmt::format("--{}: {} is a {}, and no scenario", option, name, kind));
 }
 
-std::string scenario_shown(const std::string& data, const std::string& name,
-                           const Options& options) {
+void print_scenario(const std::string& data, const std::string& name, const Options& options) {
   if (options.has("json") && options.has("yaml"))
     throw UserError("--json and --yaml: only one of them can be printed");
   const std::string file = find_scenario(data, name);
   const Scenario scenario = load_scenario(data, file, settings_of(options));
-  if (options.has("yaml")) return scenario_yaml(scenario);
-  return options.has("json") ? scenario_json(name, file, scenario)
-                             : scenario_text(name, file, scenario, options.has("all"));
+  if (options.has("json"))
+    print_result(scenario_kind, {}, scenario_records(name, file, scenario));
+  else
+    fmt::print("{}", options.has("yaml") ? scenario_yaml(scenario)
+                                         : scenario_text(name, file, scenario, options.has("all")));
 }
 
 }  // namespace
@@ -353,6 +355,10 @@ std::string scenario_shown(const std::string& data, const std::string& name,
 int list_command(const CommandLine& line) {
   const auto options = parse(list_usage, line.words);
   if (!options) return exit_code::yes;
+  if (options->has("json-schemas")) {
+    fmt::print("{}", json_document());
+    return exit_code::yes;
+  }
   const std::string only = options->words.empty() ? "" : options->words.front();
   const std::vector<std::string> known = list_names();
   if (!only.empty() && std::find(known.begin(), known.end(), only) == known.end())
@@ -365,7 +371,7 @@ int list_command(const CommandLine& line) {
   for (const std::string_view option : {"template", "markdown"})
     if (options->has(option)) throw UserError(fmt::format("--{}: goes with `list keys`", option));
   if (options->has("json")) {
-    fmt::print("{}", json_list(line.data, only));
+    print_result(list_kind, {}, list_records(line.data, only));
     return exit_code::yes;
   }
   for (const Kind& kind : kinds)
@@ -384,14 +390,17 @@ int show_command(const CommandLine& line) {
   if (is_model(line.data, name)) {
     refuse_scenario_options(*options, name, "model");
     const ModelEntry entry = find_model(line.data, name);
-    fmt::print("{}", options->has("json") ? model_json(entry) : model_text(entry));
+    if (options->has("json"))
+      print_result(model_kind, {}, model_records(entry));
+    else
+      fmt::print("{}", model_text(entry));
     return exit_code::yes;
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
     if (!options->has("json") && !options->has("yaml"))
       fmt::print("{}", assumptions_text(line, name, settings_of(*options)));
-    fmt::print("{}", scenario_shown(line.data, name, *options));
+    print_scenario(line.data, name, *options);
     return exit_code::yes;
   }
   if (shown) refuse_scenario_options(*options, name, shown->kind);
@@ -404,7 +413,7 @@ int show_command(const CommandLine& line) {
                     did_you_mean(name, all)));
   }
   if (options->has("json"))
-    fmt::print("{}", json_of(name, *shown));
+    print_result(entry_kind, {}, records_of(name, *shown));
   else
     print(name, *shown);
   return exit_code::yes;

@@ -10,8 +10,8 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 
@@ -71,54 +71,58 @@ std::string text_of(const std::vector<JudgedClaim>& claims) {
                             counts[1], counts[2], counts[3]);
 }
 
-std::string json_of(const std::vector<JudgedClaim>& claims) {
-  JsonWriter json;
-  json.begin_object().key("claims").begin_array();
-  for (const JudgedClaim& claim : claims) {
-    json.begin_object()
-        .member("id", claim.id)
-        .member("text", claim.text)
-        .member("verdict", to_text(claim.verdict));
-    json.key("probability");
-    claim.probability ? json.value(*claim.probability) : json.null();
-    json.member("reason", claim.reason);
-    json.key("conditions").begin_array();
-    for (const JudgedCondition& each : claim.conditions)
-      json.begin_object()
-          .member("name", each.name)
-          .member("probability", each.probability())
-          .member("draws", static_cast<double>(each.draws))
-          .member("value", each.stated)
-          .member("low", each.low)
-          .member("high", each.high)
-          .end_object();
-    json.end_array().key("parts").begin_array();
-    for (const JudgedPart& each : claim.parts)
-      json.begin_object()
-          .member("text", each.text)
-          .member("holds", static_cast<double>(each.holds))
-          .member("draws", static_cast<double>(each.draws))
-          .member("value", each.stated)
-          .member("low", each.low)
-          .member("high", each.high)
-          .end_object();
-    json.end_array().key("to_measure").begin_array();
-    for (const std::string& name : claim.to_measure) json.value(name);
-    json.end_array().key("moved_most_by").begin_array();
-    for (const Mover& mover : claim.movers)
-      json.begin_object()
-          .member("constant", mover.constant.name)
-          .member("grade", to_text(mover.constant.grade))
-          .member("value_at_low", mover.at_low)
-          .member("value_at_high", mover.at_high)
-          .end_object();
-    json.end_array().end_object();
-  }
-  json.end_array().end_object();
-  return json.take();
+// A condition or a part: over how many draws, and the figure behind it.
+template <class Judged>
+Records figure_records(const Judged& each) {
+  return {{"draws", "of the constants", each.draws},
+          {"value", "at the stated constants", each.stated},
+          {"low", "of 8 of 10 draws", each.low},
+          {"high", "of 8 of 10 draws", each.high}};
+}
+
+Records claim_records(const JudgedClaim& claim) {
+  const RecordList movers = list_of(claim.movers, [](const Mover& mover) -> Records {
+    return {{"constant", "constant", mover.constant.name},
+            {"grade", "how far it can be trusted", to_text(mover.constant.grade)},
+            {"value_at_low", "with the constant at its low end", mover.at_low},
+            {"value_at_high", "with the constant at its high end", mover.at_high}};
+  });
+  const RecordList conditions = list_of(claim.conditions, [](const JudgedCondition& each) {
+    return joined({{{"name", "of the condition", each.name},
+                    {"probability", "share of the draws in which it holds", each.probability(),
+                     Measure::share}},
+                   figure_records(each)});
+  });
+  const RecordList parts = list_of(claim.parts, [](const JudgedPart& each) {
+    return joined(
+        {{{"text", "a part of the claim", each.text}, {"holds", "in so many draws", each.holds}},
+         figure_records(each)});
+  });
+  return {
+      {"id", "of the claim", claim.id},
+      {"text", "what is claimed", claim.text},
+      {"verdict", "supported, refuted, depends or undecided", to_text(claim.verdict)},
+      {"probability", "share of the draws in which it holds", claim.probability, Measure::share},
+      {"reason", "of the verdict", claim.reason},
+      {"conditions", "under each of which it was judged", conditions},
+      {"parts", "if it has several", parts},
+      {"to_measure", "constants that would decide it", list_of(claim.to_measure)},
+      {"moved_most_by", "constants that move the figure most", movers}};
+}
+
+Records records_of(const std::vector<JudgedClaim>& claims) {
+  return {{"claims", "in the order of their files", list_of(claims, claim_records)}};
 }
 
 }  // namespace
+
+Records check_sample() {
+  JudgedClaim claim;
+  claim.conditions.emplace_back();
+  claim.parts.emplace_back();
+  claim.movers.emplace_back();
+  return records_of({claim});
+}
 
 int check_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
@@ -133,7 +137,10 @@ int check_command(const CommandLine& line) {
   study.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
   if (const auto workers = count_of(*options, "workers", 1, 1024)) study.workers = *workers;
   const std::vector<JudgedClaim> judged = judge(claims, study);
-  fmt::print("{}", options->has("json") ? json_of(judged) : text_of(judged));
+  if (options->has("json"))
+    print_result(check_kind, {}, records_of(judged));
+  else
+    fmt::print("{}", text_of(judged));
   const bool all = std::all_of(judged.begin(), judged.end(), [](const JudgedClaim& claim) {
     return claim.verdict == Verdict::supported;
   });

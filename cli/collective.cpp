@@ -7,8 +7,8 @@
 #include "cli/command.hpp"
 #include "cli/comparison.hpp"
 #include "cli/options.hpp"
+#include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 #include "topology/catalog.hpp"
@@ -55,10 +55,6 @@ constexpr Usage usage{
 
 constexpr std::uint32_t most_nodes = 8192;  // 65,536 GPUs take seconds; ten times as many, hours
 
-std::string rate_text(BytesPerSecond rate) {
-  return fmt::format("{:.2f}", rate.value / 1e9);
-}
-
 void check_operation(const std::string& name) {
   const auto& known = bandwidth_operations();
   if (std::find(known.begin(), known.end(), name) == known.end())
@@ -81,32 +77,6 @@ BandwidthQuestion question_of(const Options& options) {
                          ? Folding::automatic
                          : Folding::off;
   return question;
-}
-
-std::string json_of(const Cluster& cluster, const BandwidthQuestion& question,
-                    const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
-  JsonWriter json;
-  json.begin_object()
-      .member("operation", question.operation)
-      .member("node", cluster.node.name)
-      .member("nodes", static_cast<double>(cluster.nodes))
-      .member("network", cluster.network ? cluster.network->name : "")
-      .member("ranks", static_cast<double>(answer.ranks));
-  json.key("rows").begin_array();
-  for (const BandwidthRow& row : answer.rows)
-    json.begin_object()
-        .member("bytes", row.bytes)
-        .member("time_s", row.time.value)
-        .member("algbw_GBps", row.algorithm_bandwidth.value / 1e9)
-        .member("busbw_GBps", row.bus_bandwidth.value / 1e9)
-        .member("algorithm", row.algorithm)
-        .member("protocol", row.protocol)
-        .member("busiest_link", row.busiest_link)
-        .end_object();
-  json.end_array().key("notes").begin_array();
-  if (!overlays.empty()) json.value(overlay_note(overlays));
-  json.end_array().end_object();
-  return json.take();
 }
 
 // "all_reduce of 16 ranks", "send_recv from rank 0 to rank 7", "h2d by 8 ranks at once"
@@ -136,6 +106,35 @@ std::vector<std::string> guesses(const Cluster& cluster, const BandwidthQuestion
   return names;
 }
 
+RecordList row_list(const BandwidthAnswer& answer) {
+  return list_of(answer.rows, [](const BandwidthRow& row) -> Records {
+    return {
+        {"bytes", "size", row.bytes, Measure::binary_bytes},
+        {"time_s", "time", row.time},
+        {"algbw_GBps", "algbw GB/s", row.algorithm_bandwidth.value / 1e9,
+         Measure::gigabytes_per_second},
+        {"busbw_GBps", "busbw GB/s", row.bus_bandwidth.value / 1e9, Measure::gigabytes_per_second},
+        {"algorithm", "algorithm", row.algorithm},
+        {"protocol", "protocol", row.protocol},
+        {"busiest_link", "busiest link", row.busiest_link}};
+  });
+}
+
+Records records_of(const Cluster& cluster, const BandwidthQuestion& question,
+                   const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
+  std::vector<std::string> notes;
+  if (!overlays.empty()) notes.push_back(overlay_note(overlays));
+  return {
+      {"operation", "collective or copy", question.operation},
+      {"node", "kind of node", cluster.node.name},
+      {"nodes", "of it", cluster.nodes},
+      {"network", "between them", cluster.network ? cluster.network->name : ""},
+      {"ranks", "that take part", answer.ranks},
+      {"guesses", "constants behind this that are guesses", list_of(guesses(cluster, question))},
+      {"rows", "one for each size", row_list(answer)},
+      {"notes", "files of the user's own that were read", list_of(notes)}};
+}
+
 std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
                     const BandwidthAnswer& answer, const std::vector<std::string>& overlays) {
   std::string title = fmt::format("{} on {} x {} ({})", what(question, answer.ranks), cluster.nodes,
@@ -143,16 +142,13 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
   if (cluster.nodes > 1)
     title += fmt::format(" over {} ({})", cluster.network->name, cluster.network->title);
   std::string text = wrap(title, 100, 0) + "\n\n";
-  TextTable table{
-      {"size", "time", "algbw GB/s", "busbw GB/s", "algorithm", "protocol", "busiest link"},
-      {Align::right, Align::right, Align::right, Align::right, Align::left, Align::left,
-       Align::left},
-      {}};
-  for (const BandwidthRow& row : answer.rows)
-    table.rows.push_back({size_text(row.bytes), to_text(row.time),
-                          rate_text(row.algorithm_bandwidth), rate_text(row.bus_bandwidth),
-                          row.algorithm, row.protocol, row.busiest_link});
-  text += render(table);
+  text += render(table_of(row_list(answer).items, {{"bytes"},
+                                                   {"time_s"},
+                                                   {"algbw_GBps"},
+                                                   {"busbw_GBps"},
+                                                   {"algorithm"},
+                                                   {"protocol"},
+                                                   {"busiest_link"}}));
   if (const auto names = guesses(cluster, question); !names.empty())
     text += fmt::format("\nguesses among the constants behind these times: {}\n",
                         wrap(fmt::format("{}", fmt::join(names, ", ")), 100, 4));
@@ -161,6 +157,12 @@ std::string text_of(const Cluster& cluster, const BandwidthQuestion& question,
 }
 
 }  // namespace
+
+Records collective_sample() {
+  BandwidthAnswer answer;
+  answer.rows.emplace_back();
+  return records_of({}, {}, answer, {""});
+}
 
 int collective_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
@@ -181,8 +183,10 @@ int collective_command(const CommandLine& line) {
   const BandwidthAnswer answer = measure_bandwidth(cluster, question);
   if (const auto output = options->get("output")) write_run(*output, answer.run);
   const std::vector<std::string> overlays = overlay_files(line.data, cluster);
-  fmt::print("{}", options->has("json") ? json_of(cluster, question, answer, overlays)
-                                        : text_of(cluster, question, answer, overlays));
+  if (options->has("json"))
+    print_result(collective_kind, {}, records_of(cluster, question, answer, overlays));
+  else
+    fmt::print("{}", text_of(cluster, question, answer, overlays));
   return exit_code::yes;
 }
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "analysis/studies/fidelity/comparison.hpp"
+#include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -15,55 +15,45 @@ namespace {
 
 constexpr std::size_t page = 100;  // columns of running text
 
-JsonWriter& add(JsonWriter& json, const Errors& errors) {
-  const auto share = [&json](std::string_view name, const Errors::Share& s) {
-    json.key(name)
-        .begin_object()
-        .member("rows", static_cast<double>(s.rows))
-        .member("median_abs_error", s.median)
-        .member("p90_abs_error", s.p90)
-        .member("signed_mean", s.mean)
-        .end_object();
+Records error_records(const Errors& errors) {
+  const auto share = [](const Errors::Share& s) -> Records {
+    return {{"rows", "that were compared", s.rows},
+            {"median_abs_error", "of the time", s.median, Measure::share},
+            {"p90_abs_error", "of the time", s.p90, Measure::share},
+            {"signed_mean", "of the time", s.mean, Measure::error}};
   };
-  share("below_16MiB", errors.small);
-  share("from_16MiB", errors.large);
-  return json.member("worst", errors.worst);
+  return {{"below_16MiB", "small messages", share(errors.small)},
+          {"from_16MiB", "large messages", share(errors.large)},
+          {"worst", "error", errors.worst, Measure::error}};
 }
 
-void add(JsonWriter& json, const ComparedRow& row) {
-  json.begin_object()
-      .member("id", row.measured.id)
-      .member("source", row.measured.source)
-      .member("operation", row.operation)
-      .member("ranks", static_cast<double>(row.measured.gpus))
-      .member("bytes", row.measured.bytes)
-      .member("compared", row.compared());
-  for (const auto& [name, value] :
-       {std::pair{"measured_s", row.time}, {"predicted_s", row.predicted}, {"error", row.error}}) {
-    if (row.compared())
-      json.member(name, value);
-    else
-      json.key(name).null();
-  }
-  json.member("machine", row.machine)
-      .member("algorithm", row.algorithm)
-      .member("note", row.note)
-      .end_object();
+Records row_records(const ComparedRow& row) {
+  const auto compared = [&](auto value) {
+    return row.compared() ? std::optional(value) : std::nullopt;
+  };
+  return {{"id", "of the row", row.measured.id},
+          {"source", "where it is from", row.measured.source},
+          {"operation", "collective or copy", row.operation},
+          {"ranks", "that take part", row.measured.gpus},
+          {"bytes", "of the message", Bytes{row.measured.bytes}},
+          {"compared", "a figure was predicted for it", row.compared()},
+          {"measured_s", "time", compared(Seconds{row.time})},
+          {"predicted_s", "time", compared(Seconds{row.predicted})},
+          {"error", "of the time", compared(row.error), Measure::error},
+          {"machine", "cluster and nodes", row.machine},
+          {"algorithm", "and protocol", row.algorithm},
+          {"note", "what is known about it, or why it is left out", row.note}};
 }
 
-std::string json_of(const Comparison& comparison) {
-  JsonWriter json;
-  json.begin_object().key("rows").begin_array();
-  for (const ComparedRow& row : comparison.rows) add(json, row);
-  json.end_array().key("sources").begin_array();
-  for (const SourceErrors& source : comparison.sources) {
-    json.begin_object().member("source", source.source).member("machine", source.machine);
-    add(json, source.errors).end_object();
-  }
-  json.end_array().key("all").begin_object();
-  add(json, comparison.all).end_object();
-  json.end_object();
-  return json.take();
+Records records_of(const Comparison& comparison) {
+  const auto source = [](const SourceErrors& each) {
+    return joined({{{"source", "where rows are from", each.source},
+                    {"machine", "cluster and nodes", each.machine}},
+                   error_records(each.errors)});
+  };
+  return {{"rows", "one for each measured row", list_of(comparison.rows, row_records)},
+          {"sources", "errors by source and machine", list_of(comparison.sources, source)},
+          {"all", "errors of all", error_records(comparison.all)}};
 }
 
 // A row without a size gives a rate, and is answered with one.
@@ -183,6 +173,13 @@ std::vector<RowNote> notes_beside(const std::string& file,
   return row_notes(read_csv(path.string()), rows);
 }
 
+Records compare_sample() {
+  Comparison comparison;
+  comparison.rows.emplace_back();
+  comparison.sources.emplace_back();
+  return records_of(comparison);
+}
+
 int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);
   const std::string file = *options.get("compare");
@@ -197,7 +194,10 @@ int compare_command(const CommandLine& line, const Options& options) {
   const Comparison comparison = compare(line.data, rows, how);
   if (comparison.rows.empty())
     throw UserError(fmt::format("{}: no row is about this machine and operation", file));
-  fmt::print("{}", options.has("json") ? json_of(comparison) : text_of(comparison));
+  if (options.has("json"))
+    print_result(compare_kind, {}, records_of(comparison));
+  else
+    fmt::print("{}", text_of(comparison));
   return exit_code::yes;
 }
 

@@ -10,7 +10,6 @@
 #include "cli/scenarios.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -146,49 +145,40 @@ std::string text_of(const Difference& difference) {
          figures_text("constant", difference.constants, false);
 }
 
-void put_figures(JsonWriter& json, std::string_view name, const std::vector<FigurePair>& pairs,
-                 bool plain) {
-  json.key(name).begin_array();
-  for (const FigurePair& pair : pairs) {
-    json.begin_object().member("name", pair.name);
-    for (const auto& [which, value] : {std::pair{"a", pair.a}, std::pair{"b", pair.b}}) {
-      json.key(which);
-      if (value)
-        json.value(*value);
-      else
-        json.null();
-    }
-    if (!plain) json.member("unit", si_unit(pair.dimension));
-    json.end_object();
-  }
-  json.end_array();
+RecordList figure_list(const std::vector<FigurePair>& pairs) {
+  return list_of(pairs, [](const FigurePair& pair) -> Records {
+    return {{"name", "of the figure", pair.name},
+            {"a", "in A, SI", pair.a},
+            {"b", "in B, SI", pair.b},
+            {"unit", "of both", si_unit(pair.dimension)}};
+  });
 }
 
-std::string json_of(const std::string& a, const std::string& b, const Difference& difference) {
-  JsonWriter json;
-  json.begin_object().member("a", a).member("b", b).key("keys").begin_array();
-  for (const KeyPair& pair : difference.keys) {
-    json.begin_object().member("key", (pair.a ? *pair.a : *pair.b).path());
-    for (const auto& [which, key] : {std::pair{"a", &pair.a}, std::pair{"b", &pair.b}}) {
-      json.key(which);
-      if (!*key) {
-        json.null();
-        continue;
-      }
-      json.begin_object();
-      put_value(json, **key);
-      json.end_object();
-    }
-    json.end_object();
-  }
-  json.end_array();
-  put_figures(json, "model", difference.model, true);
-  put_figures(json, "constants", difference.constants, false);
-  json.end_object();
-  return json.take();
+Records records_of(const std::string& a, const std::string& b, const Difference& difference) {
+  const auto side = [](const std::optional<ResolvedKey>& key) {
+    return key ? std::optional(value_records(*key)) : std::nullopt;
+  };
+  const auto pair = [&](const KeyPair& each) -> Records {
+    return {{"key", "of the scenario", (each.a ? *each.a : *each.b).path()},
+            {"a", "in A; null: A has no such key", side(each.a)},
+            {"b", "in B; null: B has no such key", side(each.b)}};
+  };
+  return {{"a", "as it was called", a},
+          {"b", "as it was called, and what was set", b},
+          {"keys", "whose values differ", list_of(difference.keys, pair)},
+          {"model", "figures that differ", figure_list(difference.model)},
+          {"constants", "that differ", figure_list(difference.constants)}};
 }
 
 }  // namespace
+
+Records diff_sample() {
+  Difference difference;
+  const ResolvedKey key = resolved_keys(Scenario{}).front();
+  difference.keys = {{key, key}};
+  difference.model = difference.constants = {FigurePair{}};
+  return records_of("", "", difference);
+}
 
 int diff_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
@@ -207,7 +197,7 @@ int diff_command(const CommandLine& line) {
                               differing(model_figures(a.model), model_figures(b.model)),
                               differing(constant_figures(a), constant_figures(b))};
   if (options->has("json"))
-    fmt::print("{}", json_of(first, second, difference));
+    print_result(diff_kind, {}, records_of(first, second, difference));
   else
     fmt::print("A  {}\nB  {}\n{}", first, second, text_of(difference));
   return exit_code::yes;

@@ -83,11 +83,16 @@ int explain_command(const CommandLine& line) {
   attribution.seed = count_of(*options, "seed", 0, 1000000000).value_or(1);
   if (const auto workers = count_of(*options, "workers", 1, 1024)) attribution.workers = *workers;
   const Explanation answer = explain(a, b, study);
-  if (!options->has("json") && !options->has("csv"))
-    fmt::print("{}", assumptions_text(line, a.source, shared));
-  fmt::print("{}", options->has("json")  ? explanation_json(answer)
-                   : options->has("csv") ? explanation_csv(answer)
-                                         : explanation_text(answer));
+  if (options->has("json"))
+    print_result(
+        explain_kind,
+        {{"asked_a", "what was asked of A", asked_records(a.scenario, {a.source})},
+         {"asked_b", "what was asked of B", asked_records(b.scenario, {b.source, changes})}},
+        explanation_records(answer));
+  else if (options->has("csv"))
+    fmt::print("{}", explanation_csv(answer));
+  else
+    fmt::print("{}{}", assumptions_text(line, a.source, shared), explanation_text(answer));
   return exit_code::yes;
 }
 

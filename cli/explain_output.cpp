@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -111,16 +111,7 @@ std::string draws_part(const Explanation& e) {
          fmt::format("{} to {}", to_text(Bytes{side->memory.low}),
                      to_text(Bytes{side->memory.high}))});
   text += render(sides);
-  if (draws.movers.empty()) return text;
-  TextTable movers{
-      {"the gap is moved most by", "stated", "from", "to", "grade", "gap"},
-      {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left},
-      {}};
-  for (const auto& [c, at_low, at_high] : draws.movers)
-    movers.rows.push_back({c.name, value_text(c, c.value), value_text(c, c.low),
-                           value_text(c, c.high), std::string(to_text(c.grade)),
-                           fmt::format("{} to {}", signed_text({at_low}), signed_text({at_high}))});
-  return text + "\n" + render(movers);
+  return text + movers_table(draws.movers, "the gap", "gap", signed_text);
 }
 
 // Parts are shares of what all causes save together; one of them alone may save more or less.
@@ -197,45 +188,38 @@ std::string notes(const Explanation& e) {
   return text;
 }
 
-void write_range(JsonWriter& json, std::string_view name, const std::optional<Range>& range) {
-  json.key(name);
-  if (range)
-    json.begin_array().value(range->low).value(range->high).end_array();
-  else
-    json.null();
-}
-
-void write_side(JsonWriter& json, std::string_view name, const ExplainedSide& side,
-                const std::optional<SideRanges>& ranges) {
-  json.key(name)
-      .begin_object()
-      .member("scenario", side.label)
-      .member("title", side.title)
-      .member("step_time_s", side.step_time.value)
-      .member("tokens_per_second_per_gpu", side.tokens_per_second_per_gpu)
-      .member("sequences", side.sequences)
-      .member("tokens", side.tokens)
-      .member("peak_memory_bytes", side.needed)
-      .member("capacity_bytes", side.capacity)
-      .member("verdict", to_text(side.fit))
-      .member("operations", static_cast<double>(side.operations))
-      .member("replays", static_cast<double>(side.attribution.replays))
-      .member("exact", side.attribution.exact)
-      .member("anomalies", static_cast<double>(side.attribution.anomalies));
-  write_range(json, "step_time_interval_s",
-              ranges ? std::optional(ranges->step_time) : std::nullopt);
-  write_range(json, "tokens_per_second_per_gpu_interval",
-              ranges ? std::optional(ranges->throughput) : std::nullopt);
-  write_range(json, "peak_memory_interval_bytes",
-              ranges ? std::optional(ranges->memory) : std::nullopt);
-  json.key("critical_path").begin_array();
-  for (const PathPart& part : side.path) {
-    json.begin_object().member("part", title_of(part)).member("seconds", part.seconds.value);
-    json.key("causes").begin_object();
-    for (const auto& [cause, seconds] : part.causes) json.member(to_text(cause), seconds.value);
-    json.end_object().end_object();
-  }
-  json.end_array().end_object();
+Records side_records(const ExplainedSide& side, const std::optional<SideRanges>& ranges) {
+  const auto range = [&](Range SideRanges::*member) {
+    return ranges ? std::optional((*ranges).*member) : std::nullopt;
+  };
+  const RecordList path = list_of(side.path, [](const PathPart& part) -> Records {
+    Records causes;
+    for (const auto& [cause, seconds] : part.causes)
+      causes.emplace_back(to_text(cause), "one key for each cause", seconds);
+    return {{"part", "a stretch of the step", title_of(part)},
+            {"seconds", "it takes", part.seconds},
+            {"causes", "of it", causes}};
+  });
+  return {{"scenario", "as it was called", side.label},
+          {"title", "its name", side.title},
+          {"step_time_s", "one optimizer step", side.step_time},
+          {"tokens_per_second_per_gpu", "padding left out", side.tokens_per_second_per_gpu},
+          {"sequences", "of a step, all ranks", side.sequences},
+          {"tokens", "of a step without padding, all ranks", side.tokens},
+          {"peak_memory_bytes", "needed of a GPU", Bytes{side.needed}},
+          {"capacity_bytes", "what a framework can allocate", Bytes{side.capacity}},
+          {"verdict", "fits, tight or oom", to_text(side.fit)},
+          {"operations", "that were replayed", side.operations},
+          {"replays", "with causes free of cost", side.attribution.replays},
+          {"exact", "all combinations were replayed", side.attribution.exact},
+          {"anomalies", "replays that took longer with a cause free", side.attribution.anomalies},
+          {"step_time_interval_s", "8 of 10 draws: step time", range(&SideRanges::step_time),
+           Measure::seconds},
+          {"tokens_per_second_per_gpu_interval", "8 of 10 draws: throughput",
+           range(&SideRanges::throughput)},
+          {"peak_memory_interval_bytes", "8 of 10 draws: memory", range(&SideRanges::memory),
+           Measure::bytes},
+          {"critical_path", "what the step waits for", path}};
 }
 
 // What the step that has the cause would take without it; of two, A.
@@ -243,58 +227,79 @@ Seconds counterfactual_of(const ExplainRow& row) {
   return row.in_a ? row.a_without : row.b_without;
 }
 
-void write_row(JsonWriter& json, const Explanation& e, const ExplainRow& row) {
-  const CauseTime &a = e.a.causes[index(row.cause)], &b = e.b.causes[index(row.cause)];
-  json.begin_object()
-      .member("cause", to_text(row.cause))
-      .member("seconds", row.seconds.value)
-      .member("stderr_s", row.standard_error.value);
-  write_range(json, "interval_s", row.range);
-  json.member("counterfactual_s", counterfactual_of(row).value)
-      .member("a_without_s", row.a_without.value)
-      .member("b_without_s", row.b_without.value)
-      .member("counterfactual", counterfactual_text(e, row))
-      .member("gap_closes_by", row.closes)
-      .member("only_in", only_in(row, "a", "b"))
-      .member("a_exposed_s", a.exposed.value)
-      .member("a_hidden_s", a.hidden.value)
-      .member("b_exposed_s", b.exposed.value)
-      .member("b_hidden_s", b.hidden.value);
-  json.key("constants").begin_array();
-  for (const Carrier& carrier : row.carriers)
-    json.begin_object()
-        .member("name", carrier.constant.name)
-        .member("value", carrier.constant.value)
-        .member("low", carrier.constant.low)
-        .member("high", carrier.constant.high)
-        .member("unit", si_unit(carrier.constant.dimension))
-        .member("grade", to_text(carrier.constant.grade))
-        .member("weight", carrier.weight)
-        .end_object();
-  json.end_array().end_object();
+// The figures of a row; without one, those of the residual.
+Records figure_records(const Explanation& e, const ExplainRow* row) {
+  const auto of = [&](const auto& member) {
+    return row != nullptr ? std::optional(std::invoke(member, *row)) : std::nullopt;
+  };
+  const auto time = [&](const ExplainedSide& side, Seconds CauseTime::*member) {
+    return row != nullptr ? std::optional(side.causes[index(row->cause)].*member) : std::nullopt;
+  };
+  const auto side = [](const ExplainRow& each) { return only_in(each, "a", "b"); };
+  return {
+      {"cause", "cause", row != nullptr ? to_text(row->cause) : "residual"},
+      {"seconds", "of the gap", row != nullptr ? row->seconds : e.residual},
+      {"stderr_s", "standard error of that", of(&ExplainRow::standard_error).value_or(Seconds{})},
+      {"counterfactual_s", "the step that has the cause, without it", of(counterfactual_of)},
+      {"a_without_s", "A without it", of(&ExplainRow::a_without)},
+      {"b_without_s", "B without it", of(&ExplainRow::b_without)},
+      {"only_in", "a or b, if the other does not have it", of(side)},
+      {"a_exposed_s", "exposed in A", time(e.a, &CauseTime::exposed)},
+      {"a_hidden_s", "hidden in A", time(e.a, &CauseTime::hidden)},
+      {"b_exposed_s", "exposed in B", time(e.b, &CauseTime::exposed)},
+      {"b_hidden_s", "hidden in B", time(e.b, &CauseTime::hidden)}};
 }
 
-void write_draws(JsonWriter& json, const Explanation& e) {
-  json.key("draws");
-  if (!e.draws) {
-    json.null();
-    return;
-  }
-  json.begin_object()
-      .member("made", static_cast<double>(e.draws->draws))
-      .member("most", static_cast<double>(e.draws->most))
-      .member("a_slower", static_cast<double>(e.draws->a_slower))
-      .member("same_largest_row", static_cast<double>(e.draws->same_top));
-  write_range(json, "gap_interval_s", e.draws->gap);
-  json.key("moved_most_by").begin_array();
-  for (const Mover& mover : e.draws->movers)
-    json.begin_object()
-        .member("constant", mover.constant.name)
-        .member("grade", to_text(mover.constant.grade))
-        .member("gap_at_low_s", mover.at_low)
-        .member("gap_at_high_s", mover.at_high)
-        .end_object();
-  json.end_array().end_object();
+Records row_records(const Explanation& e, const ExplainRow* row) {
+  const auto of = [&](const auto& member) {
+    return row != nullptr ? std::optional(std::invoke(member, *row)) : std::nullopt;
+  };
+  const std::vector<Carrier> none;
+  return joined({figure_records(e, row),
+                 {{"interval_s", "8 of 10 draws: of the gap",
+                   row != nullptr ? row->range : std::nullopt, Measure::seconds},
+                  {"counterfactual", "the same in words",
+                   of([&](const ExplainRow& each) { return counterfactual_text(e, each); })},
+                  {"gap_closes_by", "share of the gap, were it free", of(&ExplainRow::closes),
+                   Measure::share},
+                  {"constants", "what it is made of, the most important first",
+                   list_of(row != nullptr ? row->carriers : none, [](const Carrier& carrier) {
+                     return joined({constant_records(carrier.constant),
+                                    {{"weight", "change of the cause by that of the constant",
+                                      carrier.weight}}});
+                   })}}});
+}
+
+// Rows and, where there is one, the residual.
+template <class Parts>
+RecordList all_rows(const Explanation& e, const Parts& parts) {
+  RecordList list = list_of(e.rows, [&](const ExplainRow& row) { return parts(e, &row); });
+  if (e.residual.value != 0) list.items.emplace_back("", "", parts(e, nullptr));
+  return list;
+}
+
+Record draws_record(const Explanation& e) {
+  std::optional<Records> draws;
+  if (e.draws)
+    draws = Records{{"made", "draws of the constants", e.draws->draws},
+                    {"most", "that were allowed", e.draws->most},
+                    {"a_slower", "in which A takes longer", e.draws->a_slower},
+                    {"same_largest_row", "in which the largest row is the same", e.draws->same_top},
+                    {"gap_interval_s", "8 of 10 draws", e.draws->gap, Measure::seconds},
+                    {"moved_most_by", "constants that move the gap most",
+                     mover_list(e.draws->movers, "gap_at_low_s", "gap_at_high_s")}};
+  return {"draws", "how sure it is", draws};
+}
+
+Record limit_record(const Explanation& e) {
+  std::optional<Records> limit;
+  if (const auto& at = e.at_limit)
+    limit = Records{{"a_micro_batch", "the largest that fits", at->micro_batch_a},
+                    {"b_micro_batch", "the largest that fits", at->micro_batch_b},
+                    {"a_tokens_per_second_per_gpu", "with that", at->rate_a},
+                    {"b_tokens_per_second_per_gpu", "with that", at->rate_b},
+                    {"flips", "the other one wins there", at->flips}};
+  return {"at_limit", "each with the largest micro-batch that fits", limit};
 }
 
 }  // namespace
@@ -305,70 +310,44 @@ std::string explanation_text(const Explanation& e) {
 }
 
 std::string explanation_csv(const Explanation& e) {
-  TextTable table{
-      {"cause", "seconds", "stderr_s", "counterfactual_s", "a_without_s", "b_without_s", "only_in",
-       "a_exposed_s", "a_hidden_s", "b_exposed_s", "b_hidden_s", "low_s", "high_s"},
-      {},
-      {}};
-  const auto number = [](Seconds value) { return fmt::format("{}", value.value); };
-  for (const ExplainRow& row : e.rows) {
-    const CauseTime &a = e.a.causes[index(row.cause)], &b = e.b.causes[index(row.cause)];
-    table.rows.push_back({std::string(to_text(row.cause)), number(row.seconds),
-                          number(row.standard_error), number(counterfactual_of(row)),
-                          number(row.a_without), number(row.b_without), only_in(row, "a", "b"),
-                          number(a.exposed), number(a.hidden), number(b.exposed), number(b.hidden),
-                          row.range ? number({row.range->low}) : "",
-                          row.range ? number({row.range->high}) : ""});
-  }
-  if (e.residual.value != 0)
-    table.rows.push_back(
-        {"residual", number(e.residual), "0", "", "", "", "", "", "", "", "", "", ""});
-  return render_csv(table);
+  return to_csv(all_rows(e, [](const Explanation& all, const ExplainRow* row) {
+                  const auto range = row != nullptr ? row->range : std::nullopt;
+                  const auto low = range ? std::optional(range->low) : std::nullopt;
+                  const auto high = range ? std::optional(range->high) : std::nullopt;
+                  return joined(
+                      {figure_records(all, row),
+                       {{"low_s", "8 of 10 draws", low}, {"high_s", "8 of 10 draws", high}}});
+                }).items);
 }
 
-std::string explanation_json(const Explanation& e) {
-  JsonWriter json;
-  json.begin_object();
-  write_side(json, "a", e.a, e.draws ? std::optional(e.draws->a) : std::nullopt);
-  write_side(json, "b", e.b, e.draws ? std::optional(e.draws->b) : std::nullopt);
-  json.member("gap_s", e.gap().value).member("residual_s", e.residual.value);
-  json.key("rows").begin_array();
-  for (const ExplainRow& row : e.rows) write_row(json, e, row);
-  if (e.residual.value != 0)
-    json.begin_object()
-        .member("cause", "residual")
-        .member("seconds", e.residual.value)
-        .member("stderr_s", 0.0)
-        .key("counterfactual_s")
-        .null()
-        .end_object();
-  json.end_array();
-  write_draws(json, e);
-  json.key("parting");
-  if (e.parting)
-    json.value(title_of(e.parting->first));
-  else
-    json.null();
-  for (const auto& [name, list] :
-       {std::pair{"equal", &e.fairness.equal}, std::pair{"not_equal", &e.fairness.unequal},
-        std::pair{"does_not_fit", &e.fairness.too_large}}) {
-    json.key(name).begin_array();
-    for (const std::string& note : *list) json.value(note);
-    json.end_array();
-  }
-  json.key("at_limit");
-  if (e.at_limit)
-    json.begin_object()
-        .member("a_micro_batch", static_cast<double>(e.at_limit->micro_batch_a))
-        .member("b_micro_batch", static_cast<double>(e.at_limit->micro_batch_b))
-        .member("a_tokens_per_second_per_gpu", e.at_limit->rate_a)
-        .member("b_tokens_per_second_per_gpu", e.at_limit->rate_b)
-        .member("flips", e.at_limit->flips)
-        .end_object();
-  else
-    json.null();
-  json.end_object();
-  return json.take();
+Records explanation_records(const Explanation& e) {
+  const auto ranges = [&](SideRanges GapDraws::*side) {
+    return e.draws ? std::optional((*e.draws).*side) : std::nullopt;
+  };
+  const auto parting = e.parting ? std::optional(title_of(e.parting->first)) : std::nullopt;
+  return {{"a", "the first step", side_records(e.a, ranges(&GapDraws::a))},
+          {"b", "the second step", side_records(e.b, ranges(&GapDraws::b))},
+          {"gap_s", "A takes so much longer than B", e.gap()},
+          {"residual_s", "left with every cause free", e.residual},
+          {"rows", "they add up to the gap", all_rows(e, row_records)},
+          draws_record(e),
+          {"parting", "where the two first differ", parting},
+          {"equal", "on both sides", list_of(e.fairness.equal)},
+          {"not_equal", "what makes it unfair", list_of(e.fairness.unequal)},
+          {"does_not_fit", "what could not run", list_of(e.fairness.too_large)},
+          limit_record(e)};
+}
+
+Records explain_sample() {
+  Explanation e;
+  PathPart part;
+  part.causes = {{Cause::compute, {}}};
+  e.a.path = e.b.path = {part};
+  e.parting.emplace();
+  e.at_limit.emplace();
+  e.draws.emplace().movers = {Mover{}};
+  e.rows.emplace_back().carriers = {Carrier{}};
+  return explanation_records(e);
 }
 
 }  // namespace stepsim

@@ -4,8 +4,8 @@
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/fits.hpp"
 #include "cli/kernel_files.hpp"
+#include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -36,52 +36,53 @@ std::string text_of(const FittedCurve& curve) {
                      render(constants), render(sources));
 }
 
-void add(JsonWriter& json, const FittedCurve& curve) {
-  json.begin_object()
-      .member("gpu", curve.gpu)
-      .member("kernels", curve.kernels)
-      .member("best_flops", curve.best_rate);
-  json.key("constants").begin_array();
-  for (const CurveConstant& c : curve.constants)
-    json.begin_object()
-        .member("name", c.name)
-        .member("stated", c.stated)
-        .member("fitted", c.fitted)
-        .end_object();
-  json.end_array().key("sources").begin_array();
-  for (const CurveSource& s : curve.sources)
-    json.begin_object()
-        .member("name", s.name)
-        .member("rows", static_cast<double>(s.rows))
-        .member("stated_median_abs_error", s.stated)
-        .member("fitted_median_abs_error", s.fitted)
-        .member("held_out_median_abs_error", s.held_out)
-        .end_object();
-  json.end_array().end_object();
-}
-
 std::string text_of(const std::vector<FittedCurve>& curves) {
   std::string text;
   for (const FittedCurve& curve : curves) text += (text.empty() ? "" : "\n") + text_of(curve);
   return text;
 }
 
-std::string json_of(const std::vector<FittedCurve>& curves) {
-  JsonWriter json;
-  json.begin_object().key("curves").begin_array();
-  for (const FittedCurve& curve : curves) add(json, curve);
-  json.end_array().end_object();
-  return json.take();
+Records records_of(const std::vector<FittedCurve>& curves) {
+  const auto constant = [](const CurveConstant& c) -> Records {
+    return {{"name", "constant", c.name},
+            {"stated", "in the GPU's file, SI", c.stated},
+            {"fitted", "that meets the rows best, SI", c.fitted}};
+  };
+  const auto source = [](const CurveSource& s) -> Records {
+    return {{"name", "where rows are from", s.name},
+            {"rows", "of it", s.rows},
+            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
+            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
+            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
+  };
+  return {{"curves", "one for each kind of kernel",
+           list_of(curves, [&](const FittedCurve& curve) -> Records {
+             return {{"gpu", "GPU", curve.gpu},
+                     {"kernels", "kind", curve.kernels},
+                     {"best_flops", "FLOP/s of the fastest", curve.best_rate},
+                     {"constants", "of the curve", list_of(curve.constants, constant)},
+                     {"sources", "errors by source", list_of(curve.sources, source)}};
+           })}};
 }
 
 }  // namespace
+
+Records curves_sample() {
+  FittedCurve curve;
+  curve.constants.emplace_back();
+  curve.sources.emplace_back();
+  return records_of(std::vector{curve});
+}
 
 int fit_kernels(const CommandLine& line, std::span<const std::string> words,
                 const Options& options) {
   if (words.empty()) throw UserError("fit kernels: which GPU? `stepsim list gpus` names them");
   const std::vector<FittedCurve> curves =
       fit_kernels(line.data, read_kernel_tables(line.data, words.subspan(1)), words.front());
-  fmt::print("{}", options.has("json") ? json_of(curves) : text_of(curves));
+  if (options.has("json"))
+    print_result(curves_kind, {}, records_of(curves));
+  else
+    fmt::print("{}", text_of(curves));
   return exit_code::yes;
 }
 

@@ -177,6 +177,14 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
        {{"warnings", "what is not as it should be", list_of(p.warnings)}}});
 }
 
+Records grpo_sample() {
+  return grpo_records({}, {});
+}
+
+Records grpo_memory_sample() {
+  return grpo_memory_records({});
+}
+
 std::string grpo_memory_text(const Scenario& scenario, const GrpoMemory& memory) {
   return title(scenario, place(scenario.cluster, *scenario.grpo)) + "\n" + memory_table(memory);
 }

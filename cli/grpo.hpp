@@ -5,12 +5,9 @@
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/outcome/interval.hpp"
-#include "cli/result.hpp"
+#include "cli/result_kinds.hpp"
 
 namespace stepsim {
-
-inline constexpr ResultKind grpo_kind{"grpo", 1, "`stepsim run` of a GRPO job"};
-inline constexpr ResultKind grpo_memory_kind{"grpo memory", 1, "`stepsim memory` of a GRPO job"};
 
 std::string grpo_text(const Scenario& scenario, const GrpoPrediction& prediction,
                       const std::optional<Interval>& interval = {});

@@ -23,8 +23,8 @@ constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"keys", "", "instead: every key of the file, and what became of it"}});
 constexpr Usage usage{
     "stepsim import FILE [-o scenario.yaml] [options]",
-    "Writes what a file of Axolotl or DeepSpeed says as a scenario, each line with the key that it "
-    "came from. Other commands read such a file as it is; this is for going on by hand.",
+    "Writes what a file of another program says as a scenario, each line with the key that it came "
+    "from. Other commands read such a file as it is; this is for going on by hand.",
     option_specs,
     "  stepsim import qwen3-sft.8xMI300.yaml -o qwen3-sft.scenario.yaml\n"
     "  stepsim import qwen3-sft.yaml --cluster h100-8 --keys\n",

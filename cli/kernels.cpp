@@ -9,7 +9,7 @@
 #include "cli/fits.hpp"
 #include "cli/kernel_files.hpp"
 #include "cli/options.hpp"
-#include "sim/base/json.hpp"
+#include "cli/result_kinds.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -34,69 +34,80 @@ std::string tera(double rate) {
   return fmt::format("{:.1f}", rate / 1e12);
 }
 
-TextTable row_table(const std::vector<TimedKernel>& kernels) {
-  TextTable table{{"GPU", "kernel", "M", "N", "K", "measured TFLOP/s", "predicted", "error", "row"},
-                  {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right,
-                   Align::right, Align::right, Align::left},
-                  {}};
-  for (const TimedKernel& k : kernels)
-    table.rows.push_back({k.gpu, k.kind, fmt::format("{}", k.work.rows),
-                          fmt::format("{}", k.work.width), fmt::format("{}", k.work.depth),
-                          tera(k.work.flops / k.measured), tera(k.work.flops / k.predicted),
-                          signed_percent(k.error()), k.id});
-  return table;
+RecordList row_list(const KernelTimes& times) {
+  return list_of(times.kernels, [](const TimedKernel& k) -> Records {
+    return {{"id", "row", k.id},
+            {"gpu", "GPU", k.gpu},
+            {"kernel", "kernel", k.kind},
+            {"m", "M", k.work.rows},
+            {"n", "N", k.work.width},
+            {"k", "K", k.work.depth},
+            {"measured_s", "time", Seconds{k.measured}},
+            {"predicted_s", "time", Seconds{k.predicted}},
+            {"measured_flops", "measured TFLOP/s", k.work.flops / k.measured, Measure::teraflops},
+            {"predicted_flops", "predicted", k.work.flops / k.predicted, Measure::teraflops},
+            {"error", "error", k.error(), Measure::error}};
+  });
 }
 
-TextTable family_table(const std::vector<KernelFamily>& families) {
-  TextTable table{{"family", "rows", "median |error|", "90 %", "signed mean", "worst", ""},
-                  {Align::left, Align::right, Align::right, Align::right, Align::right,
-                   Align::right, Align::left},
-                  {}};
-  for (const KernelFamily& f : families)
-    table.rows.push_back({f.name, fmt::format("{}", f.rows), percent(f.median), percent(f.p90),
-                          signed_percent(f.signed_mean), signed_percent(f.worst_error), f.worst});
-  return table;
+RecordList family_list(const KernelTimes& times) {
+  return list_of(families_of(times.kernels), [](const KernelFamily& f) -> Records {
+    return {{"name", "family", f.name},
+            {"rows", "rows", f.rows},
+            {"median_abs_error", "median |error|", f.median, Measure::share},
+            {"p90_abs_error", "90 %", f.p90, Measure::share},
+            {"signed_mean", "signed mean", f.signed_mean, Measure::error},
+            {"worst_error", "worst", f.worst_error, Measure::error},
+            {"worst", "row of that", f.worst}};
+  });
+}
+
+RecordList skipped_list(const KernelTimes& times) {
+  return list_of(times.skipped, [](const SkippedKernel& row) -> Records {
+    return {{"id", "left out", row.id}, {"reason", "why", row.reason}};
+  });
 }
 
 std::string text_of(const KernelTimes& times, bool rows) {
-  std::string text = rows ? render(row_table(times.kernels)) + "\n" : "";
-  text += render(family_table(families_of(times.kernels)));
-  TextTable skipped{{"left out", "why"}, {Align::left, Align::left}, {}};
-  for (const SkippedKernel& row : times.skipped) skipped.rows.push_back({row.id, row.reason});
-  if (!skipped.rows.empty()) text += "\n" + render(skipped);
+  std::string text;
+  if (rows)
+    text += render(table_of(row_list(times).items, {{"gpu"},
+                                                    {"kernel"},
+                                                    {"m"},
+                                                    {"n"},
+                                                    {"k"},
+                                                    {"measured_flops"},
+                                                    {"predicted_flops"},
+                                                    {"error"},
+                                                    {"id"}})) +
+            "\n";
+  text += render(table_of(family_list(times).items, {{"name"},
+                                                     {"rows"},
+                                                     {"median_abs_error"},
+                                                     {"p90_abs_error"},
+                                                     {"signed_mean"},
+                                                     {"worst_error"},
+                                                     {"worst", ""}}));
+  if (!times.skipped.empty())
+    text += "\n" + render(table_of(skipped_list(times).items, {{"id"}, {"reason"}}));
   return text + fmt::format("\n{} of {} rows are predicted; errors are those of the time\n",
                             times.kernels.size(), times.kernels.size() + times.skipped.size());
 }
 
-std::string json_of(const KernelTimes& times) {
-  JsonWriter json;
-  json.begin_object().key("rows").begin_array();
-  for (const TimedKernel& k : times.kernels)
-    json.begin_object()
-        .member("id", k.id)
-        .member("gpu", k.gpu)
-        .member("kernel", k.kind)
-        .member("measured_s", k.measured)
-        .member("predicted_s", k.predicted)
-        .member("error", k.error())
-        .end_object();
-  json.end_array().key("families").begin_array();
-  for (const KernelFamily& f : families_of(times.kernels))
-    json.begin_object()
-        .member("name", f.name)
-        .member("rows", static_cast<double>(f.rows))
-        .member("median_abs_error", f.median)
-        .member("p90_abs_error", f.p90)
-        .member("signed_mean", f.signed_mean)
-        .end_object();
-  json.end_array().key("left_out").begin_array();
-  for (const SkippedKernel& row : times.skipped)
-    json.begin_object().member("id", row.id).member("reason", row.reason).end_object();
-  json.end_array().end_object();
-  return json.take();
+Records records_of(const KernelTimes& times) {
+  return {{"rows", "one for each kernel", row_list(times)},
+          {"families", "errors by GPU and kind", family_list(times)},
+          {"left_out", "rows without a prediction", skipped_list(times)}};
 }
 
 }  // namespace
+
+Records kernels_sample() {
+  KernelTimes times;
+  times.kernels.emplace_back();
+  times.skipped.emplace_back();
+  return records_of(times);
+}
 
 int kernels_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
@@ -110,7 +121,10 @@ int kernels_command(const CommandLine& line) {
   }
   const KernelTimes times =
       predict_kernels(line.data, read_kernel_tables(line.data, options->words));
-  fmt::print("{}", options->has("json") ? json_of(times) : text_of(times, options->has("rows")));
+  if (options->has("json"))
+    print_result(kernels_kind, {}, records_of(times));
+  else
+    fmt::print("{}", text_of(times, options->has("rows")));
   return exit_code::yes;
 }
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "cli/result_kinds.hpp"
 #include "scenarios/keys/key_pages.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -28,24 +28,25 @@ std::string keys_text() {
   return text;
 }
 
-std::string keys_json() {
-  JsonWriter json;
-  json.begin_object().key("keys").begin_array();
+Records keys_records() {
+  Records keys;
   for (const KeyGroup& group : key_groups())
     for (const KeyRow& row : group.rows)
-      json.begin_object()
-          .member("block", group.block)
-          .member("key", row.name)
-          .member("kind", row.kind)
-          .member("allowed", row.allowed)
-          .member("default", row.usual)
-          .member("sentence", row.sentence)
-          .end_object();
-  json.end_array().end_object();
-  return json.take();
+      keys.emplace_back("", "",
+                        Records{{"block", "of the file; empty: its top", group.block},
+                                {"key", "its name", row.name},
+                                {"kind", "of its value", row.kind},
+                                {"allowed", "words or limits", row.allowed},
+                                {"default", "when nobody says it", row.usual},
+                                {"sentence", "what it is", row.sentence}});
+  return {{"keys", "of a scenario", RecordList{keys}}};
 }
 
 }  // namespace
+
+Records keys_sample() {
+  return keys_records();
+}
 
 std::string keys_listed(const Options& options) {
   const int forms = static_cast<int>(options.has("json")) +
@@ -58,7 +59,7 @@ std::string keys_listed(const Options& options) {
     return template_text(method == "grpo" ? Method::grpo : Method::sft);
   }
   if (options.has("markdown")) return key_page();
-  return options.has("json") ? keys_json() : keys_text();
+  return options.has("json") ? to_json(joined({head_of(keys_kind), keys_records()})) : keys_text();
 }
 
 }  // namespace stepsim

@@ -1,6 +1,4 @@
 // `memory`: does a scenario fit, and if not, what would make it fit.
-#include "cli/memory.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -9,6 +7,7 @@
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/options.hpp"
+#include "cli/result_kinds.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"

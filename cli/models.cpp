@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/model/model_catalog.hpp"
 
@@ -79,35 +78,26 @@ std::vector<std::string> row(std::string name, std::int64_t elements) {
           fmt::format("{:.3f}", bytes / gibibyte)};
 }
 
-void add_experts(JsonWriter& json, const Experts& e) {
-  json.key("experts")
-      .begin_object()
-      .member("count", static_cast<double>(e.count))
-      .member("per_token", static_cast<double>(e.per_token))
-      .member("width", static_cast<double>(e.width))
-      .member("shared_width", static_cast<double>(e.shared_width))
-      .member("first_dense", static_cast<double>(e.first_dense))
-      .member("every", static_cast<double>(e.every))
-      .end_object();
-}
-
-void add_dimensions(JsonWriter& json, const Model& model) {
-  const auto count = [&](std::string_view name, std::int64_t value) {
-    json.member(name, static_cast<double>(value));
-  };
-  json.key("dimensions").begin_object();
-  count("layers", model.layers);
-  count("hidden", model.hidden);
-  count("vocabulary", model.vocabulary);
-  count("longest_sequence", model.longest_sequence);
-  count("heads", model.attention.heads);
-  count("kv_heads", model.attention.kv_heads);
-  count("head_dim", model.attention.head_dim);
-  count("sliding_window", model.attention.sliding_window);
-  count("feed_forward", model.feed_forward.width);
-  json.member("tied_embeddings", model.tied_embeddings);
-  if (model.experts) add_experts(json, *model.experts);
-  json.end_object();
+Records dimension_records(const Model& model) {
+  std::optional<Records> experts;
+  if (const auto& e = model.experts)
+    experts = Records{{"count", "in a layer", e->count},
+                      {"per_token", "that a token goes to", e->per_token},
+                      {"width", "of one", e->width},
+                      {"shared_width", "of those for every token", e->shared_width},
+                      {"first_dense", "layers at the bottom without experts", e->first_dense},
+                      {"every", "of so many layers one has experts", e->every}};
+  return {{"layers", "number", model.layers},
+          {"hidden", "width", model.hidden},
+          {"vocabulary", "tokens", model.vocabulary},
+          {"longest_sequence", "tokens", model.longest_sequence},
+          {"heads", "of queries", model.attention.heads},
+          {"kv_heads", "of keys and values", model.attention.kv_heads},
+          {"head_dim", "width of one", model.attention.head_dim},
+          {"sliding_window", "tokens; 0: none", model.attention.sliding_window},
+          {"feed_forward", "width", model.feed_forward.width},
+          {"tied_embeddings", "the head is the embedding", model.tied_embeddings},
+          {"experts", "of layers that have them", experts}};
 }
 
 }  // namespace
@@ -143,33 +133,33 @@ std::string model_text(const ModelEntry& entry) {
   return text + fmt::format("\n  source: {}\n", wrap(entry.source, 100, 10));
 }
 
-std::string model_json(const ModelEntry& entry) {
+Records model_records(const ModelEntry& entry) {
   const ParameterCount count = count_parameters(entry.model);
   const auto total = static_cast<double>(count.total());
-  JsonWriter json;
-  json.begin_object()
-      .member("name", entry.model.name)
-      .member("kind", "model")
-      .member("title", entry.title)
-      .member("architecture", entry.model.architecture)
-      .member("source", entry.source);
-  json.key("facts").begin_array();
-  for (const std::string& fact : facts_of(entry.model)) json.value(fact);
-  json.end_array();
-  add_dimensions(json, entry.model);
-  json.key("parameters").begin_object();
+  Records parameters;
   for (std::size_t i = 0; i < tensor_class_names.size(); ++i)
-    json.member(tensor_class_names[i], static_cast<double>(count.elements[i]));
-  json.member("all", total)
-      .member("active_per_token", static_cast<double>(active_parameters(entry.model)))
-      .end_object()
-      .member("buffers", static_cast<double>(count.buffers))
-      .member("tensors", static_cast<double>(count.tensors))
-      .member("bf16_bytes", total * bytes_in_bf16)
-      .member("bf16_gb", total * bytes_in_bf16 / gigabyte)
-      .member("bf16_gib", total * bytes_in_bf16 / gibibyte)
-      .end_object();
-  return json.take();
+    parameters.emplace_back(tensor_class_names[i], "elements of the class", count.elements[i]);
+  parameters.emplace_back("all", "elements", total);
+  parameters.emplace_back("active_per_token", "elements", active_parameters(entry.model));
+  return {{"name", "of the model", entry.model.name},
+          {"kind", "model", "model"},
+          {"title", "what it is", entry.title},
+          {"architecture", "as config.json calls it", entry.model.architecture},
+          {"source", "where it is from", entry.source},
+          {"facts", "in words", list_of(facts_of(entry.model))},
+          {"dimensions", "in numbers", dimension_records(entry.model)},
+          {"parameters", "exact counts", parameters},
+          {"buffers", "elements that are not trained", count.buffers},
+          {"tensors", "of parameters", count.tensors},
+          {"bf16_bytes", "of all parameters", Bytes{total * bytes_in_bf16}},
+          {"bf16_gb", "the same in GB", total * bytes_in_bf16 / gigabyte},
+          {"bf16_gib", "the same in GiB", total * bytes_in_bf16 / gibibyte}};
+}
+
+Records model_sample() {
+  ModelEntry entry;
+  entry.model.experts.emplace().count = 1;
+  return model_records(entry);
 }
 
 }  // namespace stepsim

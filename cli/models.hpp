@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/result_kinds.hpp"
 #include "workloads/model/model.hpp"
 
 namespace stepsim {
@@ -16,6 +17,6 @@ struct ModelEntry {
 // By name or path, as load_model takes it.
 ModelEntry find_model(const std::string& data, const std::string& name_or_path);
 std::string model_text(const ModelEntry& entry);
-std::string model_json(const ModelEntry& entry);
+Records model_records(const ModelEntry& entry);
 
 }  // namespace stepsim

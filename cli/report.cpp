@@ -75,7 +75,7 @@ void add_claims(const CommandLine& line, const std::string& path, Page& page) {
   JudgementOptions study;
   study.data = line.data;
   study.progress = progress_bar("replays");
-  for (PageClaim& claim : page_claims(judge(read_claims(line.data, path), study)))
+  for (Record& claim : page_claims(judge(read_claims(line.data, path), study)))
     page.claims.push_back(std::move(claim));
 }
 
@@ -85,7 +85,7 @@ bool has_scenario(const Run& run) {
                      [](const Scalar& scalar) { return scalar.name == "step_time"; });
 }
 
-PageGap gap_between(const CommandLine& line, const Options& options, const std::string& a,
+Records gap_between(const CommandLine& line, const Options& options, const std::string& a,
                     const std::string& b) {
   const std::vector<Setting> settings = settings_of(options);
   const auto step = [&](const std::string& word) {

@@ -4,6 +4,7 @@
 
 #include <iterator>
 
+#include "scenarios/keys/resolved.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 
@@ -37,7 +38,7 @@ Records asked_records(const Scenario& scenario, const AskedScenario& asked) {
                    {"source", "the path or name that was given", asked.source},
                    {"set", "what --set changed, as KEY=VALUE", list_of(asked.settings, pair)},
                    {"resolved", "the scenario with all that was set: YAML that can be run again",
-                    scenario.text}}},
+                    scenario_yaml(scenario)}}},
           {"notes", "what was read and makes no difference, and what is unusual",
            list_of(scenario.notes)},
           {"guesses", "constants behind this that are guesses", list_of(guesses)}};

@@ -10,10 +10,10 @@
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/fidelity/series.hpp"
 #include "cli/outputs.hpp"
+#include "cli/result_kinds.hpp"
 #include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -24,16 +24,36 @@ std::string joined(const std::vector<std::string>& texts) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
+Records figure_records(const PredictedRow& row, const RowFigure& figure) {
+  std::optional<Range> interval;
+  if (row.interval && figure.metric == "step_s")
+    interval = {figure.measured * (1 + row.interval->low),
+                figure.measured * (1 + row.interval->high)};
+  return {{"id", "row", row.id},
+          {"family", "family", row.family},
+          {"metric", "metric", figure.metric},
+          {"predicted", "as the table's column; of a verdict: fits or oom", figure.predicted,
+           Measure::rounded},
+          {"measured", "as the table's column; of a verdict: fits or oom", figure.measured,
+           Measure::rounded},
+          {"error", "of a figure", std::optional(figure.error()), Measure::error},
+          {"interval", "8 of 10 draws", interval}};
+}
+
+RecordList figure_list(const PredictedRow& row) {
+  return list_of(row.figures, [&](const RowFigure& each) { return figure_records(row, each); });
+}
+
 TextTable figure_table(const std::vector<PredictedRow>& rows) {
-  TextTable table{{"family", "row", "metric", "measured", "predicted", "error"},
-                  {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
-                  {}};
+  Records all;
   for (const PredictedRow& row : rows)
-    for (const RowFigure& figure : row.figures)
-      table.rows.push_back(
-          {row.family, row.id, figure.metric, fmt::format("{:.4g}", figure.measured),
-           fmt::format("{:.4g}", figure.predicted), signed_percent(figure.error())});
-  return table;
+    for (Record& figure : figure_list(row).items) all.push_back(std::move(figure));
+  return table_of(all, {{"family", "family"},
+                        {"id", "row"},
+                        {"metric", "metric"},
+                        {"measured", "measured"},
+                        {"predicted", "predicted"},
+                        {"error", "error"}});
 }
 
 TextTable missing_table(const std::vector<PredictedRow>& rows) {
@@ -104,16 +124,20 @@ TextTable family_table(const std::vector<RowFamily>& families, bool intervals) {
   return table;
 }
 
-TextTable series_table(const std::vector<AxisErrors>& errors) {
-  TextTable table{{"from one row to the next along", "steps", "median |error|", "90 %"},
-                  {Align::left, Align::right, Align::right, Align::right},
-                  {}};
-  for (const AxisErrors& axis : errors)
-    if (axis.steps > 0)
-      table.rows.push_back({std::string(axis_names[static_cast<std::size_t>(axis.axis)]),
-                            fmt::format("{}", axis.steps), percent(axis.median),
-                            percent(axis.p90)});
-  return table;
+RecordList series_list(const std::vector<AxisErrors>& errors) {
+  return list_of(errors, [](const AxisErrors& axis) -> Records {
+    return {{"along", "from one row to the next along",
+             axis_names[static_cast<std::size_t>(axis.axis)]},
+            {"steps", "steps", axis.steps},
+            {"median_abs_error", "median |error|", axis.median, Measure::share},
+            {"p90_abs_error", "90 %", axis.p90, Measure::share}};
+  });
+}
+
+TextTable series_table(std::vector<AxisErrors> errors) {
+  std::erase_if(errors, [](const AxisErrors& axis) { return axis.steps == 0; });
+  return table_of(series_list(errors).items,
+                  {{"along"}, {"steps"}, {"median_abs_error"}, {"p90_abs_error"}});
 }
 
 std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series,
@@ -138,99 +162,61 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
                     predicted, rows.size());
 }
 
-void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts) {
-  json.key(key).begin_array();
-  for (const std::string& text : texts) json.value(text);
-  json.end_array();
+Records verdict_records(const PredictedRow& row) {
+  return {{"id", "row", row.id},
+          {"family", "family", row.family},
+          {"metric", "metric", "verdict"},
+          {"predicted", "as the table's column; of a verdict: fits or oom",
+           row.fit == Fit::oom ? "oom" : "fits"},
+          {"measured", "as the table's column; of a verdict: fits or oom",
+           row.measured_fits ? "fits" : "oom"},
+          {"judged", "it counts among the verdicts", row.judged},
+          {"needed_bytes", "of a GPU", Bytes{row.needed}},
+          {"capacity_bytes", "what a framework can allocate", Bytes{row.capacity}},
+          {"error", "of a verdict: none", std::optional<double>()}};
 }
 
-void write_figures(JsonWriter& json, const PredictedRow& row) {
-  for (const RowFigure& figure : row.figures) {
-    json.begin_object()
-        .member("id", row.id)
-        .member("family", row.family)
-        .member("metric", figure.metric)
-        .member("predicted", figure.predicted)
-        .member("measured", figure.measured)
-        .member("error", figure.error());
-    if (row.interval && figure.metric == "step_s")
-      json.key("interval")
-          .begin_array()
-          .value(figure.measured * (1 + row.interval->low))
-          .value(figure.measured * (1 + row.interval->high))
-          .end_array();
-    json.end_object();
-  }
-  json.begin_object()
-      .member("id", row.id)
-      .member("family", row.family)
-      .member("metric", "verdict")
-      .member("predicted", row.fit == Fit::oom ? "oom" : "fits")
-      .member("measured", row.measured_fits ? "fits" : "oom")
-      .member("judged", row.judged)
-      .member("needed_bytes", row.needed)
-      .member("capacity_bytes", row.capacity)
-      .key("error")
-      .null()
-      .end_object();
+Records family_records(const RowFamily& family) {
+  return {{"name", "family", family.name},
+          {"rows", "with a time", family.rows},
+          {"median_abs_error", "of the time", family.median, Measure::share},
+          {"p90_abs_error", "of the time", family.p90, Measure::share},
+          {"signed_mean", "of the time", family.signed_mean, Measure::error},
+          {"worst", "row of the worst error", family.worst},
+          {"worst_error", "of the time", family.worst_error, Measure::error},
+          {"memory_rows", "with a figure of memory", family.memory_rows},
+          {"memory_median_abs_error", "of the memory", family.memory_median, Measure::share},
+          {"verdicts", "whether it fits", family.fits},
+          {"verdicts_right", "of these", family.fits_right},
+          {"intervals", "that were drawn", family.intervals},
+          {"inside_interval", "measured ones in theirs", family.inside}};
 }
 
-void write_family(JsonWriter& json, const RowFamily& family) {
-  json.begin_object()
-      .member("name", family.name)
-      .member("rows", static_cast<double>(family.rows))
-      .member("median_abs_error", family.median)
-      .member("p90_abs_error", family.p90)
-      .member("signed_mean", family.signed_mean)
-      .member("worst", family.worst)
-      .member("worst_error", family.worst_error)
-      .member("memory_rows", static_cast<double>(family.memory_rows))
-      .member("memory_median_abs_error", family.memory_median)
-      .member("verdicts", static_cast<double>(family.fits))
-      .member("verdicts_right", static_cast<double>(family.fits_right))
-      .member("intervals", static_cast<double>(family.intervals))
-      .member("inside_interval", static_cast<double>(family.inside))
-      .end_object();
+Records why_not(const PredictedRow& row, std::string_view key,
+                const std::vector<std::string>& texts) {
+  return {{"id", "row", row.id}, {"family", "family", row.family}, {key, "why", list_of(texts)}};
 }
 
-std::string json_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series) {
-  JsonWriter json;
-  json.begin_object().key("rows").begin_array();
-  for (const PredictedRow& row : rows)
-    if (row.predicted()) write_figures(json, row);
-  json.end_array().key("not_predicted").begin_array();
+Records records_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series) {
+  RecordList predicted, missing, crashed, assumed;
   for (const PredictedRow& row : rows) {
-    if (row.predicted() || !row.crashes.empty()) continue;
-    json.begin_object().member("id", row.id).member("family", row.family);
-    write_texts(json, "missing", row.missing);
-    json.end_object();
+    if (!row.crashes.empty())
+      crashed.items.emplace_back("", "", why_not(row, "crashes", row.crashes));
+    else if (!row.predicted())
+      missing.items.emplace_back("", "", why_not(row, "missing", row.missing));
+    if (!row.predicted()) continue;
+    for (Record& figure : figure_list(row).items) predicted.items.push_back(std::move(figure));
+    predicted.items.emplace_back("", "", verdict_records(row));
+    if (!row.assumed.empty())
+      assumed.items.emplace_back(
+          "", "", Records{{"id", "row", row.id}, {"assumed", "what", list_of(row.assumed)}});
   }
-  json.end_array().key("no_answer").begin_array();
-  for (const PredictedRow& row : rows) {
-    if (row.crashes.empty()) continue;
-    json.begin_object().member("id", row.id).member("family", row.family);
-    write_texts(json, "crashes", row.crashes);
-    json.end_object();
-  }
-  json.end_array().key("assumed").begin_array();
-  for (const PredictedRow& row : rows) {
-    if (!row.predicted() || row.assumed.empty()) continue;
-    json.begin_object().member("id", row.id);
-    write_texts(json, "assumed", row.assumed);
-    json.end_object();
-  }
-  json.end_array().key("families").begin_array();
-  for (const RowFamily& family : families_of(rows)) write_family(json, family);
-  json.end_array().key("series").begin_array();
-  for (const AxisErrors& axis : series)
-    json.begin_object()
-        .member("along", axis_names[static_cast<std::size_t>(axis.axis)])
-        .member("steps", static_cast<double>(axis.steps))
-        .member("median_abs_error", axis.median)
-        .member("p90_abs_error", axis.p90)
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+  return {{"rows", "figures of each row, then its verdict", predicted},
+          {"not_predicted", "rows that do not say enough", missing},
+          {"no_answer", "rows whose workers died", crashed},
+          {"assumed", "what rows leave open and how it was taken", assumed},
+          {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
+          {"series", "errors of what changes from one row to the next", series_list(series)}};
 }
 
 // The answer is no when a family got worse.
@@ -254,6 +240,13 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
 
 }  // namespace
 
+Records rows_sample() {
+  PredictedRow row, other, third;
+  row.figures.emplace_back();
+  row.assumed = other.missing = third.crashes = {""};
+  return records_of({row, other, third}, {AxisErrors{}});
+}
+
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
   std::optional<CsvTable> recorded;  // read first: nothing is predicted in vain
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
@@ -271,8 +264,10 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     predicted.push_back(std::move(row));
   for (PredictedRow& row : predict_rows(line.data, tables.engines, sampling))
     predicted.push_back(std::move(row));
-  fmt::print("{}", question.json ? json_of(predicted, series)
-                                 : text_of(predicted, series, question.samples > 0));
+  if (question.json)
+    print_result(rows_kind, {}, records_of(predicted, series));
+  else
+    fmt::print("{}", text_of(predicted, series, question.samples > 0));
   if (!question.scenarios.empty()) {
     const std::size_t files = export_rows(question.scenarios, predicted);
     fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);

@@ -111,11 +111,11 @@ RecordList breakdown_list(const Prediction& p) {
 
 std::string breakdown_text(const Prediction& p) {
   const bool stages = p.memory.stage.count > 0;
-  return "\n" +
-         render(table_of(breakdown_list(p).items, {{"cause", stages ? "mean of all stages" : ""},
-                                                   {"exposed_s"},
-                                                   {"share"},
-                                                   {"hidden_s"}}));
+  return "\n" + render(table_of(breakdown_list(p).items,
+                                {{"cause", stages ? "mean of all stages" : "where the time goes"},
+                                 {"exposed_s"},
+                                 {"share"},
+                                 {"hidden_s"}}));
 }
 
 Record saving_record(const Prediction& p) {

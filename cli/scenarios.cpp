@@ -91,23 +91,25 @@ std::string text_in(const std::string& file) {
 
 }  // namespace
 
-void put_value(JsonWriter& json, const ResolvedKey& key) {
-  json.key("value");
-  double number = 0;
-  const char* const end = key.value.data() + key.value.size();
-  const bool numeric = key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
-  if (key.value.empty())
-    json.null();
-  else if (key.facts->kind == KeyKind::flag)
-    json.value(key.value == "true");
-  else if (numeric && std::from_chars(key.value.data(), end, number).ptr == end)
-    json.value(number);
-  else
-    json.value(key.value);
-  json.member("said", key.said);
-  if (!key.said) return;
-  if (!key.origin.source.empty()) json.member("source", key.origin.source);
-  if (key.origin.line > 0) json.member("line", key.origin.line);
+Records value_records(const ResolvedKey& key) {
+  constexpr std::string_view what = "a number, a flag or a text, as a file would say it";
+  const auto value = [&]() -> Record {
+    double number = 0;
+    const char* const end = key.value.data() + key.value.size();
+    const bool numeric = key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
+    if (key.value.empty()) return {"value", what, std::optional<std::string>()};
+    if (key.facts->kind == KeyKind::flag) return {"value", what, key.value == "true"};
+    if (numeric && std::from_chars(key.value.data(), end, number).ptr == end)
+      return {"value", what, number};
+    return {"value", what, key.value};
+  };
+  const bool placed = key.said && !key.origin.source.empty(),
+             lined = key.said && key.origin.line > 0;
+  return {value(),
+          {"said", "by anybody; else it is the default", key.said},
+          {"source", "of what was said",
+           placed ? std::optional(std::string(key.origin.source)) : std::nullopt},
+          {"line", "in it", lined ? std::optional(key.origin.line) : std::nullopt}};
 }
 
 bool is_scenario(const std::string& data, const std::string& name) {
@@ -143,25 +145,37 @@ std::string scenario_text(const std::string& name, const std::string& file,
   return text + folded_text(folded);
 }
 
-std::string scenario_json(const std::string& name, const std::string& file,
-                          const Scenario& scenario) {
-  JsonWriter json;
-  json.begin_object()
-      .member("name", name)
-      .member("kind", "scenario")
-      .member("title", scenario.name)
-      .member("text", text_in(file))
-      .key("resolved")
-      .begin_object();
-  for (const auto& [key, value] : rows_of(scenario)) json.member(key, value);
-  json.end_object().key("keys").begin_array();
-  for (const ResolvedKey& key : resolved_keys(scenario)) {
-    json.begin_object().member("key", key.path());
-    put_value(json, key);
-    json.member("matters", key.matters).end_object();
-  }
-  json.end_array().end_object();
-  return json.take();
+namespace {
+
+Records records_of(const std::string& name, const std::string& file, const Scenario& scenario,
+                   const Rows& rows) {
+  Records resolved;
+  for (const auto& [key, value] : rows)
+    resolved.emplace_back(key, "one key for each thing that follows from the keys", value);
+  const auto key = [](const ResolvedKey& each) {
+    return joined(
+        {{{"key", "of the scenario", each.path()}},
+         value_records(each),
+         {{"matters", "it changes something, other keys being as they are", each.matters}}});
+  };
+  return {
+      {"name", "as it was called", name},
+      {"kind", "scenario", "scenario"},
+      {"title", "its name", scenario.name},
+      {"text", "of the file", text_in(file)},
+      {"resolved", "in words", resolved},
+      {"keys", "every key, in the order of docs/keys.md", list_of(resolved_keys(scenario), key)}};
+}
+
+}  // namespace
+
+Records scenario_records(const std::string& name, const std::string& file,
+                         const Scenario& scenario) {
+  return records_of(name, file, scenario, rows_of(scenario));
+}
+
+Records scenario_sample() {
+  return records_of("", "", {}, {{"NAME", ""}});
 }
 
 }  // namespace stepsim

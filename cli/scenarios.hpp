@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "cli/result_kinds.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/base/json.hpp"
 
 namespace stepsim {
 
@@ -18,10 +18,10 @@ std::vector<std::pair<std::string, std::string>> list_scenarios(const std::strin
 // nothing in this scenario are counted unless `all` are wanted.
 std::string scenario_text(const std::string& name, const std::string& file,
                           const Scenario& scenario, bool all);
-std::string scenario_json(const std::string& name, const std::string& file,
-                          const Scenario& scenario);
+Records scenario_records(const std::string& name, const std::string& file,
+                         const Scenario& scenario);
 
-// "value": null, true, 5 or "text"; "said"; "source" and "line" of what somebody said.
-void put_value(JsonWriter& json, const ResolvedKey& key);
+// The value, whether somebody said it, and where.
+Records value_records(const ResolvedKey& key);
 
 }  // namespace stepsim

@@ -23,8 +23,8 @@ inline constexpr std::array source_options{
     OptionSpec{"samples-in-set", "N",
                "rows or pairs of the data set, where rows are not packed (the same)"},
     OptionSpec{"from", "KIND",
-               "which program the file is of, axolotl or deepspeed (default: told by what it "
-               "holds)"}};
+               "which program the file is of, where it is not told by what it holds; a wrong word "
+               "lists them"}};
 
 // A command's own options, and these.
 template <std::size_t N>

@@ -212,7 +212,10 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples"})
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
-  fmt::print("{}", options.has("json") ? search_json(search, result) : search_text(search, result));
+  if (options.has("json"))
+    print_result(search_kind, {}, search_records(search, result));
+  else
+    fmt::print("{}", search_text(search, result));
   return result.found ? exit_code::yes : exit_code::no;
 }
 
@@ -249,8 +252,10 @@ int sweep_command(const CommandLine& line) {
   const SweepReport report = report_of(table);
   std::vector<WhatIf> changes;
   if (report.fastest) changes = what_ifs(line.data, question.plan, table.rows[*report.fastest]);
-  fmt::print("{}", options->has("json") ? sweep_json(table, report, changes)
-                                        : sweep_text(table, report, changes));
+  if (options->has("json"))
+    print_result(sweep_kind, {}, sweep_records(table, report, changes));
+  else
+    fmt::print("{}", sweep_text(table, report, changes));
   return finish(question, table, report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
 
@@ -269,8 +274,10 @@ int merge_command(const CommandLine& line) {
     fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
                table.source);
   const std::vector<WhatIf> tried = changes.value_or(std::vector<WhatIf>{});
-  fmt::print("{}", options->has("json") ? sweep_json(table, report, tried)
-                                        : sweep_text(table, report, tried));
+  if (options->has("json"))
+    print_result(sweep_kind, {}, sweep_records(table, report, tried));
+  else
+    fmt::print("{}", sweep_text(table, report, tried));
   return exit_code::yes;
 }
 

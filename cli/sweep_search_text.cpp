@@ -3,7 +3,6 @@
 #include <array>
 
 #include "cli/sweep_text.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/units.hpp"
 
@@ -53,52 +52,42 @@ std::string answer_of(const Search& search, const SearchResult& result, const st
   return text;
 }
 
+RecordList step_list(const Search& search, const SearchResult& result) {
+  return list_of(result.steps, [&](const SearchStep& step) {
+    return joined({{{search.key, "one key for each search: the value that was tried", step.value},
+                    {"holds", "the condition does", step.holds}},
+                   outcome_records(step.outcome)});
+  });
+}
+
 }  // namespace
 
 std::string search_text(const Search& search, const SearchResult& result) {
-  TextTable table{
-      {search.key, "", "step time", "tok/s/GPU", "memory", ""},
-      {Align::right, Align::left, Align::right, Align::right, Align::right, Align::left},
-      {}};
-  for (const SearchStep& step : result.steps) {
-    const auto shown = [&](std::string_view metric, const auto& text) {
-      const auto value = step.outcome.of(metric);
-      return value ? std::string(text(*value)) : "-";
-    };
-    table.rows.push_back(
-        {step.value, step.holds ? "yes" : "no",
-         shown("step_time", [](double v) { return to_text(Seconds{v}); }),
-         shown("tokens_per_second_per_gpu", [](double v) { return fmt::format("{:.0f}", v); }),
-         shown("peak_memory", [](double v) { return to_text(Bytes{v}); }), step.outcome.reason});
-  }
+  TextTable table =
+      table_of(step_list(search, result).items, {{search.key, search.key},
+                                                 {"holds", ""},
+                                                 {"step_time_s", "step time"},
+                                                 {"tokens_per_second_per_gpu", "tok/s/GPU"},
+                                                 {"peak_memory_bytes", "memory"},
+                                                 {"reason", ""}});
   return answer_of(search, result, result.steps.back().value) + "\n" + render(table);
 }
 
-std::string search_json(const Search& search, const SearchResult& result) {
-  JsonWriter json;
-  json.begin_object()
-      .member("key", search.key)
-      .member("goal", search.largest ? "max" : "min")
-      .member("condition", search.statement.text())
-      .member("method", method_of(result))
-      .key("found");
-  result.found ? json.value(result.steps[*result.found].value) : json.null();
-  json.member("at_end_of_range", at_end(search, result));
-  json.key("points").begin_array();
-  for (const SearchStep& step : result.steps) {
-    json.begin_object()
-        .member(search.key, step.value)
-        .member("holds", step.holds)
-        .member("feasible", step.outcome.feasible)
-        .key("reason");
-    step.outcome.feasible ? json.null() : json.value(step.outcome.reason);
-    for (std::size_t m = 0; m < all_metrics().size(); ++m)
-      if (all_metrics()[m].name != "fits")
-        json.member(column_name(all_metrics()[m]), step.outcome.figures[m]);
-    json.end_object();
-  }
-  json.end_array().end_object();
-  return json.take();
+Records search_records(const Search& search, const SearchResult& result) {
+  const auto found = result.found ? std::optional(result.steps[*result.found].value) : std::nullopt;
+  return {{"key", "that is searched", search.key},
+          {"goal", "max or min", search.largest ? "max" : "min"},
+          {"condition", "such that", search.statement.text()},
+          {"method", "bounds, bisection or grid", method_of(result)},
+          {"found", "its value", found},
+          {"at_end_of_range", "a further value might do as well", at_end(search, result)},
+          {"points", "that were tried", step_list(search, result)}};
+}
+
+Records search_sample() {
+  SearchResult result;
+  result.steps.push_back({0, "", false, impossible("")});
+  return search_records(Search{true, "KEY", {}}, result);
 }
 
 }  // namespace stepsim

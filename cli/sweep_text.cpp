@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <numeric>
 
 #include "analysis/studies/sweep/sweep_reading.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -163,47 +162,42 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
   return text;
 }
 
-void write_point(JsonWriter& json, const SweepTable& table, const SweepReport& report,
-                 std::size_t i) {
+// What was varied; a number where it is one.
+Record setting_record(const std::string& key, const std::string& value) {
+  constexpr std::string_view what = "one key for each that was varied";
+  const auto number = parse_quantity(value);
+  if (number && number->dimension == Dimension::ratio) return {key, what, number->value};
+  return {key, what, value};
+}
+
+Records point_records(const SweepTable& table, const SweepReport& report, std::size_t i) {
   const SweepRow& row = table.rows[i];
-  json.begin_object();
-  for (std::size_t k = 0; k < table.keys.size(); ++k) {
-    const auto number = parse_quantity(row.values[k]);
-    if (number && number->dimension == Dimension::ratio)
-      json.member(table.keys[k], number->value);
-    else
-      json.member(table.keys[k], row.values[k]);
-  }
-  json.member("feasible", row.outcome.feasible).key("reason");
-  row.outcome.feasible ? json.null() : json.value(row.outcome.reason);
-  json.key("bottleneck");
-  row.outcome.bottleneck.empty() ? json.null() : json.value(row.outcome.bottleneck);
-  for (std::size_t m = 0; m < all_metrics().size(); ++m)
-    if (all_metrics()[m].name != "fits")
-      json.member(column_name(all_metrics()[m]), row.outcome.figures[m]);
-  json.key("efficiency");
-  double efficiency = NAN;
+  Records records;
+  for (std::size_t k = 0; k < table.keys.size(); ++k)
+    records.push_back(setting_record(table.keys[k], row.values[k]));
+  std::optional<double> efficiency;
   for (const Scaling& scaling : report.scalings)
     for (const ScalingPoint& point : scaling.points)
       if (point.row == i) efficiency = point.efficiency;
-  json.value(efficiency).end_object();
+  return joined({records,
+                 outcome_records(row.outcome),
+                 {{"efficiency", "throughput per GPU over that of the smallest machine", efficiency,
+                   Measure::share}}});
 }
 
-void write_scaling(JsonWriter& json, const Scaling& scaling) {
-  json.begin_object()
-      .member("name", scaling.name)
-      .member("fixed_batch", scaling.fixed_batch)
-      .key("knee_gpus");
-  scaling.knee ? json.value(scaling.points[*scaling.knee].gpus) : json.null();
-  json.key("points").begin_array();
-  for (const ScalingPoint& point : scaling.points)
-    json.begin_object()
-        .member("point", static_cast<double>(point.row))
-        .member("gpus", point.gpus)
-        .member("efficiency", point.efficiency)
-        .member("marginal", point.marginal)
-        .end_object();
-  json.end_array().end_object();
+Records scaling_records(const Scaling& scaling) {
+  const auto knee = scaling.knee ? std::optional(scaling.points[*scaling.knee].gpus) : std::nullopt;
+  const auto point = [](const ScalingPoint& each) -> Records {
+    return {{"point", "its place among the points", each.row},
+            {"gpus", "of the whole cluster", each.gpus},
+            {"efficiency", "throughput per GPU over that of the smallest machine", each.efficiency,
+             Measure::share},
+            {"marginal", "what the last growth brought", each.marginal, Measure::share}};
+  };
+  return {{"name", "the other settings", scaling.name},
+          {"fixed_batch", "strong scaling", scaling.fixed_batch},
+          {"knee_gpus", "no larger machine brings half of what it could", knee},
+          {"points", "by machine size", list_of(scaling.points, point)}};
 }
 
 }  // namespace
@@ -225,32 +219,58 @@ std::string sweep_text(const SweepTable& table, const SweepReport& report,
   return text;
 }
 
-std::string sweep_json(const SweepTable& table, const SweepReport& report,
-                       std::span<const WhatIf> changes) {
-  JsonWriter json;
-  json.begin_object().member("scenario", table.title).key("points").begin_array();
-  for (std::size_t i = 0; i < table.rows.size(); ++i) write_point(json, table, report, i);
-  json.end_array();
-  const auto point = [&](std::string_view name, const std::optional<std::size_t>& row) {
-    json.key(name);
-    row ? json.value(static_cast<double>(*row)) : json.null();
+Records outcome_records(const Outcome& outcome) {
+  const auto text = [](bool there, const std::string& word) {
+    return there ? std::optional(word) : std::nullopt;
   };
-  point("fastest", report.fastest);
-  point("cheapest", report.cheapest);
-  point("smallest", report.smallest);
-  json.key("front").begin_array();
-  for (const std::size_t row : report.front) json.value(static_cast<double>(row));
-  json.end_array().key("scalings").begin_array();
-  for (const Scaling& scaling : report.scalings) write_scaling(json, scaling);
-  json.end_array().key("what_ifs").begin_array();
-  for (const WhatIf& each : changes)
-    json.begin_object()
-        .member("change", each.change)
-        .member("gain", each.gain)
-        .member("tokens_per_second", each.outcome.of("tokens_per_second").value_or(0))
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+  Records records{
+      {"feasible", "it can run", outcome.feasible},
+      {"reason", "why not", text(!outcome.feasible, outcome.reason)},
+      {"bottleneck", "what takes most", text(!outcome.bottleneck.empty(), outcome.bottleneck)}};
+  for (const NamedMetric& metric : all_metrics())
+    if (metric.name != "fits")
+      records.emplace_back(
+          column_name(metric), metric.meaning, outcome.of(metric.name),
+          metric.dimension == Dimension::ratio ? Measure::figure : measure_of(metric.dimension));
+  return records;
+}
+
+Records sweep_records(const SweepTable& table, const SweepReport& report,
+                      std::span<const WhatIf> changes) {
+  std::vector<std::size_t> places(table.rows.size());
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  const auto point = [&](std::size_t i) { return point_records(table, report, i); };
+  const auto set = [](const Setting& each) {
+    return fmt::format("{}={}", each.first, each.second);
+  };
+  const auto change = [](const WhatIf& each) -> Records {
+    return {{"change", "of the fastest point", each.change},
+            {"gain", "of tokens per second", each.gain, Measure::error},
+            {"tokens_per_second", "with it", each.outcome.of("tokens_per_second").value_or(0)}};
+  };
+  const auto place = [](std::size_t row) { return row; };
+  return {{"scenario", "what was varied",
+           Records{{"title", "its name", table.title},
+                   {"source", "the path or name that was given", table.source},
+                   {"set", "in all points, as KEY=VALUE", list_of(table.fixed, set)},
+                   {"resolved", "as read, before anything is set", table.scenario}}},
+          {"points", "one for each combination", list_of(places, point)},
+          {"fastest", "point with the most tokens a second", report.fastest},
+          {"cheapest", "point with the least GPU time per token", report.cheapest},
+          {"smallest", "point that can run on the fewest GPUs", report.smallest},
+          {"front", "points that no other beats in both", list_of(report.front, place)},
+          {"scalings", "points that differ in the machine's size",
+           list_of(report.scalings, scaling_records)},
+          {"what_ifs", "changes that gain most", list_of(changes, change)}};
+}
+
+Records sweep_sample() {
+  SweepTable table;
+  table.keys = {"KEY"};
+  table.rows.push_back({0, {"0"}, impossible("")});
+  SweepReport report;
+  report.scalings.emplace_back().points.emplace_back();
+  return sweep_records(table, report, std::array{WhatIf{"", 0, impossible("")}});
 }
 
 }  // namespace stepsim

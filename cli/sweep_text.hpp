@@ -6,15 +6,19 @@
 
 #include "analysis/studies/sweep/sweep_search.hpp"
 #include "analysis/studies/sweep/sweep_what_ifs.hpp"
+#include "cli/result_kinds.hpp"
 
 namespace stepsim {
 
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
                        std::span<const WhatIf> changes);
-std::string sweep_json(const SweepTable& table, const SweepReport& report,
-                       std::span<const WhatIf> changes);
+Records sweep_records(const SweepTable& table, const SweepReport& report,
+                      std::span<const WhatIf> changes);
 
 std::string search_text(const Search& search, const SearchResult& result);
-std::string search_json(const Search& search, const SearchResult& result);
+Records search_records(const Search& search, const SearchResult& result);
+
+// Whether it can run, and every metric.
+Records outcome_records(const Outcome& outcome);
 
 }  // namespace stepsim

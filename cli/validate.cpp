@@ -9,9 +9,9 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
+#include "cli/result_kinds.hpp"
 #include "cli/row_tables.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 
@@ -146,19 +146,27 @@ TextTable verdict_table(const Validation& validation, std::string_view against) 
   return table;
 }
 
+RecordList family_list(const Validation& validation) {
+  return list_of(validation.families, [](const FamilyErrors& family) -> Records {
+    return {{"name", "family", family.name},
+            {"rows", "rows", family.rows},
+            {"median_abs_error", "median |error|", family.median_abs_error, Measure::share},
+            {"p90_abs_error", "90 %", family.p90_abs_error, Measure::share},
+            {"signed_mean", "signed mean", family.signed_mean, Measure::error}};
+  });
+}
+
 std::string text_of(const Validation& validation, std::string_view against) {
   std::string text = render(figure_table(validation, against));
   text += "\n" + render(verdict_table(validation, against));
-  TextTable summary{{"family", "rows", "median |error|", "90 %", "signed mean"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::right},
-                    {}};
-  for (const FamilyErrors& family : validation.families)
-    summary.rows.push_back({family.name, fmt::format("{}", family.rows),
-                            percent(family.median_abs_error), percent(family.p90_abs_error),
-                            signed_percent(family.signed_mean)});
   const auto right = std::count_if(validation.verdicts.begin(), validation.verdicts.end(),
                                    [](const ValidatedVerdict& row) { return row.right(); });
-  text += "\n" + render(summary) +
+  text += "\n" +
+          render(table_of(family_list(validation).items, {{"name", "family"},
+                                                          {"rows", "rows"},
+                                                          {"median_abs_error", "median |error|"},
+                                                          {"p90_abs_error", "90 %"},
+                                                          {"signed_mean", "signed mean"}})) +
           fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
   const auto asked = std::count_if(validation.figures.begin(), validation.figures.end(),
                                    [](const ValidatedFigure& row) { return row.band.has_value(); });
@@ -174,56 +182,44 @@ std::string text_of(const Validation& validation, std::string_view against) {
   return text;
 }
 
-void write_row(JsonWriter& json, const ValidatedFigure& row) {
-  json.begin_object()
-      .member("id", row.id)
-      .member("family", row.family)
-      .member("metric", spec_of(row.metric).name);
-  json.key("predicted");
-  row.predicted ? json.value(*row.predicted) : json.null();
-  json.key("measured");
+Records row_records(const ValidatedFigure& row) {
+  const MetricSpec& spec = spec_of(row.metric);
+  const auto inside = row.band ? std::optional(row.inside()) : std::nullopt;
+  const auto held = row.interval ? std::optional(row.held()) : std::nullopt;
+  const auto error = row.predicted ? std::optional(row.error) : std::nullopt;
+  // A range where it is one.
+  Record measured("measured", "a figure or a range, SI; of a verdict: fits or oom", row.observed);
   if (row.observed.low == row.observed.high)
-    json.value(row.observed.low);
-  else
-    json.begin_array().value(row.observed.low).value(row.observed.high).end_array();
-  json.key("error");
-  row.predicted ? json.value(row.error) : json.null();
-  if (row.band) json.member("band", *row.band).member("inside_band", row.inside());
-  if (row.interval)
-    json.key("interval")
-        .begin_array()
-        .value(row.interval->low)
-        .value(row.interval->high)
-        .end_array()
-        .member("inside_interval", row.held());
-  json.end_object();
+    measured = Record("measured", measured.label, row.observed.low);
+  return {{"id", "run", row.id},
+          {"family", "family", row.family},
+          {"metric", "metric", spec.name},
+          {"predicted", "a figure, SI; of a verdict: fits or oom", row.predicted},
+          measured,
+          {"error", "outside of the range, over its nearer end", error, Measure::error},
+          {"band", "error that its file asks for", row.band, Measure::share},
+          {"inside_band", "it is met", inside},
+          {"interval", "8 of 10 draws", row.interval},
+          {"inside_interval", "that holds the measured one", held}};
 }
 
-std::string json_of(const Validation& validation) {
-  JsonWriter json;
-  json.begin_object().key("rows").begin_array();
-  for (const ValidatedFigure& row : validation.figures) write_row(json, row);
-  for (const ValidatedVerdict& row : validation.verdicts)
-    json.begin_object()
-        .member("id", row.id)
-        .member("family", row.family)
-        .member("metric", "verdict")
-        .member("predicted", row.predicted == Fit::oom ? "oom" : "fits")
-        .member("measured", row.fits ? "fits" : "oom")
-        .key("error")
-        .null()
-        .end_object();
-  json.end_array().key("families").begin_array();
-  for (const FamilyErrors& family : validation.families)
-    json.begin_object()
-        .member("name", family.name)
-        .member("rows", static_cast<double>(family.rows))
-        .member("median_abs_error", family.median_abs_error)
-        .member("p90_abs_error", family.p90_abs_error)
-        .member("signed_mean", family.signed_mean)
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+Records verdict_records(const ValidatedVerdict& row) {
+  return {
+      {"id", "run", row.id},
+      {"family", "family", row.family},
+      {"metric", "metric", "verdict"},
+      {"predicted", "a figure, SI; of a verdict: fits or oom",
+       row.predicted == Fit::oom ? "oom" : "fits"},
+      {"measured", "a figure or a range, SI; of a verdict: fits or oom", row.fits ? "fits" : "oom"},
+      {"error", "of a verdict: none", std::optional<double>()}};
+}
+
+Records records_of(const Validation& validation) {
+  RecordList rows = list_of(validation.figures, row_records);
+  for (Record& verdict : list_of(validation.verdicts, verdict_records).items)
+    rows.items.push_back(std::move(verdict));
+  return {{"rows", "figures, then verdicts", rows},
+          {"families", "errors of the figures by family", family_list(validation)}};
 }
 
 RowTablesQuestion row_question(const Options& options) {
@@ -248,6 +244,14 @@ RowTablesQuestion row_question(const Options& options) {
 
 }  // namespace
 
+Records validate_sample() {
+  Validation validation;
+  validation.figures.push_back({"", "", Metric::step_time, {0, 1}, {}, 0, {}, {}});
+  validation.verdicts.push_back({"", "", true, Fit::fits, 0, 0});
+  validation.families.emplace_back();
+  return records_of(validation);
+}
+
 int validate_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
@@ -264,7 +268,10 @@ int validate_command(const CommandLine& line) {
   const std::string_view block = estimates ? "estimated" : "measured";
   if (validation.figures.empty() && validation.verdicts.empty())
     throw UserError(fmt::format("none of {} scenarios has a {}: block", scenarios.size(), block));
-  fmt::print("{}", options->has("json") ? json_of(validation) : text_of(validation, block));
+  if (options->has("json"))
+    print_result(validate_kind, {}, records_of(validation));
+  else
+    fmt::print("{}", text_of(validation, block));
   return exit_code::yes;
 }
 

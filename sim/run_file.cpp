@@ -23,20 +23,51 @@ static_assert(stepsim_version == STEPSIM_VERSION, "CMakeLists.txt and run_file.h
 constexpr std::array<std::string_view, 8> groups{"constants", "ops",   "edges",   "patterns",
                                                  "memory",    "links", "devices", "summary"};
 
-struct OtherVersion : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+// Of the whole file; nothing where it has none.
+template <class T>
+std::optional<T> attribute_of(const ColumnReader& file, const std::string& name) {
+  Column column{name, ColumnKind::attribute, std::vector<T>{}};
+  try {
+    file.fill(column);
+    return std::get<std::vector<T>>(column.values).at(0);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
 
-void check_version(const ColumnReader& reader) {
-  Column version{"schema_version", ColumnKind::attribute, std::vector<std::uint32_t>{}};
-  reader.fill(version);
-  const std::uint32_t found = std::get<std::vector<std::uint32_t>>(version.values).at(0);
-  if (found != run_schema_version)
-    throw OtherVersion(fmt::format("has schema version {}; this stepsim reads version {}", found,
-                                   run_schema_version));
+constexpr std::array<std::string_view, 2> stored_names{"run", "sweep"};
+std::string_view name_of(Stored kind) {
+  return stored_names[static_cast<std::size_t>(kind)];
+}
+
+[[noreturn]] void fail(const std::string& path, std::string message) {
+  throw UserError({{path, 0, "", std::move(message)}});
 }
 
 }  // namespace
+
+std::optional<Stored> stored_in(const ColumnReader& file) {
+  if (attribute_of<std::string>(file, "scenario_digest")) return Stored::run;
+  if (attribute_of<std::string>(file, "digest")) return Stored::sweep;
+  return std::nullopt;
+}
+
+void require_stored(const ColumnReader& file, const std::string& path, Stored wanted,
+                    std::uint32_t schema_version) {
+  const auto found = stored_in(file);
+  if (found && *found != wanted)
+    fail(path, fmt::format("is a {}, not a {}", name_of(*found), name_of(wanted)));
+  const auto version = attribute_of<std::uint32_t>(file, "schema_version");
+  if (!version)
+    fail(path, fmt::format("is damaged or no {}: schema_version: is missing", name_of(wanted)));
+  if (*version == schema_version) return;
+  fail(path, fmt::format(
+                 "was written by {} stepsim, {}: it has schema version {}, and this one reads "
+                 "version {}",
+                 *version > schema_version ? "a later" : "an older",
+                 attribute_of<std::string>(file, "stepsim_version").value_or("of unknown version"),
+                 *version, schema_version));
+}
 
 bool is_run_file(const std::string& path) {
   std::error_code failed;
@@ -63,16 +94,16 @@ Run read_run(const std::string& path) {
 }
 
 Run decode_run(std::string image, const std::string& path) {
-  if (!is_column_file(image)) throw UserError({{path, 0, "", "is no run: not an HDF5 file"}});
+  if (!is_column_file(image)) fail(path, "is no run: not an HDF5 file");
   try {
     const ColumnReader reader(std::move(image));
-    check_version(reader);
+    require_stored(reader, path, Stored::run, run_schema_version);
     return read_columns({[&](Column& column) { reader.fill(column); },
                          [&](const std::string& group) { return reader.list(group); }});
-  } catch (const OtherVersion& error) {
-    throw UserError({{path, 0, "", error.what()}});
+  } catch (const UserError&) {
+    throw;
   } catch (const std::exception& error) {
-    throw UserError({{path, 0, "", fmt::format("is damaged or no run: {}", error.what())}});
+    fail(path, fmt::format("is damaged or no run: {}", error.what()));
   }
 }
 

@@ -2,15 +2,25 @@
 // what stands where.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "sim/column_file.hpp"
 #include "sim/trace.hpp"
 
 namespace stepsim {
 
 inline constexpr std::string_view stepsim_version = "0.1.0";
-inline constexpr int run_schema_version = 1;
+inline constexpr std::uint32_t run_schema_version = 1;
+
+// What an HDF5 file of ours holds, as its attributes say; nothing: it is none of ours.
+enum class Stored : std::uint8_t { run, sweep };
+std::optional<Stored> stored_in(const ColumnReader& file);
+// Throws UserError when it is something else, or was written by an older or a later stepsim.
+void require_stored(const ColumnReader& file, const std::string& path, Stored wanted,
+                    std::uint32_t schema_version);
 
 // Writes to a temporary name beside `path` and renames, so a half-written run is never seen.
 // Throws UserError when the place cannot be written or the disk is full, and std::logic_error when

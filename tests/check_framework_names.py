@@ -11,8 +11,9 @@ FOLDERS = "sim topology workloads scenarios analysis cli".split()
 OWN_FORMATS = ("scenarios/import/", "scenarios/export/", "scenarios/keys/")
 # Keys of a scenario, some of them open-instruct's, and words that name a kernel: deepspeed, deepspeed_zpg, strategy.deepspeed.
 KEYS = re.compile(r"(job\.|strategy\.)?deepspeed(_[a-z]+)*|moe\.kernel")
-# Messages that give a rule's reason, and examples in help.
-REASONS = ("scenarios/expert_rules.cpp", "scenarios/offload_rules.cpp", "scenarios/pipeline_rules.cpp", "cli/calibrate.cpp")
+# Messages that give a rule's reason, examples in help, and the commands that read frameworks' files.
+REASONS = ("scenarios/expert_rules.cpp", "scenarios/offload_rules.cpp", "scenarios/pipeline_rules.cpp", "cli/fit.cpp",
+           "cli/import.cpp", "cli/source_options.hpp")
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 COMMENT = re.compile(r'//[^\n]*|("(?:[^"\\\n]|\\.)*")')

@@ -26,14 +26,15 @@ std::string headline_of(const Explanation& explanation) {
   return text;
 }
 
-std::vector<PagePathPart> path_of(const ExplainedSide& side) {
-  std::vector<PagePathPart> path;
-  for (const PathPart& part : side.path) {
-    path.push_back({title_of(part), part.seconds.value, {}});
+RecordList path_of(const ExplainedSide& side) {
+  return list_of(side.path, [](const PathPart& part) -> Records {
+    std::vector<std::pair<std::string, double>> causes;
     for (const auto& [cause, seconds] : part.causes)
-      path.back().causes.emplace_back(to_text(cause), seconds.value);
-  }
-  return path;
+      causes.emplace_back(to_text(cause), seconds.value);
+    return {{"title", "a stretch of the step", title_of(part)},
+            {"seconds", "it takes", part.seconds},
+            {"causes", "of it, the largest first", pairs_of(causes)}};
+  });
 }
 
 std::string parting_text(const Explanation& e) {
@@ -42,53 +43,75 @@ std::string parting_text(const Explanation& e) {
                      to_text(e.parting->first.seconds), to_text(e.parting->second.seconds));
 }
 
-void add_sureness(const Explanation& e, PageGap& gap) {
-  if (!e.draws) return;
-  gap.sureness = draws_text(e) + ".";
-  for (const auto& [constant, at_low, at_high] : e.draws->movers)
-    gap.movers.push_back(
-        fmt::format("{} ({}): with {} A would take {} {} than B, with {} {} {}", constant.name,
-                    to_text(constant.grade), value_text(constant, constant.low),
-                    to_text(Seconds{std::abs(at_low)}), at_low < 0 ? "less" : "more",
-                    value_text(constant, constant.high), to_text(Seconds{std::abs(at_high)}),
-                    at_high < 0 ? "less" : "more"));
+// Which constants move the gap most.
+RecordList movers_in_words(const Explanation& e) {
+  return list_of(e.draws ? e.draws->movers : std::vector<Mover>{}, [](const Mover& mover) {
+    const auto& [constant, at_low, at_high] = mover;
+    return fmt::format("{} ({}): with {} A would take {} {} than B, with {} {} {}", constant.name,
+                       to_text(constant.grade), value_text(constant, constant.low),
+                       to_text(Seconds{std::abs(at_low)}), at_low < 0 ? "less" : "more",
+                       value_text(constant, constant.high), to_text(Seconds{std::abs(at_high)}),
+                       at_high < 0 ? "less" : "more");
+  });
+}
+
+// What is not equal between the two.
+std::vector<std::string> notes_of(const Explanation& e) {
+  std::vector<std::string> notes;
+  if (e.at_limit) notes.push_back(at_limit_text(e));
+  for (const std::string& note : e.fairness.too_large) notes.push_back(note + ".");
+  for (const auto& [word, list] :
+       {std::pair{"Not equal", &e.fairness.unequal}, std::pair{"Equal", &e.fairness.equal}})
+    if (!list->empty()) notes.push_back(fmt::format("{}: {}.", word, fmt::join(*list, "; ")));
+  return notes;
+}
+
+Records row_of(std::string_view cause, Seconds seconds, Seconds error, std::string_view reading,
+               std::string_view constants, const std::optional<Range>& range) {
+  return {{"cause", "cause", cause},
+          {"seconds", "positive: it makes the first step longer", seconds},
+          {"error", "standard error; 0: exact", error},
+          {"reading", "what if it were free", reading},
+          {"constants", "that carry it, with their grades", constants},
+          {"range", "8 of 10 draws", range}};
 }
 
 }  // namespace
 
-PageGap page_gap(const Explanation& explanation) {
-  PageGap gap;
-  gap.headline = headline_of(explanation);
-  const Fairness& fairness = explanation.fairness;
-  for (const std::string& note : fairness.too_large) gap.notes.push_back(note + ".");
-  if (!fairness.unequal.empty())
-    gap.notes.push_back(fmt::format("Not equal: {}.", fmt::join(fairness.unequal, "; ")));
-  if (!fairness.equal.empty())
-    gap.notes.push_back(fmt::format("Equal: {}.", fmt::join(fairness.equal, "; ")));
-  gap.path_a = path_of(explanation.a);
-  gap.path_b = path_of(explanation.b);
-  gap.parting = parting_text(explanation);
-  add_sureness(explanation, gap);
-  if (explanation.at_limit) gap.notes.insert(gap.notes.begin(), at_limit_text(explanation));
-  for (const ExplainRow& row : explanation.rows)
-    gap.rows.push_back(
-        {std::string(to_text(row.cause)), row.seconds.value, row.standard_error.value,
-         row.range ? std::optional(std::pair(row.range->low, row.range->high)) : std::nullopt,
-         counterfactual_text(explanation, row), carriers_text(row)});
-  if (explanation.residual.value != 0)
-    gap.rows.push_back(
-        {"residual", explanation.residual.value, 0, {}, "with every cause free, this is left", ""});
-  return gap;
+Records page_gap(const Explanation& e) {
+  RecordList rows = list_of(e.rows, [&](const ExplainRow& row) {
+    return row_of(to_text(row.cause), row.seconds, row.standard_error, counterfactual_text(e, row),
+                  carriers_text(row), row.range);
+  });
+  if (e.residual.value != 0)
+    rows.items.emplace_back("", "",
+                            row_of("residual", e.residual, {},
+                                   "with every cause free, this is left", "", std::nullopt));
+  return {
+      {"headline", "in a sentence", headline_of(e)},
+      {"sureness", "how many draws agree", e.draws ? draws_text(e) + "." : ""},
+      {"parting", "where the paths part", parting_text(e)},
+      {"notes", "what is not equal", list_of(notes_of(e))},
+      {"movers", "constants that move the gap most", movers_in_words(e)},
+      {"rows", "they add up to the gap", rows},
+      {"paths", "of the two steps", RecordList{{{"", "", path_of(e.a)}, {"", "", path_of(e.b)}}}}};
 }
 
-std::vector<PageClaim> page_claims(std::span<const JudgedClaim> claims) {
-  std::vector<PageClaim> rows;
-  rows.reserve(claims.size());
-  for (const JudgedClaim& claim : claims)
-    rows.push_back({claim.id, claim.text, std::string(to_text(claim.verdict)), claim.probability,
-                    claim.reason, claim.probability ? movers_text(claim) : "",
-                    claim.conditions.empty() ? 0 : claim.conditions.front().draws});
-  return rows;
+Records page_claims(std::span<const JudgedClaim> claims) {
+  return list_of(claims,
+                 [](const JudgedClaim& claim) -> Records {
+                   const std::size_t draws =
+                       claim.conditions.empty() ? 0 : claim.conditions.front().draws;
+                   return {{"id", "of the claim", claim.id},
+                           {"text", "what is claimed", claim.text},
+                           {"verdict", "of it", to_text(claim.verdict)},
+                           {"reason", "of the verdict", claim.reason},
+                           {"moved", "which constants move it most",
+                            claim.probability ? movers_text(claim) : ""},
+                           {"draws", "behind the probability", draws},
+                           {"probability", "share of the draws", claim.probability}};
+                 })
+      .items;
 }
 
 }  // namespace stepsim

@@ -9,7 +9,8 @@
 
 namespace stepsim {
 
-PageGap page_gap(const Explanation& explanation);
-std::vector<PageClaim> page_claims(std::span<const JudgedClaim> claims);
+Records page_gap(const Explanation& explanation);
+// Items of a list.
+Records page_claims(std::span<const JudgedClaim> claims);
 
 }  // namespace stepsim

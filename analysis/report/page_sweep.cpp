@@ -11,10 +11,6 @@
 namespace stepsim {
 namespace {
 
-double figure(const Outcome& outcome, std::string_view metric) {
-  return outcome.of(metric).value_or(std::numeric_limits<double>::quiet_NaN());
-}
-
 std::string mark_of(const SweepReport& report, std::size_t row) {
   if (report.fastest == row) return report.cheapest == row ? "fastest, cheapest" : "fastest";
   if (report.cheapest == row) return "cheapest";
@@ -40,24 +36,31 @@ std::vector<std::pair<std::string, double>> parts_of(const Outcome& outcome) {
 
 }  // namespace
 
-PageSweep page_sweep(const SweepTable& table, const SweepReport& report,
-                     std::span<const WhatIf> changes) {
-  PageSweep sweep{table.title, table.keys, {}, points_worth_having(table, report), {}};
-  for (std::string& line : scaling_lines(report)) sweep.reading.push_back(std::move(line));
-  for (const WhatIf& each : changes) sweep.changes.emplace_back(each.change, each.gain);
-  sweep.points.reserve(table.rows.size());
+Records page_sweep(const SweepTable& table, const SweepReport& report,
+                   std::span<const WhatIf> changes) {
+  std::vector<std::string> reading = points_worth_having(table, report);
+  for (std::string& line : scaling_lines(report)) reading.push_back(std::move(line));
+  std::vector<std::pair<std::string, double>> gains;
+  for (const WhatIf& each : changes) gains.emplace_back(each.change, each.gain);
+  RecordList points;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const SweepRow& row = table.rows[i];
-    sweep.points.push_back({.values = row.values,
-                            .reason = row.outcome.feasible ? "" : row.outcome.reason,
-                            .mark = mark_of(report, i),
-                            .step_time = figure(row.outcome, "step_time"),
-                            .rate = figure(row.outcome, "tokens_per_second_per_gpu"),
-                            .memory = figure(row.outcome, "peak_memory"),
-                            .capacity = figure(row.outcome, "memory_capacity"),
-                            .parts = parts_of(row.outcome)});
+    const Outcome& outcome = table.rows[i].outcome;
+    points.items.emplace_back(
+        "", "",
+        Records{{"values", "of the keys", list_of(table.rows[i].values)},
+                {"reason", "why it cannot run", outcome.feasible ? "" : outcome.reason},
+                {"mark", "why it is worth a look", mark_of(report, i)},
+                {"step_time", "s", outcome.of("step_time")},
+                {"rate", "tokens per second and GPU", outcome.of("tokens_per_second_per_gpu")},
+                {"memory", "bytes", outcome.of("peak_memory")},
+                {"capacity", "bytes", outcome.of("memory_capacity")},
+                {"parts", "seconds by cause, or by phase", pairs_of(parts_of(outcome))}});
   }
-  return sweep;
+  return {{"title", "of the scenario", table.title},
+          {"keys", "that were varied", list_of(table.keys)},
+          {"points", "one for each combination", points},
+          {"reading", "what they say", list_of(reading)},
+          {"changes", "of the fastest point: what each gains", pairs_of(gains)}};
 }
 
 }  // namespace stepsim

@@ -8,7 +8,7 @@
 
 namespace stepsim {
 
-PageSweep page_sweep(const SweepTable& table, const SweepReport& report,
-                     std::span<const WhatIf> changes);
+Records page_sweep(const SweepTable& table, const SweepReport& report,
+                   std::span<const WhatIf> changes);
 
 }  // namespace stepsim

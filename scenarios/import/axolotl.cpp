@@ -374,8 +374,9 @@ void AxolotlReader::read_experts() {
     put("strategy.moe.kernel", chosen == "batched_mm" ? "padded" : "grouped",
         "experts_implementation");
   else if (around_.model)
-    put("strategy.moe.kernel", around_.model->experts->fused ? "all_experts" : "loop", "mlp_impl",
-        "as the model's own code runs experts");
+    put("strategy.moe.kernel",
+        holds(facts("runs_all_experts"), around_.model->architecture) ? "all_experts" : "loop",
+        "mlp_impl", "as the model's own code runs experts");
   if (parallel > 1)
     put("strategy.moe.expert_parallel", std::to_string(parallel), "expert_parallel_size");
   if (!around_.model || !stage_3_) return;
@@ -396,7 +397,8 @@ void AxolotlReader::read_deepspeed_file(const std::string& said) {
   if (fs::path(said).is_relative() && !folder.empty()) places.emplace_back(said);
   places.push_back(folder / name);
   places.push_back(folder / "deepspeed_configs" / name);
-  places.push_back(fs::path(question_.data) / "scenarios/import/axolotl-deepspeed" / name);
+  places.emplace_back(data_file(
+      question_.data, fmt::format("scenarios/import/axolotl-deepspeed/{}", name.string())));
   std::error_code failed;
   const auto place = std::find_if(places.begin(), places.end(), [&](const fs::path& each) {
     return fs::is_regular_file(each, failed);
@@ -479,6 +481,8 @@ void AxolotlReader::read_sharding() {
     read_fsdp();
   } else {
     put("strategy.zero", "0", "deepspeed", "each GPU has everything");
+    put("strategy.master_weights", "false", "deepspeed",
+        "parameters are trained as they are loaded");
   }
 }
 

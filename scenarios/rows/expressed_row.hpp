@@ -14,9 +14,10 @@ struct ExpressedRow {
   std::string id;
   std::string family;  // "dense llm-foundry h100-sxm"
   std::string stack;
-  std::string scenario{};            // a file's text
-  std::string run{};                 // the same without its name: rows of one run are alike
-  std::vector<std::string> missing{};  // what the row does not say or a scenario cannot; then no text
+  std::string scenario{};  // a file's text
+  std::string run{};       // the same without its name: rows of one run are alike
+  std::vector<std::string>
+      missing{};  // what the row does not say or a scenario cannot; then no text
   std::vector<std::string> assumed{};  // what the row does not say and a scenario has to
   // The same run with more computed again, least first, where the row does not say how much was.
   struct Lighter {

@@ -8,7 +8,6 @@
 #include <initializer_list>
 
 #include "sim/base/error.hpp"
-#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -74,62 +73,6 @@ NetworkFacts facts_of_network(const std::string& data, const std::string& name) 
 }
 
 }  // namespace
-
-std::optional<std::size_t> CsvTable::column(std::string_view name) const {
-  const auto place = std::find(columns.begin(), columns.end(), name);
-  if (place == columns.end()) return std::nullopt;
-  return static_cast<std::size_t>(place - columns.begin());
-}
-
-std::string_view CsvTable::cell(const Row& row, std::string_view name) const {
-  const auto at = column(name);
-  return at && *at < row.cells.size() ? std::string_view(row.cells[*at]) : std::string_view{};
-}
-
-// Quoted cells may hold commas, line ends and doubled quotes.
-CsvTable parse_csv(std::string_view text, std::string_view file) {
-  CsvTable table{std::string(file), {}, {}};
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // spreadsheets mark UTF-8
-  CsvTable::Row row{.line = 1, .cells = {""}};
-  int line = 1;
-  bool quoted = false;
-  const auto end_row = [&] {
-    const bool blank = row.cells.size() == 1 && row.cells.front().empty();
-    if (!blank && table.columns.empty())
-      table.columns = row.cells;
-    else if (!blank)
-      table.rows.push_back(row);
-    row = {.line = line + 1, .cells = {""}};
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      if (quoted && i + 1 < text.size() && text[i + 1] == '"')
-        row.cells.back() += text[++i];
-      else
-        quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      row.cells.emplace_back();
-    } else if (c == '\n' && !quoted) {
-      end_row();
-    } else if (c != '\r' || quoted) {
-      row.cells.back() += c;
-    }
-    if (c == '\n') ++line;
-  }
-  if (quoted) throw UserError({{table.file, row.line, "", "a quoted cell is never closed"}});
-  end_row();
-  for (const CsvTable::Row& each : table.rows)
-    if (each.cells.size() != table.columns.size())
-      throw UserError(
-          {{table.file, each.line, "",
-            fmt::format("expected {} cells, found {}", table.columns.size(), each.cells.size())}});
-  return table;
-}
-
-CsvTable read_csv(const std::string& path) {
-  return parse_csv(read_file(path), path);
-}
 
 double NumberReader::operator()(const CsvTable::Row& row, std::string_view column) {
   const std::string_view cell = table.cell(row, column);

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/rows/measured.hpp"
 #include "scenarios/recipes.hpp"
+#include "scenarios/rows/measured.hpp"
 #include "workloads/strategy/stack.hpp"
 
 namespace stepsim {

@@ -6,7 +6,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "sim/base/json.hpp"
+#include "sim/base/csv.hpp"
 
 namespace stepsim {
 namespace {
@@ -27,18 +27,24 @@ std::string number_text(double value, Measure unit) {
       return fmt::format("{}", value);
     case Measure::rounded:
       return fmt::format("{:.4g}", value);
+    case Measure::figure:
+      return value < 100 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
     case Measure::seconds:
       return to_text(Seconds{value});
     case Measure::hours:
       return to_text(Seconds{3600 * value});
     case Measure::bytes:
       return to_text(Bytes{value});
+    case Measure::binary_bytes:
+      return size_text(value);
     case Measure::flops:
       return to_text(Flops{value});
     case Measure::bytes_per_second:
       return to_text(BytesPerSecond{value});
     case Measure::gigabytes_per_second:
       return fmt::format("{:.2f}", value);
+    case Measure::teraflops:
+      return fmt::format("{:.1f}", value / 1e12);
     case Measure::share:
       return percent(value);
     case Measure::error:
@@ -61,8 +67,6 @@ Align align_of(const Records& items, std::string_view key) {
   return kind == Kind::number || kind == Kind::range ? Align::right : Align::left;
 }
 
-void write(JsonWriter& json, const Record& record);
-
 void write_object(JsonWriter& json, const Records& parts) {
   json.begin_object();
   for (const Record& part : parts) {
@@ -70,24 +74,6 @@ void write_object(JsonWriter& json, const Records& parts) {
     write(json, part);
   }
   json.end_object();
-}
-
-void write(JsonWriter& json, const Record& record) {
-  if (record.missing()) {
-    json.null();
-  } else if (const auto* number = std::get_if<double>(&record.value)) {
-    json.value(*number);
-  } else if (const auto* flag = std::get_if<bool>(&record.value)) {
-    json.value(*flag);
-  } else if (const auto* text = std::get_if<std::string>(&record.value)) {
-    json.value(*text);
-  } else if (record.kind == Kind::object) {
-    write_object(json, record.parts());
-  } else {
-    json.begin_array();
-    for (const Record& part : record.parts()) write(json, part);
-    json.end_array();
-  }
 }
 
 std::string cell_of(const Record& record) {
@@ -98,6 +84,17 @@ std::string cell_of(const Record& record) {
 constexpr std::array<std::string_view, 6> kind_words{"number",      "true or false", "text",
                                                      "[low, high]", "object",        "list"};
 
+// Items may differ: each part that one of them has, as the first such says it.
+Records parts_of_all(const Records& items) {
+  Records parts;
+  for (const Record& item : items)
+    for (const Record& part : item.kind == Kind::object ? item.parts() : Records())
+      if (std::none_of(parts.begin(), parts.end(),
+                       [&](const Record& other) { return other.key == part.key; }))
+        parts.push_back(part);
+  return parts;
+}
+
 void write_schema(const Records& parts, const std::string& place, std::string& text) {
   for (const Record& part : parts) {
     const std::string path = place + part.key;
@@ -107,17 +104,15 @@ void write_schema(const Records& parts, const std::string& place, std::string& t
     text += fmt::format("| `{}` | {} | {} |\n", path, type, part.label);
     if (part.missing()) continue;
     if (part.kind == Kind::object) write_schema(part.parts(), path + ".", text);
-    if (part.kind != Kind::list || part.parts().empty()) continue;
-    const Record& item = part.parts().front();
-    if (item.kind == Kind::object) write_schema(item.parts(), path + "[].", text);
+    if (part.kind == Kind::list) write_schema(parts_of_all(part.parts()), path + "[].", text);
   }
 }
 
 }  // namespace
 
 std::string_view name_of(Measure unit) {
-  constexpr std::array<std::string_view, 10> names{"",     "",    "s",    "h",      "B",
-                                                   "FLOP", "B/s", "GB/s", "of one", "of one"};
+  constexpr std::array<std::string_view, 13> names{
+      "", "", "", "s", "h", "B", "B", "FLOP", "B/s", "GB/s", "FLOP/s", "of one", "of one"};
   return names[static_cast<std::size_t>(unit)];
 }
 
@@ -140,8 +135,32 @@ RecordList list_of(const std::vector<std::string>& texts) {
   return list_of(texts, [](const std::string& text) { return text; });
 }
 
+RecordList pairs_of(const std::vector<std::pair<std::string, double>>& pairs) {
+  return list_of(pairs, [](const auto& pair) {
+    return RecordList{{{"", "", pair.first}, {"", "", pair.second}}};
+  });
+}
+
+void write(JsonWriter& json, const Record& record) {
+  if (record.missing()) {
+    json.null();
+  } else if (const auto* number = std::get_if<double>(&record.value)) {
+    json.value(*number);
+  } else if (const auto* flag = std::get_if<bool>(&record.value)) {
+    json.value(*flag);
+  } else if (const auto* text = std::get_if<std::string>(&record.value)) {
+    json.value(*text);
+  } else if (record.kind == Kind::object) {
+    write_object(json, record.parts());
+  } else {
+    json.begin_array();
+    for (const Record& part : record.parts()) write(json, part);
+    json.end_array();
+  }
+}
+
 std::string to_text(const Record& record) {
-  if (record.missing()) return "-";
+  if (record.missing()) return record.kind == Kind::text ? "" : "-";
   if (const auto* number = std::get_if<double>(&record.value))
     return number_text(*number, record.unit);
   if (const auto* flag = std::get_if<bool>(&record.value)) return *flag ? "yes" : "no";
@@ -149,17 +168,18 @@ std::string to_text(const Record& record) {
   return joined(record.parts(), record.kind == Kind::range ? " to " : ", ");
 }
 
-TextTable table_of(const Records& items, std::initializer_list<Column> columns) {
+TextTable table_of(const Records& items, std::initializer_list<TableColumn> columns) {
   TextTable table;
-  for (const Column& column : columns) {
-    const bool named = !column.title.empty() || items.empty();
-    table.header.push_back(named ? std::string(column.title)
-                                 : part_of(items.front(), column.key).label);
+  for (const TableColumn& column : columns) {
+    if (column.title || items.empty())
+      table.header.emplace_back(column.title.value_or(column.key));
+    else
+      table.header.push_back(part_of(items.front(), column.key).label);
     table.align.push_back(align_of(items, column.key));
   }
   for (const Record& item : items) {
     auto& cells = table.rows.emplace_back();
-    for (const Column& column : columns) cells.push_back(to_text(part_of(item, column.key)));
+    for (const TableColumn& column : columns) cells.push_back(to_text(part_of(item, column.key)));
   }
   return table;
 }
@@ -171,14 +191,15 @@ std::string to_json(const Records& parts) {
 }
 
 std::string to_csv(const Records& items) {
-  TextTable table;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
   if (!items.empty())
-    for (const Record& part : items.front().parts()) table.header.push_back(part.key);
+    for (const Record& part : items.front().parts()) columns.push_back(part.key);
   for (const Record& item : items) {
-    auto& cells = table.rows.emplace_back();
+    auto& cells = rows.emplace_back();
     for (const Record& part : item.parts()) cells.push_back(cell_of(part));
   }
-  return render_csv(table);
+  return csv_text(columns, rows);
 }
 
 std::string schema_of(const Records& parts) {

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/units.hpp"
 
@@ -19,15 +20,18 @@ namespace stepsim {
 // How text shows a number. The numbers themselves are SI.
 enum class Measure : std::uint8_t {
   number,   // as it is
-  rounded,  // 1.23e+4: what somebody measured by hand
+  rounded,  // 1.23e+04: what somebody measured by hand
+  figure,   // 0.123, 12345
   seconds,
   hours,
   bytes,
+  binary_bytes,  // 64 KiB
   flops,
   bytes_per_second,
   gigabytes_per_second,
-  share,  // 12.3 %
-  error,  // +12.3 %
+  teraflops,  // FLOP/s as TFLOP/s
+  share,      // 12.3 %
+  error,      // +12.3 %
 };
 // As a schema says it: "s", "B", "" for plain numbers.
 std::string_view name_of(Measure unit);
@@ -64,8 +68,9 @@ struct Record {
   const Records& parts() const { return std::get<Records>(value); }
 
  private:
+  // Out of line: there are hundreds of them, and g++ 12 warns of the room for what is missing.
   template <class Value>
-  void set(const Value& from) {
+  [[gnu::noinline]] void set(const Value& from) {
     if constexpr (requires { from.has_value(); }) {
       optional = true;
       set(typename Value::value_type{});  // of which kind it would be
@@ -106,27 +111,31 @@ RecordList list_of(const Range& range, const Parts& parts) {
   return list;
 }
 RecordList list_of(const std::vector<std::string>& texts);
+// Names with a number each: a list of two for each of them.
+RecordList pairs_of(const std::vector<std::pair<std::string, double>>& pairs);
 
 // ---- views
 
-// "102 s", "12.3 %", "8.00 s to 12.0 s"; "-" where nothing is known.
+// "102 s", "12.3 %", "8.00 s to 12.0 s"; "-" where no number is known.
 std::string to_text(const Record& record);
 
-struct Column {
-  std::string_view key;      // of the items
-  std::string_view title{};  // instead of the record's label
+struct TableColumn {
+  std::string_view key;                     // of the items
+  std::optional<std::string_view> title{};  // instead of the record's label
 };
 // The items of a list, one to a row; a column for each key. Texts stand to the left.
-TextTable table_of(const Records& items, std::initializer_list<Column> columns);
+TextTable table_of(const Records& items, std::initializer_list<TableColumn> columns);
 
 // The parts as one object.
 std::string to_json(const Records& parts);
+// The value alone, into something larger.
+void write(JsonWriter& json, const Record& record);
 
 // The items of a list, keys above, the shortest numbers that read back to the same bits.
 std::string to_csv(const Records& items);
 
 // A line of Markdown for each value there may be: where it stands, its type, what it is. A list
-// says the parts of its first item.
+// says the parts that any of its items has.
 std::string schema_of(const Records& parts);
 
 }  // namespace stepsim

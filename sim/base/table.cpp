@@ -44,26 +44,6 @@ std::string render(const TextTable& table) {
   return text;
 }
 
-std::string render_csv(const TextTable& table) {
-  std::string text;
-  const auto add = [&text](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (i > 0) text += ',';
-      if (cells[i].find_first_of(",\"\n") == std::string::npos) {
-        text += cells[i];
-        continue;
-      }
-      text += '"';
-      for (const char c : cells[i]) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-      text += '"';
-    }
-    text += '\n';
-  };
-  add(table.header);
-  for (const auto& row : table.rows) add(row);
-  return text;
-}
-
 std::string percent(double share, int digits) {
   const double least = 0.5 * std::pow(10.0, -digits);
   return fmt::format("{:.{}f} %", std::abs(100 * share) < least ? 0.0 : 100 * share, digits);

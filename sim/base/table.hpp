@@ -19,9 +19,6 @@ struct TextTable {
 // Two spaces between columns, a rule under the header, no trailing blanks, every line ended.
 std::string render(const TextTable& table);
 
-// Cells for machines: commas, quotes where needed.
-std::string render_csv(const TextTable& table);
-
 // "12.3 %"; with a sign "+12.3 %". What rounds to nothing has no sign.
 std::string percent(double share, int digits = 1);
 std::string signed_percent(double share, int digits = 1);

@@ -34,7 +34,7 @@ cli("import --help" ARGS import --help OUTPUT "^usage: stepsim import.*examples:
 cli("an import says from which line each key came" ARGS import ${sft}
   OUTPUT "\n  sequence: 2048 +# sequence_len, line 22\n.*\n  micro_batch: 2 +# micro_batch_size, line 29\n.*\n  optimizer: adamw_8bit +# optimizer, line 31: adamw_torch_8bit\n")
 cli("an imported scenario runs as its source does" ARGS import ${sft} -o @WORK@/out/own.yaml
-  SHELL "\"$@\" >/dev/null; for each in ${sft} @WORK@/out/own.yaml; do \"$1\" run $each --samples 0 --json | grep -E '\"(step_time_s|peak_memory_bytes)\"'; done | sort | uniq -c | grep -c ' 2 '"
+  SHELL "\"$@\" >/dev/null; for each in ${sft} @WORK@/out/own.yaml; do \"$1\" run $each --samples 0 --json | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+'; done | sort | uniq -c | grep -c ' 2 '"
   OUTPUT "^2\n$")
 cli("every key of a source is in one of four lists" ARGS import ${sft} --keys
   OUTPUT "^used +line\n.*sequence_len +22  job.sequence\n.*\nchanges neither time nor memory +line\n.*\nfp16 +empty\n.*\nnot modelled; the result is without it +line\n.*neftune_noise_alpha +26  noise on the embeddings is one more kernel over them\n")
@@ -45,7 +45,7 @@ function(source_refused name line error)
   cli("Axolotl file with ${name}" ARGS memory @WORK@/own.yaml --cluster h100-8 CODE 2
     SHELL "cp ${folder}/*.json @WORK@; sed 's|${line}|' ${sft} >@WORK@/own.yaml; \"$@\"" ERROR "@WORK@/own.yaml:${error}")
 endfunction()
-source_refused("a misspelt key" "^sequence_len|sequence_length" "22: sequence_length: unknown key (did you mean \"eval_sequence_len\"?)")
+source_refused("a misspelt key" "^sequence_len|sequence_length" "22: sequence_length: unknown key (did you mean \"sequence_len\"?)")
 source_refused("an unknown optimizer" "adamw_torch_8bit|adamw_torch_9bit"
   "31: optimizer: Axolotl has no optimizer \"adamw_torch_9bit\" (did you mean \"adamw_torch_8bit\"?)")
 source_refused("a model that is nowhere" "base_model: .*|base_model: /data/outputs/other"

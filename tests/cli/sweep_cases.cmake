@@ -13,7 +13,7 @@ cli("sweep as CSV" ARGS ${small_sweep} --csv OUTPUT "^job.micro_batch,strategy.z
 cli("sweep over machine sizes" ARGS sweep llama32-3b-sft-zero3 --set cluster.network=roce-mi300x --vary cluster.nodes=1:4:*2
   OUTPUT "efficiency.*100 %.*from 8 to 32 GPUs .*weak scaling")
 cli("a sweep keeps the batch over all GPUs" ARGS sweep llama32-3b-sft-zero3 --set "job={sequence: 2048, micro_batch: 2, global_batch: 64}"
-  --set cluster.network=roce-mi300x --vary cluster.nodes=1:3 --csv
+  --set cluster.network=roce-mi300x --vary cluster.nodes=1,3 --csv
   OUTPUT "job.global_batch: 64 is no multiple of micro_batch 2 x 24 ranks = 48; the nearest are 48 and 96")
 cli("sweep with points that cannot be"
   ARGS sweep llama33-70b-sft --vary strategy.zero=1,3 --vary strategy.tensor_parallel.size=1,3
@@ -91,7 +91,22 @@ cli("merge of what is no sweep" ARGS merge @ROOT@/README.md CODE 2 ERROR "@ROOT@
 cli("merge without shards" ARGS merge CODE 2 ERROR_MATCHES "^stepsim: which shards\\? usage: stepsim merge ")
 cli("a journal of another sweep" ARGS ${small_sweep} -o out/r CODE 2
   SHELL "echo 'stepsim sweep 1 other' >@WORK@/out/r.journal; \"$@\"; code=$?; rm @WORK@/out/r.journal; exit $code"
-  ERROR "out/r.journal: was left by another sweep, or by another build of stepsim: finish that one, or remove the file to start again")
+  ERROR "out/r.journal: was left by another sweep: finish that one, or remove the file to start again")
+cli("a journal of a later stepsim" ARGS ${small_sweep} -o out/r CODE 2
+  SHELL "echo 'stepsim sweep 2 other' >@WORK@/out/r.journal; \"$@\"; code=$?; rm @WORK@/out/r.journal; exit $code"
+  ERROR "out/r.journal: was left by a later stepsim: it is a journal of version 2, and this one writes version 1")
+cli("a journal that is none" ARGS ${small_sweep} -o out/r CODE 2
+  SHELL "echo 'my diary' >@WORK@/out/r.journal; \"$@\"; code=$?; rm @WORK@/out/r.journal; exit $code"
+  ERROR "out/r.journal: is no journal of a sweep")
+cli("a sweep where a run is expected" ARGS ${small_sweep} -o s CODE 2
+  SHELL "cd @WORK@; \"$@\" >/dev/null || exit; \"$1\" export s.h5 --perfetto out/s.json"
+  ERROR "s.h5: is a sweep, not a run")
+cli("a run where a sweep is expected" ARGS run llama32-3b-sft-zero3 --samples 0 -o r.h5 CODE 2
+  SHELL "cd @WORK@; \"$@\" >/dev/null || exit; \"$1\" merge r.h5 -o out/s"
+  ERROR "r.h5: is a run, not a sweep")
+cli("columns of a sweep carry units in the table of HDF5" ARGS ${small_sweep} -o s
+  SHELL "cd @WORK@; \"$@\" >/dev/null || exit; ${STEPSIM_PYTHON} -c \"import h5py; points = h5py.File('s.h5')['points']; print(*[name + ':' + points[name].attrs['unit'].decode() for name in ('step_time', 'peak_memory')])\""
+  OUTPUT "^step_time:s peak_memory:B\n$")
 
 # Killed ten times, it goes on ten times; nothing is lost, computed twice differently, or left running.
 cli("a killed sweep goes on where it was" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:30 --vary strategy.zero=2,3

@@ -76,8 +76,7 @@ TEST_CASE("who types all that a row's recipes and stack fill in changes nothing"
   }
 }
 
-TEST_CASE("the run of an exported row takes and needs bit for bit what the row does",
-          "[laws]") {
+TEST_CASE("the run of an exported row takes and needs bit for bit what the row does", "[laws]") {
   const TemporaryFolder folder;
   const std::vector<StepRow> all = all_step_rows();
   std::vector<StepRow> sample;
@@ -111,8 +110,8 @@ TEST_CASE("what every stack fills in goes with what a user may choose", "[laws]"
            {"{}", "{zero: 0}", "{zero: 1}", "{zero: 2}", "{zero: 3}", "{zero: fsdp}",
             "{checkpointing: full}", "{checkpointing: none}", "{lora: {}}",
             "{lora: {rank: 4}, zero: 0}", "{zero: 1, tensor_parallel: {size: 2}}",
-            "{zero: fsdp, tensor_parallel: {size: 2}}",
-            "{zero: 1, pipeline_parallel: {size: 2}}", "{zero: 1, offload: {optimizer: cpu}}",
+            "{zero: fsdp, tensor_parallel: {size: 2}}", "{zero: 1, pipeline_parallel: {size: 2}}",
+            "{zero: 1, offload: {optimizer: cpu}}",
             "{zero: 1, tensor_parallel: {size: 2}, pipeline_parallel: {size: 2}}"}) {
         CAPTURE(stack, model, strategy);
         const std::string text = fmt::format(

@@ -160,8 +160,9 @@ TEST_CASE("a recipe stands between the file and the stack", "[scenarios]") {
   CHECK(strategy_of("megatron", "{distributed_optimizer: {overlap_grad_reduce: true}}",
                     "llama-3.1-8b", asks)
             .distributed.overlap_reduce);
-  CHECK(strategy_of("megatron", "{}", "llama-3.1-8b", "recipe: [megatron-2205.05198]\n").attention ==
-        AttentionKernel::eager);
+  CHECK(
+      strategy_of("megatron", "{}", "llama-3.1-8b", "recipe: [megatron-2205.05198]\n").attention ==
+      AttentionKernel::eager);
 }
 
 TEST_CASE("a recipe that there is not is named with the nearest one", "[scenarios]") {

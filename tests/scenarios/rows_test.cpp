@@ -159,7 +159,8 @@ TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenari
   CHECK(strategy(express(azure, catalog())).zero.stops_at_fetches);
   CHECK_THAT(express(azure, catalog()).assumed.front(), Contains("release is inferred"));
   azure.model = "1T";
-  CHECK_THAT(express(azure, catalog()).scenario, Contains("recipe:\n  - azure-2022\n  - azure-2022-1t\n"));
+  CHECK_THAT(express(azure, catalog()).scenario,
+             Contains("recipe:\n  - azure-2022\n  - azure-2022-1t\n"));
   // The page says once what it means by "selective".
   StepRow other = row_of(usual);
   other.framework = "Megatron-LM";

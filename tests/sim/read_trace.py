@@ -87,9 +87,9 @@ try:
     expect("untouched", message_about(changed(lambda run: None)), "")
     expect("other version",
            message_about(changed(lambda run: run.attrs.modify("schema_version", np.uint32(2)))),
-           "has schema version 2; this stepsim reads version 1")
+           "was written by a later stepsim, 0.1.0: it has schema version 2, and this one reads version 1")
     expect("no version", message_about(changed(lambda run: run.attrs.pop("schema_version"))),
-           damaged + "schema_version: H5Aopen failed")
+           damaged + "schema_version: is missing")
     expect("missing column", message_about(changed(lambda run: run.__delitem__("ops/rank"))),
            damaged + "/ops/rank: H5Dopen2 failed")
     expect("other type", message_about(changed(lambda run: replace(run, "ops/rank", [0.5, 1, 2, 3]))),

@@ -40,12 +40,6 @@ TEST_CASE("a table without rows is a header", "[analysis]") {
   CHECK(render({{"a"}, {Align::left}, {}}) == "a\n-\n");
 }
 
-TEST_CASE("cells for machines are quoted only where they must be", "[analysis]") {
-  const TextTable table{
-      {"a", "b"}, {Align::left, Align::left}, {{"x,y", "say \"no\""}, {"", "z\n"}}};
-  CHECK(render_csv(table) == "a,b\n\"x,y\",\"say \"\"no\"\"\"\n,\"z\n\"\n");
-}
-
 TEST_CASE("wrapped text stays within the width and keeps every word", "[analysis]") {
   const std::string text = "one two three four five six seven eight nine ten eleven twelve";
   const std::size_t width = GENERATE(8, 11, 20, 40, 200);

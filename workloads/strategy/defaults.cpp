@@ -71,9 +71,8 @@ std::vector<Default> read_defaults(const Table& file, const std::string& origin)
 
 void lay_under(Document& scenario, std::vector<Default> defaults, const Facts& facts) {
   const auto next = [&] {
-    return std::find_if(defaults.begin(), defaults.end(), [&](const Default& entry) {
-      return applies(entry, scenario, facts);
-    });
+    return std::find_if(defaults.begin(), defaults.end(),
+                        [&](const Default& entry) { return applies(entry, scenario, facts); });
   };
   // What one entry sets another may ask for, so that each search begins at the first.
   for (auto entry = next(); entry != defaults.end(); entry = next()) {

@@ -30,7 +30,8 @@ struct RowVocabulary {
   std::vector<std::string> learners_named;  // how GRPO tables call learners that run on it
   // What "selective" recomputation means there: modules, operators or layers; empty: not known.
   std::string selective_is;
-  std::vector<std::string> must_say;  // keys that its runs choose, so that no row may leave them out
+  std::vector<std::string>
+      must_say;  // keys that its runs choose, so that no row may leave them out
   // Modules that its runs of models with experts compute again first where memory is short.
   std::vector<std::string> experts_recompute;
 };
@@ -45,7 +46,7 @@ inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "o
 struct Stack {
   std::string name;
   std::string title;
-  std::string vendor{};                  // of the GPUs that its costs are for; empty: any
+  std::string vendor{};  // of the GPUs that its costs are for; empty: any
   struct HostCosts {
     Constant<Seconds> forward_launch;     // one operator, dispatched, in the forward pass
     Constant<Seconds> backward_launch;    // the same, run by autograd

@@ -9,7 +9,7 @@ function claimTable(claims) {
       const [sign, kind] = verdicts[claim.verdict] || ["", ""];
       return element("tr", {}, element("td", {class: `verdict ${kind}`}, `${sign} ${claim.verdict}`),
         element("td", {}, element("strong", {}, claim.id), claim.text ? element("div", {}, claim.text) : ""),
-        element("td", {class: "number"}, claim.probability === undefined ? "" : `${percent(claim.probability)} of ${claim.draws}`),
+        element("td", {class: "number"}, claim.probability === null ? "" : `${percent(claim.probability)} of ${claim.draws}`),
         element("td", {}, claim.reason, claim.moved ? element("div", {class: "note"}, claim.moved) : ""));
     })));
 }

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "sim/base/error.hpp"
 
@@ -14,70 +16,139 @@ namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<NamedMetric> step_metrics() {
-  return {
-      {"fits", Dimension::ratio, "1 when it can run, else 0"},
-      {"gpus", Dimension::ratio, "of the whole cluster"},
-      {"step_time", Dimension::seconds, "one optimizer step"},
-      {"step_time_low", Dimension::seconds, "with --samples: one draw in ten is below"},
-      {"step_time_high", Dimension::seconds, "with --samples: one draw in ten is above"},
-      {"steps_per_second", Dimension::ratio, "optimizer steps"},
-      {"tokens_per_step", Dimension::ratio, "of all GPUs, padding left out"},
-      {"tokens_per_second", Dimension::ratio, "of all GPUs, padding left out"},
-      {"tokens_per_second_per_gpu", Dimension::ratio, "padding left out"},
-      {"utilisation", Dimension::ratio, "of the bf16 peak, recomputation not counted"},
-      {"gpu_time_per_million_tokens", Dimension::seconds, "what a million tokens cost"},
-      {"wall", Dimension::seconds, "the whole job"},
-      {"gpu_time", Dimension::seconds, "the whole job, on all GPUs"},
-      {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack"},
-      {"state_memory", Dimension::bytes, "of it parameters, gradients and optimizer"},
-      {"memory_capacity", Dimension::bytes, "what a framework can allocate"},
-  };
+// What a metric is called, what it means, and how it is found in a step and in a GRPO job; the
+// table's nullptr knows nothing of it.
+struct Metric {
+  std::string_view name;
+  Dimension dimension;
+  std::string_view meaning;
+  double (*of_step)(const Prediction&, double gpus);
+  double (*of_grpo)(const GrpoPrediction&, double gpus);
+  bool always = false;  // known of what does not fit, too: nothing of that would ever take time
+};
+
+// A job without a length takes nobody knows how long.
+double known(Seconds wall) {
+  return wall.value > 0 ? wall.value : unknown;
 }
 
-std::vector<NamedMetric> grpo_step_metrics() {
-  return {
-      {"learners", Dimension::ratio, "GPUs that train, of a GRPO job"},
-      {"engines", Dimension::ratio, "inference engines of a GRPO job"},
-      {"stranded_gpus", Dimension::ratio, "GPUs of a GRPO job that do neither"},
-      {"responses_per_second", Dimension::ratio, "trained on, of a GRPO job"},
-      {"generated_per_second", Dimension::ratio, "tokens, of a GRPO job"},
-      {"gpu_time_per_1000_responses", Dimension::seconds, "what a thousand responses cost"},
-      {"training_time", Dimension::seconds, "learners, in a GRPO step"},
-      {"sync_time", Dimension::seconds, "weights to the engines, in a GRPO step"},
-      {"wait_time", Dimension::seconds, "learners without a batch, in a GRPO step"},
-      {"learner_utilisation", Dimension::ratio, "share of a GRPO step in which learners train"},
-      {"engine_utilisation", Dimension::ratio, "share of the time in which engines are not empty"},
-      {"card_utilisation", Dimension::ratio,
-       "share of the time in which the first learner's network card carries something"},
-      {"running_sequences", Dimension::ratio, "on an engine, mean over time"},
-      {"mean_staleness", Dimension::ratio, "steps between generation and training"},
-      {"max_staleness", Dimension::ratio, "the most of it"},
-      {"mixed_share", Dimension::ratio, "of a GRPO job's responses: by several versions"},
-      {"truncated_share", Dimension::ratio, "of a GRPO job's responses: cut at the limit"},
-      {"stale_share", Dimension::ratio, "of a GRPO job's tokens: thrown away as too old"},
-      {"filtered_share", Dimension::ratio, "of a GRPO job's tokens: in groups without a signal"},
-      {"left_over_share", Dimension::ratio, "of a GRPO job's tokens: dropped by packing"},
-      {"preemptions", Dimension::ratio, "in a GRPO step"},
-      {"first_step", Dimension::seconds, "with the first sync, of a GRPO job"},
-      {"start_up", Dimension::seconds, "until engines take prompts, of a GRPO job"},
-      {"engine_memory", Dimension::bytes, "of a GPU that generates"},
-      {"host_memory", Dimension::bytes, "of a node of a GRPO job"},
-      {"learner_memory_start", Dimension::bytes, "of a GPU that trains, before it does"},
-      {"learner_memory_training", Dimension::bytes, "at the peak of training"},
-      {"learner_memory_sync", Dimension::bytes, "at the peak of a weight sync"},
-      {"engine_memory_start", Dimension::bytes, "of a GPU that generates, once it does"},
-      {"engine_memory_training", Dimension::bytes, "while learners train"},
-      {"engine_memory_sync", Dimension::bytes, "while weights arrive"},
-      {"host_memory_start", Dimension::bytes, "of a node with learners, before they train"},
-      {"host_memory_training", Dimension::bytes, "while they train"},
-      {"host_memory_sync", Dimension::bytes, "while weights are sent"},
-  };
-}
+constexpr std::array single_metrics = std::to_array<Metric>({
+    {"fits", Dimension::ratio, "1 when it can run, else 0", nullptr, nullptr, true},
+    {"gpus", Dimension::ratio, "of the whole cluster", [](auto&, double n) { return n; },
+     [](auto&, double n) { return n; }, true},
+    {"step_time", Dimension::seconds, "one optimizer step",
+     [](auto& p, double) { return p.step_time.value; },
+     [](auto& p, double) { return p.step_time.value; }},
+    {"step_time_low", Dimension::seconds, "with --samples: one draw in ten is below", nullptr,
+     nullptr},
+    {"step_time_high", Dimension::seconds, "with --samples: one draw in ten is above", nullptr,
+     nullptr},
+    {"steps_per_second", Dimension::ratio, "optimizer steps",
+     [](auto& p, double) { return 1 / p.step_time.value; },
+     [](auto& p, double) { return 1 / p.step_time.value; }},
+    {"tokens_per_step", Dimension::ratio, "of all GPUs, padding left out",
+     [](auto& p, double n) { return p.tokens_per_second_per_gpu * n * p.step_time.value; },
+     [](auto& p, double) { return p.trained_per_second * p.step_time.value; }},
+    {"tokens_per_second", Dimension::ratio, "of all GPUs, padding left out",
+     [](auto& p, double n) { return p.tokens_per_second_per_gpu * n; },
+     [](auto& p, double) { return p.trained_per_second; }},
+    {"tokens_per_second_per_gpu", Dimension::ratio, "padding left out",
+     [](auto& p, double) { return p.tokens_per_second_per_gpu; },
+     [](auto& p, double n) { return p.trained_per_second / n; }},
+    {"utilisation", Dimension::ratio, "of the bf16 peak, recomputation not counted",
+     [](auto& p, double) { return p.utilisation; }, nullptr},
+    {"gpu_time_per_million_tokens", Dimension::seconds, "what a million tokens cost",
+     [](auto& p, double) { return 1e6 / p.tokens_per_second_per_gpu; },
+     [](auto& p, double n) { return 1e6 * n / p.trained_per_second; }},
+    {"wall", Dimension::seconds, "the whole job", [](auto& p, double) { return known(p.wall); },
+     [](auto& p, double) { return known(p.wall); }},
+    {"gpu_time", Dimension::seconds, "the whole job, on all GPUs",
+     [](auto& p, double n) { return known(p.wall) * n; },
+     [](auto& p, double n) { return known(p.wall) * n; }},
+    {"peak_memory", Dimension::bytes, "of a GPU, with the allocator's slack",
+     [](auto& p, double) { return p.memory.needed(); },
+     [](auto& p, double) { return p.memory.learner.most(); }, true},
+    {"state_memory", Dimension::bytes, "of it parameters, gradients and optimizer",
+     [](auto& p, double) { return p.memory.states; },
+     [](auto& p, double) { return p.memory.learner.start; }, true},
+    {"memory_capacity", Dimension::bytes, "what a framework can allocate",
+     [](auto& p, double) { return p.memory.capacity; },
+     [](auto& p, double) { return p.memory.learner_capacity; }, true},
+    {"learners", Dimension::ratio, "GPUs that train, of a GRPO job", nullptr,
+     [](auto& p, double) { return static_cast<double>(p.placement.learners.size()); }, true},
+    {"engines", Dimension::ratio, "inference engines of a GRPO job", nullptr,
+     [](auto& p, double) { return static_cast<double>(p.placement.engines.size()); }, true},
+    {"stranded_gpus", Dimension::ratio, "GPUs of a GRPO job that do neither", nullptr,
+     [](auto& p, double) { return static_cast<double>(p.placement.stranded); }, true},
+    {"responses_per_second", Dimension::ratio, "trained on, of a GRPO job", nullptr,
+     [](auto& p, double) { return p.responses_per_second; }},
+    {"generated_per_second", Dimension::ratio, "tokens, of a GRPO job", nullptr,
+     [](auto& p, double) { return p.generated_per_second; }},
+    {"gpu_time_per_1000_responses", Dimension::seconds, "what a thousand responses cost", nullptr,
+     [](auto& p, double) { return 3600 * p.gpu_hours_per_1000; }},
+    {"training_time", Dimension::seconds, "learners, in a GRPO step", nullptr,
+     [](auto& p, double) { return p.training; }},
+    {"sync_time", Dimension::seconds, "weights to the engines, in a GRPO step", nullptr,
+     [](auto& p, double) { return p.sync; }},
+    {"wait_time", Dimension::seconds, "learners without a batch, in a GRPO step", nullptr,
+     [](auto& p, double) { return p.phases.wait; }},
+    {"learner_utilisation", Dimension::ratio, "share of a GRPO step in which learners train",
+     nullptr, [](auto& p, double) { return p.learner_busy; }},
+    {"engine_utilisation", Dimension::ratio, "share of the time in which engines are not empty",
+     nullptr, [](auto& p, double) { return p.engine_busy; }},
+    {"card_utilisation", Dimension::ratio,
+     "share of the time in which the first learner's network card carries something", nullptr,
+     [](auto& p, double) { return p.card_busy; }},
+    {"running_sequences", Dimension::ratio, "on an engine, mean over time", nullptr,
+     [](auto& p, double) { return p.running_sequences; }},
+    {"mean_staleness", Dimension::ratio, "steps between generation and training", nullptr,
+     [](auto& p, double) { return p.staleness; }},
+    {"max_staleness", Dimension::ratio, "the most of it", nullptr,
+     [](auto& p, double) { return p.most_stale; }},
+    {"mixed_share", Dimension::ratio, "of a GRPO job's responses: by several versions", nullptr,
+     [](auto& p, double) { return p.mixed; }},
+    {"truncated_share", Dimension::ratio, "of a GRPO job's responses: cut at the limit", nullptr,
+     [](auto& p, double) { return p.truncated; }},
+    {"stale_share", Dimension::ratio, "of a GRPO job's tokens: thrown away as too old", nullptr,
+     [](auto& p, double) { return p.stale_share; }},
+    {"filtered_share", Dimension::ratio, "of a GRPO job's tokens: in groups without a signal",
+     nullptr, [](auto& p, double) { return p.filtered_share; }},
+    {"left_over_share", Dimension::ratio, "of a GRPO job's tokens: dropped by packing", nullptr,
+     [](auto& p, double) { return p.dropped_share; }},
+    {"preemptions", Dimension::ratio, "in a GRPO step", nullptr,
+     [](auto& p, double) { return p.preemptions; }},
+    {"first_step", Dimension::seconds, "with the first sync, of a GRPO job", nullptr,
+     [](auto& p, double) { return p.first_step.value; }},
+    {"start_up", Dimension::seconds, "until engines take prompts, of a GRPO job", nullptr,
+     [](auto& p, double) { return p.start_up.value; }},
+    {"engine_memory", Dimension::bytes, "of a GPU that generates", nullptr,
+     [](auto& p, double) { return p.memory.engine.most(); }, true},
+    {"host_memory", Dimension::bytes, "of a node of a GRPO job", nullptr,
+     [](auto& p, double) { return p.memory.host.most(); }, true},
+    {"learner_memory_start", Dimension::bytes, "of a GPU that trains, before it does", nullptr,
+     [](auto& p, double) { return p.memory.learner.start; }, true},
+    {"learner_memory_training", Dimension::bytes, "at the peak of training", nullptr,
+     [](auto& p, double) { return p.memory.learner.training; }, true},
+    {"learner_memory_sync", Dimension::bytes, "at the peak of a weight sync", nullptr,
+     [](auto& p, double) { return p.memory.learner.sync; }, true},
+    {"engine_memory_start", Dimension::bytes, "of a GPU that generates, once it does", nullptr,
+     [](auto& p, double) { return p.memory.engine.start; }, true},
+    {"engine_memory_training", Dimension::bytes, "while learners train", nullptr,
+     [](auto& p, double) { return p.memory.engine.training; }, true},
+    {"engine_memory_sync", Dimension::bytes, "while weights arrive", nullptr,
+     [](auto& p, double) { return p.memory.engine.sync; }, true},
+    {"host_memory_start", Dimension::bytes, "of a node with learners, before they train", nullptr,
+     [](auto& p, double) { return p.memory.host.start; }, true},
+    {"host_memory_training", Dimension::bytes, "while they train", nullptr,
+     [](auto& p, double) { return p.memory.host.training; }, true},
+    {"host_memory_sync", Dimension::bytes, "while weights are sent", nullptr,
+     [](auto& p, double) { return p.memory.host.sync; }, true},
+});
 
 std::vector<NamedMetric> make_metrics() {
-  std::vector<NamedMetric> list = step_metrics();
-  for (NamedMetric& metric : grpo_step_metrics()) list.push_back(std::move(metric));
+  std::vector<NamedMetric> list;
+  for (const Metric& metric : single_metrics)
+    list.push_back({std::string(metric.name), metric.dimension, std::string(metric.meaning)});
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
                     fmt::format("exposed time of {} in a step", cause)});
@@ -104,16 +175,34 @@ std::optional<std::string> time_behind(std::string_view metric) {
   return fmt::format("time.{}", metric.substr(6));
 }
 
-class Sheet {
- public:
-  explicit Sheet(Outcome& outcome) : figures_(outcome.figures) {
-    figures_.assign(metrics().size(), unknown);
-  }
-  void put(std::string_view name, double value) { figures_[*find_metric(name)] = value; }
+// With no figure but whether it can run.
+Outcome outcome_without_figures(bool feasible, std::string reason) {
+  Outcome outcome;
+  outcome.feasible = feasible;
+  outcome.reason = std::move(reason);
+  outcome.figures.assign(metrics().size(), unknown);
+  outcome.figures.front() = feasible ? 1 : 0;
+  return outcome;
+}
 
- private:
-  std::vector<double>& figures_;
-};
+// The single metrics stand first, in the order of their table.
+template <class Found>
+void put_single(const Scenario& scenario, const Found& found, Outcome& outcome) {
+  const double gpus = scenario.cluster.ranks();
+  for (std::size_t i = 1; i < single_metrics.size(); ++i) {
+    const Metric& metric = single_metrics[i];
+    if (!outcome.feasible && !metric.always) continue;
+    if constexpr (std::is_same_v<Found, Prediction>) {
+      if (metric.of_step != nullptr) outcome.figures[i] = metric.of_step(found, gpus);
+    } else {
+      if (metric.of_grpo != nullptr) outcome.figures[i] = metric.of_grpo(found, gpus);
+    }
+  }
+}
+
+void put_time(std::string_view of, double seconds, Outcome& outcome) {
+  outcome.figures[*find_metric(fmt::format("time.{}", of))] = seconds;
+}
 
 // "needs 92.1 GB of 84.0 GB"; which class is largest says what to shrink.
 std::string why_it_does_not_fit(const Footprint& memory) {
@@ -125,33 +214,6 @@ std::string why_it_does_not_fit(const Footprint& memory) {
   return fmt::format("out of memory: needs {} of {}, most of it {} ({}); in {}, at {}",
                      to_text(Bytes{memory.needed()}), to_text(Bytes{memory.capacity}), largest,
                      to_text(Bytes{most}), memory.device.peak.phase, memory.device.peak.name);
-}
-
-void put_times(const Scenario& scenario, const Prediction& p, Sheet& sheet) {
-  const double gpus = scenario.cluster.ranks();
-  const double step = p.step_time.value;
-  const double rate = p.tokens_per_second_per_gpu;
-  sheet.put("step_time", step);
-  sheet.put("steps_per_second", 1 / step);
-  sheet.put("tokens_per_step", rate * gpus * step);
-  sheet.put("tokens_per_second", rate * gpus);
-  sheet.put("tokens_per_second_per_gpu", rate);
-  sheet.put("utilisation", p.utilisation);
-  sheet.put("gpu_time_per_million_tokens", 1e6 / rate);
-  if (p.wall.value > 0) {
-    sheet.put("wall", p.wall.value);
-    sheet.put("gpu_time", p.wall.value * gpus);
-  }
-  for (const std::string_view cause : cause_names) sheet.put(fmt::format("time.{}", cause), 0);
-  for (const BreakdownRow& row : p.breakdown.rows)
-    sheet.put(fmt::format("time.{}", to_text(row.cause)), row.exposed.value);
-  sheet.put("time.idle", p.breakdown.idle.value);
-}
-
-void put_moments(std::string_view who, const MomentBytes& bytes, Sheet& sheet) {
-  sheet.put(fmt::format("{}_memory_start", who), bytes.start);
-  sheet.put(fmt::format("{}_memory_training", who), bytes.training);
-  sheet.put(fmt::format("{}_memory_sync", who), bytes.sync);
 }
 
 bool any_malformed(const UserError& error) {
@@ -203,19 +265,14 @@ std::optional<double> Outcome::of(std::string_view metric) const {
 }
 
 Outcome outcome_of(const Scenario& scenario, const Prediction& p) {
-  Outcome outcome;
-  Sheet sheet(outcome);
-  outcome.feasible = p.memory.fit() != Fit::oom;
-  sheet.put("fits", outcome.feasible ? 1 : 0);
-  sheet.put("gpus", scenario.cluster.ranks());
-  sheet.put("peak_memory", p.memory.needed());
-  sheet.put("state_memory", p.memory.states);
-  sheet.put("memory_capacity", p.memory.capacity);
-  if (!outcome.feasible) {
-    outcome.reason = why_it_does_not_fit(p.memory);  // and no times: nothing of this would ever run
-    return outcome;
-  }
-  put_times(scenario, p, sheet);
+  const bool fits = p.memory.fit() != Fit::oom;
+  Outcome outcome = outcome_without_figures(fits, fits ? "" : why_it_does_not_fit(p.memory));
+  put_single(scenario, p, outcome);
+  if (!fits) return outcome;
+  for (const std::string_view cause : cause_names) put_time(cause, 0, outcome);
+  for (const BreakdownRow& row : p.breakdown.rows)
+    put_time(to_text(row.cause), row.exposed.value, outcome);
+  put_time("idle", p.breakdown.idle.value, outcome);
   const bool waits =
       p.breakdown.rows.empty() || p.breakdown.idle > p.breakdown.rows.front().exposed;
   outcome.bottleneck = waits ? "idle" : to_text(p.breakdown.rows.front().cause);
@@ -223,69 +280,18 @@ Outcome outcome_of(const Scenario& scenario, const Prediction& p) {
 }
 
 Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& p) {
-  Outcome outcome;
-  Sheet sheet(outcome);
-  const double gpus = scenario.cluster.ranks();
-  outcome.feasible = !p.memory.failure;
-  sheet.put("fits", outcome.feasible ? 1 : 0);
-  sheet.put("gpus", gpus);
-  sheet.put("peak_memory", p.memory.learner.most());
-  sheet.put("state_memory", p.memory.learner.start);
-  sheet.put("memory_capacity", p.memory.learner_capacity);
-  sheet.put("learners", static_cast<double>(p.placement.learners.size()));
-  sheet.put("engines", static_cast<double>(p.placement.engines.size()));
-  sheet.put("stranded_gpus", p.placement.stranded);
-  sheet.put("engine_memory", p.memory.engine.most());
-  sheet.put("host_memory", p.memory.host.most());
-  put_moments("learner", p.memory.learner, sheet);
-  put_moments("engine", p.memory.engine, sheet);
-  put_moments("host", p.memory.host, sheet);
-  if (!outcome.feasible) {
-    outcome.reason = *p.memory.failure;
-    return outcome;
-  }
+  Outcome outcome = outcome_without_figures(!p.memory.failure, p.memory.failure.value_or(""));
+  put_single(scenario, p, outcome);
+  if (!outcome.feasible) return outcome;
   outcome.bottleneck = p.bottleneck;
-  const double step = p.step_time.value;
-  sheet.put("step_time", step);
-  sheet.put("steps_per_second", 1 / step);
-  sheet.put("tokens_per_step", p.trained_per_second * step);
-  sheet.put("tokens_per_second", p.trained_per_second);
-  sheet.put("tokens_per_second_per_gpu", p.trained_per_second / gpus);
-  sheet.put("gpu_time_per_million_tokens", 1e6 * gpus / p.trained_per_second);
-  if (p.wall.value > 0) {
-    sheet.put("wall", p.wall.value);
-    sheet.put("gpu_time", p.wall.value * gpus);
-  }
-  sheet.put("responses_per_second", p.responses_per_second);
-  sheet.put("generated_per_second", p.generated_per_second);
-  sheet.put("gpu_time_per_1000_responses", 3600 * p.gpu_hours_per_1000);
-  sheet.put("training_time", p.training);
-  sheet.put("sync_time", p.sync);
-  sheet.put("wait_time", p.phases.wait);
-  sheet.put("learner_utilisation", p.learner_busy);
-  sheet.put("engine_utilisation", p.engine_busy);
-  sheet.put("card_utilisation", p.card_busy);
-  sheet.put("running_sequences", p.running_sequences);
-  sheet.put("mean_staleness", p.staleness);
-  sheet.put("max_staleness", p.most_stale);
-  sheet.put("mixed_share", p.mixed);
-  sheet.put("truncated_share", p.truncated);
-  sheet.put("stale_share", p.stale_share);
-  sheet.put("filtered_share", p.filtered_share);
-  sheet.put("left_over_share", p.dropped_share);
-  sheet.put("preemptions", p.preemptions);
-  sheet.put("first_step", p.first_step.value);
-  sheet.put("start_up", p.start_up.value);
   for (const PhaseSpec& phase : phase_specs())
-    sheet.put(fmt::format("time.{}", phase.key), p.phases.*phase.seconds);
+    put_time(phase.key, p.phases.*phase.seconds, outcome);
   return outcome;
 }
 
 Outcome impossible(std::string_view why) {
-  Outcome outcome;
-  Sheet(outcome).put("fits", 0);
-  outcome.reason = why.substr(0, why.find('\n'));  // the first thing to mend
-  return outcome;
+  // The first thing to mend.
+  return outcome_without_figures(false, std::string(why.substr(0, why.find('\n'))));
 }
 
 Outcome evaluate(const std::string& data, const std::string& scenario,

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -19,6 +20,27 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, std::string message) {
   throw UserError({{path, 0, "", std::move(message)}});
+}
+
+constexpr std::string_view journal_words = "stepsim sweep";
+constexpr int journal_version = 1;
+
+// The first line says who wrote it: version, digest of the sweep, shard, digest of the build.
+std::string why_not_ours(std::string_view line, std::string_view identity) {
+  if (!line.starts_with(journal_words)) return "is no journal of a sweep";
+  line.remove_prefix(std::min(journal_words.size() + 1, line.size()));
+  int version = 0;
+  std::from_chars(line.data(), line.data() + line.size(), version);
+  if (version > journal_version)
+    return fmt::format(
+        "was left by a later stepsim: it is a journal of version {}, and this one "
+        "writes version {}",
+        version, journal_version);
+  line.remove_prefix(std::min(line.find(' ') + 1, line.size()));
+  const bool same_sweep =
+      line.substr(0, line.rfind(' ')) == identity.substr(0, identity.rfind(' '));
+  return fmt::format("was left by another {}: finish that one, or remove the file to start again",
+                     same_sweep ? "build of stepsim" : "sweep");
 }
 
 // Of the process: a child that still runs when its parent is killed does not hold it. Such a lock
@@ -71,15 +93,13 @@ SweepJournal::SweepJournal(std::string path, std::string_view identity) : path_(
     ::close(std::exchange(file_, -1));
     fail(path_, "is being written by another sweep");
   }
-  const std::string header = fmt::format("stepsim sweep 1 {}\n", identity);
+  const std::string header = fmt::format("{} {} {}\n", journal_words, journal_version, identity);
   const std::string text = text_in(file_);
   std::size_t sound = 0;
   if (!header.starts_with(text)) {  // else its writer was killed within the first line
     if (!text.starts_with(header)) {
       ::close(std::exchange(file_, -1));
-      fail(path_,
-           "was left by another sweep, or by another build of stepsim: finish that one, or remove "
-           "the file to start again");
+      fail(path_, why_not_ours(std::string_view(text).substr(0, text.find('\n')), identity));
     }
     sound = header.size();
     for (std::size_t end = 0; (end = text.find('\n', sound)) != std::string::npos;

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/column_file.hpp"
 #include "sim/run_file.hpp"
@@ -133,12 +133,13 @@ void read_points(const ColumnReader& reader, SweepTable& table) {
 
 std::string csv_of(const SweepTable& table) {
   const std::vector<std::size_t> metrics = known_metrics(table);
-  TextTable text{table.keys, {}, {}};
+  std::vector<std::string> columns = table.keys;
   for (const std::string_view name : {"feasible", "reason", "bottleneck"})
-    text.header.emplace_back(name);
-  for (const std::size_t m : metrics) text.header.push_back(column_name(all_metrics()[m]));
+    columns.emplace_back(name);
+  for (const std::size_t m : metrics) columns.push_back(column_name(all_metrics()[m]));
+  std::vector<std::vector<std::string>> rows;
   for (const SweepRow& row : table.rows) {
-    std::vector<std::string> cells = row.values;
+    std::vector<std::string>& cells = rows.emplace_back(row.values);
     cells.emplace_back(row.outcome.feasible ? "true" : "false");
     cells.push_back(row.outcome.reason);
     cells.push_back(row.outcome.bottleneck);
@@ -146,9 +147,8 @@ std::string csv_of(const SweepTable& table) {
       const double figure = row.outcome.figures[m];
       cells.push_back(std::isnan(figure) ? "" : fmt::format("{}", figure));
     }
-    text.rows.push_back(std::move(cells));
   }
-  return render_csv(text);
+  return csv_text(columns, rows);
 }
 
 void write_sweep(const std::string& path, const SweepTable& table) {
@@ -162,10 +162,8 @@ bool holds_sweep(const std::string& path) {
   std::string image = read_file(path);
   if (!is_column_file(image)) return false;
   try {
-    Column digest{"digest", ColumnKind::attribute, Texts{}};
-    ColumnReader(std::move(image)).fill(digest);
-    return true;
-  } catch (const std::runtime_error&) {
+    return stored_in(ColumnReader(std::move(image))) == Stored::sweep;
+  } catch (const std::runtime_error&) {  // damaged
     return false;
   }
 }
@@ -176,11 +174,7 @@ SweepTable read_sweep(const std::string& path) {
   try {
     const ColumnReader reader(std::move(image));
     SweepTable table;
-    const auto version =
-        column<std::vector<std::uint32_t>>(reader, "schema_version", ColumnKind::attribute);
-    if (version.at(0) != sweep_schema_version)
-      fail(path, fmt::format("has schema version {}; this stepsim reads version {}", version.at(0),
-                             sweep_schema_version));
+    require_stored(reader, path, Stored::sweep, sweep_schema_version);
     table.digest = column<Texts>(reader, "digest", ColumnKind::attribute).at(0);
     table.title = column<Texts>(reader, "title", ColumnKind::attribute).at(0);
     table.points =

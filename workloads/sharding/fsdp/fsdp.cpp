@@ -3,6 +3,19 @@
 #include "workloads/sharding/states.hpp"
 
 namespace stepsim {
+namespace {
+
+// What is trained has the type of the master copy; what adapters leave frozen has 16 bits, or is
+// quantised, unless the stack loads all of it in fp32.
+double parameter_bytes(const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  const double stored = FullySharded::facts(s).stored_bytes;
+  const bool whole = rank.input.stack.fp32_frozen && s.lora.quantised == Quantised::none;
+  const double frozen = whole ? stored : bytes_16;
+  return stored * rank.shares.updated + frozen * (rank.shares.shard - rank.shares.updated);
+}
+
+}  // namespace
 
 // Its second version takes what it gathers on the stream of the kernels.
 SchemeFacts FullySharded::facts(const Strategy& strategy) {
@@ -16,22 +29,17 @@ SchemeFacts FullySharded::facts(const Strategy& strategy) {
 // The sharded parameters are the master copy themselves. Gradients come with the first reduction
 // and go with the update.
 void FullySharded::hold(Holdings& holdings, const RankPart& rank) {
-  const Strategy& s = rank.input.strategy;
-  const Shares& shares = rank.shares;
-  const double stored = facts(s).stored_bytes;
-  const bool whole = rank.input.stack.fp32_frozen && s.lora.quantised == Quantised::none;
-  const double frozen = whole ? stored : bytes_16;
-  holdings.add(Pool::device, Held::parameters,
-               stored * shares.updated + frozen * (shares.shard - shares.updated));
+  holdings.add(Pool::device, Held::parameters, parameter_bytes(rank));
   if (keeps_reference(rank.input))
-    holdings.add(Pool::device, Held::reference, bytes_16 * shares.shard);
-  holdings.add(Pool::device, Held::optimizer, state_bytes(s) * shares.updated);
+    holdings.add(Pool::device, Held::reference, bytes_16 * rank.shares.shard);
+  holdings.add(Pool::device, Held::optimizer,
+               state_bytes(rank.input.strategy) * rank.shares.updated);
 }
 
 void FullySharded::set_up(Setup& setup) {
   const RankPart& rank = setup.rank();
   const double gradients = gradients_at_update(rank);
-  setup.load_part(Held::parameters, Pool::device, facts(setup.strategy()).stored_bytes);
+  setup.load_part(Held::parameters, Pool::device, parameter_bytes(rank) / rank.shares.shard);
   if (keeps_reference(rank.input)) setup.load_part(Held::reference, Pool::device, bytes_16);
   setup.at("first update");
   setup.take(Pool::device, Held::gradients, gradients);

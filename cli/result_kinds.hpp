@@ -1,0 +1,59 @@
+// Every kind of result that --json prints, and what its schema is made of: a result with everything
+// in it that there may be.
+#pragma once
+
+#include <array>
+
+#include "cli/result.hpp"
+
+namespace stepsim {
+
+inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step"};
+inline constexpr ResultKind grpo_kind{"grpo", 1, "`stepsim run` of a GRPO job: its mean step"};
+inline constexpr ResultKind memory_kind{"memory", 1, "`stepsim memory`: what a step needs"};
+inline constexpr ResultKind grpo_memory_kind{"grpo_memory", 1, "`stepsim memory` of a GRPO job"};
+inline constexpr ResultKind explain_kind{"explain", 1, "`stepsim explain`: a gap, cause by cause"};
+inline constexpr ResultKind check_kind{"check", 1, "`stepsim check`: claims and their verdicts"};
+inline constexpr ResultKind sweep_kind{"sweep", 1, "`stepsim sweep` and `merge`: many settings"};
+inline constexpr ResultKind search_kind{"search", 1, "`stepsim sweep --find`: one value"};
+inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: measured runs"};
+inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables"};
+inline constexpr ResultKind collective_kind{"collective", 1, "`stepsim collective`: bandwidth"};
+inline constexpr ResultKind compare_kind{"compare", 1,
+                                         "`stepsim collective --compare`: measured rows"};
+inline constexpr ResultKind kernels_kind{"kernels", 1, "`stepsim kernels`: measured kernels"};
+inline constexpr ResultKind list_kind{"list", 1, "`stepsim list`: what the catalogue holds"};
+inline constexpr ResultKind entry_kind{"entry", 1, "`stepsim show` of an entry of the catalogue"};
+inline constexpr ResultKind model_kind{"model", 1, "`stepsim show` of a model"};
+inline constexpr ResultKind curves_kind{"curves", 1, "curves fitted to measured kernels"};
+
+inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a scenario"};
+inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`"};
+inline constexpr ResultKind diff_kind{"diff", 1,
+                                      "`stepsim diff`: what two scenarios say differently"};
+
+Records run_sample();
+Records grpo_sample();
+Records memory_sample();
+Records grpo_memory_sample();
+Records explain_sample();
+Records check_sample();
+Records sweep_sample();
+Records search_sample();
+Records validate_sample();
+Records rows_sample();
+Records collective_sample();
+Records compare_sample();
+Records kernels_sample();
+Records curves_sample();
+Records list_sample();
+Records entry_sample();
+Records model_sample();
+Records scenario_sample();
+Records keys_sample();
+Records diff_sample();
+
+// docs/json.md, whole.
+std::string json_document();
+
+}  // namespace stepsim

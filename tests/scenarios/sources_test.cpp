@@ -1,0 +1,136 @@
+// Files of other programs, told apart and translated.
+#include "scenarios/import/sources.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include "scenarios/import/named_machines.hpp"
+#include "scenarios/import/named_models.hpp"
+#include "scenarios/scenario.hpp"
+#include "sim/base/error.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace stepsim {
+namespace {
+
+const std::string data = STEPSIM_SOURCE_DATA;
+const std::string small_file =
+    "base_model: meta-llama/Llama-3.2-1B-Instruct\nsequence_len: 2048\nsample_packing: true\n"
+    "micro_batch_size: 2\noptimizer: adamw_torch_8bit\n";
+
+std::string model_of(const std::string& said) {
+  const auto model = find_named_model(data, said, "nowhere/own.yaml");
+  return model ? model->name : "";
+}
+
+Translation translate(const std::string& text, const std::vector<Setting>& settings = {}) {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.yaml");
+  std::ofstream(file) << text;
+  return translate_source(data, file, settings).value();
+}
+
+std::string value_at(const Translation& translation, std::string_view path) {
+  const auto line = std::find_if(translation.lines.begin(), translation.lines.end(),
+                                 [&](const TranslatedLine& each) { return each.path == path; });
+  return line == translation.lines.end() ? "" : line->value;
+}
+
+}  // namespace
+
+TEST_CASE("a machine is told by a name", "[scenarios][sources]") {
+  const auto eight = machine_in_name(data, "094-qwen3-30b.axolotl.8xMI300.yaml");
+  REQUIRE(eight);
+  CHECK(eight->words == "8xMI300");
+  CHECK(eight->node == "mi300x-8");
+  CHECK(eight->whole);
+  const auto one = machine_in_name(data, "llama.1xH100.yaml");
+  REQUIRE(one);
+  CHECK(one->gpus == 1);
+  CHECK_FALSE(one->whole);
+  const auto many = machine_in_name(data, "run-16xh100.yaml");
+  REQUIRE(many);
+  CHECK(many->node == "h100-8");
+  CHECK(many->nodes == 2);
+  CHECK(machine_in_name(data, "sft.8x9999.yaml")->node.empty());
+  CHECK_FALSE(machine_in_name(data, "mixtral-8x7b-sft.yaml"));
+  CHECK_FALSE(machine_in_name(data, "sft.yaml"));
+}
+
+TEST_CASE("a model is told by a name", "[scenarios][sources]") {
+  CHECK(model_of("Qwen/Qwen3-30B-A3B-Instruct-2507") == "qwen3-30b-a3b-instruct-2507");
+  CHECK(model_of("meta-llama/Llama-3.2-1B-Instruct") == "llama-3.2-1b");
+  CHECK(model_of("/data/outputs/149-unphi4-14b-sft2.1") == "phi-4");
+  CHECK(model_of("shisa-ai/161-qwen3-8b-v2.1-sft") == "qwen3-8b");
+  CHECK(model_of("microsoft/Phi-4-mini-instruct").empty());
+  CHECK(model_of("zai-org/GLM-4.5V").empty());
+  CHECK(model_of("LiquidAI/LFM2-1.2B").empty());
+}
+
+TEST_CASE("a folder is known by the file that wrote it", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("a.yaml")) << "base_model: Qwen/Qwen3-4B\noutput_dir: /out/first\n";
+  std::ofstream(folder.file("b.yaml")) << "base_model: /out/first\noutput_dir: './second' # here\n";
+  const auto model = find_named_model(data, "/out/second/checkpoint-12", folder.file("c.yaml"));
+  REQUIRE(model);
+  CHECK(model->name == "qwen3-4b");
+  CHECK(model->files.size() == 2);
+}
+
+TEST_CASE("keys of an Axolotl file become keys of a scenario", "[scenarios][sources]") {
+  const Translation plain = translate(small_file);
+  CHECK(value_at(plain, "job.sequence") == "2048");
+  CHECK(value_at(plain, "strategy.zero") == "0");
+  CHECK(value_at(plain, "strategy.master_weights") == "false");
+  CHECK(value_at(plain, "strategy.checkpointing") == "none");
+  CHECK(value_at(plain, "strategy.optimizer") == "adamw_8bit");
+  CHECK(value_at(plain, "strategy.attention") == "sdpa_efficient");
+  CHECK(value_at(plain, "stack") == "axolotl");
+  const Translation lora = translate(small_file +
+                                     "adapter: qlora\nlora_r: 32\nload_in_4bit: true\n"
+                                     "lora_target_linear: true\nflash_attention: true\n"
+                                     "cut_cross_entropy: true\ngradient_checkpointing: offload\n");
+  CHECK(value_at(lora, "strategy.lora.rank") == "32");
+  CHECK(value_at(lora, "strategy.lora.targets") == "linear");
+  CHECK(value_at(lora, "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(lora, "strategy.cross_entropy") == "fused");
+  CHECK(value_at(lora, "strategy.offload.activations") == "cpu");
+  const Translation sharded =
+      translate(small_file +
+                "fsdp: [full_shard, auto_wrap]\nfsdp_config:\n  fsdp_version: 2\n"
+                "  fsdp_activation_checkpointing: true\n  fsdp_reshard_after_forward: false\n");
+  CHECK(value_at(sharded, "strategy.zero") == "fsdp");
+  CHECK(value_at(sharded, "strategy.fsdp.version") == "2");
+  CHECK(value_at(sharded, "strategy.fsdp.reshard_after_forward") == "false");
+  CHECK(value_at(sharded, "strategy.checkpointing") == "full");
+}
+
+TEST_CASE("pairs have a reference where their method has one", "[scenarios][sources]") {
+  CHECK(value_at(translate(small_file + "rl: dpo\n"), "job.reference_model") == "true");
+  CHECK(value_at(translate(small_file + "rl: dpo\nprecompute_ref_log_probs: true\n"),
+                 "job.reference_model") == "false");
+  CHECK(value_at(translate(small_file + "rl: orpo\n"), "job.reference_model") == "false");
+}
+
+TEST_CASE("what is set is not assumed", "[scenarios][sources]") {
+  const Translation set = translate(small_file, {{"cluster", "{node: mi300x-8}"},
+                                                 {"model", "llama-3.2-3b"},
+                                                 {"job.fill", "1"},
+                                                 {"job.tokens", "1e9"}});
+  CHECK(set.assumptions.empty());
+  CHECK(value_at(set, "stack") == "axolotl-rocm");
+  CHECK(value_at(set, "model").empty());
+}
+
+TEST_CASE("every key of the lists stands in one of them", "[scenarios][sources]") {
+  const Document facts = read_document(data + "/scenarios/import/axolotl.yaml");
+  const Table root = facts.root();
+  std::vector<std::string> all = root.texts("used");
+  for (const std::string& key : root.texts("changes_nothing")) all.push_back(key);
+  for (const std::string& key : root.table("not_modelled").keys()) all.push_back(key);
+  std::sort(all.begin(), all.end());
+  CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+}
+
+}  // namespace stepsim
