@@ -103,7 +103,8 @@ TEST_CASE("the other way round an explanation says the opposite, and of one step
   for (const ExplainRow& row : none.rows) CHECK(row.seconds.value == 0);
 }
 
-TEST_CASE("ranges of rows are those that exact parts have under the same draws", "[analysis][slow]") {
+TEST_CASE("ranges of rows are those that exact parts have under the same draws",
+          "[analysis][slow]") {
   const TwoSteps steps;
   const auto& [folder, a, b] = steps;
   const Explanation e = explain(a, b, with_draws(draws));

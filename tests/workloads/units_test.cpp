@@ -227,8 +227,8 @@ TEST_CASE("a loss over some words at a time keeps nothing and multiplies again",
   CHECK_THAT(head.memory.saved, exactly(2 * t * h));
   CHECK_THAT(flops_of(head.forward), exactly(2 * t * h * v));
   CHECK_THAT(flops_of(head.backward), exactly(3 * 2 * t * h * v));
-  CHECK(head.forward.front().tf32);  // in 32 bits
-  CHECK(head.backward.back().share == 1);    // gradients in 16
+  CHECK(head.forward.front().tf32);        // in 32 bits
+  CHECK(head.backward.back().share == 1);  // gradients in 16
   // Frozen or not: both gradients are found.
   tiny.strategy.lora = {4, LoraTargets::linear, Quantised::none};
   const Unit frozen = head_units(tiny.model, tiny.stack, tiny.strategy, tiny.job).back();

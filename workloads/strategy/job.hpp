@@ -43,8 +43,8 @@ struct Job {
   std::int64_t micro_batch = 1;
   std::int64_t accumulation = 1;
   std::int64_t global_batch = 0;  // sequences or pairs of an optimizer step; 0: not said
-  double fill = 1;     // share of token slots that hold tokens
-  bool packed = true;  // rows hold several documents, one after the other
+  double fill = 1;                // share of token slots that hold tokens
+  bool packed = true;             // rows hold several documents, one after the other
   DocumentLength documents;
   // How long the whole run is: one of these, or none.
   double tokens = 0;
