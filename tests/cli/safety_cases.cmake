@@ -30,7 +30,7 @@ cli("a journal that another sweep writes" ARGS sweep tiny.yaml --vary job.micro_
   ERROR "two.journal: is being written by another sweep")
 cli("a file that only has the name of a journal" ARGS sweep tiny.yaml --vary job.micro_batch=1,2 -o notes CODE 2
   SHELL "cp @ROOT@/tests/cli/tiny.yaml .; printf 'my notes' >notes.journal; \"$@\"; code=$?; [ \"$(cat notes.journal)\" = 'my notes' ] || exit 9; exit $code"
-  ERROR "notes.journal: was left by another sweep, or by another build of stepsim: finish that one, or remove the file to start again")
+  ERROR "notes.journal: is no journal of a sweep, and stays as it is: give this one another name with --output")
 cli("a journal that was cut off in its first line" ARGS sweep tiny.yaml --vary job.micro_batch=1,2 -o cut
   SHELL "cp @ROOT@/tests/cli/tiny.yaml .; printf 'stepsim sweep 1 ' >cut.journal; \"$@\" >/dev/null && ls cut.*" OUTPUT "^cut.csv\ncut.h5\n$")
 

@@ -97,7 +97,7 @@ cli("a journal of a later stepsim" ARGS ${small_sweep} -o out/r CODE 2
   ERROR "out/r.journal: was left by a later stepsim: it is a journal of version 2, and this one writes version 1")
 cli("a journal that is none" ARGS ${small_sweep} -o out/r CODE 2
   SHELL "echo 'my diary' >@WORK@/out/r.journal; \"$@\"; code=$?; rm @WORK@/out/r.journal; exit $code"
-  ERROR "out/r.journal: is no journal of a sweep")
+  ERROR "out/r.journal: is no journal of a sweep, and stays as it is: give this one another name with --output")
 cli("a sweep where a run is expected" ARGS ${small_sweep} -o s CODE 2
   SHELL "cd @WORK@; \"$@\" >/dev/null || exit; \"$1\" export s.h5 --perfetto out/s.json"
   ERROR "s.h5: is a sweep, not a run")

@@ -27,7 +27,8 @@ constexpr int journal_version = 1;
 
 // The first line says who wrote it: version, digest of the sweep, shard, digest of the build.
 std::string why_not_ours(std::string_view line, std::string_view identity) {
-  if (!line.starts_with(journal_words)) return "is no journal of a sweep";
+  if (!line.starts_with(journal_words))
+    return "is no journal of a sweep, and stays as it is: give this one another name with --output";
   line.remove_prefix(std::min(journal_words.size() + 1, line.size()));
   int version = 0;
   std::from_chars(line.data(), line.data() + line.size(), version);
