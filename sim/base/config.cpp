@@ -166,6 +166,7 @@ void list_taken(const Notes& notes, const Node& node, const std::string& path,
       list_taken(notes, value, below, source, taken);
     } else if (notes.origins[value.origin] == source) {
       std::vector<std::string> words;
+      words.reserve(value.items.size());
       for (const Node& item : value.items) words.push_back(item.scalar);
       const std::string& scalar = stated == nullptr ? value.scalar : stated->value.scalar;
       taken.push_back(value.shape == Shape::sequence

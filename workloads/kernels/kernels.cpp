@@ -21,7 +21,8 @@ double product_time(const Gpu& gpu, const Operators::Product& library, const Ker
     const double high = started > 0 ? std::max(1.0, row.rows / tile.rows + started)
                                     : std::ceil(row.rows / tile.rows);
     const double count = row.groups * high * std::ceil(row.width / tile.width);
-    for (double cut = 1; cut <= library.most_cuts; cut *= 2) {
+    for (int cuts = 1; cuts <= static_cast<int>(library.most_cuts); cuts *= 2) {
+      const double cut = cuts;
       // Grouped kernels leave the depth whole: what is summed over all tokens is.
       const bool whole = row.kind == KernelClass::grouped_gemm;
       if (cut > 1 && (whole || row.depth / cut < library.shortest_cut)) break;
