@@ -52,6 +52,7 @@ int fit_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
   std::vector<std::string> names;
+  names.reserve(subjects.size());
   for (const Subject& subject : subjects) names.emplace_back(subject.name);
   if (options->words.empty())
     throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), usage.call));

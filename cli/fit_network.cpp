@@ -4,8 +4,8 @@
 #include "analysis/studies/fidelity/network_fit.hpp"
 #include "cli/comparison.hpp"
 #include "cli/fits.hpp"
+#include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/json.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 
@@ -33,35 +33,37 @@ std::string text_of(const NetworkFit& fit) {
                      render(sources));
 }
 
-std::string json_of(const NetworkFit& fit) {
-  JsonWriter json;
-  json.begin_object().member("machine", fit.machine).member("network", fit.network);
-  json.key("constants").begin_array();
-  for (const FittedCost& c : fit.constants) {
-    json.begin_object()
-        .member("name", c.stated.name)
-        .member("unit", si_unit(c.stated.dimension))
-        .member("stated", c.stated.value)
-        .member("low", c.stated.low)
-        .member("high", c.stated.high);
-    json.key("fitted");
-    c.seen ? json.value(c.fitted) : json.null();
-    json.end_object();
-  }
-  json.end_array().key("sources").begin_array();
-  for (const FittedSource& s : fit.sources)
-    json.begin_object()
-        .member("name", s.source)
-        .member("rows", static_cast<double>(s.rows))
-        .member("stated_median_abs_error", s.stated)
-        .member("fitted_median_abs_error", s.fitted)
-        .member("held_out_median_abs_error", s.held_out)
-        .end_object();
-  json.end_array().end_object();
-  return json.take();
+Records records_of(const NetworkFit& fit) {
+  const auto constant = [](const FittedCost& c) -> Records {
+    return {{"name", "constant", c.stated.name},
+            {"unit", "of its figures", si_unit(c.stated.dimension)},
+            {"stated", "in the machine's file", c.stated.value},
+            {"low", "of its range", c.stated.low},
+            {"high", "of its range", c.stated.high},
+            {"fitted", "that meets the rows best; null: no row tells",
+             c.seen ? std::optional(c.fitted) : std::nullopt}};
+  };
+  const auto source = [](const FittedSource& s) -> Records {
+    return {{"name", "where rows are from", s.source},
+            {"rows", "of it", s.rows},
+            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
+            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
+            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
+  };
+  return {{"machine", "node or cluster", fit.machine},
+          {"network", "between nodes; empty: all rows are of one node", fit.network},
+          {"constants", "of the collective library", list_of(fit.constants, constant)},
+          {"sources", "errors by source", list_of(fit.sources, source)}};
 }
 
 }  // namespace
+
+Records network_sample() {
+  NetworkFit fit;
+  fit.constants.emplace_back();
+  fit.sources.emplace_back();
+  return records_of(fit);
+}
 
 int fit_network(const CommandLine& line, std::span<const std::string> words,
                 const Options& options) {
@@ -85,7 +87,10 @@ int fit_network(const CommandLine& line, std::span<const std::string> words,
     machine = load_cluster(line.data, {.name = words.front(), .nodes = 2, .network = ""});
   how.only = ClusterChoice{.name = machine.node.name, .nodes = {}, .network = ""};
   const NetworkFit fit = fit_network(line.data, machine, rows, how);
-  fmt::print("{}", options.has("json") ? json_of(fit) : text_of(fit));
+  if (options.has("json"))
+    print_result(network_kind, {}, records_of(fit));
+  else
+    fmt::print("{}", text_of(fit));
   return exit_code::yes;
 }
 

@@ -30,10 +30,6 @@ constexpr Usage usage{
     "attention.csv of scenarios/measured.",
     option_specs, "  stepsim kernels\n  stepsim kernels my.csv --rows\n", 8};
 
-std::string tera(double rate) {
-  return fmt::format("{:.1f}", rate / 1e12);
-}
-
 RecordList row_list(const KernelTimes& times) {
   return list_of(times.kernels, [](const TimedKernel& k) -> Records {
     return {{"id", "row", k.id},

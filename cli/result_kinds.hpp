@@ -25,7 +25,8 @@ inline constexpr ResultKind kernels_kind{"kernels", 1, "`stepsim kernels`: measu
 inline constexpr ResultKind list_kind{"list", 1, "`stepsim list`: what the catalogue holds"};
 inline constexpr ResultKind entry_kind{"entry", 1, "`stepsim show` of an entry of the catalogue"};
 inline constexpr ResultKind model_kind{"model", 1, "`stepsim show` of a model"};
-inline constexpr ResultKind curves_kind{"curves", 1, "curves fitted to measured kernels"};
+inline constexpr ResultKind curves_kind{"curves", 1, "`stepsim fit kernels`: curves of a GPU"};
+inline constexpr ResultKind network_kind{"network", 1, "`stepsim fit network`: costs of a machine"};
 
 inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a scenario"};
 inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`"};
@@ -46,6 +47,7 @@ Records collective_sample();
 Records compare_sample();
 Records kernels_sample();
 Records curves_sample();
+Records network_sample();
 Records list_sample();
 Records entry_sample();
 Records model_sample();

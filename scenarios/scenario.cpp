@@ -243,6 +243,48 @@ void drop_unused_operators(Scenario& scenario) {
   });
 }
 
+void read_title(const Table& root, Scenario& scenario) {
+  scenario.name = root.text("name");
+  if (std::any_of(scenario.name.begin(), scenario.name.end(),
+                  [](unsigned char c) { return std::iscntrl(c) != 0; }))
+    root.problem("name", "holds a control character");
+  root.text_or("note", "");
+}
+
+// Model, machine, stack and engine; once more where the scenario gives constants of theirs.
+void load_named(const std::string& data, const Table& root, const Names& names, const Found& found,
+                Readings readings, Scenario& scenario) {
+  const Table cluster = root.table("cluster");
+  const auto load = [&] {
+    load_entries(data, names, found, readings, scenario);
+    if (found.cluster) load_faults(data, cluster, readings, scenario);
+    if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
+  };
+  load();
+  const auto given = root.table_if("constants");
+  if (!given || !found.cluster || !found.stack) return;
+  readings.given = given_constants(*given, scenario.constants);
+  if (given->sound()) load();
+}
+
+// Files of the user's own that something came from.
+void note_overlays(const std::string& data, const Table& root, const Names& names,
+                   const Found& found, Scenario& scenario) {
+  auto overlays = overlay_files(data, names, found, scenario);
+  if (scenario.engine)
+    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
+      overlays.push_back(std::move(file));
+  if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
+}
+
+void note_oddities(Scenario& scenario) {
+  for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
+  if (outgrows_positions(scenario))
+    scenario.notes.push_back(fmt::format(
+        "rows of {} tokens are longer than {} states ({}): its positions have to be stretched",
+        scenario.job.sequence, scenario.model.name, scenario.model.longest_sequence));
+}
+
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
@@ -251,11 +293,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   if (draw) document.draw_constants(*draw, "scenario");
   for (const std::string_view block : {"job", "strategy"}) document.settle_unknown(block);
   const Table root = document.root();
-  scenario.name = root.text("name");
-  if (std::any_of(scenario.name.begin(), scenario.name.end(),
-                  [](unsigned char c) { return std::iscntrl(c) != 0; }))
-    root.problem("name", "holds a control character");
-  root.text_or("note", "");
+  read_title(root, scenario);
   read_recipe_names(data, root);
   const Table cluster = root.table("cluster");
   const Names names = read_names(root, cluster, document.file());
@@ -268,18 +306,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   if (names.model.empty() && found.model)
     scenario.model =
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
-  Readings readings{draw, {}, stack};
+  load_named(data, root, names, found, {draw, {}, stack}, scenario);
   const bool grpo = scenario.job.method == Method::grpo;
-  const auto load = [&] {
-    load_entries(data, names, found, readings, scenario);
-    if (found.cluster) load_faults(data, cluster, readings, scenario);
-    if (grpo) read_engine(data, root, readings, scenario);
-  };
-  load();
-  if (const auto table = root.table_if("constants"); table && found.cluster && found.stack) {
-    readings.given = given_constants(*table, scenario.constants);
-    if (table->sound()) load();
-  }
   const std::string deepspeed = strategy.text_or("deepspeed", "");
   if (!deepspeed.empty()) strategy.has(standing);
   if (!deepspeed.empty() && found.model && found.cluster)
@@ -292,21 +320,13 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   scenario.family = root.text_or("family", family_of(scenario));
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
-  auto overlays = overlay_files(data, names, found, scenario);
-  if (scenario.engine)
-    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
-      overlays.push_back(std::move(file));
-  if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
+  note_overlays(data, root, names, found, scenario);
   for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
     scenario.notes.push_back(std::move(note));
   finish(document);
   drop_unused_operators(scenario);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
-  for (std::string& note : mismatches(scenario)) scenario.notes.push_back(std::move(note));
-  if (outgrows_positions(scenario))
-    scenario.notes.push_back(fmt::format(
-        "rows of {} tokens are longer than {} states ({}): its positions have to be stretched",
-        scenario.job.sequence, scenario.model.name, scenario.model.longest_sequence));
+  note_oddities(scenario);
   return scenario;
 }
 

@@ -29,6 +29,7 @@ std::string headline_of(const Explanation& explanation) {
 RecordList path_of(const ExplainedSide& side) {
   return list_of(side.path, [](const PathPart& part) -> Records {
     std::vector<std::pair<std::string, double>> causes;
+    causes.reserve(part.causes.size());
     for (const auto& [cause, seconds] : part.causes)
       causes.emplace_back(to_text(cause), seconds.value);
     return {{"title", "a stretch of the step", title_of(part)},

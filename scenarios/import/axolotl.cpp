@@ -264,7 +264,7 @@ void AxolotlReader::read_attention() {
   if (named == "flash_attention_3")
     return put("strategy.attention", "flash3", "attn_implementation");
   if (named.starts_with("kernels-community/"))
-    return put("strategy.attention", named.find("3") != std::string::npos ? "flash3" : "flash",
+    return put("strategy.attention", named.find('3') != std::string::npos ? "flash3" : "flash",
                "attn_implementation");
   if (named == "sage" || named == "fp8") {
     without("attn_implementation", "attention in 8 bits, taken as flash attention");
@@ -359,7 +359,10 @@ void AxolotlReader::read_adapter() {
 void AxolotlReader::read_experts() {
   const std::string implementation = word(root_, "mlp_impl"),
                     chosen = word(root_, "experts_implementation");
-  const bool grouped = on("use_grouped_moe_kernels") | on("use_scattermoe") | on("use_sonicmoe");
+  // All three are asked for, so that none of them counts as a key that nobody knows.
+  const bool kernels = on("use_grouped_moe_kernels"), scatter = on("use_scattermoe"),
+             sonic = on("use_sonicmoe");
+  const bool grouped = kernels || scatter || sonic;
   const std::int64_t parallel = root_.integer_or("expert_parallel_size", 1, 1, 1 << 16);
   if (around_.model && !around_.model->experts) return;
   if (implementation == "megablocks")

@@ -110,6 +110,7 @@ std::string translated_scenario(const Translation& translation) {
       text += comment_block(fmt::format("{} is not modelled: {}", key.key, key.remark));
   for (const std::string& note : translation.notes) text += comment_block(note);
   std::vector<const TranslatedLine*> lines;
+  lines.reserve(translation.lines.size());
   for (const TranslatedLine& line : translation.lines) lines.push_back(&line);
   write_block(lines, 0, text);
   return text;

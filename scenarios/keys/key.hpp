@@ -148,14 +148,14 @@ using Owner = typename OwnerOf<Path...>::Type;
 template <auto... Path>
 using Kept = std::remove_cvref_t<decltype(follow<Path...>(std::declval<Owner<Path...>&>()))>;
 
-template <class Type>
+template <class Stored>
 struct Plain {
-  using type = Type;
+  using Value = Stored;
   static constexpr bool optional = false;
 };
-template <class Type>
-struct Plain<std::optional<Type>> {
-  using type = Type;
+template <class Stored>
+struct Plain<std::optional<Stored>> {
+  using Value = Stored;
   static constexpr bool optional = true;
 };
 
@@ -214,7 +214,7 @@ constexpr auto whole(std::string_view name, std::int64_t low, std::int64_t high,
                                       .high = static_cast<double>(high)});
   key.read = [](const Table& table, const KeyFacts& facts, Subject& subject) {
     if (facts.required || table.has(facts.name))
-      detail::follow<Path...>(subject) = static_cast<typename Plain::type>(table.integer(
+      detail::follow<Path...>(subject) = static_cast<typename Plain::Value>(table.integer(
           facts.name, static_cast<std::int64_t>(facts.low), static_cast<std::int64_t>(facts.high)));
   };
   key.text = [](const KeyFacts& facts, const Subject& subject) {
@@ -254,9 +254,9 @@ constexpr auto word(std::string_view name, const std::array<std::string_view, N>
     const std::size_t found = detail::word_index(table, facts, detail::index_at<Path...>(subject));
     auto& value = detail::follow<Path...>(subject);
     if constexpr (!Plain::optional)
-      value = static_cast<typename Plain::type>(found);
+      value = static_cast<typename Plain::Value>(found);
     else if (found > 0)
-      value = static_cast<typename Plain::type>(found - 1);
+      value = static_cast<typename Plain::Value>(found - 1);
     else
       value.reset();
   };

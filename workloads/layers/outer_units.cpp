@@ -45,10 +45,10 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   const auto row = [&](Operator op) {
     const Operators::Count& one = stack.operators[op];
     const Operators::Count& beside = stack.operators[Operator::cross_entropy_divided];
-    KernelRow row = counted(stack.operators, op, logits);
-    row.bytes = (one.bytes + beside.bytes * more) * logits;
-    if (divided) row.launches += beside.kernels;
-    return row;
+    KernelRow kernels = counted(stack.operators, op, logits);
+    kernels.bytes = (one.bytes + beside.bytes * more) * logits;
+    if (divided) kernels.launches += beside.kernels;
+    return kernels;
   };
   head.forward.front().tf32 = kind == CrossEntropy::logits_32;
   head.backward = backward_of(head.forward, stack.operators);

@@ -1,5 +1,7 @@
 #include "workloads/strategy/stack_operators.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/base/error.hpp"
@@ -19,7 +21,7 @@ std::vector<std::pair<std::string, std::string>> operators_of_stack(const Table&
       continue;
     }
     for (const std::string& key : counts.keys())
-      own.emplace_back(name + "." + key, counts.one_line(key));
+      own.emplace_back(fmt::format("{}.{}", name, key), counts.one_line(key));
   }
   return own;
 }

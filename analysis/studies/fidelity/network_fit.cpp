@@ -108,6 +108,7 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
   const std::string network = machine.network ? machine.network->name : "";
   const Trial trial{data, rows, options, network, costs_of(machine)};
   std::vector<double> values;
+  values.reserve(trial.constants.size());
   for (const NamedConstant& constant : trial.constants) values.push_back(constant.value);
   const std::vector<ComparedRow> stated = trial.predict(values);
   if (stated.empty())

@@ -147,6 +147,7 @@ constexpr std::array single_metrics = std::to_array<Metric>({
 
 std::vector<NamedMetric> make_metrics() {
   std::vector<NamedMetric> list;
+  list.reserve(single_metrics.size());
   for (const Metric& metric : single_metrics)
     list.push_back({std::string(metric.name), metric.dimension, std::string(metric.meaning)});
   const auto times = [&](std::string_view cause) {

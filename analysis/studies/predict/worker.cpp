@@ -153,7 +153,7 @@ class Crew {
 
 // The bytes of its answer, or the error that ended it.
 std::string answer_of(const std::string& said) {
-  const std::string rest = said.substr(1);
+  std::string rest = said.substr(1);
   if (said.front() == user_error) throw UserError(from_wire<std::vector<Problem>>(rest));
   if (said.front() == no_memory) throw std::bad_alloc();
   if (said.front() == bug) throw std::runtime_error(rest);

@@ -252,7 +252,8 @@ class Parser {
       if (*left.dimension != *right.dimension)
         fail(fmt::format("{} and {} cannot be added", describe(*left.dimension),
                          describe(*right.dimension)));
-      left = joined(std::move(left), sign, std::move(right), *left.dimension);
+      const Dimension result = *left.dimension;
+      left = joined(std::move(left), sign, std::move(right), result);
     }
     return left;
   }
