@@ -11,8 +11,8 @@ void add_sizes(std::vector<MachineSize>& sizes, const std::string& name,
   const Cluster one = load({name, 1});
   for (const std::uint32_t count : counts) {
     const std::uint32_t nodes = count == to_the_brim ? most_ranks / one.gpus_per_node() : count;
-    if (nodes * one.gpus_per_node() <= most_ranks && (nodes == 1 || !one.node.network.empty()))
-      sizes.push_back({name, nodes});
+    const bool fits = nodes > 0 && nodes * one.gpus_per_node() <= most_ranks;
+    if (fits && (nodes == 1 || !one.node.network.empty())) sizes.push_back({name, nodes});
   }
 }
 
