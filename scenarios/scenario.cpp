@@ -254,10 +254,9 @@ void read_title(const Table& root, Scenario& scenario) {
 // Model, machine, stack and engine; once more where the scenario gives constants of theirs.
 void load_named(const std::string& data, const Table& root, const Names& names, const Found& found,
                 Readings readings, Scenario& scenario) {
-  const Table cluster = root.table("cluster");
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
-    if (found.cluster) load_faults(data, cluster, readings, scenario);
+    if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };
   load();
