@@ -16,11 +16,9 @@
 namespace stepsim {
 namespace {
 
-constexpr double half = 2;  // bytes of a 16-bit number
-
 // Weights' gradients are added up in 32 bits: read and written.
 double output_bytes(std::string_view dtype) {
-  return dtype.ends_with("fp32") ? 8 : half;
+  return dtype.ends_with("fp32") ? 8 : bytes_16;
 }
 
 // With a transposed second operand: forward; with none: the input's gradient; with the first: the
@@ -80,7 +78,7 @@ Work product_of(const RowReader& read, std::string_view op, const KernelBench& b
   work.row = gemm("product", batch * m, k, n);
   work.row.share = share_of(read, bench);
   work.row.bytes =
-      half * batch * (m * k + k * n) + output_bytes(read.cell("dtype")) * batch * m * n;
+      bytes_16 * batch * (m * k + k * n) + output_bytes(read.cell("dtype")) * batch * m * n;
   return work;
 }
 
