@@ -1,5 +1,5 @@
 # check_framework_names.py ROOT: what a framework does is data. Names of frameworks stand in stacks, recipes and tables of rows,
-# not in literals of the code, but for what is listed here.
+# not in literals or identifiers of the code, but for what is listed here.
 import pathlib
 import re
 import sys
@@ -15,6 +15,11 @@ KEYS = re.compile(r"(job\.|strategy\.)?deepspeed(_[a-z]+)*|moe\.kernel")
 REASONS = ("scenarios/expert_rules.cpp", "scenarios/offload_rules.cpp", "scenarios/pipeline_rules.cpp", "cli/fit.cpp",
            "cli/import.cpp", "cli/source_options.hpp")
 
+# Names that are no other word or key: identifiers may not hold them either. Comments may say whose way something is.
+OWN_WORDS = ("megatron kempner internevo litgpt levanter torchtune torchtitan prime_rl axolotl llama_factory openrlhf automodel xtuner "
+             "primus").split()
+IDENTIFIER = re.compile("|".join(OWN_WORDS), re.IGNORECASE)
+
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 COMMENT = re.compile(r'//[^\n]*|("(?:[^"\\\n]|\\.)*")')
 
@@ -29,6 +34,8 @@ def offences(root):
             for number, line in enumerate(code.split("\n"), 1):
                 if line.startswith("#include"):
                     continue
+                for word in IDENTIFIER.findall(LITERAL.sub("", line)):
+                    yield f"{name}:{number}: an identifier names {word}: say what it does, not who does it"
                 for literal in LITERAL.findall(line):
                     rest = KEYS.sub("", literal).lower()
                     for word in NAMES:

@@ -14,7 +14,7 @@ double attention_per_token(const StepRow& row) {
 }
 
 // arXiv 2104.04473: forward, backward and recomputation of a GPT.
-double megatron_per_token(const StepRow& row) {
+double gpt_with_recomputation_per_token(const StepRow& row) {
   const double h = value(row.hidden), l = value(row.layers);
   const double vocabulary = row.vocabulary.value_or(51200);
   if (h <= 0 || l <= 0) return 0;
@@ -22,7 +22,7 @@ double megatron_per_token(const StepRow& row) {
 }
 
 // arXiv 2205.05198: the same without recomputation.
-double megatron_model_per_token(const StepRow& row) {
+double gpt_per_token(const StepRow& row) {
   const double h = value(row.hidden), l = value(row.layers);
   const double vocabulary = row.vocabulary.value_or(51200);
   if (h <= 0) return 0;
@@ -37,10 +37,10 @@ double counted_flops_per_token(const StepRow& row) {
   const double embedding = value(row.vocabulary) * value(row.hidden);
   if (value(row.layers) <= 0 || value(row.sequence) <= 0) return 0;
   if (code == "MPT" && parameters > 0) return 6 * parameters + attention_per_token(row);
-  if (contains(code, "2205.05198")) return megatron_model_per_token(row);
-  if (contains(code, "includes full recompute")) return megatron_per_token(row);
+  if (contains(code, "2205.05198")) return gpt_per_token(row);
+  if (contains(code, "includes full recompute")) return gpt_with_recomputation_per_token(row);
   if (contains(code, "includes recompute"))
-    return megatron_per_token(row) * (row.checkpointing == "full" ? 1 : 0.75);
+    return gpt_with_recomputation_per_token(row) * (row.checkpointing == "full" ? 1 : 0.75);
   if (code == "TT" && parameters > 0 && embedding > 0)
     return 6 * (parameters - embedding) + attention_per_token(row);
   if (contains(code, "NANOGPT") && parameters > 0) return 6 * parameters + attention_per_token(row);
