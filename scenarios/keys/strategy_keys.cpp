@@ -175,11 +175,17 @@ constexpr std::array own_keys{
         "update_in_backward",
         "each tensor is updated right after its gradient, which is then freed; with zero: 0 and "
         "one micro-batch"),
+    flag<&Strategy::expandable_segments>(
+        "expandable_segments",
+        "PyTorch's allocator maps memory piece by piece (PYTORCH_ALLOC_CONF), so that all it keeps "
+        "and nobody uses can be given back"),
     word<&Strategy::load>("load", loading_names,
                           "how the model comes to the GPUs under zero 3 and fsdp: sharded: part by "
                           "part; replica: whole on each GPU first"),
     Key<Strategy>{.facts = {.name = "deepspeed_version",
-                            .sentence = "what releases of DeepSpeed do differently: 0.18.5 to "
+                            .sentence = "what releases of DeepSpeed do differently: 0.17.5 to "
+                                        "0.18.4 let the backward pass wait for each reduction at "
+                                        "stages 1 and 2; 0.18.5 to "
                                         "0.18.7 count all tensors in each gradient hook; after "
                                         "0.19.6 stage 3 clears gradients once, not for each "
                                         "sub-group; before 0.6 stage 3 waits for each gather",

@@ -103,8 +103,8 @@ void hold_while_updating(StepWriter& writer, Mark update, const UpdateCost& cost
   writer.release(update, Held::update_temporary, cost.temporary);
 }
 
-Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready) {
-  const double bytes = elements * host_adam_bytes(writer.input());
+Mark update_shard_on_host(StepWriter& writer, double elements, double more_bytes, Mark ready) {
+  const double bytes = elements * (host_adam_bytes(writer.input()) + more_bytes);
   const Mark update =
       writer.traffic(Plan::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam", {ready});
   writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});

@@ -13,8 +13,9 @@ Seconds gradient_hook(const StepInput& input, double tensors);
 HostUpdate host_update_of(const StepInput& input);
 double host_adam_bytes(const StepInput& input);
 
-// The host cores update a shard when `ready` is done; the host thread waits for it.
-Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready);
+// The host cores update a shard when `ready` is done, and move so many bytes more for each element;
+// the host thread waits for it.
+Mark update_shard_on_host(StepWriter& writer, double elements, double more_bytes, Mark ready);
 
 // What one call of the optimizer updates: a flat shard is one tensor.
 struct UpdatedTensors {

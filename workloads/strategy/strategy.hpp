@@ -136,6 +136,7 @@ struct Strategy {
   GradientType gradients = GradientType::bf16;
   MomentType moments = MomentType::fp32;
   Loading load = Loading::sharded;
+  bool expandable_segments = false;  // PyTorch's allocator maps memory piece by piece
   double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
   std::int64_t expert_parallel = 1;  // ranks that share one set of experts
   std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer

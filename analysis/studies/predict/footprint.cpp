@@ -37,10 +37,12 @@ Timeline setup_timeline(const RankPart& rank) {
 // keeps what each stream needed at its most, at whatever moment of the step.
 double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& strategy,
                   double peak) {
-  std::array<double, allocating_streams> now{}, most{};
+  const AllocatingStreams streams = allocating_streams(strategy);
+  std::array<double, Allocator::streams> now{}, most{};
   const auto take = [&](const MemoryChange& change) {
     if (change.pool != Pool::device) return;
-    const std::size_t stream = allocating_stream(strategy, change.tensor_class);
+    const auto held = std::find(held_names.begin(), held_names.end(), change.tensor_class);
+    const std::size_t stream = streams[static_cast<std::size_t>(held - held_names.begin())];
     now[stream] += change.bytes;
     most[stream] = std::max(most[stream], now[stream]);
   };
@@ -124,7 +126,7 @@ Fit Footprint::fit() const {
 Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step) {
   const StepInput input = input_of(scenario);
   const Gpu& gpu = scenario.cluster.gpu;
-  const Constant<Ratio>& slack = slack_of(input);
+  const Constant<Ratio> slack = slack_of(input);
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
   const RankPart rank = rank_part(input);
   const Timeline setup = setup_timeline(rank);
@@ -141,6 +143,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   f.slack = used * slack.value.value;
   f.library = library.value.value;
   f.idle = idle_bytes(setup, step, scenario.strategy, used);
+  f.mapped = resident.mapped_before_update;
   f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;
   f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
