@@ -31,8 +31,9 @@ constexpr std::array option_specs{
                "auto or off: simulate one of what is alike, or everything (default auto)"},
     OptionSpec{
         "compare", "FILE",
-        "hold a CSV table of measured rows against predictions; NAME and --cluster pick rows; "
-        "notes about rows are read from FILE-notes.csv beside it"},
+        "hold measured rows against predictions: what nccl-tests or rccl-tests printed, or a CSV "
+        "table, of which NAME and --cluster pick rows; notes about rows are read from "
+        "FILE-notes.csv beside it"},
     OptionSpec{"output", "FILE", "write the replay as an HDF5 trace", 'o'},
     OptionSpec{"json", "", "print JSON"},
 };

@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/comparison.hpp"
 #include "cli/result_kinds.hpp"
+#include "scenarios/rows/nccl_output.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 
@@ -184,12 +185,13 @@ int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);
   const std::string file = *options.get("compare");
   CompareOptions how;
+  std::string machine;
   if (const auto cluster = options.get("cluster")) {
-    const Cluster loaded = load_cluster(line.data, {.name = *cluster, .nodes = {}, .network = ""});
-    how.only = ClusterChoice{.name = loaded.node.name, .nodes = {}, .network = ""};
+    machine = load_cluster(line.data, {.name = *cluster, .nodes = {}, .network = ""}).node.name;
+    how.only = ClusterChoice{.name = machine, .nodes = {}, .network = ""};
   }
+  const std::vector<MeasuredCollective> rows = read_collectives(file, machine);
   if (!options.words.empty()) how.operation = options.words.front();
-  const std::vector<MeasuredCollective> rows = measured_collectives(read_csv(file));
   how.notes = notes_beside(file, rows);
   const Comparison comparison = compare(line.data, rows, how);
   if (comparison.rows.empty())

@@ -17,12 +17,14 @@ constexpr std::array option_specs{
                "stack: draws of the other constants for what `unexplained` ranges over (16); 0: "
                "leave it"},
     OptionSpec{"write", "", "stack: put the result into the stack's data file"},
+    OptionSpec{"output", "FILE",
+               "network: write an entry of the catalogue with the fitted constants", 'o'},
     OptionSpec{"json", "", "kernels, network: for machines"},
 };
 constexpr Usage usage{
     "stepsim fit stack PLAN [--samples N] [--write]\n"
     "       stepsim fit kernels GPU [TABLE.csv...] [--json]\n"
-    "       stepsim fit network MACHINE [TABLE.csv...] [--json]",
+    "       stepsim fit network [MACHINE] [FILE...] [-o ENTRY.yaml] [--json]",
     "Fits constants to what was measured, by robust least squares within their bounds, and says "
     "how "
     "far off each source is as stated, fitted, and fitted without it. stack: the constants that "
@@ -31,10 +33,11 @@ constexpr Usage usage{
     "steps stray beyond the ranges of all constants, so that intervals of 80 % hold eight of ten "
     "rows. kernels: the curves of a GPU, to tables as `stepsim kernels` reads them. network: what "
     "the collective library costs on a node and on its network, to tables as `stepsim collective "
-    "--compare` reads them. The same input gives the same bytes.",
+    "--compare` reads them and to what nccl-tests and rccl-tests print; without MACHINE the output "
+    "says which GPUs it is of. The same input gives the same bytes.",
     option_specs,
     "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm\n"
-    "  stepsim fit network mi300x-8 my-nccl-tests.csv\n",
+    "  stepsim fit network all_reduce.txt all_gather.txt -o my-h100.yaml\n",
     1000};
 
 struct Subject {
@@ -44,7 +47,7 @@ struct Subject {
 };
 constexpr std::array subjects{Subject{"stack", "samples write", fit_stack},
                               Subject{"kernels", "json", fit_kernels},
-                              Subject{"network", "json", fit_network}};
+                              Subject{"network", "json output", fit_network}};
 
 }  // namespace
 

@@ -156,6 +156,8 @@ MachineWords machine_words(const std::string& data) {
 }
 
 std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {
+  if (!row.machine.empty())
+    return ClusterChoice{.name = row.machine, .nodes = row.nodes, .network = ""};
   Best node, network;
   for (const MachineWords::Entry& entry : words.nodes) node.offer(entry, lower(row.hardware));
   if (node.length == 0) return std::nullopt;

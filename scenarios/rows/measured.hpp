@@ -31,6 +31,7 @@ struct MeasuredCollective {
   std::string hardware;
   std::string interconnect;
   std::string algorithm;
+  std::string machine{};  // of the catalogue; empty: hardware and interconnect tell it
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 1;
   double bytes = 0;  // 0: the source gives a rate only

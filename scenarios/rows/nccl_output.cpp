@@ -19,13 +19,17 @@ namespace {
 struct Known {
   std::string_view word, collective;
 };
-constexpr std::array known{
-    Known{"all_reduce", "all_reduce"},         Known{"allreduce", "all_reduce"},
-    Known{"all_gather", "all_gather"},         Known{"allgather", "all_gather"},
-    Known{"reduce_scatter", "reduce_scatter"}, Known{"reducescatter", "reduce_scatter"},
-    Known{"alltoall", "all_to_all"},           Known{"all_to_all", "all_to_all"},
-    Known{"broadcast", "broadcast"},           Known{"sendrecv", "send_recv"},
-    Known{"send_recv", "send_recv"}};
+constexpr std::array known{Known{"all_reduce", "all_reduce"},
+                           Known{"allreduce", "all_reduce"},
+                           Known{"all_gather", "all_gather"},
+                           Known{"allgather", "all_gather"},
+                           Known{"reduce_scatter", "reduce_scatter"},
+                           Known{"reducescatter", "reduce_scatter"},
+                           Known{"alltoall", "all_to_all"},
+                           Known{"all_to_all", "all_to_all"},
+                           Known{"broadcast", "broadcast"},
+                           Known{"sendrecv", "send_recv"},
+                           Known{"send_recv", "send_recv"}};
 
 std::string small(std::string_view text) {
   std::string result(text);
@@ -164,10 +168,13 @@ std::vector<MeasuredCollective> read_nccl_output(std::string_view text, const st
   return std::move(reading.rows);
 }
 
-std::vector<MeasuredCollective> read_collectives(const std::string& file) {
+std::vector<MeasuredCollective> read_collectives(const std::string& file,
+                                                 const std::string& machine) {
   const std::string text = read_file(file);
-  return is_nccl_output(text) ? read_nccl_output(text, file)
-                              : measured_collectives(parse_csv(text, file));
+  if (!is_nccl_output(text)) return measured_collectives(parse_csv(text, file));
+  std::vector<MeasuredCollective> rows = read_nccl_output(text, file);
+  for (MeasuredCollective& row : rows) row.machine = machine;
+  return rows;
 }
 
 }  // namespace stepsim

@@ -17,7 +17,9 @@ bool is_nccl_output(std::string_view text);
 // one, when no line holds a size and times, or when a line of them is cut short.
 std::vector<MeasuredCollective> read_nccl_output(std::string_view text, const std::string& file);
 
-// Either kind of file: this, or a table.
-std::vector<MeasuredCollective> read_collectives(const std::string& file);
+// Either kind of file: this, or a table. Of this it is known where it was measured when `machine`,
+// a node of the catalogue, is not empty.
+std::vector<MeasuredCollective> read_collectives(const std::string& file,
+                                                 const std::string& machine);
 
 }  // namespace stepsim

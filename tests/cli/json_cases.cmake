@@ -18,4 +18,7 @@ if(STEPSIM_PYTHON)
   add_test(NAME cli/schemas COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_schemas.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/json.md WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(cli/schemas PROPERTIES LABELS cli)
+  add_test(NAME cli/follow-calibrate COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/follow_calibrate.py
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/calibrate.md ${CMAKE_CURRENT_BINARY_DIR}/cli/follow_calibrate)
+  set_tests_properties(cli/follow-calibrate PROPERTIES LABELS cli)
 endif()

@@ -15,7 +15,8 @@ Allocator::Remapped Allocator::take(Held held, double bytes) {
   const double more = live_[stream] - mapped_[stream];
   if (more <= 0) return {};
   Remapped change{.mapped = more};
-  if (mapped() + more > room_) {
+  const double used = std::accumulate(live_.begin(), live_.end(), 0.0);
+  if (mapped() + more > room_ && used <= room_) {  // what does not fit at all fails, and waits not
     const double before = mapped();
     for (std::size_t i = 0; i < streams; ++i)
       mapped_[i] = std::min(mapped_[i], i == stream ? live_[i] - bytes : live_[i]);

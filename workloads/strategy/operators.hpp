@@ -186,9 +186,9 @@ struct Operators {
     double scale_and_copy = 0;  // around the optimizer's kernels
     double host = 0;            // the same where the host updates
   } zero_update;
-  struct Allocator {     // bytes a second of memory that is given back and asked for anew
-    double map = 0;      // piece by piece, with expandable segments
-    double allocate = 0; // in whole blocks
+  struct Allocator {      // bytes a second of memory that is given back and asked for anew
+    double map = 0;       // piece by piece, with expandable segments
+    double allocate = 0;  // in whole blocks
   } allocator;
 
   const Count& operator[](Operator which) const { return counts[static_cast<std::size_t>(which)]; }

@@ -70,6 +70,21 @@ RobustFit linearised(const Trial& trial, const std::vector<double>& at,
   return fit;
 }
 
+// Of an unknown, as a logarithm: what rows that stray so far leave open, the others held.
+double uncertainty_of(const RobustFit& fit, std::size_t unknown) {
+  constexpr double deviations = 1.28;  // hold eight of ten
+  constexpr double of_median = 1.4826;
+  std::vector<double> strays;
+  double squares = 0;
+  for (const RobustFit::Row& row : fit.rows) {
+    strays.push_back(std::abs(row.residual));
+    squares += row.slopes[unknown] * row.slopes[unknown];
+  }
+  std::sort(strays.begin(), strays.end());
+  if (squares <= 0) return 0;
+  return deviations * of_median * quantile(strays, 0.5) / std::sqrt(squares);
+}
+
 double median_error(const std::vector<ComparedRow>& rows, const std::string& source) {
   std::vector<double> errors;
   for (const ComparedRow& row : rows)
@@ -122,12 +137,14 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
     fit = linearised(trial, values, fitted);
   }
   NetworkFit result{machine.node.name, network, {}, {}};
-  for (std::size_t i = 0; i < values.size(); ++i)
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double factor = std::exp(uncertainty_of(fit, i));
     result.constants.push_back(
-        {trial.constants[i], values[i],
+        {trial.constants[i], values[i], values[i] / factor, values[i] * factor,
          std::any_of(fit.rows.begin(), fit.rows.end(), [&](const RobustFit::Row& row) {
            return std::abs(row.slopes[i]) > weak_slope;
          })});
+  }
   result.sources = sources_of(trial, fit, values, stated, fitted);
   return result;
 }

@@ -9,9 +9,10 @@
 namespace stepsim {
 
 struct FittedCost {
-  NamedConstant stated;  // "network.collectives.protocols.simple.step"
-  double fitted = 0;     // within its stated range
-  bool seen = false;     // by some row: else no row says anything about it
+  NamedConstant stated;      // "network.collectives.protocols.simple.step"
+  double fitted = 0;         // within its stated range
+  double low = 0, high = 0;  // eight of ten fits to rows that stray as these do end between
+  bool seen = false;         // by some row: else no row says anything about it
 };
 struct FittedSource {
   std::string source;

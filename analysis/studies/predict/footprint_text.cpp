@@ -81,6 +81,11 @@ std::string classes_table(const Footprint& f, const std::string& device) {
 }
 
 std::string shown_text(const Footprint& f) {
+  if (f.mapped > 0)
+    return fmt::format(
+        "nearly full: in each step the allocator gives idle memory back and maps it anew, which "
+        "is part of\n\"other\"; between updates the device's own tool shows {}\n",
+        size(f.shown()));
   return fmt::format(
       "the device's own tool shows {}: with {} of context{}\n", size(f.shown()), size(f.context),
       f.idle > 0 ? fmt::format(", and {} kept for other streams", size(f.idle)) : "");
@@ -144,6 +149,9 @@ Records footprint_records(const Footprint& f) {
           {"operation", "at the peak", f.device.peak.name},
           {"classes", "what is held at the peak", classes},
           {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
+          {"mapped_before_update_bytes",
+           "when an update begins, where each step gives memory back; else null",
+           f.mapped > 0 ? std::optional(Bytes{f.mapped}) : std::nullopt},
           {"kept_for_other_streams_bytes", "free, but for other streams", Bytes{f.idle}},
           {"context_bytes", "of the framework's context", Bytes{f.context}},
           {"moments", "the most held in each moment",

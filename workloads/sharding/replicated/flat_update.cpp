@@ -72,9 +72,9 @@ FlatUpdate::Prepared FlatUpdate::prepare_gradient(double shard, double tensors, 
   const Strategy& s = writer_.input().strategy;
   const double own = gradient_bytes(s);
   const bool cast = !keeps_whole_gradient(s) && own < 4;
-  const Mark flat = writer_.run({{"flatten", KernelClass::memory, 0,
-                                  (2 * own + (cast ? own + 4 : 0)) * shard, 1 + tensors}},
-                                false, Cause::optimizer, "flatten_gradient");
+  const Mark flat = writer_.run(
+      {{"flatten", KernelClass::memory, 0, (2 * own + (cast ? own + 4 : 0)) * shard, 1 + tensors}},
+      false, Cause::optimizer, "flatten_gradient");
   const double flat_bytes = s.sharding == Sharding::zero2 ? own * shard : 0;
   const double fp32 = cast ? 4 * shard : 0;
   writer_.allocate(flat, Held::flat_gradient, flat_bytes);
