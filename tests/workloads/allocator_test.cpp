@@ -116,7 +116,7 @@ TEST_CASE("memory that is mapped piece by piece costs by its own rate", "[worklo
 
 TEST_CASE("with expandable segments no memory is lost between blocks", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2);
-  step.stack.allocator_slack = {.value = Ratio{0.05}, .low = Ratio{0.03}, .high = Ratio{0.08}};
+  step.stack.allocator_slack = {.value = Ratio{0.05}, .low = Ratio{0.03}, .high = Ratio{0.08}, .source = "a test"};
   CHECK(slack_of(step.input()).value.value == 0.05);
   step.strategy.expandable_segments = true;
   CHECK(slack_of(step.input()).value.value == 0);
@@ -148,7 +148,7 @@ TEST_CASE("a rank's own gradients are given up before the update, as DeepSpeed d
 TEST_CASE("releases that wait for reductions do not reduce beside the backward pass",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(), 2);
-  step.job.sequence = 1 << 14;  // kernels enough to hide reductions behind
+  step.job.micro_batch = 4096;  // kernels enough to hide reductions behind
   step.strategy.zero.overlap_comm = true;
   const double beside = seconds_of(step);
   step.strategy.zero.waits_for_reductions = true;
