@@ -36,9 +36,31 @@
 namespace stepsim {
 namespace {
 
+std::vector<std::string> names_of(std::span<const UpdateKernels> kernels) {
+  std::vector<std::string> names;
+  for (const UpdateKernels each : kernels)
+    names.emplace_back(update_kernels_names[static_cast<std::size_t>(each)]);
+  return names;
+}
+
 bool outgrows_positions(const Scenario& scenario) {
   const std::int64_t longest = scenario.model.longest_sequence;
   return longest > 0 && scenario.job.sequence > longest;
+}
+
+void check_optimizer(const Table& strategy, const Strategy& s) {
+  const Optimizer& optimizer = s.optimizer;
+  constexpr std::string_view kernels = "optimizer_kernels";
+  if (strategy.has(kernels) && optimizer.kernels.empty())
+    strategy.problem(kernels, fmt::format("{} has kernels of its own", optimizer.name));
+  else if (strategy.has(kernels) && !optimizer.runs(s.update_kernels))
+    strategy.problem(kernels, fmt::format("expected what {} has: {}", optimizer.name,
+                                          one_of(names_of(optimizer.kernels))));
+  if (s.moments != MomentType::bf16) return;
+  if (!optimizer.keeps_in(s.moments))
+    strategy.problem("moment_dtype", fmt::format("{} has no moments in bf16", optimizer.name));
+  else if (!s.master_weights || s.optimizer_place != Offload::none)
+    strategy.problem("moment_dtype", "bf16 is modelled with fp32 copies and no offload");
 }
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
@@ -57,10 +79,7 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                        fmt::format("shard: {} has to divide {} ranks, without expert_parallel",
                                    s.distributed.shard, ranks));
   }
-  if (s.moments == MomentType::bf16 && (s.optimizer != OptimizerKind::adamw || !s.master_weights ||
-                                        s.optimizer_place != Offload::none))
-    strategy.problem("moment_dtype",
-                     "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
+  check_optimizer(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -256,6 +275,7 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
+    load_optimizer(data, root.table("strategy"), readings, scenario);
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };

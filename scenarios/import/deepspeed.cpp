@@ -187,7 +187,8 @@ void read_optimizer(const Table& root, DeepSpeedImport& result) {
   if (!optimizer->is_mapping("params")) return;
   const Table params = optimizer->table("params");
   for (const std::string& key : params.keys()) params.has(key);
-  if (!params.flag_or("torch_adam", false) || strategy.optimizer != OptimizerKind::adamw) return;
+  if (!params.flag_or("torch_adam", false) || !strategy.optimizer.runs(UpdateKernels::foreach))
+    return;
   if (strategy.optimizer_place == Offload::none)
     strategy.update_kernels = UpdateKernels::foreach;  // PyTorch's own choice on a GPU
   else

@@ -7,6 +7,7 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/tiny_step.hpp"
 
 namespace stepsim {
 namespace {
@@ -25,7 +26,9 @@ DeepSpeedImport read(const std::string& text, const Job& job = {}) {
   const TemporaryFolder folder;
   const std::string path = folder.file("ds.json");
   std::ofstream(path) << text;
-  return read_deepspeed(path, {Strategy{}, job, dense_model(), ranks});
+  Strategy strategy;
+  strategy.optimizer = optimizer_called("adamw");
+  return read_deepspeed(path, {strategy, job, dense_model(), ranks});
 }
 
 }  // namespace

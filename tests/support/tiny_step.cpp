@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scenarios/scenario.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
@@ -108,6 +109,11 @@ Sum sum_if(const OpGraph& graph, const std::function<bool(const Op&)>& wanted) {
 
 }  // namespace
 
+Optimizer optimizer_called(std::string_view name) {
+  const Document file = open_entry(STEPSIM_SOURCE_DATA, optimizer_shelf, name);
+  return read_optimizer(file.root());
+}
+
 Model tiny_model(std::int64_t experts) {
   Model model;
   model.name = "tiny";
@@ -126,6 +132,7 @@ Model tiny_model(std::int64_t experts) {
 TinyStep tiny_step(Sharding sharding, const Model& model, std::uint32_t nodes, std::uint32_t gpus) {
   TinyStep step{step_cluster(nodes, gpus), model, tiny_stack(), {}, {}};
   step.strategy.sharding = sharding;
+  step.strategy.optimizer = optimizer_called("adamw");
   step.strategy.zero.overlap_comm = sharding == Sharding::zero3;
   step.strategy.zero.reduce_bucket = 20000;
   step.strategy.zero.prefetch_bucket = 10000;

@@ -19,10 +19,8 @@ double largest_sub_group(const RankPart& rank) {
 
 double state_bytes(const Strategy& strategy) {
   // Moments have the type of what is updated: 16 bits where there is no fp32 copy.
-  if (strategy.optimizer == OptimizerKind::adamw &&
-      (strategy.moments == MomentType::bf16 || !strategy.master_weights))
-    return 2 * bytes_16;
-  return optimizer_state_bytes(strategy.optimizer);
+  const bool narrow = strategy.moments == MomentType::bf16 || !strategy.master_weights;
+  return strategy.optimizer.packed.value_or(strategy.optimizer.moments * (narrow ? bytes_16 : 4));
 }
 
 double gradient_bytes(const Strategy& strategy) {

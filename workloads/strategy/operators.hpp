@@ -174,13 +174,6 @@ struct Operators {
     double most_cuts = 0;
     double shortest_cut = 0;  // depth
   } product;
-  struct AdamW {                       // operator by operator
-    std::array<double, 3> of_lists{};  // operators over one, two and three lists of tensors
-    double passes = 0;                 // over a list, in or out, by all of them
-    double passes_of_kernel = 0;       // by one kernel that does it all
-
-    double operators() const { return of_lists[0] + of_lists[1] + of_lists[2]; }
-  } adamw;
 
   const Count& operator[](Operator which) const { return counts[static_cast<std::size_t>(which)]; }
 };

@@ -8,6 +8,7 @@
 
 #include "workloads/strategy/expert_strategy.hpp"
 #include "workloads/strategy/offload.hpp"
+#include "workloads/strategy/optimizer.hpp"
 #include "workloads/strategy/pipeline_strategy.hpp"
 #include "workloads/strategy/recompute.hpp"
 #include "workloads/strategy/sharding_keys.hpp"
@@ -47,15 +48,6 @@ enum class CrossEntropy : std::uint8_t {
 inline constexpr std::array<std::string_view, 8> cross_entropy_names{
     "logits", "logits_16", "logits_32", "kernel", "in_place", "fused", "words_32", "chunks"};
 
-enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
-inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
-                                                                 "adamw_4bit"};
-
-// AdamW's: one kernel that does everything to many tensors, an operator at a time over many
-// tensors, or an operator at a time over one.
-enum class UpdateKernels : std::uint8_t { fused, foreach, single };
-inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
-
 enum class AttentionKernel : std::uint8_t {
   flash,           // knows where documents end
   flash3,          // the same, written for this generation of GPUs where there is such a kernel
@@ -67,10 +59,6 @@ enum class AttentionKernel : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 7> attention_names{
     "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
-
-// Of AdamW's moments, beside fp32 copies.
-enum class MomentType : std::uint8_t { fp32, bf16 };
-inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16"};
 
 // The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };
@@ -121,7 +109,7 @@ struct Strategy {
   RecomputedModules recomputed;  // under selective
   bool compiled = false;         // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
-  OptimizerKind optimizer = OptimizerKind::adamw;
+  Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
   MoeKernel moe_kernel = MoeKernel::loop;
   ExpertLayout expert_layout = ExpertLayout::model;

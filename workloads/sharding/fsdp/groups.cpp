@@ -309,8 +309,7 @@ void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
   const double largest = writer_.rank().tensors.largest / writer_.sharers();
-  const UpdateCost cost =
-      update_cost(input.stack.operators.adamw, input.strategy, {shard_, tensors_, largest});
+  const UpdateCost cost = update_cost(input.strategy, {shard_, tensors_, largest});
   const Mark update =
       writer_.run({update_row(cost, traffic * shard_, 7)}, false, Cause::optimizer, "update");
   hold_while_updating(writer_, update, cost);

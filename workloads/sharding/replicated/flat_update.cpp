@@ -63,8 +63,7 @@ void FlatUpdate::update_group(double shard, double tensors) {
   const Strategy& s = writer_.input().strategy;
   const double updated = shares_ ? 1 : tensors;
   const UpdateCost cost =
-      update_cost(writer_.input().stack.operators.adamw, s,
-                  {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
+      update_cost(s, {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
   std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s) * shard, 3)};
   if (shares_ && !s.distributed.used)
     rows.push_back({"flatten", KernelClass::memory, 0, (2 * bytes_16 + 4) * shard, 2 + tensors});

@@ -66,7 +66,7 @@ void Zero3Update::run() {
 void Zero3Update::update_on_device(double part) {
   const Strategy& s = writer_.input().strategy;
   const bool split = s.optimizer_place != Offload::none;  // then fp32 gradients are there already
-  const UpdateCost cost = update_cost(writer_.input().stack.operators.adamw, s, {part, 1, part});
+  const UpdateCost cost = update_cost(s, {part, 1, part});
   std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s) * part, 3)};
   if (!split)
     rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (2 * bytes_16 + 4) * part, 2});
