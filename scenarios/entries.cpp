@@ -23,7 +23,7 @@ bool attention_uses_shares(const Scenario& scenario) {
 }
 
 bool moves_tokens(const Scenario& scenario) {
-  const MoeKernel kernel = scenario.strategy.moe_kernel;
+  const MoeKernel kernel = scenario.strategy.experts.kernel;
   return scenario.model.experts && (kernel == MoeKernel::grouped || kernel == MoeKernel::padded) &&
          !scenario.stack.fused.permute;
 }
@@ -173,8 +173,7 @@ void load_optimizer(const std::string& data, const Table& strategy, const Readin
     other.finish();
   }
   const std::vector<UpdateKernels>& kernels = s.optimizer.kernels;
-  if (!strategy.has("optimizer_kernels") && !kernels.empty() && !s.optimizer.runs(s.update_kernels))
-    s.update_kernels = kernels.front();
+  if (!strategy.has("optimizer_kernels") && !kernels.empty()) s.update_kernels = kernels.front();
 }
 
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,

@@ -71,8 +71,6 @@ void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   else if (s.optimizer_place == Offload::nvme && s.sharding != Sharding::zero3)
     offload.problem("optimizer",
                     "nvme needs zero: 3; below it DeepSpeed takes host memory instead: cpu");
-  if (s.optimizer_place == Offload::cpu && !s.optimizer.places.host)
-    offload.problem("optimizer", fmt::format("{} is not modelled on the host", s.optimizer.name));
   if (s.optimizer_place == Offload::nvme && !s.optimizer.places.drives)
     offload.problem("optimizer", "nvme needs strategy.optimizer: adamw");
   check_ratio(offload, s);

@@ -215,38 +215,39 @@ constexpr std::array lora_keys{
 };
 
 constexpr std::array moe_keys{
-    word<&Strategy::moe_kernel>(
+    word<&Strategy::experts, &ExpertStrategy::kernel>(
         "kernel", moe_kernel_names,
         "how experts run. loop: one after the other; grouped: one kernel over all of them; "
         "megablocks: the same over blocks of tokens; padded: one batched product as long as the "
         "busiest expert needs; tutel, deepspeed: slots of fixed capacity and all-to-all; "
         "deepspeed_einsum: the same with masks; all_experts: every token through each"),
-    word<&Strategy::dispatcher>(
+    word<&Strategy::experts, &ExpertStrategy::dispatcher>(
         "dispatcher", dispatcher_names,
         "how tokens travel to other GPUs: all_to_all: a copy for each expert; deepep: one copy to "
         "each node and from there to each rank")
         .when(sends_tokens),
-    whole<&Strategy::expert_parallel>(
+    whole<&Strategy::experts, &ExpertStrategy::parallel>(
         "expert_parallel", 1, most_parts,
         "GPUs that share one set of experts; with zero 1 or 2, or fsdp and grouped kernels"),
-    whole<&Strategy::expert_tensor>("expert_tensor_parallel", 1, most_parts,
-                                    "GPUs that share each expert: 1 or the tensor_parallel size")
+    whole<&Strategy::experts, &ExpertStrategy::tensor>(
+        "expert_tensor_parallel", 1, most_parts,
+        "GPUs that share each expert: 1 or the tensor_parallel size")
         .otherwise("the tensor_parallel size")
         .example("1"),
-    flag<&Strategy::same_rows>(
+    flag<&Strategy::experts, &ExpertStrategy::same_rows>(
         "same_rows", "GPUs with different experts go through the same rows; fsdp and hsdp only")
         .when(sends_tokens),
-    number<&Strategy::capacity_factor>(
+    number<&Strategy::experts, &ExpertStrategy::capacity_factor>(
         "capacity_factor", 0, 100,
         "tutel, deepspeed: slots per routed token; 0: as many as the busiest expert needs")
-        .when([](const Strategy& s) { return has_slots(s.moe_kernel); }),
-    word<&Strategy::expert_layout>(
+        .when([](const Strategy& s) { return has_slots(s.experts.kernel); }),
+    word<&Strategy::experts, &ExpertStrategy::layout>(
         "layout", expert_layout_names,
         "how experts are stored: model: as the model's code does; separate: three matrices each; "
         "fused: one tensor for gate and up of all, one for down"),
-    flag<&Strategy::dispatch_graphs>("graphs",
-                                     "routing and sending tokens are replayed as CUDA graphs"),
-    number<&Strategy::moe_skew>(
+    flag<&Strategy::experts, &ExpertStrategy::graphs>(
+        "graphs", "routing and sending tokens are replayed as CUDA graphs"),
+    number<&Strategy::experts, &ExpertStrategy::skew>(
         "skew", 0, 10, "spread of the tokens that experts get: standard deviation over mean"),
 };
 

@@ -28,7 +28,9 @@ DeepSpeedImport read(const std::string& text, const Job& job = {}) {
   std::ofstream(path) << text;
   Strategy strategy;
   strategy.optimizer = optimizer_called("adamw");
-  return read_deepspeed(path, {strategy, job, dense_model(), ranks});
+  DeepSpeedQuestion question{strategy, job, dense_model(), ranks};
+  question.optimizers = {"adamw", "lion", "muon", "sgd", "sgd_momentum"};
+  return read_deepspeed(path, question);
 }
 
 }  // namespace
@@ -183,6 +185,18 @@ TEST_CASE("ZeRO++ is read by DeepSpeed's names", "[scenarios]") {
   CHECK_THROWS_WITH(
       read(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 3}})"),
       Contains("zero_optimization.zero_hpz_partition_size: 3 does not divide 8 ranks"));
+}
+
+TEST_CASE("an optimizer that is modelled is taken from DeepSpeed's file", "[scenarios]") {
+  const auto optimizer = [](const std::string& keys) {
+    return read("{\"optimizer\": {" + keys + "}}").strategy.optimizer.name;
+  };
+  CHECK(optimizer(R"("type": "Lion")") == "lion");
+  CHECK(optimizer(R"("type": "Muon")") == "muon");
+  CHECK(optimizer(R"("type": "SGD", "params": {"lr": 0.1})") == "sgd");
+  CHECK(optimizer(R"("type": "SGD", "params": {"momentum": 0.9})") == "sgd_momentum");
+  CHECK(optimizer(R"("type": "AdamW")") == "adamw");
+  CHECK(optimizer(R"("type": "Lamb")") == "adamw");
 }
 
 TEST_CASE("PyTorch's own AdamW works through lists of tensors", "[scenarios]") {

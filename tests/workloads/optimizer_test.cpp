@@ -50,18 +50,20 @@ TEST_CASE("bitsandbytes stops the host behind every tensor that it sees", "[work
 }
 
 TEST_CASE("kernels of an update: lists of tensors, or each by itself", "[workloads]") {
-  Strategy s;
-  s.optimizer = optimizer_called("adamw");
+  TinyStep step = tiny_step(Sharding::zero2);
+  Strategy& s = step.strategy;
   const UpdatedTensors small{.elements = 500, .tensors = 500, .largest = 1};
   const UpdatedTensors flat{.elements = 1e9, .tensors = 1, .largest = 1e9};
-  const auto launches = [&](const UpdatedTensors& of) { return update_cost(s, of).launches; };
+  const auto launches = [&](const UpdatedTensors& of) {
+    return update_cost(step.rank(), of).launches;
+  };
   CHECK(launches(small) == 14);  // 36 tensors each
   CHECK(launches(flat) == 48);   // 320 blocks of 65536 elements each
-  CHECK(update_cost(s, flat).dispatches == 1);
+  CHECK(update_cost(step.rank(), flat).dispatches == 1);
   s.update_kernels = UpdateKernels::foreach;
   CHECK(launches(small) == 4 * 5 + 3 * 8 + 11);  // of one, two and three lists
   CHECK(launches(flat) == 8 * 48);
-  CHECK(update_cost(s, flat).dispatches == 8);
+  CHECK(update_cost(step.rank(), flat).dispatches == 8);
   s.update_kernels = UpdateKernels::single;
   CHECK(launches(small) == 8 * 500);
   CHECK(launches(flat) == 8);
@@ -74,10 +76,9 @@ TEST_CASE("kernels of an update: lists of tensors, or each by itself", "[workloa
 TEST_CASE("operator by operator the update passes 20 times over what one kernel passes 7",
           "[workloads]") {
   const auto of = [&](UpdateKernels kernels) {
-    Strategy s;
-    s.optimizer = optimizer_called("adamw");
-    s.update_kernels = kernels;
-    return update_cost(s, {.elements = 1000, .tensors = 10, .largest = 300});
+    TinyStep step = tiny_step(Sharding::zero2);
+    step.strategy.update_kernels = kernels;
+    return update_cost(step.rank(), {.elements = 1000, .tensors = 10, .largest = 300});
   };
   CHECK(of(UpdateKernels::fused).more_bytes == 0);
   CHECK(of(UpdateKernels::fused).temporary == 0);

@@ -35,7 +35,8 @@ void UsedOperators::add(const std::vector<KernelRow>& rows) {
 
 bool UsedOperators::has(std::string_view name) const {
   const std::string_view first = name.substr(0, name.find('.'));
-  if (first == optimizer_) return counts_update_ || name.ends_with(".packed");
+  if (first == optimizer_)
+    return counts_update_ || name.ends_with(".bytes") || name.find(".orthogonal.") != name.npos;
   const auto place = std::find(operator_names.begin(), operator_names.end(), first);
   return place == operator_names.end() ||
          used_.test(static_cast<std::size_t>(place - operator_names.begin()));

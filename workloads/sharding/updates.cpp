@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -21,16 +24,31 @@ double launches_over(const UpdatedTensors& of, std::size_t lists) {
 
 }  // namespace
 
-double optimizer_traffic_bytes(const Strategy& strategy) {
+// What became orthogonal is applied to the rest.
+double update_traffic(const RankPart& rank, double of_element) {
+  const double apart = share_in_matrices(rank);
+  if (apart <= 0) return of_element;
+  const Strategy& s = rank.input.strategy;
+  const double width = s.master_weights ? 4 : bytes_16;
+  return (1 - apart) * of_element + apart * s.optimizer.orthogonal->applied_passes * width;
+}
+
+double optimizer_traffic_bytes(const RankPart& rank) {
+  const Strategy& strategy = rank.input.strategy;
   // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
   const Optimizer& optimizer = strategy.optimizer;
   const double width = strategy.moments == MomentType::bf16 ? bytes_16 : 4;
-  const double states = optimizer.packed.value_or(optimizer.moments * width);
-  return 2 * states + 2 * 4 + 4 + bytes_16;
+  const double states =
+      optimizer.factored ? state_bytes(rank) : optimizer.bytes.value_or(optimizer.moments * width);
+  return update_traffic(rank, 2 * states + 2 * 4 + 4 + bytes_16);
 }
 
-UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
+UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& all) {
   UpdateCost cost;
+  const Strategy& strategy = rank.input.strategy;
+  const double apart = share_in_matrices(rank);
+  UpdatedTensors of = all;
+  of.elements *= 1 - apart;
   const Optimizer& optimizer = strategy.optimizer;
   const Optimizer::Counts& counts = optimizer.counts;
   const double width = strategy.master_weights ? 4 : bytes_16;  // bytes of a moment
@@ -51,6 +69,11 @@ UpdateCost update_cost(const Strategy& strategy, const UpdatedTensors& of) {
     cost.launches = cost.dispatches = count * of.tensors;
     cost.more_bytes = more;
     cost.temporary = counts.all_for_tensor * width * of.largest;
+  }
+  if (apart > 0) {
+    const double applied = optimizer.orthogonal->applied_kernels * of.tensors;
+    cost.launches += applied;
+    cost.dispatches += applied;
   }
   return cost;
 }

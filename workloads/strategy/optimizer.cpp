@@ -52,6 +52,19 @@ Optimizer::Counts read_counts(const Table& table) {
   return counts;
 }
 
+Optimizer::Orthogonal read_orthogonal(const Table& table) {
+  const auto number = [&](std::string_view key) { return table.constant<Ratio>(key).number(); };
+  return {.iterations = number("iterations"),
+          .kernels = number("kernels"),
+          .passes = number("passes"),
+          .passes_16 = number("passes_16"),
+          .iteration_kernels = number("iteration_kernels"),
+          .iteration_passes = number("iteration_passes"),
+          .gram_passes = number("gram_passes"),
+          .applied_kernels = number("applied_kernels"),
+          .applied_passes = number("applied_passes")};
+}
+
 }  // namespace
 
 bool Optimizer::runs(UpdateKernels which) const {
@@ -68,7 +81,8 @@ Optimizer read_optimizer(const Table& table) {
   optimizer.title = table.text("title");
   optimizer.smaller = table.text_or("smaller", "");
   optimizer.moments = table.number("moments", 0, 8);
-  if (table.has("packed")) optimizer.packed = table.constant<Bytes>("packed").number();
+  if (table.has("bytes")) optimizer.bytes = table.constant<Bytes>("bytes").number();
+  optimizer.factored = table.flag_or("factored", false);
   optimizer.kernels = words_of<UpdateKernels>(table, "kernels", update_kernels_names);
   optimizer.own_launches = table.number_or("launches", 0, 1, 100);
   if (optimizer.own_launches > 0) optimizer.kernels.clear();
@@ -77,6 +91,8 @@ Optimizer read_optimizer(const Table& table) {
   if (table.has("moment_types"))
     optimizer.moment_types = words_of<MomentType>(table, "moment_types", moment_type_names);
   optimizer.places = read_places(table);
+  if (const auto block = table.table_if("orthogonal"))
+    optimizer.orthogonal = read_orthogonal(*block);
   return optimizer;
 }
 

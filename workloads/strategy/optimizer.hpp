@@ -25,9 +25,10 @@ inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16
 struct Optimizer {
   std::string name = "adamw";
   std::string title{};
-  std::string smaller{};           // offered in its place where memory is short
-  double moments = 0;              // numbers that it keeps of each one it updates, as wide as that
-  std::optional<double> packed{};  // bytes of them all together, where they are quantised
+  std::string smaller{};          // offered in its place where memory is short
+  double moments = 0;             // numbers that it keeps of each one it updates, as wide as that
+  std::optional<double> bytes{};  // of them all together, where they have a type of their own
+  bool factored = false;          // of a matrix these are a number for each row and each column
   // The kernels that `optimizer_kernels` may name; the first run unless told otherwise. None: it
   // has kernels of its own.
   std::vector<UpdateKernels> kernels{};
@@ -49,6 +50,21 @@ struct Optimizer {
 
     double operators() const { return of_lists[0] + of_lists[1] + of_lists[2]; }
   } counts;
+
+  // Matrices of layers are updated as a whole: their momentum is made orthogonal by an iteration of
+  // three products, X X', its square, and a polynomial of it times X. All else is updated as above.
+  struct Orthogonal {
+    double iterations = 0;
+    double kernels = 0;    // of one matrix: momentum, type, norm
+    double passes = 0;     // over the momentum, in its type
+    double passes_16 = 0;  // in 16 bits
+    double iteration_kernels = 0;
+    double iteration_passes = 0;  // over the matrix in 16 bits, beside the products
+    double gram_passes = 0;       // over the square of its smaller side
+    double applied_kernels = 0;   // decay, and the update
+    double applied_passes = 0;
+  };
+  std::optional<Orthogonal> orthogonal{};
 
   bool runs(UpdateKernels which) const;
   bool keeps_in(MomentType type) const;

@@ -111,9 +111,7 @@ struct Strategy {
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
   Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
-  MoeKernel moe_kernel = MoeKernel::loop;
-  ExpertLayout expert_layout = ExpertLayout::model;
-  Dispatcher dispatcher = Dispatcher::all_to_all;
+  ExpertStrategy experts;
   std::optional<AttentionKernel> attention;  // nothing: what the stack uses
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
@@ -124,13 +122,7 @@ struct Strategy {
   GradientType gradients = GradientType::bf16;
   MomentType moments = MomentType::fp32;
   Loading load = Loading::sharded;
-  double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
-  std::int64_t expert_parallel = 1;  // ranks that share one set of experts
-  std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer
-  bool same_rows = false;            // ranks with different experts have the same rows
-  double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
-  bool dispatch_graphs = false;      // routing and sending tokens are replayed as CUDA graphs
-  double moe_skew = 0;               // of the tokens that experts get: standard deviation over mean
+  double checkpoint_every = 1;  // of so many layers, in the mean, one is computed again
   ZeroKeys zero;
   DistributedOptimizer distributed;
   FsdpKeys fsdp;
@@ -142,20 +134,20 @@ struct Strategy {
 
 // Ranks that share each expert.
 constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
-  return strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor_parallel.size;
+  return strategy.experts.tensor > 0 ? strategy.experts.tensor : strategy.tensor_parallel.size;
 }
 // Tokens of a rank are its own between blocks, and go to the ranks that hold their experts.
 constexpr bool sends_tokens(const Strategy& strategy) {
-  return strategy.expert_parallel > 1;
+  return strategy.experts.parallel > 1;
 }
 // Ranks that go through the same rows, but hold different experts.
 constexpr std::int64_t repeats_of(const Strategy& strategy) {
-  return strategy.same_rows ? strategy.expert_parallel : 1;
+  return strategy.experts.same_rows ? strategy.experts.parallel : 1;
 }
 // Ranks that share a layer have each expert whole and the same tokens: each runs all of it.
 constexpr bool repeats_experts(const Strategy& strategy) {
   return strategy.tensor_parallel.size > 1 && !strategy.tensor_parallel.sequence &&
-         strategy.expert_tensor == 1;
+         strategy.experts.tensor == 1;
 }
 constexpr std::int64_t ranks_of_embedding(const TensorParallel& tensor) {
   return tensor.divides_embedding ? tensor.size : 1;

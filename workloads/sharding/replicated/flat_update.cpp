@@ -2,6 +2,7 @@
 
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/updates.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
 
 namespace stepsim {
 
@@ -41,6 +42,7 @@ void FlatUpdate::update(std::optional<Mark> norm) {
   const auto [elements, tensors] = owned();
   if (norm) {
     writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {*norm});
+    orthogonalise(writer_);
     // One flat shard after the other.
     for (const double group : group_shards())
       update_group(on_device_ * group, on_device_ * tensors * group / elements);
@@ -62,9 +64,9 @@ std::vector<double> FlatUpdate::group_shards() const {
 void FlatUpdate::update_group(double shard, double tensors) {
   const Strategy& s = writer_.input().strategy;
   const double updated = shares_ ? 1 : tensors;
-  const UpdateCost cost =
-      update_cost(s, {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
-  std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s) * shard, 3)};
+  const UpdateCost cost = update_cost(
+      writer_.rank(), {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
+  std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(writer_.rank()) * shard, 3)};
   if (shares_ && !s.distributed.used)
     rows.push_back({"flatten", KernelClass::memory, 0, (2 * bytes_16 + 4) * shard, 2 + tensors});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
