@@ -36,6 +36,7 @@ constexpr std::array kinds{Kind{"gpus", gpu_shelf},
                            Kind{"clusters", cluster_shelf},
                            Kind{"models", model_shelf},
                            Kind{"stacks", stack_shelf},
+                           Kind{"optimizers", optimizer_shelf},
                            Kind{"recipes", recipe_shelf},
                            Kind{"engines", engine_shelf},
                            Kind{"scenarios", {"scenarios", "scenario"}}};
@@ -48,8 +49,8 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|"
-    "architectures|keys]",
+    "[gpus|nodes|networks|clusters|models|stacks|optimizers|recipes|engines|scenarios|"
+    "algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
@@ -225,6 +226,23 @@ Shown show_stack(const Document& document) {
   return shown;
 }
 
+Shown show_optimizer(const Document& document) {
+  const Optimizer optimizer = read_optimizer(document.root());
+  document.finish();
+  Shown shown{"optimizer", optimizer.title, {}, document.constants()};
+  shown.facts.push_back(
+      fmt::format("keeps {} numbers for each that it updates", optimizer.moments));
+  if (optimizer.kernels.empty())
+    shown.facts.push_back(
+        fmt::format("kernels of its own: {} for each tensor", optimizer.own_launches));
+  for (const UpdateKernels each : optimizer.kernels)
+    shown.facts.push_back(
+        fmt::format("kernels: {}", update_kernels_names[static_cast<std::size_t>(each)]));
+  if (optimizer.stops_behind_tensor)
+    shown.facts.emplace_back("the host waits behind each tensor until the device is done");
+  return shown;
+}
+
 Shown show_recipe(const Document& document) {
   const Recipe recipe = read_recipe(document.root());
   Shown shown{"recipe", recipe.title, default_facts(document), {}};
@@ -272,6 +290,7 @@ Shown shown_of(const std::string& data, const Kind& kind, const std::string& nam
   if (kind.name == "nodes") return show_node(document);
   if (kind.name == "networks") return show_network(document);
   if (kind.name == "stacks") return show_stack(document);
+  if (kind.name == "optimizers") return show_optimizer(document);
   if (kind.name == "recipes") return show_recipe(document);
   if (kind.name == "engines") return show_engine(document);
   return show_cluster(data, name, document);
@@ -310,7 +329,7 @@ Records records_of(const std::string& name, const Shown& shown) {
     return joined({constant_records(c), {{"source", "where it is from", c.source}}});
   };
   return {{"name", "of the entry", name},
-          {"kind", "GPU, node, network, cluster, stack or engine", shown.kind},
+          {"kind", "GPU, node, network, cluster, stack, optimizer or engine", shown.kind},
           {"title", "what it is", shown.title},
           {"facts", "what is no constant", list_of(shown.facts)},
           {"constants", "with range, grade and source", list_of(shown.constants, constant)}};

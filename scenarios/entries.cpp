@@ -23,7 +23,7 @@ bool attention_uses_shares(const Scenario& scenario) {
 }
 
 bool moves_tokens(const Scenario& scenario) {
-  const MoeKernel kernel = scenario.strategy.moe_kernel;
+  const MoeKernel kernel = scenario.strategy.experts.kernel;
   return scenario.model.experts && (kernel == MoeKernel::grouped || kernel == MoeKernel::padded) &&
          !scenario.stack.fused.permute;
 }
@@ -149,6 +149,31 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
         is_of_overlay(data, file))
       files.push_back(file);
   return files;
+}
+
+void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
+                    Scenario& scenario) {
+  Strategy& s = scenario.strategy;
+  const std::string name = s.optimizer.name;
+  if (!known(strategy, "optimizer", "optimizer", name, names_on(data, optimizer_shelf))) return;
+  const std::string scope = "operators." + name;
+  Document document = open_entry(data, optimizer_shelf, name);
+  if (readings.draw) document.draw_constants(*readings.draw, scope);
+  document.give_constants(readings.given, scope);
+  s.optimizer = read_optimizer(document.root());
+  document.finish();
+  for (NamedConstant constant : document.constants()) {
+    constant.name = fmt::format("{}.{}", scope, constant.name);
+    scenario.constants.push_back(std::move(constant));
+  }
+  scenario.smaller_optimizer.reset();
+  if (const std::string& smaller = s.optimizer.smaller; !smaller.empty()) {
+    const Document other = open_entry(data, optimizer_shelf, smaller);
+    scenario.smaller_optimizer = read_optimizer(other.root());
+    other.finish();
+  }
+  const std::vector<UpdateKernels>& kernels = s.optimizer.kernels;
+  if (!strategy.has("optimizer_kernels") && !kernels.empty()) s.update_kernels = kernels.front();
 }
 
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,

@@ -43,6 +43,9 @@ void load_faults(const std::string& data, const Table& cluster, const Readings& 
 // The files of overlays of the catalogue that a scenario's entries were read from.
 std::vector<std::string> overlay_files(const std::string& data, const Names& names,
                                        const Found& found, const Scenario& scenario);
+// The optimizer that the strategy names, with what `optimizer_kernels` says of it, or leaves out.
+void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
+                    Scenario& scenario);
 // What was found; the rest of the scenario stays as it is.
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);

@@ -15,7 +15,7 @@ void check_ratio(const Table& offload, const Strategy& s) {
   if (s.offload.ratio == 1) return;
   const auto reject = [&](std::string_view message) { offload.problem("ratio", message); };
   if (s.optimizer_place != Offload::cpu) reject("needs optimizer: cpu");
-  if (s.optimizer != OptimizerKind::adamw)
+  if (!s.optimizer.places.both)
     reject("DeepSpeed updates both parts with AdamW: needs strategy.optimizer: adamw");
 }
 
@@ -71,7 +71,7 @@ void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   else if (s.optimizer_place == Offload::nvme && s.sharding != Sharding::zero3)
     offload.problem("optimizer",
                     "nvme needs zero: 3; below it DeepSpeed takes host memory instead: cpu");
-  if (s.optimizer_place == Offload::nvme && s.optimizer != OptimizerKind::adamw)
+  if (s.optimizer_place == Offload::nvme && !s.optimizer.places.drives)
     offload.problem("optimizer", "nvme needs strategy.optimizer: adamw");
   check_ratio(offload, s);
   if (found) check_host_adam(offload, scenario);

@@ -36,9 +36,43 @@
 namespace stepsim {
 namespace {
 
+std::vector<std::string> names_of(std::span<const UpdateKernels> kernels) {
+  std::vector<std::string> names;
+  for (const UpdateKernels each : kernels)
+    names.emplace_back(update_kernels_names[static_cast<std::size_t>(each)]);
+  return names;
+}
+
 bool outgrows_positions(const Scenario& scenario) {
   const std::int64_t longest = scenario.model.longest_sequence;
   return longest > 0 && scenario.job.sequence > longest;
+}
+
+void check_optimizer(const Table& strategy, const Strategy& s) {
+  const Optimizer& optimizer = s.optimizer;
+  constexpr std::string_view kernels = "optimizer_kernels";
+  if (strategy.has(kernels) && optimizer.kernels.empty())
+    strategy.problem(kernels, fmt::format("{} has kernels of its own", optimizer.name));
+  else if (strategy.has(kernels) && !optimizer.runs(s.update_kernels))
+    strategy.problem(kernels, fmt::format("expected what {} has: {}", optimizer.name,
+                                          one_of(names_of(optimizer.kernels))));
+  if (s.optimizer_place == Offload::cpu && !optimizer.places.host)
+    strategy.problem("optimizer",
+                     fmt::format("{} is not modelled with its states on the host", optimizer.name));
+  if (optimizer.orthogonal) {
+    const auto whole = [&](std::string_view what) {
+      strategy.problem("optimizer",
+                       fmt::format("{} updates whole matrices, {}", optimizer.name, what));
+    };
+    if (is_fsdp(s.sharding) && s.fsdp.version == 1) whole("and version 1 of fsdp has flat ones");
+    if (s.zero.quantized_gradients) whole("whose gradients are not modelled in 4 bits");
+    if (s.update_in_backward) whole("not tensors in the backward pass");
+  }
+  if (s.moments != MomentType::bf16) return;
+  if (!optimizer.keeps_in(s.moments))
+    strategy.problem("moment_dtype", fmt::format("{} has no moments in bf16", optimizer.name));
+  else if (!s.master_weights || s.optimizer_place != Offload::none)
+    strategy.problem("moment_dtype", "bf16 is modelled with fp32 copies and no offload");
 }
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
@@ -52,15 +86,12 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
   if (s.distributed.shard > 0 && found.cluster) {
     const std::int64_t ranks =
         scenario.cluster.ranks() / s.tensor_parallel.size / s.pipeline_parallel.size;
-    if (ranks % s.distributed.shard != 0 || s.expert_parallel > 1)
+    if (ranks % s.distributed.shard != 0 || s.experts.parallel > 1)
       strategy.problem("distributed_optimizer",
                        fmt::format("shard: {} has to divide {} ranks, without expert_parallel",
                                    s.distributed.shard, ranks));
   }
-  if (s.moments == MomentType::bf16 && (s.optimizer != OptimizerKind::adamw || !s.master_weights ||
-                                        s.optimizer_place != Offload::none))
-    strategy.problem("moment_dtype",
-                     "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
+  check_optimizer(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -133,8 +164,8 @@ void let_settings_stand(Document& document, std::span<const Setting> settings) {
 }
 
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
-void apply_deepspeed(const Table& root, const std::string& name, const std::string& scenario_file,
-                     Scenario& scenario) {
+void apply_deepspeed(const std::string& data, const Table& root, const std::string& name,
+                     const std::string& scenario_file, Scenario& scenario) {
   const std::string file = beside(scenario_file, name);
   std::error_code failed;
   if (!std::filesystem::is_regular_file(file, failed))
@@ -142,6 +173,7 @@ void apply_deepspeed(const Table& root, const std::string& name, const std::stri
         .problem("deepspeed", fmt::format("no file \"{}\", beside the scenario or here", name));
   DeepSpeedQuestion question{scenario.strategy, scenario.job, scenario.model,
                              mesh_of(scenario.strategy, scenario.cluster).data()};
+  question.optimizers = names_on(data, optimizer_shelf);
   for (const DeepSpeedRival& rival : deepspeed_rivals)
     if (says(root, rival.key)) question.said.emplace_back(rival.key);
   question.set = root.table("strategy").texts_or(standing);
@@ -256,6 +288,7 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
+    load_optimizer(data, root.table("strategy"), readings, scenario);
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };
@@ -298,7 +331,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   const Names names = read_names(root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
   scenario.job = read_job(job);
-  read_blocks(strategy, strategy_blocks(), scenario.strategy);
+  const RenameNotes renames{"strategy", scenario.notes};
+  read_blocks(strategy, strategy_blocks(), scenario.strategy, &renames);
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, cluster, names);
@@ -307,10 +341,17 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   load_named(data, root, names, found, {draw, {}, stack}, scenario);
   const bool grpo = scenario.job.method == Method::grpo;
+  const std::string optimizer = scenario.strategy.optimizer.name;
   const std::string deepspeed = strategy.text_or("deepspeed", "");
   if (!deepspeed.empty()) strategy.has(standing);
   if (!deepspeed.empty() && found.model && found.cluster)
-    apply_deepspeed(root, deepspeed, document.file(), scenario);
+    apply_deepspeed(data, root, deepspeed, document.file(), scenario);
+  if (scenario.strategy.optimizer.name != optimizer) {  // DeepSpeed's file has another one
+    std::erase_if(scenario.constants, [&](const NamedConstant& constant) {
+      return constant.name.starts_with(fmt::format("operators.{}.", optimizer));
+    });
+    load_optimizer(data, strategy, {draw, {}, stack}, scenario);
+  }
   if (grpo) load_grpo(job, found, scenario);
   for (NamedConstant constant : document.constants()) {
     constant.name = "scenario." + constant.name;

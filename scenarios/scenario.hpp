@@ -34,9 +34,10 @@ struct Scenario {
   Stack stack;
   Job job;
   Strategy strategy;
-  std::optional<Grpo> grpo;           // job.method: grpo
-  std::optional<EngineStack> engine;  // with it
-  std::string family;                 // runs that are alike, for a table of errors
+  std::optional<Optimizer> smaller_optimizer;  // that would need less memory
+  std::optional<Grpo> grpo;                    // job.method: grpo
+  std::optional<EngineStack> engine;           // with it
+  std::string family;                          // runs that are alike, for a table of errors
   std::optional<Observation> measured;
   std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
@@ -47,6 +48,7 @@ struct Scenario {
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
+inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
 
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;

@@ -116,7 +116,7 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
     reject(fmt::format("no {} \"{}\"{}", shelf.singular, like, did_you_mean(like, names)));
   document.inherit(open_chain(all, own_name ? place.below : all, shelf, like, links + 1),
                    {"name", "title", "like", "note", "measured_as", "learners_named",
-                    "selective_is", "must_say", "experts_recompute"},
+                    "selective_is", "must_say", "experts_recompute", "smaller"},
                    {"defaults"});
   return document;
 }

@@ -93,8 +93,13 @@ struct Sayings {
     const bool here = block.name.empty();
     if (!here && !table.is_mapping(block.name)) return;
     const Table inner = here ? table : table.table(block.name);
-    for (const Key<Subject>& key : block.keys)
+    for (const Key<Subject>& key : block.keys) {
       add(inner, path_of(name, block.name), key.facts.name);
+      if (key.facts.formerly.empty()) continue;
+      if (const auto older = inner.origin(key.facts.formerly))
+        said.push_back({path_of(path_of(name, block.name), key.facts.name),
+                        inner.one_line(key.facts.formerly), *older});
+    }
   }
 
   template <class Subject>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
@@ -135,12 +136,16 @@ RowCatalog row_catalog(const std::string& data) {
   RowCatalog catalog;
   catalog.data = data;
   catalog.machines = machine_words(data);
+  std::map<std::string, double> peaks;  // by GPU
+  for (const std::string& name : names_on(data, gpu_shelf))
+    peaks[name] = read_gpu(open_entry(data, gpu_shelf, name).root()).peak.bf16.number();
   for (const std::string& name : names_on(data, node_shelf)) {
     const Document document = open_entry(data, node_shelf, name);
     const Table root = document.root();
+    const std::string gpu = root.text_or("gpu", "");
     catalog.nodes.push_back(
-        {name, root.text_or("gpu", ""),
-         static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024))});
+        {name, gpu, static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024)),
+         peaks[gpu]});
   }
   for (const std::string& name : names_on(data, stack_shelf)) {
     const Document document = open_entry(data, stack_shelf, name);

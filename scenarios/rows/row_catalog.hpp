@@ -17,6 +17,7 @@ struct RowCatalog {
   struct NodeSize {
     std::string name, gpu;
     std::uint32_t gpus = 0;
+    double peak = 0;  // FLOP/s of a GPU: dense, in bf16
   };
   std::vector<NodeSize> nodes;
   std::vector<MachineWords::Entry> stacks;

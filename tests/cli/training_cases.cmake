@@ -138,7 +138,28 @@ cli("memory says what the device's own tool shows" ARGS memory mpt7b-zero3-offlo
   OUTPUT "the device's own tool shows [0-9.]+ GB: with 966 MB of context, and [0-9.]+ [GM]B kept for other streams")
 cli("run with kernels of an update that an 8-bit optimizer has not" ARGS run phi4-14b-sft-zero3
     --set strategy.optimizer_kernels=foreach CODE 2
-  ERROR "--set: strategy.optimizer_kernels: is a choice of optimizer: adamw")
+  ERROR "--set: strategy.optimizer_kernels: adamw_8bit has kernels of its own")
+cli("run with kernels of an update that are not there" ARGS run phi4-14b-sft-zero3
+    --set strategy.optimizer=adafactor --set strategy.optimizer_kernels=fused CODE 2
+  ERROR "--set: strategy.optimizer_kernels: expected what adafactor has: single")
+cli("run with an unknown optimizer" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=adamx CODE 2
+  ERROR "--set: strategy.optimizer: no optimizer \"adamx\" (did you mean \"adamw\"?)")
+cli("run with an optimizer that stays on the device" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=adafactor
+    --set strategy.offload.optimizer=cpu CODE 2
+  ERROR "--set: strategy.optimizer: adafactor is not modelled with its states on the host")
+cli("run with whole matrices out of flat shards" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=muon --set strategy.zero=fsdp
+    --set strategy.fsdp.version=1 CODE 2
+  ERROR "--set: strategy.optimizer: muon updates whole matrices, and version 1 of fsdp has flat ones")
+cli("run with moments that an optimizer has not" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=lion
+    --set strategy.moment_dtype=bf16 CODE 2
+  ERROR "--set: strategy.moment_dtype: lion has no moments in bf16")
+foreach(optimizer sgd sgd_momentum lion lion_8bit adafactor muon)
+  cli("run with ${optimizer}" ARGS run llama32-3b-sft-zero3 --samples 0 --set strategy.optimizer=${optimizer}
+    OUTPUT "step time +[0-9].*memory")
+endforeach()
+cli("list optimizers" ARGS list optimizers OUTPUT "^optimizers\n.*  adamw +AdamW, and Adam\n.*  muon +Muon for matrices of layers")
+cli("show an optimizer" ARGS show muon
+  OUTPUT "^muon .optimizer.: Muon .*keeps 2 numbers.*orthogonal.iterations +5.00.*sources\n.*torch/optim/_muon.py")
 cli("run with too few buffers for pipelining" ARGS run phi4-14b-sft-zero3 --set strategy.optimizer=adamw
     --set strategy.offload.optimizer=nvme --set strategy.offload.pipeline_read=true CODE 2
   ERROR "${phi}: strategy.offload.optimizer_buffers: expected at least 8: fp32 copy, two moments and gradient of each sub-group on its way, found 4")

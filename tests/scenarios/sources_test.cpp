@@ -86,6 +86,14 @@ TEST_CASE("keys of an Axolotl file become keys of a scenario", "[scenarios][sour
   CHECK(value_at(plain, "strategy.checkpointing") == "none");
   CHECK(value_at(plain, "strategy.optimizer") == "adamw_8bit");
   CHECK(value_at(plain, "strategy.attention") == "sdpa_efficient");
+  for (const auto& [theirs, ours] :
+       {std::pair{"sgd", "sgd"}, std::pair{"paged_lion_8bit", "lion_8bit"},
+        std::pair{"lion_pytorch", "lion"}, std::pair{"adafactor", "adafactor"},
+        std::pair{"muon", "muon"}}) {
+    std::string text = small_file;
+    text.replace(text.find("adamw_torch_8bit"), std::string("adamw_torch_8bit").size(), theirs);
+    CHECK(value_at(translate(text), "strategy.optimizer") == ours);
+  }
   CHECK(value_at(plain, "stack") == "axolotl");
   const Translation lora = translate(small_file +
                                      "adapter: qlora\nlora_r: 32\nload_in_4bit: true\n"

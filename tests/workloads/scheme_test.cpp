@@ -83,7 +83,7 @@ TEST_CASE("the stages that share out more are those that a job could have", "[wo
   Strategy strategy;
   strategy.sharding = Sharding::zero0;
   CHECK(further_stages(strategy) == std::vector{Sharding::zero1, Sharding::zero2, Sharding::zero3});
-  strategy.expert_parallel = 2;
+  strategy.experts.parallel = 2;
   CHECK(further_stages(strategy) == std::vector{Sharding::zero1, Sharding::zero2});
   strategy.pipeline_parallel.size = 2;
   CHECK(further_stages(strategy) == std::vector{Sharding::zero1});

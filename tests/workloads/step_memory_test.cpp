@@ -231,10 +231,10 @@ TEST_CASE("under every scheme what is set up is what the step begins with, in ev
 
 TEST_CASE("experts exchanged hold the same optimizer shard and fewer parameters", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::tutel;
+  step.strategy.experts.kernel = MoeKernel::tutel;
   const Elements e = elements_of(step);
   const double whole = resident(step);
-  step.strategy.expert_parallel = 4;
+  step.strategy.experts.parallel = 4;
   CHECK_THAT(whole - resident(step), exactly(half * e.experts * (1 - 1.0 / 4)));
 }
 

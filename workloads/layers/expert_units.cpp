@@ -29,9 +29,9 @@ void LayerWriter::experts(const Experts& e) {
 
 void LayerWriter::routed_experts(const Experts& e) {
   router(e);
-  switch (strategy.moe_kernel) {
+  switch (strategy.experts.kernel) {
     case MoeKernel::loop:
-      if (is_fused(e, strategy.expert_layout))
+      if (is_fused(e, strategy.experts.layout))
         loop_over_slices(e);
       else
         expert_loop(e);
@@ -63,7 +63,7 @@ void LayerWriter::router(const Experts& e) {
   result.plain_modules = 1;
   result.memory.normed = bytes_16 * t() * h();
   result.memory.saved = t() * n * (4 + 4) + result.memory.normed;
-  if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
+  if (strategy.experts.kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
     result.memory.saved += 8 * n * static_cast<double>(e.per_token) * t();
 }
 
@@ -109,11 +109,11 @@ void LayerWriter::expert_loop(const Experts& e) {
     if (frozen()) quantise(result, 3);
     expert_adapter(1, rows, w, times);
   };
-  if (strategy.moe_skew <= 0) {
+  if (strategy.experts.skew <= 0) {
     add(routed / static_cast<double>(e.count), e.count);
     return;
   }
-  for (const double share : expert_shares(e.count, strategy.moe_skew)) add(routed * share, 1);
+  for (const double share : expert_shares(e.count, strategy.experts.skew)) add(routed * share, 1);
 }
 
 // The same loop inside one module that holds all experts in one tensor for gate and up and one for
@@ -145,15 +145,16 @@ void LayerWriter::loop_over_slices(const Experts& e) {
 // as the busiest needs.
 double LayerWriter::expert_slots(const Experts& e) const {
   const double routed = t() * static_cast<double>(e.per_token);
-  return routed * (strategy.capacity_factor > 0 ? strategy.capacity_factor
-                                                : imbalance(e.count, strategy.moe_skew));
+  return routed * (strategy.experts.capacity_factor > 0
+                       ? strategy.experts.capacity_factor
+                       : imbalance(e.count, strategy.experts.skew));
 }
 
 // A unit without tensors inside the MoE block, in front of which tokens may be exchanged.
 Unit& LayerWriter::moe_step(std::string name, std::vector<KernelRow> rows, double exchanged) {
   Unit& result = unit(Role::move_tokens, std::move(name), {}, std::move(rows));
   result.in_moe = true;
-  result.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
+  result.exchange = strategy.experts.parallel > 1 ? exchanged : 0;
   return result;
 }
 
@@ -169,7 +170,7 @@ Unit& LayerWriter::expert_unit(std::vector<double> tensors, std::vector<KernelRo
 void LayerWriter::tutel_experts(const Experts& e) {
   const double slots = expert_slots(e), w = static_cast<double>(e.width);
   const double n = static_cast<double>(e.count), k = static_cast<double>(e.per_token);
-  const double local = n / static_cast<double>(strategy.expert_parallel);
+  const double local = n / static_cast<double>(strategy.experts.parallel);
   Unit& encode = moe_step(
       "mlp.encode",
       {count(Operator::tutel_masks, k * t(), n, k), count(Operator::tutel_encode, slots, h(), k)},
@@ -178,7 +179,7 @@ void LayerWriter::tutel_experts(const Experts& e) {
   encode.memory.gradient = bytes_16 * t() * h();
   encode.memory.forward = 4 * slots * h() + 8 * k * t() * n;
   encode.memory.backward = 4 * slots * h();
-  encode.stops.agrees = strategy.capacity_factor <= 0;
+  encode.stops.agrees = strategy.experts.capacity_factor <= 0;
   const double matrix = local * h() * w;
   const std::vector<double> biases{local * w, local * w, local * h()};
   Unit& result = expert_unit(
@@ -189,7 +190,7 @@ void LayerWriter::tutel_experts(const Experts& e) {
        count(strategy.compiled ? Operator::tutel_activation_compiled : Operator::tutel_activation,
              slots, w)});
   result.plain_modules = 1;
-  result.exchange = strategy.expert_parallel > 1 ? bytes_16 * slots * h() : 0;
+  result.exchange = strategy.experts.parallel > 1 ? bytes_16 * slots * h() : 0;
   result.memory.saved = bytes_16 * slots * (h() + 4 * w);
   gradients_inside(result, slots, w);
   result.memory.forward = result.exchange;  // what arrives, beside what is sent
@@ -207,8 +208,8 @@ void LayerWriter::tutel_experts(const Experts& e) {
 void LayerWriter::deepspeed_experts(const Experts& e) {
   const double slots = expert_slots(e), w = static_cast<double>(e.width);
   const double n = static_cast<double>(e.count);
-  const double local = n / static_cast<double>(strategy.expert_parallel);
-  const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
+  const double local = n / static_cast<double>(strategy.experts.parallel);
+  const bool masks = strategy.experts.kernel == MoeKernel::deepspeed_einsum;
   const KernelRow gating = count(Operator::deepspeed_gating, t(), n);
   const KernelRow move = count(Operator::deepspeed_dispatch, slots, h());
   // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
@@ -218,7 +219,7 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
       "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
   encode.memory.saved = masks ? 2 * bytes_16 * t() * slots : bytes_16 * slots * h();
   encode.memory.gradient = bytes_16 * t() * h();
-  encode.stops.agrees = strategy.capacity_factor <= 0;
+  encode.stops.agrees = strategy.experts.capacity_factor <= 0;
   encode.stops.reads = 1;  // the capacity is a number of the host
   moe_step("mlp.to_experts", {}, bytes_16 * slots * h());
   const double rows = slots / local;
@@ -246,7 +247,7 @@ void LayerWriter::all_experts(const Experts& e) {
   const double rows = n * t();
   moe_step("mlp.replicate", {count(Operator::replicate, (rows + t()) * h() + 2 * rows * h())}, 0)
       .memory.saved = bytes_16 * rows * h();
-  const bool separate = !is_fused(e, strategy.expert_layout);
+  const bool separate = !is_fused(e, strategy.experts.layout);
   const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
     Unit& result = expert_unit(std::move(tensors), std::move(kernels));
     return result;

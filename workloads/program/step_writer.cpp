@@ -30,9 +30,11 @@ Plan communicator_of(Plan plan) {
   switch (plan) {
     case Plan::reduce_scatter:
     case Plan::all_reduce:
+    case Plan::deal_matrices:
       return Plan::all_gather;
     case Plan::expert_reduce:
     case Plan::expert_scatter:
+    case Plan::deal_experts:
       return Plan::expert_gather;
     case Plan::tensor_sum:
     case Plan::tensor_scatter:

@@ -174,13 +174,6 @@ struct Operators {
     double most_cuts = 0;
     double shortest_cut = 0;  // depth
   } product;
-  struct AdamW {                       // operator by operator
-    std::array<double, 3> of_lists{};  // operators over one, two and three lists of tensors
-    double passes = 0;                 // over a list, in or out, by all of them
-    double passes_of_kernel = 0;       // by one kernel that does it all
-
-    double operators() const { return of_lists[0] + of_lists[1] + of_lists[2]; }
-  } adamw;
   struct ZeroUpdate {  // bytes for each number of a rank's part
     double norm = 0;
     double scale_and_copy = 0;  // around the optimizer's kernels

@@ -53,8 +53,8 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   const Strategy& s = scenario.strategy;
   const double learners = static_cast<double>(placement.learners.size());
   double each = 0;
-  if (s.optimizer_place != Offload::none)  // fp32 gradient, parameter and two moments
-    each += 16 * parameters_of(scenario) / learners;
+  if (s.optimizer_place != Offload::none)  // gradient, parameter and moments, all in fp32
+    each += 4 * (2 + s.optimizer.moments) * parameters_of(scenario) / learners;
   if (s.parameter_place != Offload::none) each += bytes_16 * parameters_of(scenario) / learners;
   return each * most_learners(scenario);
 }

@@ -85,7 +85,7 @@ void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
 // DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
 void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  if (!facts_of(s).has_sub_groups || s.optimizer != OptimizerKind::adamw) return;
+  if (!facts_of(s).has_sub_groups || !s.optimizer.places.both) return;
   const double shard = rank_part(input_of(scenario)).shares.updated;
   const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
   Scenario changed = scenario;
@@ -181,14 +181,15 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     offer(list, changed, fmt::format("strategy.zero: {}", to_text(stage)));
     changed = scenario;
   }
-  if (scenario.strategy.optimizer == OptimizerKind::adamw) {
-    changed.strategy.optimizer = OptimizerKind::adamw_8bit;
-    offer(list, changed, "strategy.optimizer: adamw_8bit");
+  if (scenario.smaller_optimizer) {
+    changed.strategy.optimizer = *scenario.smaller_optimizer;
+    offer(list, changed, fmt::format("strategy.optimizer: {}", changed.strategy.optimizer.name));
     changed = scenario;
   }
   const SchemeFacts facts = facts_of(scenario.strategy);
-  const bool can_offload =
-      facts.offloads_optimizer && scenario.strategy.pipeline_parallel.size == 1;
+  const bool can_offload = facts.offloads_optimizer &&
+                           scenario.strategy.pipeline_parallel.size == 1 &&
+                           scenario.strategy.optimizer.places.host;
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;

@@ -2,6 +2,7 @@
 
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/updates.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
 
 namespace stepsim {
 
@@ -42,6 +43,7 @@ void FlatUpdate::update(std::optional<Mark> norm, double waiting) {
   const auto [elements, tensors] = owned();
   if (norm) {
     writer_.host(writer_.input().stack.host.sync.value, Cause::optimizer, "read_norm", {*norm});
+    orthogonalise(writer_);
     // One flat shard after the other.
     for (const double group : group_shards()) {
       const double share = group / elements;
@@ -89,10 +91,9 @@ FlatUpdate::Prepared FlatUpdate::prepare_gradient(double shard, double tensors, 
 void FlatUpdate::update_group(double shard, double tensors, double waiting) {
   const Strategy& s = writer_.input().strategy;
   const double updated = shares_ ? 1 : tensors;
-  const UpdateCost cost =
-      update_cost(writer_.input().stack.operators.adamw, s,
-                  {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
-  double bytes = optimizer_traffic_bytes(s) * shard;
+  const UpdateCost cost = update_cost(
+      writer_.rank(), {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
+  double bytes = optimizer_traffic_bytes(writer_.rank()) * shard;
   Prepared gradient;
   if (flattens()) {
     gradient = prepare_gradient(shard, tensors, waiting);

@@ -61,10 +61,8 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
 
 // A tensor's own optimizer runs behind its gradient, which nobody needs any more.
 void ReducedBuckets::update_now(double elements) {
-  const Strategy& s = writer_.input().strategy;
-  const UpdateCost cost =
-      update_cost(writer_.input().stack.operators.adamw, s, {elements, 1, elements});
-  const double bytes = optimizer_traffic_bytes(s) * elements;
+  const UpdateCost cost = update_cost(writer_.rank(), {elements, 1, elements});
+  const double bytes = optimizer_traffic_bytes(writer_.rank()) * elements;
   const Mark updated = writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
   hold_while_updating(writer_, updated, cost);
 }

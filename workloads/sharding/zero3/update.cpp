@@ -67,9 +67,9 @@ void Zero3Update::run() {
 void Zero3Update::update_on_device(double part) {
   const Strategy& s = writer_.input().strategy;
   const bool split = s.optimizer_place != Offload::none;  // then fp32 gradients are there already
-  const UpdateCost cost = update_cost(writer_.input().stack.operators.adamw, s, {part, 1, part});
-  std::vector<KernelRow> rows{
-      update_row(cost, (optimizer_traffic_bytes(s) + costs_.scale_and_copy) * part, 3)};
+  const UpdateCost cost = update_cost(writer_.rank(), {part, 1, part});
+  std::vector<KernelRow> rows{update_row(
+      cost, (optimizer_traffic_bytes(writer_.rank()) + costs_.scale_and_copy) * part, 3)};
   if (!split)
     rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (3 * bytes_16 + 4) * part, 2});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
@@ -104,7 +104,7 @@ void Zero3Update::update_on_host(double part, Mark ready) {
 
 // The fp32 copy, the moments and the gradient of a sub-group.
 Mark Zero3Update::read_states(double part) {
-  return writer_.traffic(Plan::from_drive, {(4 + state_bytes(writer_.input().strategy) + 4) * part},
+  return writer_.traffic(Plan::from_drive, {(4 + state_bytes(writer_.rank()) + 4) * part},
                          Cause::offload_transfer, "states_from_drive");
 }
 
@@ -120,8 +120,8 @@ void Zero3Update::update_from_drive(double part, bool last, Mark ready) {
   if (s.offload.pipeline_read && !last) read_ = read_states(part);
   update_on_host(part, ready);
   if (written_) wait(*written_);
-  written_ = writer_.traffic(Plan::to_drive, {(4 + state_bytes(s)) * part}, Cause::offload_transfer,
-                             "states_to_drive");
+  written_ = writer_.traffic(Plan::to_drive, {(4 + state_bytes(writer_.rank())) * part},
+                             Cause::offload_transfer, "states_to_drive");
   if (s.offload.pipeline_write && !last) return;
   wait(*written_);
   written_.reset();
