@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "scenarios/import/named_machines.hpp"
@@ -11,6 +12,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::string_view usual_node = "h100-8";
+constexpr std::uint32_t gpus_of_usual_node = 8;
 
 void take_node(const NamedMachine& machine, const std::string& remark, Translation& translation) {
   translation.lines.push_back({"cluster.node", machine.node, "", 0, remark});
@@ -22,13 +24,29 @@ void take_node(const NamedMachine& machine, const std::string& remark, Translati
 }
 
 std::string nodes_text(const NamedMachine& machine) {
-  if (machine.nodes > 1) return fmt::format("{} x {}", machine.nodes, machine.node);
+  if (machine.nodes > 1 && machine.whole)
+    return fmt::format("{} x {}", machine.nodes, machine.node);
+  if (machine.nodes > 1)
+    return fmt::format("{} x {} of {}", machine.nodes, machine.gpus, machine.node);
   return machine.whole ? machine.node : fmt::format("{} of {}", machine.gpus, machine.node);
+}
+
+// Full nodes, as far as that goes up.
+NamedMachine usual_machine(const GpusOfSource& said) {
+  NamedMachine machine{.words = "", .node = std::string(usual_node), .gpus = gpus_of_usual_node};
+  if (said.gpus <= 0) return machine;
+  const auto gpus = static_cast<std::uint32_t>(said.gpus);
+  machine.nodes = said.nodes > 0 ? static_cast<std::uint32_t>(said.nodes)
+                                 : (gpus + gpus_of_usual_node - 1) / gpus_of_usual_node;
+  machine.gpus = std::max(gpus / machine.nodes, 1u);
+  machine.whole = machine.gpus == gpus_of_usual_node;
+  return machine;
 }
 
 }  // namespace
 
-void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation) {
+void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
+                    const GpusOfSource& said) {
   if (question.decides("cluster.node")) return;
   const std::string name = std::filesystem::path(question.file).filename().string();
   auto machine = machine_in_name(question.data, name);
@@ -38,9 +56,10 @@ void assume_machine(const SourceQuestion& question, const Table& source, Transla
                                    machine->words));
     return;
   }
-  const std::string why = machine ? fmt::format("the file is called {}", machine->words)
-                                  : std::string("the file does not say");
-  if (!machine) machine = NamedMachine{.words = "", .node = std::string(usual_node)};
+  const std::string why = machine          ? fmt::format("the file is called {}", machine->words)
+                          : said.gpus <= 0 ? std::string("the file does not say")
+                                           : said.why;
+  if (!machine) machine = usual_machine(said);
   take_node(*machine, fmt::format("taken: {}; --cluster", why), translation);
   translation.assumptions.push_back(
       {"machine", nodes_text(*machine), why, "--cluster NAME --nodes N"});

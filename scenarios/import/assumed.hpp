@@ -1,6 +1,7 @@
 // What files of other programs do not hold: machine, model, data. Each with what is taken instead.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "scenarios/import/source_question.hpp"
@@ -8,9 +9,17 @@
 
 namespace stepsim {
 
-// The machine that the file's name says, else the usual one. A machine that the name says and the
-// catalogue does not have is noted in `source`.
-void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation);
+// What a source says of its machine: how many GPUs, not which. 0: nothing.
+struct GpusOfSource {
+  std::int64_t gpus = 0;   // in all
+  std::int64_t nodes = 0;  // that they are on, alike
+  std::string why{};       // "the degrees make so many"
+};
+
+// The machine that the file's name says, else the usual one with as many GPUs as the source says. A
+// machine that the name says and the catalogue does not have is noted in `source`.
+void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
+                    const GpusOfSource& said = {});
 
 // The model called `said` at `key` of the source; empty: it says none. One that cannot be found is
 // noted there.

@@ -12,6 +12,7 @@
 #include "scenarios/import/deepspeed_alone.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "scenarios/import/source_question.hpp"
+#include "scenarios/import/torchtitan.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -29,6 +30,7 @@ struct Kind {
   std::string_view name, title;
   std::vector<std::string_view> marks, beside;
   Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
+  bool toml = false;                                                 // only such files are meant
 };
 
 const std::vector<Kind>& kinds() {
@@ -45,7 +47,13 @@ const std::vector<Kind>& kinds() {
        {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
         "zero_allow_untested_optimizer"},
        {},
-       translate_deepspeed}};
+       translate_deepspeed},
+      {"torchtitan",
+       "a TorchTitan file",
+       {"training"},
+       {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+       translate_torchtitan,
+       true}};
   return all;
 }
 
@@ -78,7 +86,7 @@ std::string none_of_these(const std::vector<std::string>& keys) {
       return fmt::format("is {}", other.title);
   return "looks like nothing that is read here: a scenario has cluster, stack, job and strategy, "
          "an Axolotl file base_model with sequence_len or the like, a DeepSpeed file "
-         "zero_optimization";
+         "zero_optimization, a TorchTitan file [training]";
 }
 
 const Kind& kind_of(const Document& document, const std::string& asked) {
@@ -94,11 +102,13 @@ const Kind& kind_of(const Document& document, const std::string& asked) {
   const Table root = document.root();
   const std::vector<std::string> keys = root.keys();
   std::vector<std::pair<const Kind*, std::string>> found;
+  const bool toml = document.file().ends_with(".toml");
   for (const Kind& kind : all)
-    if (std::string mark = mark_of(kind, keys); !mark.empty()) found.emplace_back(&kind, mark);
+    if (std::string mark = mark_of(kind, keys); !mark.empty() && toml == kind.toml)
+      found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;
   // What has little of a scenario is a scenario with mistakes, and its reader names them.
-  if (found.empty() && (keys.empty() || !first_in(keys, scenario_heads).empty()))
+  if (found.empty() && !toml && (keys.empty() || !first_in(keys, scenario_heads).empty()))
     return all.front();
   if (found.empty()) throw UserError({{document.file(), 0, "", none_of_these(keys)}});
   const auto& [one, one_mark] = found[0];

@@ -1,0 +1,287 @@
+#include "scenarios/import/mapped_source.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+std::string small(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool holds(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Python, YAML and shells have their own words for the same things.
+std::string plain(const std::string& said) {
+  const std::string word = small(said);
+  if (word == "true" || word == "yes" || word == "on") return "true";
+  if (word == "false" || word == "no" || word == "off") return "false";
+  return word == "none" || word == "null" ? "" : said;
+}
+
+// Values that are there and ask for nothing.
+bool asks_nothing(const std::string& value) {
+  const std::string word = plain(value);
+  return word.empty() || word == "false" || word == "0" || word == "0.0" || word == "[]" ||
+         word == "\"\"" || word == "-1";
+}
+
+// "quantize.*" stands for everything below.
+bool covers(std::string_view pattern, std::string_view key) {
+  if (!pattern.ends_with(".*")) return pattern == key;
+  pattern.remove_suffix(1);
+  return key.starts_with(pattern) || key == pattern.substr(0, pattern.size() - 1);
+}
+
+const std::string* find_pattern(const std::vector<std::string>& patterns, std::string_view key) {
+  const auto place = std::find_if(patterns.begin(), patterns.end(),
+                                  [&](const std::string& each) { return covers(each, key); });
+  return place == patterns.end() ? nullptr : &*place;
+}
+
+Words words_in(const Table& key, std::string_view name) {
+  Words words;
+  if (!key.has(name)) return words;
+  const Table table = key.table(name);
+  for (const std::string& theirs : table.keys()) words.emplace_back(theirs, table.text(theirs));
+  return words;
+}
+
+const std::string* find_word(const Words& words, const std::string& theirs) {
+  const auto place = std::find_if(words.begin(), words.end(), [&](const auto& each) {
+    return small(each.first) == small(theirs);
+  });
+  return place == words.end() ? nullptr : &place->second;
+}
+
+// Of a text what it says, of a list the whole in one line.
+std::string value_at(const Table& holder, std::string_view key) {
+  const std::string line = holder.one_line(key);
+  return line.starts_with('[') || line.starts_with('{') ? line : holder.text_or(key, "");
+}
+
+}  // namespace
+
+std::vector<MappedKey> mapped_keys(const Document& facts) {
+  std::vector<MappedKey> mapped;
+  const Table keys = facts.root().table("keys");
+  for (const std::string& theirs : keys.keys()) {
+    MappedKey key{.theirs = theirs, .ours = ""};
+    if (keys.is_mapping(theirs)) {
+      const Table table = keys.table(theirs);
+      key.ours = table.text("is");
+      key.words = words_in(table, "words");
+      key.near = words_in(table, "near");
+      key.absent = table.text_or("absent", "");
+      key.nothing = table.text_or("nothing", "");
+      key.with = words_in(table, "with");
+    } else {
+      key.ours = keys.text(theirs);
+    }
+    mapped.push_back(std::move(key));
+  }
+  return mapped;
+}
+
+std::optional<std::string> their_word(const MappedKey& key, const std::string& ours) {
+  if (key.words.empty()) return ours;
+  const auto place = std::find_if(key.words.begin(), key.words.end(),
+                                  [&](const auto& each) { return each.second == ours; });
+  return place == key.words.end() ? std::nullopt : std::optional(place->first);
+}
+
+MappedSource::MappedSource(const SourceQuestion& question, const Document& source,
+                           std::string_view program, std::string_view table)
+    : question_(question),
+      source_(source),
+      facts_(
+          read_document(data_file(question.data, fmt::format("scenarios/import/{}.yaml", table)))),
+      mapped_(mapped_keys(facts_)) {
+  result_.file = question.file;
+  result_.program = program;
+  result_.lines.push_back(
+      {"name", yaml_quoted(std::filesystem::path(question.file).stem().string()), "", 0, ""});
+  flatten(source.root(), "");
+}
+
+void MappedSource::flatten(const Table& table, const std::string& path) {
+  for (const std::string& key : table.keys()) {
+    const std::string own = path.empty() ? key : fmt::format("{}.{}", path, key);
+    if (table.is_mapping(key) && !table.table(key).keys().empty()) {
+      flatten(table.table(key), own);
+      continue;
+    }
+    const auto origin = table.origin(key);
+    leaves_.push_back({own, table, key, origin ? origin->line : 0, !table.has(key)});
+  }
+}
+
+const MappedSource::Leaf* MappedSource::find(std::string_view key) const {
+  const auto place = std::find_if(leaves_.begin(), leaves_.end(),
+                                  [&](const Leaf& leaf) { return leaf.path == key; });
+  return place == leaves_.end() || place->empty ? nullptr : &*place;
+}
+
+const MappedSource::Leaf* MappedSource::use(std::string_view key) {
+  if (!holds(used_, key)) used_.emplace_back(key);
+  const Leaf* leaf = find(key);
+  return leaf == nullptr || plain(value_at(leaf->holder, leaf->key)).empty() ? nullptr : leaf;
+}
+
+bool MappedSource::says(std::string_view key) {
+  return use(key) != nullptr;
+}
+
+std::string MappedSource::text(std::string_view key, std::string_view fallback) {
+  const Leaf* leaf = use(key);
+  return leaf == nullptr ? std::string(fallback) : leaf->holder.text_or(leaf->key, fallback);
+}
+
+bool MappedSource::on(std::string_view key, bool fallback) {
+  const std::string word = plain(text(key));
+  return word.empty() ? fallback : word == "true";
+}
+
+std::int64_t MappedSource::whole(std::string_view key, std::int64_t fallback, std::int64_t low,
+                                 std::int64_t high) {
+  const Leaf* leaf = use(key);
+  return leaf == nullptr ? fallback : leaf->holder.integer_or(leaf->key, fallback, low, high);
+}
+
+double MappedSource::number(std::string_view key, double fallback, double low, double high) {
+  const Leaf* leaf = use(key);
+  return leaf == nullptr ? fallback : leaf->holder.number_or(leaf->key, fallback, low, high);
+}
+
+std::vector<std::string> MappedSource::texts(std::string_view key) {
+  const Leaf* leaf = use(key);
+  return leaf == nullptr ? std::vector<std::string>{} : leaf->holder.texts_or(leaf->key);
+}
+
+std::vector<std::string> MappedSource::keys_below(std::string_view key) const {
+  std::vector<std::string> keys;
+  for (const Leaf& leaf : leaves_)
+    if (covers(fmt::format("{}.*", key), leaf.path)) keys.push_back(leaf.path);
+  return keys;
+}
+
+void MappedSource::put(std::string_view path, std::string value, std::string_view key,
+                       std::string remark) {
+  const Leaf* leaf = find(key);
+  result_.lines.push_back({std::string(path), std::move(value), std::string(key),
+                           leaf == nullptr ? 0 : leaf->line, std::move(remark)});
+}
+
+void MappedSource::without(std::string_view key, std::string why) {
+  unmodelled_.emplace_back(key, std::move(why));
+}
+
+void MappedSource::problem(std::string_view key, std::string_view message) {
+  if (const Leaf* leaf = find(key))
+    leaf->holder.problem(leaf->key, message);
+  else
+    source_.root().problem(key, message);
+}
+
+void MappedSource::put_mapped() {
+  for (const MappedKey& key : mapped_) put_mapped(key);
+}
+
+void MappedSource::put_mapped(const MappedKey& key) {
+  const auto value_put = [&](std::string_view path) -> const std::string* {
+    const auto place = std::find_if(result_.lines.begin(), result_.lines.end(),
+                                    [&](const auto& line) { return line.path == path; });
+    return place == result_.lines.end() ? nullptr : &place->value;
+  };
+  const bool idle = std::any_of(key.with.begin(), key.with.end(), [&](const auto& other) {
+    const std::string* value = value_put(other.first);
+    return value == nullptr || *value != other.second;
+  });
+  const Leaf* leaf = use(key.theirs);
+  const std::string said = plain(leaf == nullptr ? key.absent : value_at(leaf->holder, leaf->key));
+  if (idle || value_put(key.ours) != nullptr || said.empty() || said == key.nothing) return;
+  if (key.words.empty()) return put(key.ours, said, key.theirs);
+  if (const std::string* ours = find_word(key.words, said))
+    return put(key.ours, *ours, key.theirs, *ours == said ? "" : said);
+  if (const std::string* ours = find_word(key.near, said)) {
+    without(key.theirs, fmt::format("{} is counted as {}", said, *ours));
+    return put(key.ours, *ours, key.theirs, said);
+  }
+  std::vector<std::string> known;
+  for (const Words* words : {&key.words, &key.near})
+    for (const auto& [theirs, ours] : *words) known.push_back(theirs);
+  problem(key.theirs, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                  did_you_mean(said, known)));
+}
+
+void MappedSource::look_around() {
+  around_ = surroundings_of(question_, document_of(result_));
+}
+
+void MappedSource::put_stack() {
+  const std::string vendor = around_.cluster ? around_.cluster->gpu.vendor : "nvidia";
+  const Table stacks = facts_.root().table("stacks");
+  const std::vector<std::string> known = stacks.keys();
+  const std::string stack =
+      first_stack(question_.data, stacks.texts(holds(known, vendor) ? vendor : known.front()));
+  result_.lines.push_back(
+      {"stack", stack, "", 0, fmt::format("{} on {} GPUs", result_.program, vendor)});
+}
+
+// The key's fate, and why.
+SourceKey MappedSource::sorted(const Leaf& leaf) const {
+  SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
+  const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),
+                                 [&](const auto& each) { return each.first == leaf.path; });
+  const Table reasons = facts_.root().table("not_modelled");
+  const std::vector<std::string> nothing = facts_.root().texts_or("changes_nothing"),
+                                 without = reasons.keys(), read = facts_.root().texts_or("read");
+  const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
+                                  [&](const MappedKey& each) { return each.theirs == leaf.path; });
+  const std::string* reason = find_pattern(without, leaf.path);
+  if (told != unmodelled_.end()) {
+    key.fate = KeyFate::unmodelled;
+    key.remark = told->second;
+  } else if (mapped || find_pattern(read, leaf.path) != nullptr) {
+    std::vector<std::string> paths;
+    for (const TranslatedLine& line : result_.lines)
+      if (line.key == leaf.path) paths.push_back(line.path);
+    key.remark = fmt::format("{}", fmt::join(paths, ", "));
+  } else if (reason != nullptr && !leaf.empty && !asks_nothing(value_at(leaf.holder, leaf.key))) {
+    key.fate = KeyFate::unmodelled;
+    key.remark = reasons.text(*reason);
+  } else if (reason != nullptr || find_pattern(nothing, leaf.path) != nullptr) {
+    key.fate = KeyFate::without_effect;
+  } else {
+    key.fate = KeyFate::unknown;
+    std::vector<std::string> known = nothing;
+    known.insert(known.end(), without.begin(), without.end());
+    known.insert(known.end(), read.begin(), read.end());
+    for (const MappedKey& each : mapped_) known.push_back(each.theirs);
+    if (const std::string near = did_you_mean(leaf.path, known); !near.empty())
+      leaf.holder.problem(leaf.key, "unknown key" + near);
+    key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
+  }
+  return key;
+}
+
+Translation MappedSource::finish() {
+  for (const Leaf& leaf : leaves_) result_.keys.push_back(sorted(leaf));
+  source_.finish(Leftovers::allowed);
+  return std::move(result_);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,98 @@
+// A file of settings read by a table: which of its keys is which key of a scenario, in
+// scenarios/import/<program>.yaml. The writers in scenarios/export/ walk the same tables.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// A key of another program that says what one key of a scenario says.
+struct MappedKey {
+  std::string theirs;  // "training.seq_len"
+  std::string ours;    // "job.sequence"
+  // Their word and ours; of theirs in `near` the scenario only knows something that is near to it.
+  std::vector<std::pair<std::string, std::string>> words{};
+  std::vector<std::pair<std::string, std::string>> near{};
+  std::string absent{};   // what leaving it out means, in their words; empty: nothing
+  std::string nothing{};  // a value that asks for nothing, in their words
+};
+
+std::vector<MappedKey> mapped_keys(const Document& facts);
+
+// Their words for a value of the scenario; nothing where they have none.
+std::optional<std::string> their_word(const MappedKey& key, const std::string& ours);
+
+class MappedSource {
+ public:
+  // `program` is what people call it, `table` the file of its keys: "torchtitan".
+  MappedSource(const SourceQuestion& question, const Document& source, std::string_view program,
+               std::string_view table);
+
+  // ---- what the file says; a key asked for counts as used ----
+  bool says(std::string_view key);
+  std::string text(std::string_view key, std::string_view fallback = "");
+  bool on(std::string_view key, bool fallback = false);
+  std::int64_t whole(std::string_view key, std::int64_t fallback, std::int64_t low,
+                     std::int64_t high);
+  double number(std::string_view key, double fallback, double low, double high);
+  std::vector<std::string> texts(std::string_view key);
+  // All keys below this one, itself included, that are there.
+  std::vector<std::string> keys_below(std::string_view key) const;
+
+  // ---- what becomes of it ----
+  void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
+  // The key was read, and the result is without it, or with something near to it.
+  void without(std::string_view key, std::string why);
+  void problem(std::string_view key, std::string_view message);
+  void note(std::string text) { result_.notes.push_back(std::move(text)); }
+  // Puts what the table says of each key that stands in it, and was not put before.
+  void put_mapped();
+  // The first stack of the table that the catalogue has for the machine's vendor.
+  void put_stack();
+
+  const SourceQuestion& question() const { return question_; }
+  Table root() const { return source_.root(); }
+  Table facts() const { return facts_.root(); }
+  const SourceSurroundings& around() const { return around_; }
+  Translation& result() { return result_; }
+  // Model and machine are put; from now on they are known.
+  void look_around();
+  // Sorts the keys, throws what is wrong.
+  Translation finish();
+
+ private:
+  struct Leaf {
+    std::string path;
+    Table holder;
+    std::string key;
+    int line = 0;
+    bool empty = false;
+  };
+
+  void flatten(const Table& table, const std::string& path);
+  const Leaf* find(std::string_view key) const;
+  const Leaf* use(std::string_view key);
+  void put_mapped(const MappedKey& key);
+  SourceKey sorted(const Leaf& leaf) const;
+
+  const SourceQuestion& question_;
+  const Document& source_;
+  Document facts_;
+  std::vector<MappedKey> mapped_;
+  std::vector<Leaf> leaves_;
+  std::vector<std::string> used_;
+  std::vector<std::pair<std::string, std::string>> unmodelled_;
+  SourceSurroundings around_;
+  Translation result_;
+};
+
+}  // namespace stepsim
