@@ -1,0 +1,347 @@
+#include "scenarios/import/launches.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <filesystem>
+#include <span>
+
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+using Words = std::span<const ShellWord>;
+
+bool holds(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string last_part(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+bool is_python(const std::string& name) {
+  return name == "python" || (name.starts_with("python") && name.size() > 6 &&
+                              std::isdigit(static_cast<unsigned char>(name[6])) != 0);
+}
+
+std::optional<std::int64_t> whole_number(const std::string& text) {
+  std::int64_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc() || end != text.data() + text.size() || value < 1 || value > 1 << 20)
+    return std::nullopt;
+  return value;
+}
+
+// "--nproc-per-node=8" as "nproc_per_node".
+std::string option_name(const std::string& word) {
+  std::string name = word.substr(word.find_first_not_of('-'));
+  name = name.substr(0, name.find('='));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+bool is_option(const ShellWord& word) {
+  return word.text.size() > 1 && word.text.front() == '-' &&
+         std::isdigit(static_cast<unsigned char>(word.text[1])) == 0 && word.text[1] != '.' &&
+         word.text.find_first_not_of('-') != std::string::npos;
+}
+
+struct Launcher {
+  std::vector<std::string> called, flags;
+  std::string gpus, processes, nodes, file, devices;
+};
+
+struct KnownLaunchers {
+  std::vector<std::string> wrappers, behind_dashes, programs;
+  std::vector<Launcher> launchers;
+};
+
+KnownLaunchers known_launchers(const std::string& data) {
+  const Document document = read_document(data_file(data, "scenarios/import/launchers.yaml"));
+  const Table root = document.root();
+  KnownLaunchers known{
+      root.texts("wrappers"), root.texts("behind_dashes"), root.texts("programs"), {}};
+  const Table launchers = root.table("launchers");
+  for (const std::string& name : launchers.keys()) {
+    const Table each = launchers.table(name);
+    known.launchers.push_back({each.texts("called"), each.texts("flags"), each.text_or("gpus", ""),
+                               each.text_or("processes", ""), each.text_or("nodes", ""),
+                               each.text_or("file", ""), each.text_or("devices", "")});
+  }
+  document.finish();
+  return known;
+}
+
+// Takes the words of a command apart: wrappers, launchers, the program.
+class CommandReader {
+ public:
+  CommandReader(const KnownLaunchers& known, const ShellCommand& command)
+      : known_(known), words_(command.words) {
+    launch_.line = command.line;
+    launch_.environment = command.environment;
+  }
+
+  std::optional<Launch> read() {
+    if (words_.empty() || !skip_wrappers()) return std::nullopt;
+    constexpr int most = 4;  // launchers that start launchers
+    for (int turn = 0; turn < most && !words_.empty(); ++turn) {
+      const std::string name = last_part(words_.front().text);
+      if (is_python(name)) {
+        if (!python()) return std::nullopt;
+      } else if (const Launcher* launcher = launcher_called(name)) {
+        options_of(*launcher);
+      } else {
+        break;
+      }
+      if (!launch_.program.empty()) break;
+    }
+    if (launch_.program.empty() && !words_.empty()) named_program();
+    if (launch_.program.empty()) return std::nullopt;
+    launch_.arguments.assign(words_.begin(), words_.end());
+    count_devices();
+    return std::move(launch_);
+  }
+
+ private:
+  void drop(std::size_t count) { words_ = words_.subspan(std::min(count, words_.size())); }
+
+  bool starts_something(const ShellWord& word) const {
+    const std::string name = last_part(word.text);
+    return is_python(name) || holds(known_.behind_dashes, name) || holds(known_.programs, name) ||
+           name.ends_with(".py") ||
+           std::any_of(known_.launchers.begin(), known_.launchers.end(), [&](const Launcher& each) {
+             return each.called.front().substr(0, each.called.front().find(' ')) == name;
+           });
+  }
+
+  bool skip_wrappers() {
+    if (holds(known_.wrappers, last_part(words_.front().text))) {
+      const auto place = std::find_if(words_.begin() + 1, words_.end(), [&](const ShellWord& word) {
+        return starts_something(word);
+      });
+      drop(static_cast<std::size_t>(place - words_.begin()));
+    }
+    if (words_.empty() || !starts_something(words_.front())) return false;
+    const bool interpreted = is_python(last_part(words_.front().text)) && words_.size() > 1;
+    const ShellWord& starter = words_[interpreted ? 1 : 0];
+    if (holds(known_.behind_dashes, last_part(starter.text))) {
+      const auto dashes = std::find_if(words_.begin(), words_.end(),
+                                       [](const ShellWord& word) { return word.text == "--"; });
+      if (dashes == words_.end()) return false;
+      drop(static_cast<std::size_t>(dashes - words_.begin()) + 1);
+      return !words_.empty() && skip_wrappers();
+    }
+    return true;
+  }
+
+  const Launcher* launcher_called(const std::string& name) {
+    for (const Launcher& each : known_.launchers)
+      for (const std::string& called : each.called) {
+        const std::size_t blank = called.find(' ');
+        if (called.substr(0, blank) != name) continue;
+        if (blank == std::string::npos) {
+          drop(1);
+          return &each;
+        }
+        if (words_.size() > 1 && words_[1].text == called.substr(blank + 1)) {
+          drop(2);
+          return &each;
+        }
+      }
+    return nullptr;
+  }
+
+  // python [-u] [-X y] FILE, -m MODULE; a module that is a launcher is left in front.
+  bool python() {
+    drop(1);
+    while (!words_.empty() && is_option(words_.front())) {
+      const std::string option = words_.front().text;
+      if (option == "-c") return false;
+      const bool with_value = option == "-m" || option == "-X" || option == "-W";
+      drop(1);
+      if (option == "-m") break;
+      if (with_value) drop(1);
+    }
+    if (words_.empty() || words_.front().text == "-") return false;
+    const std::string program = words_.front().text;
+    const auto is_it = [&](const Launcher& each) { return holds(each.called, program); };
+    if (std::any_of(known_.launchers.begin(), known_.launchers.end(), is_it)) return true;
+    take_program();
+    return true;
+  }
+
+  void take_program() {
+    launch_.program = words_.front().text;
+    if (words_.front().text.empty() && !words_.front().unknown.empty()) launch_.program = "$";
+    drop(1);
+  }
+
+  void options_of(const Launcher& launcher) {
+    while (!words_.empty() && is_option(words_.front())) {
+      const ShellWord option = words_.front();
+      const std::string name = option_name(option.text);
+      const std::size_t sign = option.text.find('=');
+      drop(1);
+      ShellWord value = option;
+      if (sign != std::string::npos) {
+        value.text = option.text.substr(sign + 1);
+      } else if (holds(launcher.flags, name) || words_.empty() || is_option(words_.front())) {
+        value.text = "true";
+      } else {
+        value = words_.front();
+        drop(1);
+      }
+      launch_.options[name] = value;
+    }
+    const auto number = [&](const std::string& name) -> std::optional<std::int64_t> {
+      const auto place = launch_.options.find(name);
+      if (place == launch_.options.end()) return std::nullopt;
+      return whole_number(place->second.text);
+    };
+    if (const auto nodes = number(launcher.nodes)) launch_.nodes = nodes;
+    if (const auto gpus = number(launcher.gpus)) launch_.gpus = gpus;
+    const std::int64_t nodes = launch_.nodes.value_or(1);
+    if (const auto all = number(launcher.processes); all && *all % nodes == 0)
+      launch_.gpus = *all / nodes;
+    if (const auto place = launch_.options.find(launcher.file); place != launch_.options.end())
+      launch_.file = place->second;
+    if (const auto place = launch_.options.find(launcher.devices); place != launch_.options.end())
+      include_devices(place->second.text);
+    if (!words_.empty() && !is_python(last_part(words_.front().text))) take_program();
+  }
+
+  // "localhost:0,1,2"
+  void include_devices(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos || text.find('@') != std::string::npos) return;
+    launch_.gpus =
+        1 + std::count(text.begin() + static_cast<std::ptrdiff_t>(colon), text.end(), ',');
+  }
+
+  // One that is started by its own name.
+  void named_program() {
+    const std::string name = last_part(words_.front().text);
+    if (holds(known_.programs, name) && words_.size() > 1 && !is_option(words_[1])) {
+      launch_.program = fmt::format("{} {}", name, words_[1].text);
+      drop(2);
+    } else if (name.ends_with(".py")) {
+      take_program();
+    }
+  }
+
+  void count_devices() {
+    for (const char* name :
+         {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"}) {
+      const auto place = launch_.environment.find(name);
+      if (launch_.gpus || place == launch_.environment.end()) continue;
+      const std::string& text = place->second.text;
+      if (!text.empty() && place->second.unknown.empty() &&
+          std::isdigit(static_cast<unsigned char>(text.front())) != 0)
+        launch_.gpus = 1 + std::count(text.begin(), text.end(), ',');
+    }
+  }
+
+  const KnownLaunchers& known_;
+  Words words_;
+  Launch launch_{};
+};
+
+// A word of a script as a value of YAML: numbers and truths as they are, all else in quotes.
+std::string yaml_value(const std::string& text) {
+  const bool number = !text.empty() &&
+                      text.find_first_not_of("0123456789.+-eE") == std::string::npos &&
+                      text.find_first_of("0123456789") != std::string::npos;
+  if (number || text == "true" || text == "false") return text;
+  if (text == "True" || text == "False") return text == "True" ? "true" : "false";
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') result += '\\';
+    if (byte < 0x20 || byte == 0x7f)
+      result += ' ';
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
+struct Named {
+  std::string key, value;
+  int line = 0;
+};
+
+// A flow mapping with each key in the line where the script has it, so that messages lead there.
+Document document_in_lines(std::vector<Named> all, const std::string& file) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Named& a, const Named& b) { return a.line < b.line; });
+  std::string text = "{";
+  int line = 1;
+  for (const Named& each : all) {
+    for (; line < each.line; ++line) text += '\n';
+    text += fmt::format(" {}: {},", yaml_value(each.key), each.value);
+  }
+  return parse_document(text + "}", file);
+}
+
+}  // namespace
+
+std::vector<Launch> launches_in(const std::string& data, const ShellScript& script) {
+  const KnownLaunchers known = known_launchers(data);
+  std::vector<Launch> launches;
+  for (const ShellCommand& command : script.commands)
+    if (auto launch = CommandReader(known, command).read()) {
+      if (!launch->nodes)
+        if (const auto place = script.directives.find("nodes"); place != script.directives.end())
+          launch->nodes = whole_number(place->second.text);
+      launches.push_back(std::move(*launch));
+    }
+  return launches;
+}
+
+Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file) {
+  std::vector<Named> all;
+  std::vector<UnknownArgument> unknown;
+  std::vector<ShellWord> others;
+  for (std::size_t i = 0; i < words.size();) {
+    const ShellWord& word = words[i++];
+    if (!is_option(word)) {
+      others.push_back(word);
+      continue;
+    }
+    const std::size_t sign = word.text.find('=');
+    const std::size_t from = word.text.find_first_not_of('-');
+    Named named{word.text.substr(from, sign == std::string::npos ? sign : sign - from), "",
+                word.line};
+    std::vector<ShellWord> values;
+    if (sign != std::string::npos) {
+      values.push_back(word);
+      values.back().text = word.text.substr(sign + 1);
+    } else {
+      while (i < words.size() && !is_option(words[i])) values.push_back(words[i++]);
+    }
+    if (values.empty()) named.value = "true";
+    for (const ShellWord& value : values)
+      named.value += (named.value.empty() ? "" : ", ") + yaml_value(value.text);
+    if (values.size() > 1) named.value = "[" + named.value + "]";
+    std::erase_if(all, [&](const Named& each) { return each.key == named.key; });
+    std::erase_if(unknown, [&](const UnknownArgument& each) { return each.key == named.key; });
+    const auto place = std::find_if(values.begin(), values.end(),
+                                    [](const ShellWord& each) { return !each.unknown.empty(); });
+    if (place != values.end())
+      unknown.push_back({named.key, {place->text, named.line, place->unknown, place->variable}});
+    else
+      all.push_back(std::move(named));
+  }
+  return {document_in_lines(std::move(all), file), std::move(others), std::move(unknown)};
+}
+
+std::string unknown_argument_message(const UnknownArgument& argument) {
+  const std::string& name = argument.word.variable.empty() ? argument.key : argument.word.variable;
+  return fmt::format("hangs on {}: --set {}=... says it", argument.word.unknown, name);
+}
+
+}  // namespace stepsim

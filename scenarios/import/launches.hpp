@@ -1,0 +1,49 @@
+// Programs that a shell script starts, with what their launchers say about the machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/import/shell_words.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+struct Launch {
+  std::string program;  // "openrlhf.cli.train_sft", "train/sft.py", "trl sft"
+  int line = 0;
+  std::vector<ShellWord> arguments{};
+  // "config_file" and the like: the launcher's own options, - as _.
+  std::map<std::string, ShellWord> options{};
+  std::map<std::string, ShellWord> environment{};
+  std::optional<std::int64_t> gpus{};  // of each node
+  std::optional<std::int64_t> nodes{};
+  ShellWord file{};  // of settings, of the launcher itself; empty: none
+};
+
+// In the order of the script. `data`: the folder with the list of launchers.
+std::vector<Launch> launches_in(const std::string& data, const ShellScript& script);
+
+// An argument whose value only a run would know.
+struct UnknownArgument {
+  std::string key;
+  ShellWord word;
+};
+
+// Arguments by their names, each in its own line: --key value, --key=value, --key of a flag as
+// true; several values are a list. Of one that is said twice the last counts.
+struct Arguments {
+  Document document;
+  std::vector<ShellWord> others{};  // words that belong to no name: files, key=value
+  std::vector<UnknownArgument> unknown{};
+};
+Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file);
+
+// "hangs on $1, which nothing sets: --set 1=... says it", for the key of an argument.
+std::string unknown_argument_message(const UnknownArgument& argument);
+
+}  // namespace stepsim
