@@ -24,6 +24,8 @@ struct MappedKey {
   std::vector<std::pair<std::string, std::string>> near{};
   std::string absent{};   // what leaving it out means, in their words; empty: nothing
   std::string nothing{};  // a value that asks for nothing, in their words
+  // Keys of the scenario, and the values beside which alone this one counts.
+  std::vector<std::pair<std::string, std::string>> with{};
 };
 
 std::vector<MappedKey> mapped_keys(const Document& facts);
