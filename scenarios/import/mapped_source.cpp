@@ -39,11 +39,11 @@ bool asks_nothing(const std::string& value) {
          word == "\"\"" || word == "-1";
 }
 
-// "quantize.*" stands for everything below.
+// "quantize.*" stands for everything that begins so.
 bool covers(std::string_view pattern, std::string_view key) {
-  if (!pattern.ends_with(".*")) return pattern == key;
+  if (!pattern.ends_with('*')) return pattern == key;
   pattern.remove_suffix(1);
-  return key.starts_with(pattern) || key == pattern.substr(0, pattern.size() - 1);
+  return key.starts_with(pattern);
 }
 
 const std::string* find_pattern(const std::vector<std::string>& patterns, std::string_view key) {
@@ -104,17 +104,26 @@ std::optional<std::string> their_word(const MappedKey& key, const std::string& o
 }
 
 MappedSource::MappedSource(const SourceQuestion& question, const Document& source,
-                           std::string_view program, std::string_view table)
+                           std::string_view program, std::string_view table, NamesOfKeys names)
     : question_(question),
       source_(source),
       facts_(
           read_document(data_file(question.data, fmt::format("scenarios/import/{}.yaml", table)))),
+      names_(names),
       mapped_(mapped_keys(facts_)) {
   result_.file = question.file;
   result_.program = program;
   result_.lines.push_back(
       {"name", yaml_quoted(std::filesystem::path(question.file).stem().string()), "", 0, ""});
   flatten(source.root(), "");
+}
+
+std::string MappedSource::name_of(const std::string& path) const {
+  if (names_ == NamesOfKeys::paths) return path;
+  std::string name = path.substr(path.rfind('.') + 1);
+  std::replace(name.begin(), name.end(), '_', '-');
+  const auto others = facts_.root().table_if("also_called");
+  return others && others->has(name) ? others->text(name) : name;
 }
 
 void MappedSource::flatten(const Table& table, const std::string& path) {
@@ -125,13 +134,13 @@ void MappedSource::flatten(const Table& table, const std::string& path) {
       continue;
     }
     const auto origin = table.origin(key);
-    leaves_.push_back({own, table, key, origin ? origin->line : 0, !table.has(key)});
+    leaves_.push_back({name_of(own), own, table, key, origin ? origin->line : 0, !table.has(key)});
   }
 }
 
 const MappedSource::Leaf* MappedSource::find(std::string_view key) const {
   const auto place = std::find_if(leaves_.begin(), leaves_.end(),
-                                  [&](const Leaf& leaf) { return leaf.path == key; });
+                                  [&](const Leaf& leaf) { return leaf.name == key; });
   return place == leaves_.end() || place->empty ? nullptr : &*place;
 }
 
@@ -174,14 +183,15 @@ std::vector<std::string> MappedSource::texts(std::string_view key) {
 std::vector<std::string> MappedSource::keys_below(std::string_view key) const {
   std::vector<std::string> keys;
   for (const Leaf& leaf : leaves_)
-    if (covers(fmt::format("{}.*", key), leaf.path)) keys.push_back(leaf.path);
+    if (leaf.path.starts_with(fmt::format("{}.", key))) keys.push_back(leaf.path);
   return keys;
 }
 
 void MappedSource::put(std::string_view path, std::string value, std::string_view key,
                        std::string remark) {
   const Leaf* leaf = find(key);
-  result_.lines.push_back({std::string(path), std::move(value), std::string(key),
+  result_.lines.push_back({std::string(path), std::move(value),
+                           leaf == nullptr ? std::string(key) : leaf->path,
                            leaf == nullptr ? 0 : leaf->line, std::move(remark)});
 }
 
@@ -245,17 +255,17 @@ void MappedSource::put_stack() {
 SourceKey MappedSource::sorted(const Leaf& leaf) const {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
   const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),
-                                 [&](const auto& each) { return each.first == leaf.path; });
+                                 [&](const auto& each) { return each.first == leaf.name; });
   const Table reasons = facts_.root().table("not_modelled");
   const std::vector<std::string> nothing = facts_.root().texts_or("changes_nothing"),
                                  without = reasons.keys(), read = facts_.root().texts_or("read");
   const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
-                                  [&](const MappedKey& each) { return each.theirs == leaf.path; });
-  const std::string* reason = find_pattern(without, leaf.path);
+                                  [&](const MappedKey& each) { return each.theirs == leaf.name; });
+  const std::string* reason = find_pattern(without, leaf.name);
   if (told != unmodelled_.end()) {
     key.fate = KeyFate::unmodelled;
     key.remark = told->second;
-  } else if (mapped || find_pattern(read, leaf.path) != nullptr) {
+  } else if (mapped || find_pattern(read, leaf.name) != nullptr) {
     std::vector<std::string> paths;
     for (const TranslatedLine& line : result_.lines)
       if (line.key == leaf.path) paths.push_back(line.path);
@@ -263,7 +273,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
   } else if (reason != nullptr && !leaf.empty && !asks_nothing(value_at(leaf.holder, leaf.key))) {
     key.fate = KeyFate::unmodelled;
     key.remark = reasons.text(*reason);
-  } else if (reason != nullptr || find_pattern(nothing, leaf.path) != nullptr) {
+  } else if (reason != nullptr || find_pattern(nothing, leaf.name) != nullptr) {
     key.fate = KeyFate::without_effect;
   } else {
     key.fate = KeyFate::unknown;
@@ -271,7 +281,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     known.insert(known.end(), without.begin(), without.end());
     known.insert(known.end(), read.begin(), read.end());
     for (const MappedKey& each : mapped_) known.push_back(each.theirs);
-    if (const std::string near = did_you_mean(leaf.path, known); !near.empty())
+    if (const std::string near = did_you_mean(leaf.name, known); !near.empty())
       leaf.holder.problem(leaf.key, "unknown key" + near);
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }

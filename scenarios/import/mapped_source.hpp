@@ -33,11 +33,15 @@ std::vector<MappedKey> mapped_keys(const Document& facts);
 // Their words for a value of the scenario; nothing where they have none.
 std::optional<std::string> their_word(const MappedKey& key, const std::string& ours);
 
+// How a file's keys are called: by their paths ("training.seq_len"), or, where blocks only sort
+// them, by their last parts with dashes ("model.num_layers": "num-layers").
+enum class NamesOfKeys : std::uint8_t { paths, last_parts };
+
 class MappedSource {
  public:
   // `program` is what people call it, `table` the file of its keys: "torchtitan".
   MappedSource(const SourceQuestion& question, const Document& source, std::string_view program,
-               std::string_view table);
+               std::string_view table, NamesOfKeys names = NamesOfKeys::paths);
 
   // ---- what the file says; a key asked for counts as used ----
   bool says(std::string_view key);
@@ -47,7 +51,7 @@ class MappedSource {
                      std::int64_t high);
   double number(std::string_view key, double fallback, double low, double high);
   std::vector<std::string> texts(std::string_view key);
-  // All keys below this one, itself included, that are there.
+  // All keys below this one that are there.
   std::vector<std::string> keys_below(std::string_view key) const;
 
   // ---- what becomes of it ----
@@ -73,7 +77,8 @@ class MappedSource {
 
  private:
   struct Leaf {
-    std::string path;
+    std::string name;
+    std::string path;  // in the file
     Table holder;
     std::string key;
     int line = 0;
@@ -81,6 +86,7 @@ class MappedSource {
   };
 
   void flatten(const Table& table, const std::string& path);
+  std::string name_of(const std::string& path) const;
   const Leaf* find(std::string_view key) const;
   const Leaf* use(std::string_view key);
   void put_mapped(const MappedKey& key);
@@ -89,6 +95,7 @@ class MappedSource {
   const SourceQuestion& question_;
   const Document& source_;
   Document facts_;
+  NamesOfKeys names_;
   std::vector<MappedKey> mapped_;
   std::vector<Leaf> leaves_;
   std::vector<std::string> used_;

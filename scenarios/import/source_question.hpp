@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/import/launches.hpp"
 #include "sim/base/config.hpp"
 #include "topology/cluster.hpp"
 #include "workloads/model/model.hpp"
@@ -20,6 +21,7 @@ struct SourceQuestion {
   std::span<const std::pair<std::string, std::string>> settings;
   double set_tokens = 0;   // of the data set, once; 0: not said
   double set_samples = 0;  // rows or pairs of the data set; 0: not said
+  const Launch* launch = nullptr;            // of a script; null: the file is no script
 
   // Whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;

@@ -10,6 +10,7 @@
 #include "scenarios/constants.hpp"
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
+#include "scenarios/import/megatron.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/torchtitan.hpp"
@@ -48,6 +49,11 @@ const std::vector<Kind>& kinds() {
         "zero_allow_untested_optimizer"},
        {},
        translate_deepspeed},
+      {"megatron",
+       "a Megatron file",
+       {"num-layers", "tensor-model-parallel-size", "train"},
+       {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       translate_megatron},
       {"torchtitan",
        "a TorchTitan file",
        {"training"},

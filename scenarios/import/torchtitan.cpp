@@ -229,6 +229,8 @@ void read_saves(MappedSource& source) {
   const std::int64_t every = source.whole("checkpoint.interval", 500, 1, 1'000'000'000);
   const auto& cluster = source.around().cluster;
   if (!saves || (cluster && cluster->node.count(PartKind::nvme) == 0)) return;
+  if (source.whole("parallelism.pipeline_parallel_degree", 1, 1, most) > 1)
+    return source.without("checkpoint.interval", "saves of a model in stages");
   source.put("job.save.every", std::to_string(every), "checkpoint.interval");
   source.put("job.save.weights", "false", "checkpoint.enable", "each GPU saves its own part");
 }
