@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "scenarios/import/assumed.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -43,7 +44,8 @@ bool asks_nothing(const std::string& value) {
 bool covers(std::string_view pattern, std::string_view key) {
   if (!pattern.ends_with('*')) return pattern == key;
   pattern.remove_suffix(1);
-  return key.starts_with(pattern);
+  return key.starts_with(pattern) ||
+         (pattern.ends_with('.') && key == pattern.substr(0, pattern.size() - 1));
 }
 
 const std::string* find_pattern(const std::vector<std::string>& patterns, std::string_view key) {
@@ -67,9 +69,15 @@ const std::string* find_word(const Words& words, const std::string& theirs) {
   return place == words.end() ? nullptr : &place->second;
 }
 
+// The value of a key that is not modelled with which nothing is missing: {nothing: 1, why: ...}.
+std::string usual_value(const Table& reasons, const std::string& key) {
+  return reasons.is_mapping(key) ? reasons.table(key).text("nothing") : "";
+}
+
 // Of a text what it says, of a list the whole in one line.
 std::string value_at(const Table& holder, std::string_view key) {
   const std::string line = holder.one_line(key);
+  if (line.find("${") != std::string::npos) return "";  // what another key says
   return line.starts_with('[') || line.starts_with('{') ? line : holder.text_or(key, "");
 }
 
@@ -116,6 +124,37 @@ MappedSource::MappedSource(const SourceQuestion& question, const Document& sourc
   result_.lines.push_back(
       {"name", yaml_quoted(std::filesystem::path(question.file).stem().string()), "", 0, ""});
   flatten(source.root(), "");
+  std::vector<Leaf> last;  // what was set stands behind what the file says
+  for (Leaf& leaf : leaves_) {
+    std::erase_if(last, [&](const Leaf& each) { return each.name == leaf.name; });
+    last.push_back(std::move(leaf));
+  }
+  leaves_ = std::move(last);
+}
+
+std::string MappedSource::inherit(const std::string& file) {
+  inherited_.push_back(read_document(file));
+  result_.files.push_back(file);
+  const std::vector<Leaf> own = std::move(leaves_);
+  leaves_.clear();
+  flatten(inherited_.back().root(), "");
+  for (Leaf& leaf : leaves_) leaf.line = 0;
+  std::erase_if(leaves_, [&](const Leaf& leaf) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const Leaf& each) { return each.name == leaf.name; });
+  });
+  leaves_.insert(leaves_.begin(), own.begin(), own.end());
+  return inherited_.back().root().text_or("defaults", "");
+}
+
+void MappedSource::put_model(std::string_view key) {
+  const Leaf* leaf = use(key);
+  const std::size_t before = result_.lines.size();
+  if (leaf == nullptr)
+    assume_model(question_, source_.root(), std::string(key), result_);
+  else
+    assume_model(question_, leaf->holder, leaf->key, result_);
+  if (leaf != nullptr && result_.lines.size() > before) result_.lines.back().key = leaf->path;
 }
 
 std::string MappedSource::name_of(const std::string& path) const {
@@ -156,7 +195,7 @@ bool MappedSource::says(std::string_view key) {
 
 std::string MappedSource::text(std::string_view key, std::string_view fallback) {
   const Leaf* leaf = use(key);
-  return leaf == nullptr ? std::string(fallback) : leaf->holder.text_or(leaf->key, fallback);
+  return leaf == nullptr ? std::string(fallback) : value_at(leaf->holder, leaf->key);
 }
 
 bool MappedSource::on(std::string_view key, bool fallback) {
@@ -241,9 +280,9 @@ void MappedSource::look_around() {
   around_ = surroundings_of(question_, document_of(result_));
 }
 
-void MappedSource::put_stack() {
+void MappedSource::put_stack(std::string_view list) {
   const std::string vendor = around_.cluster ? around_.cluster->gpu.vendor : "nvidia";
-  const Table stacks = facts_.root().table("stacks");
+  const Table stacks = facts_.root().table(list);
   const std::vector<std::string> known = stacks.keys();
   const std::string stack =
       first_stack(question_.data, stacks.texts(holds(known, vendor) ? vendor : known.front()));
@@ -270,9 +309,14 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     for (const TranslatedLine& line : result_.lines)
       if (line.key == leaf.path) paths.push_back(line.path);
     key.remark = fmt::format("{}", fmt::join(paths, ", "));
-  } else if (reason != nullptr && !leaf.empty && !asks_nothing(value_at(leaf.holder, leaf.key))) {
+  } else if (leaf.empty) {
+    key.fate = KeyFate::without_effect;
+    key.remark = "empty";
+  } else if (reason != nullptr && !asks_nothing(value_at(leaf.holder, leaf.key)) &&
+             value_at(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
     key.fate = KeyFate::unmodelled;
-    key.remark = reasons.text(*reason);
+    key.remark =
+        reasons.is_mapping(*reason) ? reasons.table(*reason).text("why") : reasons.text(*reason);
   } else if (reason != nullptr || find_pattern(nothing, leaf.name) != nullptr) {
     key.fate = KeyFate::without_effect;
   } else {

@@ -54,7 +54,13 @@ class MappedSource {
   // All keys below this one that are there.
   std::vector<std::string> keys_below(std::string_view key) const;
 
+  // What a file of the same kind says besides, where this one says nothing; the file that that one
+  // goes on from in turn.
+  std::string inherit(const std::string& file);
+
   // ---- what becomes of it ----
+  // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
+  void put_model(std::string_view key);
   void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);
@@ -63,7 +69,7 @@ class MappedSource {
   // Puts what the table says of each key that stands in it, and was not put before.
   void put_mapped();
   // The first stack of the table that the catalogue has for the machine's vendor.
-  void put_stack();
+  void put_stack(std::string_view list = "stacks");
 
   const SourceQuestion& question() const { return question_; }
   Table root() const { return source_.root(); }
@@ -97,6 +103,7 @@ class MappedSource {
   Document facts_;
   NamesOfKeys names_;
   std::vector<MappedKey> mapped_;
+  std::vector<Document> inherited_;  // which leaves look into
   std::vector<Leaf> leaves_;
   std::vector<std::string> used_;
   std::vector<std::pair<std::string, std::string>> unmodelled_;

@@ -11,9 +11,12 @@
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
 #include "scenarios/import/megatron.hpp"
+#include "scenarios/import/nemo_rl.hpp"
+#include "scenarios/import/open_instruct.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/torchtitan.hpp"
+#include "scenarios/import/verl.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -32,11 +35,18 @@ struct Kind {
   std::vector<std::string_view> marks, beside;
   Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
   bool toml = false;                                                 // only such files are meant
+  std::vector<std::string_view> never{};                             // words that it never has
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {"scenario", "a scenario", {"cluster", "stack", "job", "strategy"}, {}, nullptr},
+      {"scenario",
+       "a scenario",
+       {"cluster", "stack", "job", "strategy"},
+       {},
+       nullptr,
+       false,
+       {"policy", "grpo"}},
       {"axolotl",
        "an Axolotl file",
        {"base_model"},
@@ -54,6 +64,13 @@ const std::vector<Kind>& kinds() {
        {"num-layers", "tensor-model-parallel-size", "train"},
        {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
        translate_megatron},
+      {"verl", "a verl file", {"actor_rollout_ref"}, {}, translate_verl},
+      {"nemo-rl", "a NeMo-RL file", {"policy"}, {"grpo", "loss_fn", "defaults"}, translate_nemo_rl},
+      {"open-instruct",
+       "settings of open-instruct's GRPO",
+       {"num_learners_per_node", "num_unique_prompts_rollout"},
+       {},
+       translate_open_instruct},
       {"torchtitan",
        "a TorchTitan file",
        {"training"},
@@ -110,7 +127,8 @@ const Kind& kind_of(const Document& document, const std::string& asked) {
   std::vector<std::pair<const Kind*, std::string>> found;
   const bool toml = document.file().ends_with(".toml");
   for (const Kind& kind : all)
-    if (std::string mark = mark_of(kind, keys); !mark.empty() && toml == kind.toml)
+    if (std::string mark = mark_of(kind, keys);
+        !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
       found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;
   // What has little of a scenario is a scenario with mistakes, and its reader names them.

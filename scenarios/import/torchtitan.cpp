@@ -205,9 +205,10 @@ void read_stages(MappedSource& source, const Degrees& degrees) {
   if (schedule == "interleaved")
     source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces / degrees.stages),
                per_stage > 0 ? per_stage_key : schedule_key);
-  if (all / pieces > std::max(first, last))
-    source.put("strategy.pipeline_parallel.layers",
-               fmt::format("[{}]", fmt::join(shares_of(layers, pieces, first, last), ", ")),
+  const std::vector<std::int64_t> shares = shares_of(layers, pieces, first, last);
+  const auto [least, largest] = std::minmax_element(shares.begin(), shares.end());
+  if (*least > 0 && *least < *largest)
+    source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(shares, ", ")),
                per_stage_key, "embedding and head count as layers");
 }
 
