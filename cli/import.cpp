@@ -42,14 +42,29 @@ void move_paths(Translation& translation, const std::string& output) {
   }
 }
 
+// "{node: mi300x-8}" with what stays in that block.
+std::string with_lines(std::string block, const std::string& key,
+                       const std::vector<TranslatedLine>& lines) {
+  if (!block.ends_with('}')) return block;
+  for (const TranslatedLine& line : lines) {
+    block.pop_back();
+    block += fmt::format(", {}: {}}}", line.path.substr(key.size() + 1), line.value);
+  }
+  return block;
+}
+
 // Settings of the scenario stand in its lines, in place of what they replace.
 void apply_settings(const std::vector<Setting>& settings, Translation& translation) {
   for (const auto& [key, value] : settings) {
     if (!changes_scenario(key)) continue;
+    std::vector<TranslatedLine> stay;  // beside the machine that is named instead
+    for (const TranslatedLine& line : translation.lines)
+      if (line.stays && line.path.starts_with(key) && line.path[key.size()] == '.')
+        stay.push_back(line);
     std::erase_if(translation.lines, [&](const TranslatedLine& line) {
       return line.path == key || (line.path.starts_with(key) && line.path[key.size()] == '.');
     });
-    translation.lines.push_back({key, value, "--set", 0, ""});
+    translation.lines.push_back({key, with_lines(value, key, stay), "--set", 0, ""});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "scenarios/import/sources.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario.hpp"
@@ -115,7 +116,7 @@ Records value_records(const ResolvedKey& key) {
 bool is_scenario(const std::string& data, const std::string& name) {
   for (const std::string& each : scenario_names(data))
     if (name == each || name == std::filesystem::path(each).filename()) return true;
-  return name.ends_with(".yaml");
+  return name.ends_with(".yaml") || is_script(name);
 }
 
 Rows list_scenarios(const std::string& data) {

@@ -17,6 +17,7 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("from", source_kind_setting);
   add("tokens", set_tokens_setting);
   add("samples-in-set", set_samples_setting);
+  add("launch", launch_setting);
   add("model", "model");
   constexpr std::uint32_t most = 1u << 20;
   const auto nodes = count_of(options, "nodes", 1, most);

@@ -24,7 +24,8 @@ inline constexpr std::array source_options{
                "rows or pairs of the data set, where rows are not packed (the same)"},
     OptionSpec{"from", "KIND",
                "which program the file is of, where it is not told by what it holds; a wrong word "
-               "lists them"}};
+               "lists them"},
+    OptionSpec{"launch", "N", "which of the trainings that a script starts (default: the first)"}};
 
 // A command's own options, and these.
 template <std::size_t N>

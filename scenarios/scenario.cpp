@@ -360,6 +360,7 @@ Scenario load_scenario(const std::string& data, const std::string& path_or_name,
   for (const auto& [key, value] : settings)
     if (changes_scenario(key) || (!source && key != source_kind_setting))
       apply(document, key, value);
+  if (source) keep_lines(*source, document);
   let_settings_stand(document, settings);
   try {
     Scenario scenario = read_scenario(data, std::move(document), draw, {});

@@ -1,4 +1,4 @@
-// A scenario as a configuration file of Axolotl; with ZeRO a DeepSpeed file stands beside it.
+// A scenario as a configuration file of Axolotl.
 #pragma once
 
 #include <string>
@@ -7,6 +7,10 @@
 
 namespace stepsim {
 
-std::string axolotl_text(const std::string& data, const Scenario& scenario);
+// Stages of ZeRO are said in a DeepSpeed file beside it.
+bool needs_deepspeed_file(const Scenario& scenario);
+
+std::string axolotl_text(const std::string& data, const Scenario& scenario,
+                         const std::string& deepspeed);
 
 }  // namespace stepsim

@@ -21,10 +21,9 @@ bool belongs(const ForeignLines& lines, const DeepSpeedRival& rival) {
 
 }  // namespace
 
-std::string deepspeed_text(const std::string& data, const Scenario& scenario) {
-  ForeignLines lines(data, scenario, "export/deepspeed");
+std::string deepspeed_text(const Scenario& scenario) {
+  ForeignLines lines(scenario);
   lines.say("bf16.enabled", true);
-  const std::vector<std::string> none = lines.facts().texts("left_out");
   for (const DeepSpeedRival& rival : deepspeed_rivals) {
     const std::string value = lines.value(rival.key);
     if (value.empty() || value == "none" || !belongs(lines, rival)) continue;

@@ -7,6 +7,6 @@
 
 namespace stepsim {
 
-std::string deepspeed_text(const std::string& data, const Scenario& scenario);
+std::string deepspeed_text(const Scenario& scenario);
 
 }  // namespace stepsim

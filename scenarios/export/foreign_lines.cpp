@@ -99,6 +99,9 @@ ForeignLines::ForeignLines(const std::string& data, const Scenario& scenario,
       facts_(read_document(data_file(data, fmt::format("scenarios/{}.yaml", table)))),
       keys_(resolved_keys(scenario)) {}
 
+ForeignLines::ForeignLines(const Scenario& scenario)
+    : scenario_(scenario), facts_(parse_document("{}", "")), keys_(resolved_keys(scenario)) {}
+
 std::string ForeignLines::value(std::string_view path) const {
   const auto place = std::find_if(keys_.begin(), keys_.end(),
                                   [&](const ResolvedKey& key) { return key.path() == path; });
@@ -116,8 +119,9 @@ void ForeignLines::say(std::string_view key, std::string value) {
 void ForeignLines::say_mapped() {
   for (const MappedKey& key : mapped_keys(facts_)) {
     const std::string ours = value(key.ours);
-    const bool idle = std::any_of(key.with.begin(), key.with.end(),
-                                  [&](const auto& other) { return !is(other.first, other.second); });
+    const bool idle = std::any_of(key.with.begin(), key.with.end(), [&](const auto& other) {
+      return !is(other.first, other.second);
+    });
     const bool said = std::any_of(lines_.begin(), lines_.end(),
                                   [&](const auto& line) { return line.first == key.theirs; });
     if (ours.empty() || idle || said) continue;

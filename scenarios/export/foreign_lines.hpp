@@ -16,9 +16,14 @@ class ForeignLines {
   // `table` is the file of the program's keys below scenarios/: "import/torchtitan".
   ForeignLines(const std::string& data, const Scenario& scenario, std::string_view table);
 
+  // Of a program whose keys stand in no table.
+  explicit ForeignLines(const Scenario& scenario);
+
   // What the scenario says, by any way, at a key of its own; empty: nothing that counts.
   std::string value(std::string_view path) const;
-  bool is(std::string_view path, std::string_view value) const { return this->value(path) == value; }
+  bool is(std::string_view path, std::string_view value) const {
+    return this->value(path) == value;
+  }
   double number(std::string_view path) const;  // 0: not set
 
   void say(std::string_view key, std::string value);

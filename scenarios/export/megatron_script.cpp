@@ -97,7 +97,7 @@ void say_parallel(ForeignLines& lines, const Mesh& mesh) {
     lines.say("context-parallel-size", std::int64_t{mesh.sequence()});
     lines.say("cp-comm-type", mesh.ulysses > 1 ? "a2a" : "p2p");
   }
-  const std::int64_t pieces = lines.scenario().strategy.pipeline_parallel.pieces;
+  const std::int64_t pieces = lines.scenario().strategy.pipeline_parallel.virtual_stages;
   if (mesh.stages > 1 && pieces > 1) lines.say("num-virtual-stages-per-pipeline-rank", pieces);
 }
 

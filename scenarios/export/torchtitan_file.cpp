@@ -61,8 +61,9 @@ void say_stages(ForeignLines& lines, const Mesh& mesh) {
   for (const std::string& name : schedules.keys())
     if (lines.is("strategy.pipeline_parallel.schedule", schedules.text(name)))
       lines.say("parallelism.pipeline_parallel_schedule", name);
-  const auto pieces = mesh.stages * std::max<std::int64_t>(
-                                        1, lines.scenario().strategy.pipeline_parallel.pieces);
+  const auto pieces =
+      mesh.stages *
+      std::max<std::int64_t>(1, lines.scenario().strategy.pipeline_parallel.virtual_stages);
   if (!lines.value("strategy.pipeline_parallel.layers").empty()) return;
   lines.say("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{0});
   lines.say("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{0});

@@ -17,12 +17,13 @@ std::string actor(std::string_view key) {
 void say_batch(ForeignLines& lines) {
   const Grpo& grpo = *lines.scenario().grpo;
   const std::int64_t shared = lines.scenario().strategy.sequence_parallel.ranks();
-  lines.say(actor("ppo_mini_batch_size"), std::max<std::int64_t>(grpo.prompts / grpo.mini_batches, 1));
+  lines.say(actor("ppo_mini_batch_size"),
+            std::max<std::int64_t>(grpo.prompts / grpo.mini_batches, 1));
   lines.say(actor("use_dynamic_bsz"), true);
   lines.say(actor("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
-  if (grpo.episodes > 0)
+  if (grpo.total_episodes > 0)
     lines.say("trainer.total_training_steps",
-              static_cast<std::int64_t>(grpo.episodes) / (grpo.prompts * grpo.samples));
+              static_cast<std::int64_t>(grpo.total_episodes) / (grpo.prompts * grpo.samples));
 }
 
 void say_models(ForeignLines& lines) {

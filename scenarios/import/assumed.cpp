@@ -43,6 +43,32 @@ NamedMachine usual_machine(const GpusOfSource& said) {
   return machine;
 }
 
+// The launcher may leave some of the node's GPUs alone.
+void fewer_gpus(const GpusOfSource& said, NamedMachine& machine, std::string& why) {
+  if (said.gpus <= 0 || said.nodes > 1 || machine.nodes > 1 || said.gpus >= machine.gpus) return;
+  machine.gpus = static_cast<std::uint32_t>(said.gpus);
+  machine.whole = false;
+  why = fmt::format("{}, and {}", why, said.why);
+}
+
+// "sft.mi300x.sh", or any file in a folder "mi300x".
+std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const GpusOfSource& said,
+                                        std::string& why) {
+  const std::filesystem::path file(question.file);
+  const auto gpus = static_cast<std::uint32_t>(std::max<std::int64_t>(said.gpus, 0));
+  for (const bool folder : {false, true}) {
+    const std::string name = (folder ? file.parent_path() : file).filename().string();
+    auto machine = gpu_in_name(question.data, name, gpus);
+    if (!machine) continue;
+    if (said.nodes > 1 && machine->nodes == 1) return std::nullopt;
+    const std::string called =
+        fmt::format("the {} is called {}", folder ? "folder" : "file", machine->words);
+    why = said.gpus > 0 ? fmt::format("{}, and {}", called, said.why) : called;
+    return machine;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
@@ -56,14 +82,31 @@ void assume_machine(const SourceQuestion& question, const Table& source, Transla
                                    machine->words));
     return;
   }
-  const std::string why = machine          ? fmt::format("the file is called {}", machine->words)
-                          : said.gpus <= 0 ? std::string("the file does not say")
-                                           : said.why;
+  std::string why = machine          ? fmt::format("the file is called {}", machine->words)
+                    : said.gpus <= 0 ? std::string("the file does not say")
+                                     : said.why;
+  if (machine) fewer_gpus(said, *machine, why);
+  if (!machine) machine = gpu_of_path(question, said, why);
   if (!machine) machine = usual_machine(said);
   take_node(*machine, fmt::format("taken: {}; --cluster", why), translation);
   translation.assumptions.push_back(
       {"machine", nodes_text(*machine), why, "--cluster NAME --nodes N"});
 }
+
+namespace {
+
+// The folder that a launch before this one writes is the model that that one began with.
+std::optional<NamedModel> model_called(const SourceQuestion& question, const std::string& said) {
+  const EarlierLaunch* wrote = nullptr;
+  for (const EarlierLaunch& each : question.earlier)
+    if (same_run(each.output, said) && !same_run(each.model, said)) wrote = &each;
+  auto model = find_named_model(question.data, wrote ? wrote->model : said, question.file);
+  if (model && wrote)
+    model->how = fmt::format("the launch of line {} writes it, from {}", wrote->line, wrote->model);
+  return model;
+}
+
+}  // namespace
 
 void assume_model(const SourceQuestion& question, const Table& source, const std::string& key,
                   Translation& translation) {
@@ -76,7 +119,7 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
     source.problem(key, fmt::format("says no model: {}", way));
     return;
   }
-  const auto model = find_named_model(question.data, said, question.file);
+  const auto model = model_called(question, said);
   if (!model) {
     source.problem(
         key, fmt::format("\"{}\" is neither in the catalogue nor a folder here: {}", said, way));

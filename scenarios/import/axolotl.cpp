@@ -37,7 +37,8 @@ class AxolotlReader {
       : question_(question),
         source_(source),
         root_(source.root()),
-        facts_(read_document(data_file(question.data, "scenarios/import/axolotl.yaml"))) {
+        facts_(read_document(data_file(question.data, "scenarios/import/axolotl.yaml"))),
+        words_(read_document(data_file(question.data, "scenarios/import/trainers.yaml"))) {
     result_.file = question.file;
     result_.program = "Axolotl";
   }
@@ -106,7 +107,7 @@ class AxolotlReader {
   const SourceQuestion& question_;
   const Document& source_;
   Table root_;
-  Document facts_;
+  Document facts_, words_;
   Translation result_;
   SourceSurroundings around_;
   std::vector<std::pair<std::string, std::string>> unmodelled_;
@@ -182,9 +183,9 @@ void AxolotlReader::read_method() {
 void AxolotlReader::read_optimizer() {
   const std::string name = word(root_, "optimizer");
   if (name.empty()) return put("strategy.optimizer", "adamw", "optimizer");
-  const Table known = facts_.root().table("optimizers");
+  const Table known = words_.root().table("optimizers");
   std::string kind;
-  std::vector<std::string> names = facts("other_optimizers");
+  std::vector<std::string> names = words_.root().texts("other_optimizers");
   const bool other = holds(names, name);
   for (const std::string& each : known.keys()) {
     const std::vector<std::string> spellings = known.texts(each);
@@ -378,7 +379,8 @@ void AxolotlReader::read_experts() {
         "experts_implementation");
   else if (around_.model)
     put("strategy.moe.kernel",
-        holds(facts("runs_all_experts"), around_.model->architecture) ? "all_experts" : "loop",
+        holds(words_.root().texts("runs_all_experts"), around_.model->architecture) ? "all_experts"
+                                                                                    : "loop",
         "mlp_impl", "as the model's own code runs experts");
   if (parallel > 1)
     put("strategy.moe.expert_parallel", std::to_string(parallel), "expert_parallel_size");

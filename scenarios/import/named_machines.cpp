@@ -27,7 +27,10 @@ std::string small(std::string_view text) {
 }
 
 // GPUs of a node that is called "mi300x-8": the GPU, letters behind it or none, and their number.
+// People leave out what all cards of a maker begin with.
 std::uint32_t gpus_of_node(std::string_view node, std::string_view gpu) {
+  constexpr std::string_view family = "rtx";
+  if (node.starts_with(family) && !gpu.starts_with(family)) node.remove_prefix(family.size());
   if (!node.starts_with(gpu)) return 0;
   node.remove_prefix(gpu.size());
   while (!node.empty() && is_letter(node.front())) node.remove_prefix(1);
@@ -35,6 +38,13 @@ std::uint32_t gpus_of_node(std::string_view node, std::string_view gpu) {
   if (!node.starts_with('-')) return 0;
   const auto [rest, failed] = std::from_chars(node.data() + 1, node.data() + node.size(), count);
   return failed == std::errc() && rest == node.data() + node.size() ? count : 0;
+}
+
+std::uint32_t largest_node(const std::string& data, std::string_view gpu) {
+  std::uint32_t largest = 0;
+  for (const std::string& node : names_on(data, node_shelf))
+    largest = std::max(largest, gpus_of_node(node, gpu));
+  return largest;
 }
 
 // The smallest node with so many GPUs, or several of the largest.
@@ -84,6 +94,26 @@ std::optional<NamedMachine> machine_in_name(const std::string& data, std::string
     if (machine.gpus == 0 || machine.gpus > 1u << 16) continue;
     find_node(data, gpu, machine);
     return machine;
+  }
+  return std::nullopt;
+}
+
+std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
+                                        std::uint32_t gpus) {
+  const std::string text = small(name);
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && is_alnum(text[end])) ++end;
+    const std::string_view word = std::string_view(text).substr(begin, end - begin);
+    const bool letters = std::any_of(word.begin(), word.end(), is_letter);
+    const bool digits = std::any_of(word.begin(), word.end(), is_digit);
+    if (word.size() >= 4 && letters && digits && !is_size(word)) {
+      NamedMachine machine{.words = std::string(name.substr(begin, end - begin)), .gpus = gpus};
+      if (gpus == 0) machine.gpus = largest_node(data, word);
+      if (machine.gpus > 0) find_node(data, word, machine);
+      if (!machine.node.empty()) return machine;
+    }
+    begin = std::max(end, begin + 1);
   }
   return std::nullopt;
 }

@@ -19,4 +19,9 @@ struct NamedMachine {
 // Nothing when the name says no number of GPUs.
 std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name);
 
+// A GPU of the catalogue that the name says without a number, "sft.mi300x.sh": so many of them, 0
+// for as many as the largest node of them has.
+std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
+                                        std::uint32_t gpus);
+
 }  // namespace stepsim

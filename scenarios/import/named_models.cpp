@@ -206,4 +206,9 @@ std::optional<NamedModel> find_named_model(const std::string& data, const std::s
   return follow(data, said, file, 0);
 }
 
+bool same_run(const std::string& one, const std::string& other) {
+  const std::string name = last_part(one);
+  return !name.empty() && name == last_part(other);
+}
+
 }  // namespace stepsim

@@ -19,4 +19,7 @@ struct NamedModel {
 std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
                                            const std::string& file);
 
+// Whether two paths name the result of the same run: "/outputs/sft" and "sft/checkpoint-40".
+bool same_run(const std::string& one, const std::string& other);
+
 }  // namespace stepsim

@@ -14,14 +14,22 @@
 
 namespace stepsim {
 
+// A training that a script starts before the one that is asked about.
+struct EarlierLaunch {
+  std::string output;  // where its model goes
+  std::string model;   // that it begins with
+  int line = 0;
+};
+
 struct SourceQuestion {
   std::string data;
   std::string file;
   // {"job.fill", "0.9"}: keys of the scenario, which will stand over what is translated.
   std::span<const std::pair<std::string, std::string>> settings;
-  double set_tokens = 0;   // of the data set, once; 0: not said
-  double set_samples = 0;  // rows or pairs of the data set; 0: not said
-  const Launch* launch = nullptr;            // of a script; null: the file is no script
+  double set_tokens = 0;                 // of the data set, once; 0: not said
+  double set_samples = 0;                // rows or pairs of the data set; 0: not said
+  const Launch* launch = nullptr;        // of a script; null: the file is no script
+  std::vector<EarlierLaunch> earlier{};  // launches before it in the same script
 
   // Whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <array>
@@ -13,12 +14,15 @@
 #include "scenarios/import/megatron.hpp"
 #include "scenarios/import/nemo_rl.hpp"
 #include "scenarios/import/open_instruct.hpp"
+#include "scenarios/import/openrlhf.hpp"
 #include "scenarios/import/relaxed_json.hpp"
+#include "scenarios/import/script_source.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/torchtitan.hpp"
 #include "scenarios/import/verl.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -29,13 +33,17 @@ constexpr std::array scenario_heads{"name",   "note",     "model",    "cluster",
                                     "job",    "strategy", "measured", "estimated", "constants",
                                     "family", "engine",   "recipe",   "scenario"};
 
-// A kind of file: words that only it has, and words that it has beside one of those.
+// A kind of file: words that only it has, and words that it has beside one of those. Or a kind of
+// program that a script starts.
 struct Kind {
   std::string_view name, title;
   std::vector<std::string_view> marks, beside;
   Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
-  bool toml = false;                                                 // only such files are meant
-  std::vector<std::string_view> never{};                             // words that it never has
+  std::vector<const char*> programs{};                               // "openrlhf.cli.train_*"
+  bool takes_file = false;                // the program's first word is a file of this kind
+  bool toml = false;                      // only such files are meant
+  std::vector<std::string_view> never{};  // words that it never has
+  bool sets_keys = false;                 // arguments are key=value
 };
 
 const std::vector<Kind>& kinds() {
@@ -45,6 +53,8 @@ const std::vector<Kind>& kinds() {
        {"cluster", "stack", "job", "strategy"},
        {},
        nullptr,
+       {},
+       false,
        false,
        {"policy", "grpo"}},
       {"axolotl",
@@ -52,30 +62,55 @@ const std::vector<Kind>& kinds() {
        {"base_model"},
        {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
         "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
-       translate_axolotl},
+       translate_axolotl,
+       {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+       true},
       {"deepspeed",
        "a DeepSpeed file",
        {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
         "zero_allow_untested_optimizer"},
        {},
        translate_deepspeed},
+      {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}},
       {"megatron",
        "a Megatron file",
        {"num-layers", "tensor-model-parallel-size", "train"},
        {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
-       translate_megatron},
-      {"verl", "a verl file", {"actor_rollout_ref"}, {}, translate_verl},
-      {"nemo-rl", "a NeMo-RL file", {"policy"}, {"grpo", "loss_fn", "defaults"}, translate_nemo_rl},
+       translate_megatron,
+       {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py", "*finetune_gpt.py"}},
+      {"verl",
+       "a verl file",
+       {"actor_rollout_ref"},
+       {},
+       translate_verl,
+       {"verl.trainer.main_*", "recipe.*.main_*"},
+       false,
+       false,
+       {},
+       true},
+      {"nemo-rl",
+       "a NeMo-RL file",
+       {"policy"},
+       {"grpo", "loss_fn", "defaults"},
+       translate_nemo_rl,
+       {"*run_grpo*.py"},
+       true,
+       false,
+       {},
+       true},
       {"open-instruct",
        "settings of open-instruct's GRPO",
        {"num_learners_per_node", "num_unique_prompts_rollout"},
        {},
-       translate_open_instruct},
+       translate_open_instruct,
+       {"*grpo_fast.py", "open_instruct.grpo_fast"}},
       {"torchtitan",
        "a TorchTitan file",
        {"training"},
        {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
        translate_torchtitan,
+       {},
+       false,
        true}};
   return all;
 }
@@ -167,6 +202,159 @@ Document open_source(const std::string& file) {
   return parse_document(without_comments(read_file(file), file), file);
 }
 
+// ---- scripts ----
+
+bool starts(const Kind& kind, const Launch& launch) {
+  return std::any_of(kind.programs.begin(), kind.programs.end(), [&](const char* program) {
+    return fnmatch(program, launch.program.c_str(), 0) == 0;
+  });
+}
+
+const Kind* kind_of(const Launch& launch, const std::string& asked) {
+  for (const Kind& kind : kinds())
+    if ((asked.empty() || asked == kind.name) && starts(kind, launch)) return &kind;
+  return nullptr;
+}
+
+std::string known_programs() {
+  std::vector<std::string> programs;
+  for (const Kind& kind : kinds())
+    programs.insert(programs.end(), kind.programs.begin(), kind.programs.end());
+  return fmt::format("{}", fmt::join(programs, ", "));
+}
+
+// A file of settings, or the arguments of a program, and what is known of where they come from.
+struct Opened {
+  const Kind* kind = nullptr;
+  Document document;
+  std::string file;
+  std::optional<ScriptSource> script{};
+  std::vector<UnknownArgument> unknown{};
+};
+
+constexpr std::array own_settings{source_kind_setting, set_tokens_setting, set_samples_setting,
+                                  launch_setting};
+
+bool is_own(std::string_view key) {
+  return std::find(own_settings.begin(), own_settings.end(), key) != own_settings.end();
+}
+
+// Beside the script, or from here.
+std::string file_beside(const std::string& script, const ShellWord& word) {
+  const std::filesystem::path folder = std::filesystem::path(script).parent_path();
+  const std::filesystem::path said(word.text);
+  std::error_code failed;
+  if (!word.unknown.empty())
+    throw UserError({{script, word.line, "",
+                      fmt::format("the name of the file of settings {}",
+                                  unknown_argument_message({"1", word}))}});
+  for (const auto& place : {folder / said, said, folder / said.filename()})
+    if (std::filesystem::is_regular_file(place, failed)) return place.string();
+  throw UserError(
+      {{script, word.line, "",
+        fmt::format("no file {}, which the training is read from", (folder / said).string())}});
+}
+
+constexpr std::string_view config_argument = "config";
+
+// key=value, +key=value and ++key=value as arguments.
+std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
+  for (ShellWord& word : words) {
+    const std::size_t from = word.text.find_first_not_of('+');
+    if (from == std::string::npos || word.text[from] == '-' ||
+        word.text.find('=') == std::string::npos)
+      continue;
+    word.text = fmt::format("--{}", word.text.substr(from));
+  }
+  return words;
+}
+
+// The file of settings that a program is given: by a word of its own, or by --config.
+std::optional<ShellWord> named_file(const Kind& kind, const Table& arguments,
+                                    const std::vector<ShellWord>& words) {
+  if (!kind.takes_file) return std::nullopt;
+  if (kind.sets_keys && arguments.has(config_argument))
+    return ShellWord{.text = arguments.text(config_argument),
+                     .line = arguments.origin(config_argument)->line};
+  return words.empty() || kind.sets_keys ? std::nullopt : std::optional(words.front());
+}
+
+Opened open_script(const std::string& data, const std::string& file, Settings settings) {
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const auto& [key, value] : settings)
+    if (!changes_scenario(key) && !is_own(key)) given.emplace_back(key, value);
+  const std::string asked = said(settings, source_kind_setting);
+  const double number = count_said(settings, launch_setting, "--launch");
+  ScriptSource script = read_script_source(
+      {data, file, given, [&](const Launch& launch) { return kind_of(launch, asked) != nullptr; },
+       known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
+  const Kind* kind = kind_of(script.launch, asked);
+  Arguments arguments = named_arguments(
+      kind->sets_keys ? words_as_arguments(script.launch.arguments) : script.launch.arguments,
+      file);
+  Opened opened{kind, std::move(arguments.document), file, std::move(script),
+                std::move(arguments.unknown)};
+  const Table root = opened.document.root();
+  if (const auto named = named_file(*kind, root, arguments.others)) {
+    opened.file = file_beside(file, *named);
+    Document settings_file = open_source(opened.file);
+    for (const std::string& key : root.keys())
+      if (key != config_argument) settings_file.set(key, root.one_line(key));
+    opened.document = std::move(settings_file);
+  }
+  for (const auto& [key, value] : given)
+    if (!opened.script->script.names.contains(key)) {
+      opened.document.set(key, value);
+      std::erase_if(opened.unknown, [&](const auto& each) { return each.key == key; });
+    }
+  return opened;
+}
+
+Opened open(const std::string& data, const std::string& file, Settings settings) {
+  if (is_shell_script(file)) return open_script(data, file, settings);
+  if (!said(settings, launch_setting).empty())
+    throw UserError(fmt::format("--launch: {} is no script", file));
+  Document document = open_source(file);
+  const Kind& kind = kind_of(document, said(settings, source_kind_setting));
+  if (kind.translate != nullptr)
+    for (const auto& [key, value] : settings)
+      if (!changes_scenario(key) && !is_own(key)) document.set(key, value);
+  return {&kind, std::move(document), file};
+}
+
+// An argument that only a run would know is a mistake where it counts.
+void refuse_unknown(const std::string& data, const Opened& opened) {
+  if (opened.unknown.empty()) return;
+  const Document facts =
+      read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", opened.kind->name)));
+  const Table root = facts.root();
+  std::vector<std::string> counts = root.texts_or("read");
+  for (const std::string& key : root.texts_or("used")) counts.push_back(key);
+  if (root.is_mapping("keys"))
+    for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
+  std::vector<Problem> problems;
+  for (const UnknownArgument& each : opened.unknown)
+    if (std::find(counts.begin(), counts.end(), each.key) != counts.end())
+      problems.push_back({opened.file, each.word.line, each.key, unknown_argument_message(each)});
+  if (!problems.empty()) throw UserError(problems);
+}
+
+// What the launcher says of GPUs holds on any machine that has as many.
+void keep_launcher(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr || !question.launch->gpus || !question.decides("cluster.node"))
+    return;
+  const SourceSurroundings around = surroundings_of(question, document_of(translation));
+  if (!around.cluster) return;
+  const auto there = static_cast<std::int64_t>(around.cluster->node.count(PartKind::gpu));
+  if (*question.launch->gpus < there)
+    translation.lines.push_back({"cluster.gpus_per_node", std::to_string(*question.launch->gpus),
+                                 "the launcher", question.launch->line, "", true});
+  else if (*question.launch->gpus > there)
+    translation.notes.push_back(
+        fmt::format("the launcher asks for {} GPUs of a node, which has {}: these are taken",
+                    *question.launch->gpus, there));
+}
+
 // What was set is no mistake of the file.
 std::vector<Problem> blame_settings(std::vector<Problem> problems, Settings settings) {
   for (Problem& problem : problems)
@@ -192,11 +380,38 @@ bool changes_scenario(std::string_view key) {
   return std::find(scenario_heads.begin(), scenario_heads.end(), head) != scenario_heads.end();
 }
 
+namespace {
+
+// In quotes of YAML, whatever it holds.
+std::string escaped(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7f || c == '"' || c == '\\')
+      result += fmt::format("\\x{:02x}", byte);
+    else
+      result += c;
+  }
+  return result + '"';
+}
+
+}  // namespace
+
+bool is_script(const std::string& file) {
+  return is_shell_script(file);
+}
+
+Document content_of(const std::string& file) {
+  if (!is_script(file)) return open_source(file);
+  Document document = parse_document("{}", file);
+  document.set("script", escaped(read_file(file)));
+  return document;
+}
+
 std::optional<Translation> translate_source(const std::string& data, const std::string& file,
                                             Settings settings) {
-  Document document = open_source(file);
-  const Kind& kind = kind_of(document, said(settings, source_kind_setting));
-  if (kind.translate == nullptr) {
+  const Opened opened = open(data, file, settings);
+  if (opened.kind->translate == nullptr) {
     for (const std::string_view key : {set_tokens_setting, set_samples_setting})
       if (!said(settings, key).empty())
         throw UserError(
@@ -204,15 +419,24 @@ std::optional<Translation> translate_source(const std::string& data, const std::
             "job.tokens or job.samples");
     return std::nullopt;
   }
-  SourceQuestion question{.data = data, .file = file, .settings = settings};
+  SourceQuestion question{.data = data, .file = opened.file, .settings = settings};
   question.set_tokens = count_said(settings, set_tokens_setting, "--tokens");
   question.set_samples = count_said(settings, set_samples_setting, "--samples-in-set");
-  constexpr std::array own{source_kind_setting, set_tokens_setting, set_samples_setting};
-  for (const auto& [key, value] : settings)
-    if (!changes_scenario(key) && std::find(own.begin(), own.end(), key) == own.end())
-      document.set(key, value);
+  if (opened.script) {
+    question.launch = &opened.script->launch;
+    question.earlier = opened.script->earlier;
+  }
   try {
-    return kind.translate(question, document);
+    refuse_unknown(data, opened);
+    Translation translation = opened.kind->translate(question, opened.document);
+    keep_launcher(question, translation);
+    for (const UnknownArgument& each : opened.unknown)
+      translation.keys.push_back(
+          {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});
+    if (opened.script)
+      translation.notes.insert(translation.notes.begin(), opened.script->notes.begin(),
+                               opened.script->notes.end());
+    return translation;
   } catch (const UserError& error) {
     throw UserError(blame_settings(error.problems(), settings));
   }

@@ -99,6 +99,15 @@ Document document_of(const Translation& translation) {
   return document;
 }
 
+void keep_lines(const Translation& translation, Document& document) {
+  for (const TranslatedLine& line : translation.lines) {
+    if (!line.stays) continue;
+    Document one = parse_document("{}", translation.file);
+    one.set(line.path, line.value);
+    document.underlay(one, source_of(translation, line));
+  }
+}
+
 std::string translated_scenario(const Translation& translation) {
   std::string text = comment_block(fmt::format("What {}, a file of {}, says as a scenario.",
                                                translation.file, translation.program));

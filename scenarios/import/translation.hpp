@@ -23,6 +23,7 @@ struct TranslatedLine {
   std::string key;     // "sequence_len"; empty: nothing in the source says it
   int line = 0;        // of that key; 0: it is absent, and this is what that means
   std::string remark;  // where the key alone does not explain the value
+  bool stays = false;  // also where the command line names another machine
 };
 
 enum class KeyFate : std::uint8_t { used, without_effect, unmodelled, unknown };
@@ -51,6 +52,8 @@ std::string yaml_quoted(std::string_view text);
 
 // The scenario as a document, its keys with the source's file, key and line as origin.
 Document document_of(const Translation& translation);
+// Puts back lines that stay, where the command line has replaced the block that they were in.
+void keep_lines(const Translation& translation, Document& document);
 // The scenario as a file to go on with: each line with what it came from.
 std::string translated_scenario(const Translation& translation);
 // Every key of the source in one of four lists.

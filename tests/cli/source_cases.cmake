@@ -68,12 +68,12 @@ kind_refused("two kinds" "base_model: x/y\\nsequence_len: 1024\\nstrategy: {zero
 kind_refused("a merge" "merge_method: linear\\nbase_model: x/y\\n" "is a recipe of mergekit, which trains nothing")
 kind_refused("Accelerate" "compute_environment: LOCAL_MACHINE\\n" "is a file of Accelerate, which is not read yet")
 cli("a kind that there is not" ARGS run ${sft} --from axolottl CODE 2
-  ERROR "--from: expected scenario, axolotl, deepspeed or torchtitan, found \"axolottl\" (did you mean \"axolotl\"?)")
+  ERROR "--from: expected scenario, axolotl, deepspeed, openrlhf, megatron, verl, nemo-rl, open-instruct or torchtitan, found \"axolottl\" (did you mean \"axolotl\"?)")
 cli("a setting that no key of the source has" ARGS run ${sft} --set micro_batch_siz=3 CODE 2
   ERROR "--set: micro_batch_siz: unknown key (did you mean \"micro_batch_size\"?)")
-cli("a machine in the name that the catalogue does not have" ARGS run @WORK@/own.8x5090.yaml CODE 2
-  SHELL "cp ${folder}/*.json @WORK@; cp ${sft} @WORK@/own.8x5090.yaml; \"$@\""
-  ERROR_MATCHES "own.8x5090.yaml:1: is called for 8x5090, and the catalogue has no such node: name one with --cluster; `stepsim list nodes` names them")
+cli("a machine in the name that the catalogue does not have" ARGS run @WORK@/own.8x9999.yaml CODE 2
+  SHELL "cp ${folder}/*.json @WORK@; cp ${sft} @WORK@/own.8x9999.yaml; \"$@\""
+  ERROR_MATCHES "own.8x9999.yaml:1: is called for 8x9999, and the catalogue has no such node: name one with --cluster; `stepsim list nodes` names them")
 cli("a DeepSpeed file without a model" ARGS run ${json} CODE 2
   ERROR_MATCHES "small_zero3.json:1: is a DeepSpeed file, which names no model: --model NAME does; `stepsim list models` names them, and the path of a config.json will do")
 cli("samples of packed rows" ARGS run ${sft} --samples-in-set 1000 CODE 2

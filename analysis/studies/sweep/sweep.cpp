@@ -10,6 +10,7 @@
 
 #include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
+#include "scenarios/import/sources.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/quantile.hpp"
@@ -87,7 +88,7 @@ std::vector<std::size_t> share_of(const Shard& shard, std::size_t points) {
 
 SweepTable frame_of(const SweepQuestion& question, const std::vector<SweepValues>& points,
                     const std::set<std::string>& files) {
-  const Document document = read_document(find_scenario(question.data, question.plan.scenario));
+  const Document document = content_of(find_scenario(question.data, question.plan.scenario));
   SweepTable table;
   table.scenario = document.canonical();
   table.title = document.root().text_or("name", question.plan.scenario);

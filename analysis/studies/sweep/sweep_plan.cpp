@@ -9,6 +9,7 @@
 
 #include "analysis/studies/sweep/expression.hpp"
 #include "scenarios/entries.hpp"
+#include "scenarios/import/sources.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
@@ -225,7 +226,7 @@ Axis zip(std::string_view option, std::span<const std::string> texts) {
 bool is_sweep_file(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed)) return false;
-  return read_document(path).root().has("scenario");
+  return !is_script(path) && content_of(path).root().has("scenario");
 }
 
 SweepPlan read_sweep_file(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "analysis/studies/predict/worker.hpp"
+#include "scenarios/import/sources.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
@@ -127,7 +128,7 @@ std::optional<std::vector<WhatIf>> what_ifs_of(const std::string& data, const Sw
   plan.fixed = table.fixed;
   for (const std::string& key : table.keys) plan.axes.push_back({{key}, {}});
   try {
-    if (read_document(find_scenario(data, table.source)).canonical() == table.scenario)
+    if (content_of(find_scenario(data, table.source)).canonical() == table.scenario)
       return what_ifs(data, plan, table.rows[*report.fastest]);
   } catch (const UserError&) {
   }

@@ -1,0 +1,233 @@
+#include "scenarios/import/trainer_words.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+
+#include "scenarios/import/relaxed_json.hpp"
+#include "sim/base/whole_file.hpp"
+#include "topology/catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool holds(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+Document shared_words(const MappedSource& source) {
+  return read_document(data_file(source.question().data, "scenarios/import/trainers.yaml"));
+}
+
+const std::string& program_of(MappedSource& source) {
+  return source.result().program;
+}
+
+// The scenario's word for it, or that it is one without a word there; nothing: no list has it.
+struct OptimizerWord {
+  std::string kind{};
+  bool other = false;
+};
+OptimizerWord optimizer_word(const Table& words, const std::string& name,
+                             std::vector<std::string>& names) {
+  OptimizerWord found;
+  names = words.texts("other_optimizers");
+  found.other = holds(names, name);
+  const Table known = words.table("optimizers");
+  for (const std::string& kind : known.keys()) {
+    const std::vector<std::string> spellings = known.texts(kind);
+    if (holds(spellings, name)) found.kind = kind;
+    names.insert(names.end(), spellings.begin(), spellings.end());
+  }
+  return found;
+}
+
+bool has_experts(const MappedSource& source) {
+  return source.around().model && source.around().model->experts;
+}
+
+}  // namespace
+
+std::string in_small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool is_yes(std::string word) {
+  word = in_small_letters(std::move(word));
+  return word == "true" || word == "yes" || word == "on" || word == "1";
+}
+
+GpusOfSource gpus_of(const SourceQuestion& question) {
+  if (question.launch == nullptr) return {};
+  const Launch& launch = *question.launch;
+  if (!launch.gpus && !launch.nodes) return {};
+  const std::int64_t nodes = launch.nodes.value_or(1);
+  if (!launch.gpus) return {8 * nodes, nodes, fmt::format("the launcher says {} nodes", nodes)};
+  return {*launch.gpus * nodes, nodes,
+          nodes > 1 ? fmt::format("the launcher says {} nodes of {} GPUs", nodes, *launch.gpus)
+                    : fmt::format("the launcher says {} GPU{}", *launch.gpus,
+                                  *launch.gpus == 1 ? "" : "s")};
+}
+
+void put_stack_of(MappedSource& source, std::string_view table, std::string_view key,
+                  const std::string& remark) {
+  const std::string vendor =
+      source.around().cluster ? source.around().cluster->gpu.vendor : "nvidia";
+  const Table stacks = source.facts().table(table);
+  const std::vector<std::string> known = stacks.keys();
+  source.put("stack",
+             first_stack(source.question().data,
+                         stacks.texts(holds(known, vendor) ? vendor : known.front())),
+             key, fmt::format("{} on {} GPUs", remark, vendor));
+}
+
+void put_optimizer(MappedSource& source, std::string_view key, const std::string& name,
+                   const ShardingFacts& sharding) {
+  const Document words = shared_words(source);
+  std::vector<std::string> names;
+  OptimizerWord word = optimizer_word(words.root(), name, names);
+  if (word.kind.empty() && !word.other)
+    return source.problem(key, fmt::format("{} has no optimizer \"{}\"{}", program_of(source), name,
+                                           did_you_mean(name, names)));
+  if (word.kind.empty()) source.without(key, fmt::format("{}: AdamW is taken", name));
+  if (word.kind.empty()) word.kind = "adamw";
+  if (sharding.optimizer_on_host && !sharding.replaces_optimizer &&
+      name.find("fused") == std::string::npos)
+    source.put("strategy.offload.cpu_adam", "operators", key,
+               "PyTorch's own on the host, as the DeepSpeed file asks");
+  if (sharding.optimizer_on_host && sharding.replaces_optimizer && word.kind != "adamw") {
+    source.put("strategy.optimizer", "adamw", key, "offload replaces it");
+    return source.note(fmt::format(
+        "{}: {} is replaced: with its states on the host the optimizer is DeepSpeed's own AdamW, "
+        "with states in 32 bits",
+        key, name));
+  }
+  source.put("strategy.optimizer", word.kind, key, word.kind == name || word.other ? "" : name);
+  if (name == "adamw_torch" && !sharding.optimizer_on_host)
+    source.put("strategy.optimizer_kernels", "foreach", key, "PyTorch's own choice");
+  if (name.starts_with("paged_"))
+    source.without(key, fmt::format("{}: pages that move to the host when memory ends", name));
+}
+
+void put_attention(MappedSource& source, std::string_view key, const std::string& name,
+                   bool masked) {
+  const Document words = shared_words(source);
+  const Table known = words.root().table("attention");
+  const std::vector<std::string> names = known.keys();
+  if (!holds(names, name))
+    return source.problem(key, fmt::format("transformers has no attention \"{}\"{}; expected {}",
+                                           name, did_you_mean(name, names), one_of(names)));
+  const std::string kernel = known.text(name);
+  const bool wants_mask = kernel == "sdpa" && masked;
+  source.put("strategy.attention", wants_mask ? "sdpa_efficient" : kernel, key,
+             wants_mask ? "packed rows need a mask" : "");
+}
+
+void put_adapter(MappedSource& source, const AdapterWords& words) {
+  const Document shared = shared_words(source);
+  const Table modules = shared.root().table("lora_modules");
+  source.put("strategy.lora.rank", std::to_string(words.rank), words.rank_key);
+  const auto names_any = [&](std::string_view where) {
+    const std::vector<std::string> known = modules.texts(where);
+    return std::any_of(words.modules.begin(), words.modules.end(), [&](const std::string& said) {
+      const std::string last = said.substr(said.rfind('.') + 1);
+      return holds(known, last) || holds(known, said);
+    });
+  };
+  const bool experts = has_experts(source) && !source.around().model->experts->fused;
+  const bool whole = names_any("all"), feed_forward = whole || names_any("feed_forward");
+  std::string targets = "attention";
+  if (feed_forward) targets = experts ? "all" : "linear";
+  source.put("strategy.lora.targets", targets, words.modules_key,
+             words.modules.empty() ? "queries and values alone are the usual ones" : "");
+  const std::vector<std::string> four{"q_proj", "k_proj", "v_proj", "o_proj"};
+  const bool all_of_attention =
+      whole ||
+      std::all_of(four.begin(), four.end(),
+                  [&](const std::string& each) { return holds(words.modules, each); }) ||
+      holds(words.modules, "qkv_proj") || holds(words.modules, "query_key_value");
+  if (!all_of_attention)
+    source.without(words.modules_key, fmt::format("adapters are counted for all of attention{}",
+                                                  feed_forward ? " as well" : ""));
+  if (words.quantised) source.put("strategy.lora.quantised", "nf4", words.quantised_key);
+}
+
+void put_experts(MappedSource& source, std::string_view key) {
+  if (!has_experts(source)) return;
+  const Document shared = shared_words(source);
+  source.put("strategy.moe.kernel",
+             holds(shared.root().texts("runs_all_experts"), source.around().model->architecture)
+                 ? "all_experts"
+                 : "loop",
+             key, "as the model's own code runs experts");
+}
+
+void put_leaf_modules(MappedSource& source, bool at_once, std::string_view key,
+                      std::string remark) {
+  if (has_experts(source))
+    source.put("strategy.zero_optimization.leaf_modules", at_once ? "true" : "false", key,
+               std::move(remark));
+}
+
+std::optional<std::string> find_beside(const SourceQuestion& question, const std::string& said) {
+  const fs::path folder = fs::path(question.file).parent_path(), path(said);
+  std::error_code failed;
+  for (const fs::path& place : {folder / path, path, folder / path.filename()})
+    if (fs::is_regular_file(place, failed)) return place.string();
+  return std::nullopt;
+}
+
+ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
+                                 const std::string& said) {
+  ShardingFacts facts{.sharded = true};
+  const auto file = find_beside(source.question(), said);
+  if (!file) {
+    source.problem(
+        key, fmt::format("no DeepSpeed file {}, neither beside this file nor from here", said));
+    return facts;
+  }
+  source.put("strategy.deepspeed", yaml_quoted(*file), key);
+  const Document json = parse_document(without_comments(read_file(*file), *file), *file);
+  const Table root = json.root();
+  if (!root.is_mapping("zero_optimization")) return facts;
+  const Table zero = root.table("zero_optimization");
+  facts.replaces_optimizer = !root.has("zero_force_ds_cpu_optimizer") ||
+                             is_yes(root.text_or("zero_force_ds_cpu_optimizer", ""));
+  facts.stage_3 = zero.has("stage") && zero.text_or("stage", "") == "3";
+  facts.optimizer_on_host = zero.has("cpu_offload") && is_yes(zero.text_or("cpu_offload", ""));
+  if (zero.is_mapping("offload_optimizer")) {
+    const std::string device = zero.table("offload_optimizer").text_or("device", "none");
+    facts.optimizer_on_host = device == "cpu" || device == "nvme";
+  }
+  return facts;
+}
+
+ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
+  const std::string strategy = in_small_letters(words.strategy);
+  const std::string reshard = in_small_letters(words.reshard);
+  const bool hybrid =
+      strategy.find("hybrid") != std::string::npos || reshard.find("hybrid") != std::string::npos;
+  const bool keeps = strategy.find("grad_op") != std::string::npos ||
+                     reshard.find("grad_op") != std::string::npos || reshard == "false";
+  source.put("strategy.zero", hybrid ? "hsdp" : "fsdp", words.key);
+  source.put("strategy.fsdp.version", words.version == "2" ? "2" : "1", words.key);
+  if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", words.key);
+  if (words.offload || strategy.find("offload") != std::string::npos)
+    source.without(words.key, "parameters and states of FSDP on the host: all stays on the GPU");
+  return {.sharded = true, .fsdp = true};
+}
+
+ShardingFacts put_replicas(MappedSource& source, std::string_view key) {
+  source.put("strategy.zero", "0", key, "each GPU has everything");
+  source.put("strategy.master_weights", "false", key, "parameters are trained as they are loaded");
+  return {};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,76 @@
+// What trainers over Hugging Face's models have in common: their words for optimizers, attention
+// and adapters (scenarios/import/trainers.yaml), the files they name, and what their launchers say.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/import/assumed.hpp"
+#include "scenarios/import/mapped_source.hpp"
+
+namespace stepsim {
+
+// What is known of the sharding before the optimizer is read.
+struct ShardingFacts {
+  bool sharded = false;
+  bool stage_3 = false;  // of ZeRO
+  bool fsdp = false;
+  bool optimizer_on_host = false;
+  bool replaces_optimizer = true;  // DeepSpeed puts its own in place of one on the host
+};
+
+// GPUs that the launcher of a script asks for; nothing where there is no script.
+GpusOfSource gpus_of(const SourceQuestion& question);
+
+// `remark`: what the stack stands for. The stacks are in the table of this name: "stacks".
+void put_stack_of(MappedSource& source, std::string_view table, std::string_view key,
+                  const std::string& remark);
+
+// The optimizer called `name` at `key`. One that no list has is an error.
+void put_optimizer(MappedSource& source, std::string_view key, const std::string& name,
+                   const ShardingFacts& sharding);
+
+// How attention is run, said at `key`; `masked`: packed rows whose documents need a mask.
+void put_attention(MappedSource& source, std::string_view key, const std::string& name,
+                   bool masked);
+
+struct AdapterWords {
+  std::string_view rank_key, modules_key;
+  std::int64_t rank = 8;
+  std::vector<std::string> modules{};  // empty: the usual ones
+  bool quantised = false;
+  std::string_view quantised_key{};
+};
+void put_adapter(MappedSource& source, const AdapterWords& words);
+
+// One expert after the other, or all of them, as the model's own code does it.
+void put_experts(MappedSource& source, std::string_view key);
+// Whether stage 3 gathers a block of experts at once.
+void put_leaf_modules(MappedSource& source, bool at_once, std::string_view key, std::string remark);
+
+// Beside the source, from here, or by its name alone; nothing where it is nowhere.
+std::optional<std::string> find_beside(const SourceQuestion& question, const std::string& said);
+// The DeepSpeed file that `key` names. One that is not there is an error at `key`.
+ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
+                                 const std::string& said);
+
+// PyTorch's own sharding, in the words of Accelerate and transformers.
+struct FsdpWords {
+  std::string_view key;
+  std::string strategy{};  // "FULL_SHARD", "hybrid_shard auto_wrap"
+  std::string version{};
+  std::string reshard{};  // "true", or a strategy of older releases
+  bool offload = false;
+  bool checkpointing = false;
+};
+ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
+// Each GPU has everything.
+ShardingFacts put_replicas(MappedSource& source, std::string_view key);
+
+// yes, On and True mean the same.
+bool is_yes(std::string word);
+std::string in_small_letters(std::string text);
+
+}  // namespace stepsim
