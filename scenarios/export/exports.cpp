@@ -9,6 +9,7 @@
 #include "scenarios/export/axolotl_file.hpp"
 #include "scenarios/export/deepspeed_file.hpp"
 #include "scenarios/export/megatron_script.hpp"
+#include "scenarios/export/openrlhf_script.hpp"
 #include "scenarios/export/torchtitan_file.hpp"
 #include "scenarios/export/verl_script.hpp"
 #include "scenarios/keys/resolved.hpp"
@@ -51,6 +52,7 @@ constexpr std::array kinds{
     Kind{"axolotl", false, "# ", "", axolotl_files},
     Kind{"deepspeed", false, "", "", deepspeed_files},
     Kind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
+    Kind{"openrlhf", false, "# ", "#!/usr/bin/env bash\n", one_file<openrlhf_text>},
     Kind{"torchtitan", false, "# ", "", one_file<torchtitan_text>},
     Kind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
 

@@ -8,7 +8,6 @@
 
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/translation.hpp"
-#include "sim/base/json.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -75,20 +74,17 @@ void write_yaml(const std::vector<Branch>& tree, std::size_t indent, std::string
   }
 }
 
-void write_json(const std::vector<Branch>& tree, JsonWriter& json) {
-  json.begin_object();
+void write_json(const std::vector<Branch>& tree, std::size_t indent, std::string& text) {
+  text += "{\n";
   for (const Branch& branch : tree) {
-    json.key(branch.key);
-    if (!branch.inner.empty())
-      write_json(branch.inner, json);
-    else if (branch.value == "true" || branch.value == "false")
-      json.value(branch.value == "true");
-    else if (const auto number = number_in(branch.value))
-      json.value(*number);
+    text += fmt::format("{:{}}\"{}\": ", "", indent + 2, branch.key);
+    if (branch.inner.empty())
+      text += quoted(branch.value);
     else
-      json.value(branch.value);
+      write_json(branch.inner, indent + 2, text);
+    text += &branch == &tree.back() ? "\n" : ",\n";
   }
-  json.end_object();
+  text += fmt::format("{:{}}}}", "", indent);
 }
 
 }  // namespace
@@ -153,9 +149,9 @@ std::string yaml_text(const ForeignLines& lines) {
 }
 
 std::string json_text(const ForeignLines& lines) {
-  JsonWriter json;
-  write_json(tree_of(lines), json);
-  return json.take();
+  std::string text;
+  write_json(tree_of(lines), 0, text);
+  return text + "\n";
 }
 
 std::string argument_text(const ForeignLines& lines, const std::vector<std::string>& flags) {

@@ -74,6 +74,16 @@ std::string usual_value(const Table& reasons, const std::string& key) {
   return reasons.is_mapping(key) ? reasons.table(key).text("nothing") : "";
 }
 
+// Of long paths only the last part can be compared.
+std::string near_in_block(const std::string& key, const std::vector<std::string>& known) {
+  const std::size_t end = key.rfind('.') + 1;
+  std::vector<std::string> beside;
+  for (const std::string& each : known)
+    if (each.rfind('.') + 1 == end && each.compare(0, end, key, 0, end) == 0)
+      beside.push_back(each.substr(end));
+  return did_you_mean(key.substr(end), beside);
+}
+
 // Of a text what it says, of a list the whole in one line.
 std::string value_at(const Table& holder, std::string_view key) {
   const std::string line = holder.one_line(key);
@@ -325,7 +335,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     known.insert(known.end(), without.begin(), without.end());
     known.insert(known.end(), read.begin(), read.end());
     for (const MappedKey& each : mapped_) known.push_back(each.theirs);
-    if (const std::string near = did_you_mean(leaf.name, known); !near.empty())
+    if (const std::string near = near_in_block(leaf.name, known); !near.empty())
       leaf.holder.problem(leaf.key, "unknown key" + near);
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }

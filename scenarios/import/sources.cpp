@@ -255,6 +255,12 @@ std::string file_beside(const std::string& script, const ShellWord& word) {
         fmt::format("no file {}, which the training is read from", (folder / said).string())}});
 }
 
+// What there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
+Document facts_of(const std::string& data, const Kind& kind) {
+  const std::string file = data_file(data, fmt::format("scenarios/import/{}.yaml", kind.name));
+  return std::filesystem::exists(file) ? read_document(file) : parse_document("{}", file);
+}
+
 constexpr std::string_view config_argument = "config";
 
 // key=value, +key=value and ++key=value as arguments.
@@ -289,9 +295,15 @@ Opened open_script(const std::string& data, const std::string& file, Settings se
       {data, file, given, [&](const Launch& launch) { return kind_of(launch, asked) != nullptr; },
        known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
   const Kind* kind = kind_of(script.launch, asked);
+  const Document facts = facts_of(data, *kind);
+  const std::vector<std::string> flags = facts.root().texts_or("flags");
   Arguments arguments = named_arguments(
-      kind->sets_keys ? words_as_arguments(script.launch.arguments) : script.launch.arguments,
-      file);
+      kind->sets_keys ? words_as_arguments(script.launch.arguments) : script.launch.arguments, file,
+      flags);
+  for (const ShellWord& word : arguments.others)
+    if (!word.unknown.empty())
+      script.notes.push_back(
+          fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
   Opened opened{kind, std::move(arguments.document), file, std::move(script),
                 std::move(arguments.unknown)};
   const Table root = opened.document.root();
@@ -323,18 +335,21 @@ Opened open(const std::string& data, const std::string& file, Settings settings)
 }
 
 // An argument that only a run would know is a mistake where it counts.
-void refuse_unknown(const std::string& data, const Opened& opened) {
+void refuse_unknown(const SourceQuestion& question, const Opened& opened) {
   if (opened.unknown.empty()) return;
-  const Document facts =
-      read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", opened.kind->name)));
+  const Document facts = facts_of(question.data, *opened.kind);
   const Table root = facts.root();
+  std::vector<std::string> spare = root.texts_or("may_be_unknown");
+  if (question.decides("model"))
+    for (const std::string& key : root.texts_or("names_model")) spare.push_back(key);
   std::vector<std::string> counts = root.texts_or("read");
   for (const std::string& key : root.texts_or("used")) counts.push_back(key);
   if (root.is_mapping("keys"))
     for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
   std::vector<Problem> problems;
   for (const UnknownArgument& each : opened.unknown)
-    if (std::find(counts.begin(), counts.end(), each.key) != counts.end())
+    if (std::find(counts.begin(), counts.end(), each.key) != counts.end() &&
+        std::find(spare.begin(), spare.end(), each.key) == spare.end())
       problems.push_back({opened.file, each.word.line, each.key, unknown_argument_message(each)});
   if (!problems.empty()) throw UserError(problems);
 }
@@ -427,7 +442,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     question.earlier = opened.script->earlier;
   }
   try {
-    refuse_unknown(data, opened);
+    refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
     keep_launcher(question, translation);
     for (const UnknownArgument& each : opened.unknown)
