@@ -30,14 +30,14 @@ std::string plain(const std::string& said) {
   const std::string word = small(said);
   if (word == "true" || word == "yes" || word == "on") return "true";
   if (word == "false" || word == "no" || word == "off") return "false";
-  return word == "none" || word == "null" ? "" : said;
+  return said == "None" || said == "null" ? "" : said;
 }
 
 // Values that are there and ask for nothing.
 bool asks_nothing(const std::string& value) {
   const std::string word = plain(value);
-  return word.empty() || word == "false" || word == "0" || word == "0.0" || word == "[]" ||
-         word == "\"\"" || word == "-1";
+  return word.empty() || word == "none" || word == "false" || word == "0" || word == "0.0" ||
+         word == "[]" || word == "\"\"" || word == "-1";
 }
 
 // "quantize.*" stands for everything that begins so.
