@@ -11,10 +11,15 @@
 #include "scenarios/constants.hpp"
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
+#include "scenarios/import/megatron.hpp"
+#include "scenarios/import/nemo_rl.hpp"
+#include "scenarios/import/open_instruct.hpp"
 #include "scenarios/import/openrlhf.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "scenarios/import/script_source.hpp"
 #include "scenarios/import/source_question.hpp"
+#include "scenarios/import/torchtitan.hpp"
+#include "scenarios/import/verl.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"
@@ -35,12 +40,23 @@ struct Kind {
   std::vector<std::string_view> marks, beside;
   Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
   std::vector<const char*> programs{};                               // "openrlhf.cli.train_*"
-  bool takes_file = false;  // the program's first word is a file of this kind
+  bool takes_file = false;                // the program's first word is a file of this kind
+  bool toml = false;                      // only such files are meant
+  std::vector<std::string_view> never{};  // words that it never has
+  bool sets_keys = false;                 // arguments are key=value
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {"scenario", "a scenario", {"cluster", "stack", "job", "strategy"}, {}, nullptr},
+      {"scenario",
+       "a scenario",
+       {"cluster", "stack", "job", "strategy"},
+       {},
+       nullptr,
+       {},
+       false,
+       false,
+       {"policy", "grpo"}},
       {"axolotl",
        "an Axolotl file",
        {"base_model"},
@@ -55,7 +71,47 @@ const std::vector<Kind>& kinds() {
         "zero_allow_untested_optimizer"},
        {},
        translate_deepspeed},
-      {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
+      {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}},
+      {"megatron",
+       "a Megatron file",
+       {"num-layers", "tensor-model-parallel-size", "train"},
+       {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       translate_megatron,
+       {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py", "*finetune_gpt.py"}},
+      {"verl",
+       "a verl file",
+       {"actor_rollout_ref"},
+       {},
+       translate_verl,
+       {"verl.trainer.main_*", "recipe.*.main_*"},
+       false,
+       false,
+       {},
+       true},
+      {"nemo-rl",
+       "a NeMo-RL file",
+       {"policy"},
+       {"grpo", "loss_fn", "defaults"},
+       translate_nemo_rl,
+       {"*run_grpo*.py"},
+       true,
+       false,
+       {},
+       true},
+      {"open-instruct",
+       "settings of open-instruct's GRPO",
+       {"num_learners_per_node", "num_unique_prompts_rollout"},
+       {},
+       translate_open_instruct,
+       {"*grpo_fast.py", "open_instruct.grpo_fast"}},
+      {"torchtitan",
+       "a TorchTitan file",
+       {"training"},
+       {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+       translate_torchtitan,
+       {},
+       false,
+       true}};
   return all;
 }
 
@@ -88,7 +144,7 @@ std::string none_of_these(const std::vector<std::string>& keys) {
       return fmt::format("is {}", other.title);
   return "looks like nothing that is read here: a scenario has cluster, stack, job and strategy, "
          "an Axolotl file base_model with sequence_len or the like, a DeepSpeed file "
-         "zero_optimization";
+         "zero_optimization, a TorchTitan file [training]";
 }
 
 const Kind& kind_of(const Document& document, const std::string& asked) {
@@ -104,11 +160,14 @@ const Kind& kind_of(const Document& document, const std::string& asked) {
   const Table root = document.root();
   const std::vector<std::string> keys = root.keys();
   std::vector<std::pair<const Kind*, std::string>> found;
+  const bool toml = document.file().ends_with(".toml");
   for (const Kind& kind : all)
-    if (std::string mark = mark_of(kind, keys); !mark.empty()) found.emplace_back(&kind, mark);
+    if (std::string mark = mark_of(kind, keys);
+        !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
+      found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;
   // What has little of a scenario is a scenario with mistakes, and its reader names them.
-  if (found.empty() && (keys.empty() || !first_in(keys, scenario_heads).empty()))
+  if (found.empty() && !toml && (keys.empty() || !first_in(keys, scenario_heads).empty()))
     return all.front();
   if (found.empty()) throw UserError({{document.file(), 0, "", none_of_these(keys)}});
   const auto& [one, one_mark] = found[0];
@@ -196,6 +255,36 @@ std::string file_beside(const std::string& script, const ShellWord& word) {
         fmt::format("no file {}, which the training is read from", (folder / said).string())}});
 }
 
+// What there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
+Document facts_of(const std::string& data, const Kind& kind) {
+  const std::string file = data_file(data, fmt::format("scenarios/import/{}.yaml", kind.name));
+  return std::filesystem::exists(file) ? read_document(file) : parse_document("{}", file);
+}
+
+constexpr std::string_view config_argument = "config";
+
+// key=value, +key=value and ++key=value as arguments.
+std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
+  for (ShellWord& word : words) {
+    const std::size_t from = word.text.find_first_not_of('+');
+    if (from == std::string::npos || word.text[from] == '-' ||
+        word.text.find('=') == std::string::npos)
+      continue;
+    word.text = fmt::format("--{}", word.text.substr(from));
+  }
+  return words;
+}
+
+// The file of settings that a program is given: by a word of its own, or by --config.
+std::optional<ShellWord> named_file(const Kind& kind, const Table& arguments,
+                                    const std::vector<ShellWord>& words) {
+  if (!kind.takes_file) return std::nullopt;
+  if (kind.sets_keys && arguments.has(config_argument))
+    return ShellWord{.text = arguments.text(config_argument),
+                     .line = arguments.origin(config_argument)->line};
+  return words.empty() || kind.sets_keys ? std::nullopt : std::optional(words.front());
+}
+
 Opened open_script(const std::string& data, const std::string& file, Settings settings) {
   std::vector<std::pair<std::string, std::string>> given;
   for (const auto& [key, value] : settings)
@@ -206,14 +295,23 @@ Opened open_script(const std::string& data, const std::string& file, Settings se
       {data, file, given, [&](const Launch& launch) { return kind_of(launch, asked) != nullptr; },
        known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
   const Kind* kind = kind_of(script.launch, asked);
-  Arguments arguments = named_arguments(script.launch.arguments, file);
+  const Document facts = facts_of(data, *kind);
+  const std::vector<std::string> flags = facts.root().texts_or("flags");
+  Arguments arguments = named_arguments(
+      kind->sets_keys ? words_as_arguments(script.launch.arguments) : script.launch.arguments, file,
+      flags);
+  for (const ShellWord& word : arguments.others)
+    if (!word.unknown.empty())
+      script.notes.push_back(
+          fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
   Opened opened{kind, std::move(arguments.document), file, std::move(script),
                 std::move(arguments.unknown)};
-  if (kind->takes_file && !arguments.others.empty()) {
-    opened.file = file_beside(file, arguments.others.front());
+  const Table root = opened.document.root();
+  if (const auto named = named_file(*kind, root, arguments.others)) {
+    opened.file = file_beside(file, *named);
     Document settings_file = open_source(opened.file);
-    const Table root = opened.document.root();
-    for (const std::string& key : root.keys()) settings_file.set(key, root.one_line(key));
+    for (const std::string& key : root.keys())
+      if (key != config_argument) settings_file.set(key, root.one_line(key));
     opened.document = std::move(settings_file);
   }
   for (const auto& [key, value] : given)
@@ -237,18 +335,21 @@ Opened open(const std::string& data, const std::string& file, Settings settings)
 }
 
 // An argument that only a run would know is a mistake where it counts.
-void refuse_unknown(const std::string& data, const Opened& opened) {
+void refuse_unknown(const SourceQuestion& question, const Opened& opened) {
   if (opened.unknown.empty()) return;
-  const Document facts =
-      read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", opened.kind->name)));
+  const Document facts = facts_of(question.data, *opened.kind);
   const Table root = facts.root();
+  std::vector<std::string> spare = root.texts_or("may_be_unknown");
+  if (question.decides("model"))
+    for (const std::string& key : root.texts_or("names_model")) spare.push_back(key);
   std::vector<std::string> counts = root.texts_or("read");
   for (const std::string& key : root.texts_or("used")) counts.push_back(key);
   if (root.is_mapping("keys"))
     for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
   std::vector<Problem> problems;
   for (const UnknownArgument& each : opened.unknown)
-    if (std::find(counts.begin(), counts.end(), each.key) != counts.end())
+    if (std::find(counts.begin(), counts.end(), each.key) != counts.end() &&
+        std::find(spare.begin(), spare.end(), each.key) == spare.end())
       problems.push_back({opened.file, each.word.line, each.key, unknown_argument_message(each)});
   if (!problems.empty()) throw UserError(problems);
 }
@@ -341,7 +442,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     question.earlier = opened.script->earlier;
   }
   try {
-    refuse_unknown(data, opened);
+    refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
     keep_launcher(question, translation);
     for (const UnknownArgument& each : opened.unknown)
