@@ -81,10 +81,7 @@ std::string row_tables(const Comparison& comparison) {
     if (at == titles.size()) {
       titles.push_back(title);
       tables.push_back(
-          {{"row", "ranks", "size", "measured", "predicted", "time error", "algorithm"},
-           {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right,
-            Align::left},
-           {}});
+          {{"row", " ranks", " size", " measured", " predicted", " time error", "algorithm"}});
     }
     tables[at].rows.push_back(cells(row));
   }
@@ -116,10 +113,7 @@ std::string median(const Errors::Share& share) {
 }
 
 std::string source_table(const Comparison& comparison) {
-  TextTable table{
-      {"source", "machine", "rows", "< 16 MiB", ">= 16 MiB", "worst"},
-      {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right},
-      {}};
+  TextTable table{{"source", "machine", " rows", " < 16 MiB", " >= 16 MiB", " worst"}};
   for (const SourceErrors& source : comparison.sources)
     table.rows.push_back({source.source, source.machine,
                           fmt::format("{}", source.errors.small.rows + source.errors.large.rows),

@@ -8,6 +8,8 @@
 #include "cli/fits.hpp"
 #include "cli/options.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
@@ -51,12 +53,28 @@ constexpr std::array subjects{Subject{"stack", "samples write", fit_stack},
 
 }  // namespace
 
+std::string source_table(std::span<const FittedSource> sources) {
+  TextTable table{{"source", " rows", " median as stated", " fitted", " fitted without it"}};
+  for (const FittedSource& s : sources)
+    table.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
+                          s.held_out > 0 ? percent(s.held_out) : "-"});
+  return render(table);
+}
+
+RecordList source_list(std::span<const FittedSource> sources) {
+  return list_of(sources, [](const FittedSource& s) -> Records {
+    return {{"name", "where rows are from", s.name},
+            {"rows", "of it", s.rows},
+            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
+            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
+            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
+  });
+}
+
 int fit_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  std::vector<std::string> names;
-  names.reserve(subjects.size());
-  for (const Subject& subject : subjects) names.emplace_back(subject.name);
+  std::vector<std::string> names = texts_of(subjects, &Subject::name);
   if (options->words.empty())
     throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), usage.call));
   const std::string& wanted = options->words.front();

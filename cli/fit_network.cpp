@@ -18,10 +18,7 @@ namespace stepsim {
 namespace {
 
 std::string text_of(const NetworkFit& fit) {
-  TextTable constants{{"constant", "stated", "from", "to", "fitted", "from", "to"},
-                      {Align::left, Align::right, Align::right, Align::right, Align::right,
-                       Align::right, Align::right},
-                      {}};
+  TextTable constants{{"constant", " stated", " from", " to", " fitted", " from", " to"}};
   bool bounded = false;
   for (const FittedCost& c : fit.constants) {
     const auto text = [&](double value) { return to_text(value, c.stated.dimension); };
@@ -33,19 +30,13 @@ std::string text_of(const NetworkFit& fit) {
                               c.seen ? text(c.fitted) + (at_end ? " *" : "") : "no row tells",
                               c.seen ? text(c.low) : "", c.seen ? text(c.high) : ""});
   }
-  TextTable sources{{"source", "rows", "median as stated", "fitted", "fitted without it"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::right},
-                    {}};
-  for (const FittedSource& s : fit.sources)
-    sources.rows.push_back({s.source, fmt::format("{}", s.rows), percent(s.stated),
-                            percent(s.fitted), s.held_out > 0 ? percent(s.held_out) : "-"});
   const std::string_view ends =
       bounded ? "* at the end of its stated range: the rows ask for more than this machine's file "
                 "allows\n"
               : "";
   return fmt::format("{}{}\n\n{}{}\n{}", fit.machine,
                      fit.network.empty() ? "" : ", over " + fit.network, render(constants), ends,
-                     render(sources));
+                     source_table(fit.sources));
 }
 
 Records records_of(const NetworkFit& fit) {
@@ -61,17 +52,10 @@ Records records_of(const NetworkFit& fit) {
              c.seen ? std::optional(c.low) : std::nullopt},
             {"fitted_high", "likewise", c.seen ? std::optional(c.high) : std::nullopt}};
   };
-  const auto source = [](const FittedSource& s) -> Records {
-    return {{"name", "where rows are from", s.source},
-            {"rows", "of it", s.rows},
-            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
-            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
-            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
-  };
   return {{"machine", "node or cluster", fit.machine},
           {"network", "between nodes; empty: all rows are of one node", fit.network},
           {"constants", "of the collective library", list_of(fit.constants, constant)},
-          {"sources", "errors by source", list_of(fit.sources, source)}};
+          {"sources", "errors by source", source_list(fit.sources)}};
 }
 
 }  // namespace

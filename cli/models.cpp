@@ -120,9 +120,7 @@ std::string model_text(const ModelEntry& entry) {
   std::string text = fmt::format("{} (model): {}\n", entry.model.name, entry.title);
   for (const std::string& fact : facts_of(entry.model))
     text += fmt::format("  {}\n", wrap(fact, 100, 2));
-  TextTable table{{"class", "parameters", "bf16 GB", "bf16 GiB"},
-                  {Align::left, Align::right, Align::right, Align::right},
-                  {}};
+  TextTable table{{"class", " parameters", " bf16 GB", " bf16 GiB"}};
   for (std::size_t i = 0; i < tensor_class_names.size(); ++i)
     if (count.elements[i] > 0)
       table.rows.push_back(row(std::string(tensor_class_names[i]), count.elements[i]));

@@ -7,6 +7,7 @@
 #include "scenarios/entries.hpp"
 #include "scenarios/recipes.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/defaults.hpp"
@@ -16,7 +17,7 @@ namespace {
 
 bool stands_on(const std::string& data, const Shelf& shelf, const std::string& name) {
   const std::vector<std::string> names = names_on(data, shelf);
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return holds(names, name);
 }
 
 // Of a model by name, by path, or written in the scenario; nothing for a dense one, and for one
@@ -64,8 +65,7 @@ void lay_defaults(const std::string& data, Document& scenario) {
     if (!stands_on(data, shelf, name)) return;
     const Document& file = files.emplace_back(open_entry(data, shelf, name));
     if (shelf.folder == recipe_shelf.folder) read_recipe(file.root());
-    for (Default& entry : read_defaults(file.root(), fmt::format("{} {}", shelf.singular, name)))
-      defaults.push_back(std::move(entry));
+    append(defaults, read_defaults(file.root(), fmt::format("{} {}", shelf.singular, name)));
     if (shelf.folder == recipe_shelf.folder) file.finish();  // a stack is read once more, as one
   };
   if (scenario.peek("recipe"))

@@ -9,6 +9,7 @@
 #include "scenarios/faults.hpp"
 #include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/stack_operators.hpp"
@@ -70,7 +71,7 @@ Names read_names(const Table& root, const Table& cluster, const std::string& sce
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
            const std::vector<std::string>& all) {
   if (name.empty()) return false;
-  if (std::find(all.begin(), all.end(), name) != all.end()) return true;
+  if (holds(all, name)) return true;
   table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
                 Fault::form);
   return false;

@@ -169,7 +169,7 @@ std::vector<std::string> grpo_warnings(const Scenario& scenario, const Placement
     list.push_back(fmt::format("{} GPU{} neither learn nor generate", placement.stranded,
                                placement.stranded == 1 ? "" : "s"));
   const bool spread = grpo.layout == GrpoLayout::separate && scenario.cluster.nodes > 1 &&
-                      *std::max_element(grpo.learners.begin(), grpo.learners.end()) == 1;
+                      *std::ranges::max_element(grpo.learners) == 1;
   if (grpo.hpz > 1 && spread)
     list.push_back(
         fmt::format("deepspeed_zpg: {} with one learner a node costs memory and saves no "

@@ -26,6 +26,7 @@
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/run_file.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -158,8 +159,7 @@ void let_settings_stand(Document& document, std::span<const Setting> settings) {
       if (rival == key || (rival.starts_with(key + ".") && says(document.root(), rival)))
         keys.emplace_back(rival);
   if (keys.empty()) return;
-  for (std::string& key : document.root().table("strategy").texts_or(standing))
-    keys.push_back(std::move(key));
+  append(keys, document.root().table("strategy").texts_or(standing));
   document.set(fmt::format("strategy.{}", standing), fmt::format("[{}]", fmt::join(keys, ", ")));
 }
 
@@ -220,7 +220,7 @@ void apply(Document& document, const std::string& key, const std::string& value)
 
 // By its own name, with the block that it stands in, or as a constant.
 bool was_set(std::string_view path, std::span<const Setting> settings) {
-  return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+  return std::ranges::any_of(settings, [&](const Setting& setting) {
     const std::string& key = setting.first;
     if (names_constant(key)) return path == "constants";
     return path == key || (path.starts_with(key) && path[key.size()] == '.');
@@ -277,8 +277,7 @@ void drop_unused_operators(Scenario& scenario) {
 
 void read_title(const Table& root, Scenario& scenario) {
   scenario.name = root.text("name");
-  if (std::any_of(scenario.name.begin(), scenario.name.end(),
-                  [](unsigned char c) { return std::iscntrl(c) != 0; }))
+  if (std::ranges::any_of(scenario.name, [](unsigned char c) { return std::iscntrl(c) != 0; }))
     root.problem("name", "holds a control character");
   root.text_or("note", "");
 }
@@ -304,8 +303,7 @@ void note_overlays(const std::string& data, const Table& root, const Names& name
                    const Found& found, Scenario& scenario) {
   auto overlays = overlay_files(data, names, found, scenario);
   if (scenario.engine)
-    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
-      overlays.push_back(std::move(file));
+    append(overlays, overlay_files(data, engine_shelf, root.text_or("engine", "vllm")));
   if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
 }
 
@@ -361,8 +359,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
   note_overlays(data, root, names, found, scenario);
-  for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
-    scenario.notes.push_back(std::move(note));
+  append(scenario.notes, pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job));
   finish(document);
   drop_unused_operators(scenario);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
@@ -372,7 +369,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
 
 // What the file of another program says besides its keys.
 void add_translation(const Translation& source, Scenario& scenario) {
-  scenario.files.insert(scenario.files.end(), source.files.begin(), source.files.end());
+  append(scenario.files, source.files);
+  scenario.assumptions = source.assumptions;
   std::vector<std::string> notes = source.notes;
   for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
     std::vector<std::string> keys;

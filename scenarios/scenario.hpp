@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/assumption.hpp"
 #include "scenarios/observation.hpp"
 #include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
@@ -42,6 +43,7 @@ struct Scenario {
   std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
+  std::vector<Assumption> assumptions;   // what a file of another program leaves open
   std::vector<std::string> files;        // read beside it, outside the catalogue
   std::vector<SaidKey> said;             // of one key the first one stands
 };

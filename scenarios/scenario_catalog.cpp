@@ -23,7 +23,7 @@ std::vector<std::string> scenario_names(const std::string& data) {
       if (at->path().extension() == ".yaml")
         names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
     }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

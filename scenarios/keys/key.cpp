@@ -42,7 +42,7 @@ std::size_t word_index(const Table& table, const KeyFacts& facts, std::size_t fa
   if (!facts.required && !table.has(facts.name)) return fallback;
   const std::vector<std::string> words(facts.words.begin(), facts.words.end());
   const std::string word = table.choice(facts.name, words);
-  const auto place = std::find(words.begin(), words.end(), word);
+  const auto place = std::ranges::find(words, word);
   return place == words.end() ? fallback : static_cast<std::size_t>(place - words.begin());
 }
 

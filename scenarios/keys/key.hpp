@@ -206,6 +206,15 @@ std::string set_number_text(const KeyFacts& facts, double value);
 
 }  // namespace detail
 
+// A key whose value is read elsewhere, as it needs more than its block.
+template <class Subject>
+constexpr Key<Subject> named(std::string_view name, std::string_view sentence,
+                             KeyKind kind = KeyKind::text) {
+  Key<Subject> key;
+  key.facts = {.name = name, .sentence = sentence, .kind = kind};
+  return key;
+}
+
 // `Path` leads from the subject to the value: flag<&Strategy::zero, &ZeroKeys::overlap_comm>(...).
 template <auto... Path>
 constexpr auto flag(std::string_view name, std::string_view sentence) {

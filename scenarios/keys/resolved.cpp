@@ -19,8 +19,7 @@ std::string path_of(std::string_view block, std::string_view name) {
 }
 
 const SaidKey* find_said(const Scenario& scenario, std::string_view path) {
-  const auto place = std::find_if(scenario.said.begin(), scenario.said.end(),
-                                  [&](const SaidKey& said) { return said.path == path; });
+  const auto place = std::ranges::find(scenario.said, path, &SaidKey::path);
   return place == scenario.said.end() ? nullptr : &*place;
 }
 

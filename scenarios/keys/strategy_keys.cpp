@@ -33,7 +33,7 @@ void read_modules(const Table& table, const KeyFacts& facts, Strategy& strategy)
   const std::vector<std::string> names(module_names.begin(), module_names.end());
   RecomputedModules modules{.chosen = {}};
   for (const std::string& name : table.texts_or(facts.name)) {
-    const auto known = std::find(module_names.begin(), module_names.end(), name);
+    const auto known = std::ranges::find(module_names, name);
     if (known == module_names.end())
       table.problem(facts.name,
                     fmt::format("\"{}\" is no module that can run again{}; there are {}", name,

@@ -88,7 +88,8 @@ std::vector<std::string> lighter_ways(const RowScenario& made, bool experts,
                                       const RowCatalog& catalog) {
   std::vector<std::string> ways;
   const std::string now = made.resolved(catalog).peek("strategy.checkpointing").value_or("full");
-  const std::vector<std::string> first = catalog.vocabulary_of(made.stack).experts_recompute;
+  const std::vector<std::string> first =
+      known_of(catalog.vocabularies, made.stack).experts_recompute;
   if (now == "none" && experts && !first.empty())
     ways.push_back(fmt::format("selective: {}", fmt::join(first, ", ")));
   if (now == "none" || now == "selective") ways.emplace_back("full");
@@ -113,7 +114,7 @@ ExpressedRow expressed(RowScenario made, std::string family) {
 
 ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
   StepRow row = given;
-  const RowCatalog::ModelSize size = catalog.size_of(same_model(catalog, row.model));
+  const RowCatalog::ModelSize size = known_of(catalog.models, same_model(catalog, row.model));
   if (!row.experts && size.experts > 0) row.experts = size.experts;
   if (!row.layers && size.layers > 0) row.layers = size.layers;
   RowScenario made(row.id);

@@ -14,6 +14,9 @@
 
 namespace stepsim {
 
+// Throws UserError that names every column that the table lacks.
+void require_columns(const CsvTable& table, const std::vector<std::string>& names);
+
 // Numbers of a table; what is none is noted, all of them before one throws.
 struct NumberReader {
   const CsvTable& table;

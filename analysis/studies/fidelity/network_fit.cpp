@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/robust_fit.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -89,7 +90,7 @@ double median_error(const std::vector<ComparedRow>& rows, const std::string& sou
   std::vector<double> errors;
   for (const ComparedRow& row : rows)
     if (row.measured.source == source) errors.push_back(std::abs(row.error));
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   return quantile(errors, 0.5);
 }
 
@@ -100,7 +101,7 @@ std::vector<FittedSource> sources_of(const Trial& trial, const RobustFit& fit,
   std::vector<FittedSource> sources;
   for (const ComparedRow& row : stated) {
     const std::string& name = row.measured.source;
-    const auto place = std::ranges::find(sources, name, &FittedSource::source);
+    const auto place = std::ranges::find(sources, name, &FittedSource::name);
     if (place != sources.end())
       place->rows += 1;
     else
@@ -110,8 +111,8 @@ std::vector<FittedSource> sources_of(const Trial& trial, const RobustFit& fit,
     if (sources.size() < 2) break;
     RobustFit others = fit;
     for (std::size_t row = 0; row < stated.size(); ++row)
-      if (stated[row].measured.source == source.source) others.rows[row].weight = 0;
-    source.held_out = median_error(trial.predict(moved(values, solve(others))), source.source);
+      if (stated[row].measured.source == source.name) others.rows[row].weight = 0;
+    source.held_out = median_error(trial.predict(moved(values, solve(others))), source.name);
   }
   return sources;
 }
@@ -122,9 +123,7 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
                        std::span<const MeasuredCollective> rows, const CompareOptions& options) {
   const std::string network = machine.network ? machine.network->name : "";
   const Trial trial{data, rows, options, network, costs_of(machine)};
-  std::vector<double> values;
-  values.reserve(trial.constants.size());
-  for (const NamedConstant& constant : trial.constants) values.push_back(constant.value);
+  std::vector<double> values = mapped(trial.constants, &NamedConstant::value);
   const std::vector<ComparedRow> stated = trial.predict(values);
   if (stated.empty())
     throw UserError(fmt::format("no row is about {}{}", machine.node.name,
@@ -139,11 +138,11 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
   NetworkFit result{machine.node.name, network, {}, {}};
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double factor = std::exp(uncertainty_of(fit, i));
-    result.constants.push_back(
-        {trial.constants[i], values[i], values[i] / factor, values[i] * factor,
-         std::any_of(fit.rows.begin(), fit.rows.end(), [&](const RobustFit::Row& row) {
-           return std::abs(row.slopes[i]) > weak_slope;
-         })});
+    result.constants.push_back({trial.constants[i], values[i], values[i] / factor,
+                                values[i] * factor,
+                                std::ranges::any_of(fit.rows, [&](const RobustFit::Row& row) {
+                                  return std::abs(row.slopes[i]) > weak_slope;
+                                })});
   }
   result.sources = sources_of(trial, fit, values, stated, fitted);
   return result;

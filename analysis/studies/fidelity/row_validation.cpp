@@ -156,8 +156,8 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
     family.intervals += 1;
     family.inside += row->interval->low <= 0 && row->interval->high >= 0 ? 1 : 0;
   }
-  std::sort(times.begin(), times.end());
-  std::sort(memories.begin(), memories.end());
+  std::ranges::sort(times);
+  std::ranges::sort(memories);
   family.rows = times.size();
   family.memory_rows = memories.size();
   family.median = quantile(times, 0.5);

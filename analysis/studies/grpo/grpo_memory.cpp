@@ -44,8 +44,7 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
 // On one node.
 double most_learners(const Scenario& scenario) {
   const auto& by_node = scenario.grpo->learners;
-  return by_node.empty() ? scenario.cluster.gpus_per_node()
-                         : *std::max_element(by_node.begin(), by_node.end());
+  return by_node.empty() ? scenario.cluster.gpus_per_node() : *std::ranges::max_element(by_node);
 }
 
 // Optimizer states that were moved to the host, in pinned buffers.

@@ -70,7 +70,7 @@ std::string stage_text(const Footprint& f) {
 }
 
 std::string classes_table(const Footprint& f, const std::string& device) {
-  TextTable table{{"on each " + device, "size"}, {Align::left, Align::right}, {}};
+  TextTable table{{"on each " + device, " size"}};
   for (const auto& [name, bytes] : f.device.peak.classes)
     table.rows.push_back({spoken(name), size(bytes)});
   table.rows.push_back({"allocator slack", size(f.slack)});
@@ -92,7 +92,7 @@ std::string shown_text(const Footprint& f) {
 }
 
 std::string moments_table(const Footprint& f) {
-  TextTable table{{"moment", "most held"}, {Align::left, Align::right}, {}};
+  TextTable table{{"moment", " most held"}};
   for (const auto& [name, bytes] : f.device.moments) table.rows.push_back({name, size(bytes)});
   return render(table);
 }
