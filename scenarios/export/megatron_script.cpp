@@ -25,9 +25,9 @@ void say_experts(ForeignLines& lines, const Model& model) {
   const bool deep = lines.is("strategy.moe.dispatcher", "deepep");
   lines.say("moe-token-dispatcher-type", deep ? "flex" : "alltoall");
   if (deep) lines.say("moe-enable-deepep", true);
-  lines.say("expert-model-parallel-size", lines.scenario().strategy.expert_parallel);
-  if (lines.scenario().strategy.expert_tensor > 0)
-    lines.say("expert-tensor-parallel-size", lines.scenario().strategy.expert_tensor);
+  lines.say("expert-model-parallel-size", lines.scenario().strategy.experts.parallel);
+  if (lines.scenario().strategy.experts.tensor > 0)
+    lines.say("expert-tensor-parallel-size", lines.scenario().strategy.experts.tensor);
 }
 
 void say_attention(ForeignLines& lines, const Model& model) {

@@ -51,7 +51,7 @@ void say_learners(ForeignLines& lines, const Mesh& mesh) {
   };
   degree("tensor_model_parallel_size", mesh.tensor);
   degree("context_parallel_size", mesh.ring);
-  degree("expert_model_parallel_size", lines.scenario().strategy.expert_parallel);
+  degree("expert_model_parallel_size", lines.scenario().strategy.experts.parallel);
 }
 
 }  // namespace

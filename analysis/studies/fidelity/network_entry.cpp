@@ -56,8 +56,8 @@ std::string network_entry(const NetworkFit& fit, const std::string& name) {
   std::string text = "# Written by `stepsim fit network`.\n";
   std::vector<std::string> sources;
   for (const FittedSource& source : fit.sources) {
-    sources.push_back(source.source);
-    text += fmt::format("# {}: {} rows, median error {} as {} has it, {} fitted.\n", source.source,
+    sources.push_back(source.name);
+    text += fmt::format("# {}: {} rows, median error {} as {} has it, {} fitted.\n", source.name,
                         source.rows, percent_of(source.stated), like, percent_of(source.fitted));
   }
   text += fmt::format("name: {}\ntitle: {} as it was measured\nlike: {}\n", name, like, like);
