@@ -89,7 +89,7 @@ TEST_CASE("memory rules of the Qwen3-30B notes on 8 GPUs", "[analysis]") {
 }
 
 TEST_CASE("memory rules of the Qwen3-30B notes on 2 GPUs", "[analysis]") {
-  const Scenario apart = scenario_of("openrlhf-qwen3-30b-2x96-zero2-ep2-oom");
+  const Scenario apart = scenario_of("openrlhf-qwen3-30b-2x96-zero2-ep2");
   const Footprint needs = footprint(apart);
   CHECK(reads(needs.states - kept(apart, Held::parameters) - kept(apart, Held::master_weights) -
                   kept(apart, Held::optimizer),
