@@ -76,7 +76,8 @@ int memory_command(const CommandLine& line) {
     if (options->has("json"))
       print_result(grpo_memory_kind, asked, grpo_memory_records(memory));
     else
-      fmt::print("{}", grpo_memory_text(scenario, memory));
+      fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
+                 grpo_memory_text(scenario, memory));
     return memory.failure ? exit_code::no : exit_code::yes;
   }
   const Footprint needs = footprint(scenario);

@@ -78,7 +78,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
                  grpo_records(scenario, prediction, interval));
   else
-    fmt::print("{}", grpo_text(scenario, prediction, interval));
+    fmt::print("{}{}", assumptions_text(line, options.words.front(), settings),
+               grpo_text(scenario, prediction, interval));
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
 
