@@ -40,11 +40,12 @@ void read_method(MappedSource& source) {
                                        "gpg"};
   const std::string said = source.text(key, "gae");
   if (std::find(known.begin(), known.end(), said) != known.end()) return;
-  source.problem(key, said == "gae"
-                          ? fmt::format("gae: a critic beside the policy is not modelled; expected {}",
-                                        one_of(known))
-                          : fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                        did_you_mean(said, known)));
+  source.problem(key,
+                 said == "gae"
+                     ? fmt::format("gae: a critic beside the policy is not modelled; expected {}",
+                                   one_of(known))
+                     : fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                   did_you_mean(said, known)));
 }
 
 void read_engines(MappedSource& source) {

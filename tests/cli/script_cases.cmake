@@ -58,7 +58,7 @@ function(other_script name text error)
 endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
-  ":2: the script starts serve.py of line 2, and none of that is a training that is read here: axolotl.cli.train, axolotl train, scripts/finetune.py, openrlhf.cli.train_*")
+  ":2: the script starts serve.py of line 2, and none of that is a training that is read here: axolotl.cli.train, axolotl train, scripts/finetune.py, openrlhf.cli.train_*, *pretrain_gpt.py, *pretrain_mamba.py, *run_pretrain*.py, *finetune_gpt.py, verl.trainer.main_*, recipe.*.main_*, *run_grpo*.py, *grpo_fast.py, open_instruct.grpo_fast")
 other_script("a training that is not read" "python -m openrlhf.cli.train_ppo_ray --pretrain x\\n"
   ":1: openrlhf.cli.train_ppo_ray is not read yet; expected openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 

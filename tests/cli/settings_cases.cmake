@@ -25,7 +25,7 @@ cli("a NeMo-RL file goes on from another" ARGS import @WORK@/own.yaml
   SHELL "cp ${folder}/nemo.yaml @WORK@/base.yaml; printf 'defaults: base.yaml\\ngrpo: {num_prompts_per_step: 64}\\n' >@WORK@/own.yaml; \"$@\""
   OUTPUT "\n  num_unique_prompts_rollout: 64 +# grpo.num_prompts_per_step, line 2\n  num_samples_per_prompt_rollout: 8 ")
 cli("a script of open-instruct becomes a scenario" ARGS import ${folder}/grpo_fast.sh
-  OUTPUT "machine: 2 x h100-8; .*\n  num_learners_per_node: \\[8, 0\\] +# num_learners_per_node, line 13\n.*\n  vllm_num_engines: 8 .*\n  async_steps: 8 +# async_steps is absent\n.*\n  load_ref_policy: false +# load_ref_policy, line 15\n.*\n  deepspeed_stage: 3 ")
+  OUTPUT "machine: 2 x h100-8; .*\n  num_learners_per_node: \\[8, 0\\] +# num_learners_per_node, line 13\n.*\n  async_steps: 8 +# async_steps is absent\n.*\n  load_ref_policy: false +# load_ref_policy, line 15\n.*\n  deepspeed_stage: 3 ")
 
 # ---- what is wrong ----
 function(settings_refused name file line error)
@@ -42,11 +42,11 @@ settings_refused("an optimizer that TorchTitan does not have" small.toml "\"Adam
 settings_refused("a way of checkpointing that TorchTitan does not have" small.toml "\"selective\"|\"selectiv\""
   "26: activation_checkpoint.mode: expected none, selective, full or memory_budget, found \"selectiv\" (did you mean \"selective\"?)")
 settings_refused("a text that is no TOML" small.toml "^seq_len.*|seq_len = "
-  "17: is no valid TOML: Error while parsing key-value pair: encountered end-of-line when expecting a value")
+  "16: is no valid TOML: Error while parsing key-value pair: expected value, saw '\\n'")
 settings_refused("a script of Megatron without a width" pretrain.sh "  --hidden-size 2048|"
-  "5: hidden-size: is missing: it is a width of the model")
+  "1: hidden-size: is missing: it is a width of the model")
 settings_refused("a script of Megatron with an unknown way to compute again" pretrain.sh "granularity selective|granularity some"
-  "20: recompute-granularity: expected none, selective or full, found \"some\"")
+  "20: recompute-granularity: expected none, selective or full, found \"some\" (did you mean \"none\"?)")
 settings_refused("a script of verl with a critic" verl.sh "adv_estimator=grpo|adv_estimator=gae"
   "3: algorithm.adv_estimator: gae: a critic beside the policy is not modelled; expected grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo or gpg")
 settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
