@@ -287,7 +287,8 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
-    load_optimizer(data, root.table("strategy"), readings, scenario);
+    if (root.is_mapping("strategy"))  // what is missing is noted already
+      load_optimizer(data, root.table("strategy"), readings, scenario);
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };

@@ -10,6 +10,8 @@ namespace {
 // Keys of stages that the file does not ask for mean nothing there.
 bool belongs(const ForeignLines& lines, const DeepSpeedRival& rival) {
   const bool third = lines.is("strategy.zero", "3");
+  // Optimizers of other libraries are made by the trainer, and stand in its own file.
+  if (rival.theirs == "optimizer.type") return lines.is("strategy.optimizer", "adamw");
   if (rival.theirs.find("stage3_") != std::string_view::npos ||
       rival.theirs.find("sub_group") != std::string_view::npos ||
       rival.theirs.find("zero_hpz") != std::string_view::npos ||

@@ -80,15 +80,6 @@ const TranslatedLine* line_of(const Translation& translation, std::string_view k
 
 }  // namespace
 
-std::string yaml_quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
-
 Document document_of(const Translation& translation) {
   Document document = parse_document("{}", translation.file);
   for (const TranslatedLine& line : translation.lines) {

@@ -1,6 +1,7 @@
 #include "scenarios/keys/resolved.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
+#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 namespace {
@@ -145,6 +147,18 @@ std::string value_text(const ResolvedKey& key) {
                                       : fmt::format("not set: {}", key.facts->otherwise);
 }
 
+// What nobody knows of a run, with all that it may be; nothing for what is known.
+std::string unknown_yaml(const Scenario& scenario, const std::string& path) {
+  const auto place =
+      std::ranges::find(scenario.constants, "scenario." + path, &NamedConstant::name);
+  if (place == scenario.constants.end()) return "";
+  const NamedConstant& c = *place;
+  const std::string range = c.words.empty() ? fmt::format("low: {}, high: {}", c.low, c.high)
+                                            : fmt::format("any_of: [{}]", fmt::join(c.words, ", "));
+  return fmt::format("{{value: {}, {}, grade: {}, source: {}}}", value_text(c, c.value), range,
+                     to_text(c.grade), yaml_quoted(c.source));
+}
+
 std::string scenario_yaml(const Scenario& scenario) {
   std::string text, open;
   for (const ResolvedKey& key : resolved_keys(scenario)) {
@@ -155,7 +169,9 @@ std::string scenario_yaml(const Scenario& scenario) {
     const std::string& said = find_said(scenario, key.path())->text;
     const bool typed = key.facts->kind == KeyKind::flag || key.facts->kind == KeyKind::word ||
                        key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
-    const std::string value = (typed || said.empty()) && !key.value.empty() ? key.value : said;
+    std::string value = (typed || said.empty()) && !key.value.empty() ? key.value : said;
+    if (const std::string unknown = unknown_yaml(scenario, key.path()); !unknown.empty())
+      value = unknown;
     const std::size_t dot = key.block.find('.');
     const std::string outer = key.block.substr(0, dot);
     if (key.block != open) {
