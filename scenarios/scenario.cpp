@@ -295,7 +295,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   read_title(root, scenario);
   read_recipe_names(data, root);
   const Table cluster = root.table("cluster");
-  const Names names = read_names(root, cluster, document.file());
+  const Names names = read_names(data, root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
   scenario.job = read_job(job);
   read_blocks(strategy, strategy_blocks(), scenario.strategy);

@@ -18,7 +18,7 @@ constexpr std::array head{
                         .otherwise = "from model, method and offload",
                         .example = "my runs"}},
     Key<Head>{.facts = {.name = "model",
-                        .sentence = "`stepsim list models`, the path of a Hugging Face "
+                        .sentence = "`stepsim list models`, a name of Hugging Face, the path of a "
                                     "config.json, or what such a file says, right here: "
                                     "{architectures: [LlamaForCausalLM], hidden_size: 4096, ...}",
                         .required = true,
