@@ -230,11 +230,13 @@ struct Shown {
 
 // Constants that all stacks share.
 std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
-  if (name != "operators" && name != "attention" && name != "experts") return std::nullopt;
+  constexpr std::array<std::string_view, 4> shared{"operators", "attention", "experts", "mixers"};
+  if (std::find(shared.begin(), shared.end(), name) == shared.end()) return std::nullopt;
   const Document document = read_document(data_file(data, fmt::format("workloads/{}.yaml", name)));
   if (name == "operators") read_operators(document.root());
   if (name == "attention") read_attention_shares(document.root());
   if (name == "experts") read_expert_shares(document.root());
+  if (name == "mixers") read_mixers(document.root());
   document.finish();
   return Shown{"constants", "the same for all stacks", {}, document.constants()};
 }

@@ -23,7 +23,7 @@ bool stands_on(const std::string& data, const Shelf& shelf, const std::string& n
 // Of a model by name, by path, or written in the scenario; nothing for a dense one, and for one
 // that cannot be read, which the reading of the scenario says.
 std::optional<std::string> experts_of(const std::string& data, const Document& scenario) {
-  const std::string name = scenario.peek("model").value_or("");
+  const std::string name = resolve_model(data, scenario.peek("model").value_or(""));
   if (name.empty()) return experts_said(scenario, "model");
   if (const std::string path = beside(scenario.file(), name); is_config_path(path)) {
     try {
@@ -41,7 +41,7 @@ std::optional<std::string> gpus_of(const std::string& data, const Document& scen
   try {
     Document own = parse_document(scenario.canonical(), scenario.file());
     const Table root = own.root();
-    const Names names = read_names(root, root.table("cluster"), scenario.file());
+    const Names names = read_names(data, root, root.table("cluster"), scenario.file());
     return fmt::format("{}", load_cluster(data, names.cluster).ranks());
   } catch (const UserError&) {
     return {};

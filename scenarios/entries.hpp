@@ -19,7 +19,8 @@ struct Names {
   std::string model, stack;  // model: empty when the scenario holds a config.json itself
   ClusterChoice cluster;
 };
-Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file);
+Names read_names(const std::string& data, const Table& root, const Table& cluster,
+                 const std::string& scenario_file);
 
 // A name that the catalogue does not have is noted with the others; an absent one is noted already.
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,

@@ -51,6 +51,11 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
   const Grpo& grpo = *scenario.grpo;
   const std::uint32_t tp = grpo.tensor_parallel, gpus = scenario.cluster.gpus_per_node();
   constexpr std::string_view parallel = "vllm_tensor_parallel_size";
+  if (scenario.model.mixer)
+    return job.problem("method",
+                       fmt::format("an engine's state of {}, which has layers without "
+                                   "attention ({}), is not modelled",
+                                   scenario.model.name, mixer_name(*scenario.model.mixer)));
   if (tp > gpus)
     return job.problem(parallel, fmt::format("{} GPUs of one node: a node has {}, and an engine "
                                              "never spans nodes",

@@ -327,7 +327,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   read_title(root, scenario);
   read_recipe_names(data, root);
   const Table cluster = root.table("cluster");
-  const Names names = read_names(root, cluster, document.file());
+  const Names names = read_names(data, root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
   scenario.job = read_job(job);
   const RenameNotes renames{"strategy", scenario.notes};

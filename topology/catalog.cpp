@@ -11,6 +11,8 @@
 namespace stepsim {
 namespace {
 
+constexpr std::string_view before_hub = "\n\n";  // no folder is an empty line
+
 // Constants keep the place they came from in their name: "node.links.xgmi.bandwidth".
 void collect(std::vector<NamedConstant>& all, const Document& document, std::string_view prefix) {
   for (NamedConstant constant : document.constants()) {
@@ -131,12 +133,22 @@ std::string join_folders(std::span<const std::string> folders) {
 
 std::vector<std::string> data_folders(const std::string& data) {
   std::vector<std::string> folders;
-  for (std::size_t from = 0; from <= data.size();) {
-    const std::size_t end = std::min(data.find('\n', from), data.size());
+  const std::size_t all = std::min(data.find(before_hub), data.size());
+  for (std::size_t from = 0; from <= all;) {
+    const std::size_t end = std::min(data.find('\n', from), all);
     folders.push_back(data.substr(from, end - from));
     from = end + 1;
   }
   return folders;
+}
+
+std::string with_hub(const std::string& data, const std::string& folder) {
+  return fmt::format("{}{}{}", data, before_hub, folder);
+}
+
+std::string hub_of(const std::string& data) {
+  const std::size_t place = data.find(before_hub);
+  return place == std::string::npos ? "" : data.substr(place + before_hub.size());
 }
 
 std::vector<std::string> data_places(const std::string& data, std::string_view path) {

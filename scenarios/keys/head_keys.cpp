@@ -13,9 +13,9 @@ constexpr std::array head{
         .otherwise("from model, method and offload")
         .example("my runs"),
     named<Head>("model",
-                "`stepsim list models`, the path of a Hugging Face config.json, or what such a "
-                "file says, right here: {architectures: [LlamaForCausalLM], hidden_size: 4096, "
-                "...}")
+                "`stepsim list models`, a name of Hugging Face, the path of a config.json, or what "
+                "such a file says, right here: {architectures: [LlamaForCausalLM], hidden_size: "
+                "4096, ...}")
         .required()
         .example("llama-3.1-8b"),
     named<Head>("stack", "`stepsim list stacks`").required().example("deepspeed-hf"),

@@ -6,6 +6,23 @@ endif()
 set(seeds @ROOT@/scenarios/seeds)
 
 # ---- run ----
+foreach(model LiquidAI/LFM2-1.2B jamba-reasoning-3b granite-4.0-h-micro nemotron-nano-9b-v2)
+  cli("run of layers that do not attend, ${model}" ARGS run llama32-3b-sft-zero3 --samples 0 --set model=${model}
+    OUTPUT "step time +[0-9].*memory +[0-9.]+ GB of")
+endforeach()
+cli("tensor parallelism over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
+  --set "strategy.tensor_parallel={size: 2}" CODE 2
+  ERROR "--set: strategy.tensor_parallel.size: is not modelled for lfm2-1.2b, whose layers do not all attend: short convolution")
+cli("sequences divided over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
+  --set "strategy.sequence_parallel={ulysses: 2}" CODE 2
+  ERROR "--set: strategy.sequence_parallel.ulysses: is not modelled for lfm2-1.2b, whose layers do not all attend: short convolution")
+cli("engines of a model with a state" ARGS run ai2-olmo2-32b --set model=granite-4.0-h-micro CODE 2
+  ERROR_MATCHES "ai2-olmo2-32b.yaml:[0-9]+: job.method: an engine's state of granite-4.0-h-micro, which has layers without attention \\(Mamba-2\\), is not modelled\n$")
+cli("a name of Hugging Face that leads nowhere" ARGS run llama32-3b-sft-zero3 --set model=nobody/Nothing-1B CODE 2
+  SHELL "HF_HOME=/nowhere HF_HUB_CACHE= \"$@\""
+  ERROR "--set: model: \"nobody/Nothing-1B\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file here, nor in the local cache of Hugging Face (/nowhere/hub/models--nobody--Nothing-1B)")
+cli("show by a name of Hugging Face" ARGS show meta-llama/Llama-3.1-8B-Instruct OUTPUT "^llama-3.1-8b \\(model\\)")
+cli("show of constants of mixers" ARGS show mixers OUTPUT "scan_forward")
 cli("run by file" ARGS run ${seeds}/llama32-3b-sft-zero3.yaml OUTPUT "step time +[0-9].*whole job.*memory .*: fits")
 cli("run by name" ARGS run llama32-3b-sft-zero3 OUTPUT "^Llama-3.2-3B SFT")
 cli("run by name with its folder, as JSON" ARGS run seeds/phi4-14b-dpo-zero3 --json
@@ -74,8 +91,8 @@ cli("run with a kernel that the GPU has not" ARGS run llama32-3b-sft-zero3 --sam
   OUTPUT "note: mi300x has no flash3 in its file: it is taken as flash\n")
 
 # ---- a model by its path ----
-cli("run with a model's name on the hub" ARGS run llama32-3b-sft-zero3 --set model=meta-llama/Llama-3.1-8B CODE 2
-  ERROR "--set: model: no file or folder \"meta-llama/Llama-3.1-8B\", beside the scenario or here (did you mean \"llama-3.1-8b\"?)")
+cli("run with a path of two names that leads nowhere" ARGS run llama32-3b-sft-zero3 --set model=./meta-llama/Llama-3.1-8B CODE 2
+  ERROR "--set: model: no file or folder \"./meta-llama/Llama-3.1-8B\", beside the scenario or here (did you mean \"llama-3.1-8b\"?)")
 cli("run with a config.json that is not there" ARGS run llama32-3b-sft-zero3 --set model=none.json CODE 2
   ERROR "--set: model: no file or folder \"none.json\", beside the scenario or here")
 cli("run with a folder without a model" ARGS run llama32-3b-sft-zero3 --set model=@WORK@/d CODE 2 SHELL "mkdir -p @WORK@/d; \"$@\""

@@ -65,7 +65,11 @@ TEST_CASE("a model is told by a name", "[scenarios][sources]") {
   CHECK(model_of("shisa-ai/161-qwen3-8b-v2.1-sft") == "qwen3-8b");
   CHECK(model_of("microsoft/Phi-4-mini-instruct").empty());
   CHECK(model_of("zai-org/GLM-4.5V").empty());
-  CHECK(model_of("LiquidAI/LFM2-1.2B").empty());
+  CHECK(model_of("LiquidAI/LFM2-1.2B") == "lfm2-1.2b");
+  CHECK(model_of("shisa-ai/133-lfm2-1.2b-v2.1-sft-5e-5") == "lfm2-1.2b");
+  CHECK(model_of("tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1") == "mixtral-8x7b");
+  CHECK(model_of("google/gemma-7b-it") == "gemma-7b");
+  CHECK(model_of("google/gemma-4-26b-a4b").empty());
 }
 
 TEST_CASE("a folder is known by the file that wrote it", "[scenarios][sources]") {

@@ -79,6 +79,8 @@ Stack tiny_stack() {
   const Document operators = read_document(STEPSIM_SOURCE_DATA "/workloads/operators.yaml");
   stack.operators = read_operators(operators.root());
   stack.expert_shares = {.gather = made_up<Ratio>(0.8), .scatter = made_up<Ratio>(0.4)};
+  const Document mixers = read_document(STEPSIM_SOURCE_DATA "/workloads/mixers.yaml");
+  stack.mixers = read_mixers(mixers.root());
   stack.allocator_slack = made_up<Ratio>(0);
   return stack;
 }

@@ -151,20 +151,22 @@ void LayerWriter::grouped_experts(const Experts& e) {
   const KernelRow down = grouped_gemm("down", n, each, w, h());
   std::vector<KernelRow> products{grouped_gemm("gate", n, each, h(), w),
                                   grouped_gemm("up", n, each, h(), w), down};
-  if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), 2 * w), down};
+  const double in = e.gated ? 2 : 1;
+  if (!e.gated) products.erase(products.begin());
+  if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), in * w), down};
   for (KernelRow& row : products) row.ragged = strategy.experts.kernel == MoeKernel::grouped;
   // Models of single experts are rewritten for grouped kernels, unless the scenario says otherwise.
   const bool separate =
       strategy.experts.layout == ExpertLayout::separate ||
       (strategy.experts.kernel == MoeKernel::padded && !is_fused(e, strategy.experts.layout));
-  const KernelRow stacked = separate ? moved("stack", 3 * n * w) : nothing;
-  const double stack_bytes = separate ? bytes_16 * 3 * n * h() * w : 0;
-  const KernelRow activation = activation_row(rows.multiplied, w, true);
+  const KernelRow stacked = separate ? moved("stack", (in + 1) * n * w) : nothing;
+  const double stack_bytes = separate ? bytes_16 * (in + 1) * n * h() * w : 0;
+  const KernelRow activation = activation_row(rows.multiplied, w, e.gated);
 
   dispatch(rows.routed);
-  std::vector<double> tensors{2 * n * h() * w, n * h() * w};
-  std::vector<double> biases{2 * n * w, n * h()};
-  if (separate) tensors.assign(static_cast<std::size_t>(3 * n), h() * w);
+  std::vector<double> tensors{in * n * h() * w, n * h() * w};
+  std::vector<double> biases{in * n * w, n * h()};
+  if (separate) tensors.assign(static_cast<std::size_t>((in + 1) * n), h() * w);
   if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
   Unit& result = expert_unit(std::move(tensors), {});
   result.forward = {in_order(rows, false), stacked};
@@ -175,13 +177,13 @@ void LayerWriter::grouped_experts(const Experts& e) {
     result.backward.push_back(row);
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
     result.backward.push_back(row);
-  result.owners = separate ? static_cast<int>(3 * n) : 1;
+  result.owners = separate ? static_cast<int>((in + 1) * n) : 1;
   result.plain_modules = 1;
   send(result, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
   result.memory.acted = bytes_16 * rows.multiplied * w;
   result.memory.saved = bytes_16 * rows.multiplied * h() +
-                        activation_bytes(rows.multiplied, w, true) + result.memory.acted +
+                        activation_bytes(rows.multiplied, w, e.gated) + result.memory.acted +
                         stack_bytes;
   gradients_inside(result, rows.multiplied, w);
   result.memory.backward += stack_bytes;
@@ -195,7 +197,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
   combine(rows);
 }
 
-// Adapters beside the three matrices of each expert, in products as the experts' own are: all
+// Adapters beside the matrices of each expert, in products as the experts' own are: all
 // experts of a group at once, or `times` single ones.
 void LayerWriter::expert_adapter(double experts, double rows, double width, std::int64_t times) {
   if (!frozen() || strategy.lora.targets != LoraTargets::all) return;
@@ -209,21 +211,21 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
                                    : grouped_gemm("lora", experts, rows, from, to));
     sums.push_back(lora_add(experts * rows * out));
   };
-  beside(h(), width);
-  beside(h(), width);
+  const double in = model.experts->gated ? 2 : 1;
+  for (int matrix = 0; matrix < in; ++matrix) beside(h(), width);
   beside(width, h());
   std::vector<KernelRow> backward;
   if (strategy.compiled && times == 1) {
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {count(Operator::lora_add_around, experts * rows, 2 * width + 3 * h())};
+    sums = {count(Operator::lora_add_around, experts * rows, in * width + 3 * h())};
     backward = backward_of(products, stack.operators);
     backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * h()));
   } else {
-    const double numbers = experts * rows * (2 * width + h());  // of the results
+    const double numbers = experts * rows * (in * width + h());  // of the results
     backward =
-        adapter_backward(stack.operators, products, numbers, experts * rows * (2 * h() + width));
+        adapter_backward(stack.operators, products, numbers, experts * rows * (in * h() + width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& result = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));
@@ -232,11 +234,10 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
   result.trained = true;
   result.kind = TensorClass::expert;
   result.times = times;
-  result.owners = 6;
-  result.plain_modules = 6;
+  result.owners = result.plain_modules = 2 * (static_cast<int>(in) + 1);
   result.in_moe = true;
   result.stops.reads = stack.adapters.reads;
-  result.memory.saved = 3 * bytes_16 * experts * rows * rank;
+  result.memory.saved = (in + 1) * bytes_16 * experts * rows * rank;
 }
 
 // All ranks of an expert multiply all of its tokens with their columns.
