@@ -49,7 +49,7 @@ script_refused("a stage that there is not" "2moe|4" "24: zero_stage: expected 0,
 script_refused("an unknown optimizer" "torchao_4bit|torchao_5bit"
   "29: optimizer: OpenRLHF has no optimizer \"adamw_torchao_5bit\" (did you mean \"adamw_torchao_8bit\"?)")
 script_refused("a model that is nowhere" "meta-llama/Llama-3.2-1B-Instruct|nowhere/own"
-  "20: pretrain: \"nowhere/own\" is neither in the catalogue nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
+  "20: pretrain: \"nowhere/own\" is neither in the catalogue, nor in the local cache of Hugging Face, nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
 script_refused("a quote that is never closed" "rows.jsonl\"|rows.jsonl" "60: a \" is never closed")
 
 function(other_script name text error)

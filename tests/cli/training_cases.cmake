@@ -108,7 +108,7 @@ cli("run with a switch of a model in quotes" ARGS run llama32-3b-sft-zero3 --set
 
 # ---- what a scenario does not know ----
 cli("run of what a scenario does not know" ARGS run llama32-3b-sft-zero3 --samples 8
-  OUTPUT "whole job +[0-9.]+ h  .[0-9.]+ h to .*\nthe number of steps is moved most by .*\nscenario.job.fill +0.61 +0.5 +0.98 +guess +[0-9.]+ h to [0-9.]+ (h|min)\n")
+  OUTPUT "whole job +[0-9.]+ h  .[0-9.]+ (h|min) to .*\nthe number of steps is moved most by .*\nscenario.job.fill +0.61 +0.5 +0.98 +guess +[0-9.]+ h to [0-9.]+ (h|min)\n")
 cli("run says what a scenario does not know" ARGS run ring-mini-sft-zero3 --samples 0
   --set "job.micro_batch={value: 8, any_of: [4, 8], source: nobody says}"
   OUTPUT "\nnot known of this run .*\njob.micro_batch +8 +4 or 8\njob.fill +0.61 +0.5 to 0.98\n")
