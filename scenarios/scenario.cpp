@@ -288,7 +288,8 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
-    load_optimizer(data, root.table("strategy"), readings, scenario);
+    if (const auto strategy = root.table_if("strategy"))
+      load_optimizer(data, *strategy, readings, scenario);
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };
