@@ -1,7 +1,9 @@
 // What holds for every model of the catalogue, with no test of its own.
 #include <algorithm>
+#include <map>
 
 #include "tests/support/catch.hpp"
+#include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
 
@@ -136,6 +138,20 @@ TEST_CASE("a model has a mixer where some of its layers have one, and a list of 
     CHECK(model.mixer.has_value() == (attention_layers(model) < model.layers));
     if (model.mixer) CHECK(model.kinds.size() == static_cast<std::size_t>(model.layers));
   }
+}
+
+TEST_CASE("every further name of a model is one of Hugging Face, and of no other model", "[laws]") {
+  std::map<std::string, std::string> owners;
+  for (const std::string& name : all_models()) {
+    const Document document = open_entry(STEPSIM_SOURCE_DATA, model_shelf, name);
+    for (const std::string& also : document.root().texts_or("also")) {
+      CAPTURE(name, also);
+      CHECK(is_hf_id(also));
+      CHECK(owners.emplace(also, name).second);
+      CHECK(resolve_model(STEPSIM_SOURCE_DATA, also) == name);
+    }
+  }
+  CHECK(owners.size() > 60);
 }
 
 TEST_CASE("every architecture has a name of its own and a summary", "[laws]") {
