@@ -64,7 +64,7 @@ void apply_settings(const std::vector<Setting>& settings, Translation& translati
     std::erase_if(translation.lines, [&](const TranslatedLine& line) {
       return line.path == key || (line.path.starts_with(key) && line.path[key.size()] == '.');
     });
-    translation.lines.push_back({key, with_lines(value, key, stay), "the command line", 0, ""});
+    translation.lines.push_back({key, with_lines(value, key, stay), "--set", 0, ""});
   }
 }
 

@@ -99,6 +99,9 @@ function(check_include directive)
   elseif(header MATCHES "^yaml-cpp/")
     set(door "sim/base/yaml_tree\\.cpp")
     set(advice "yaml-cpp belongs in sim/base/yaml_tree.cpp alone")
+  elseif(header MATCHES "^toml")
+    set(door "sim/base/toml_tree\\.cpp")
+    set(advice "toml++ belongs in sim/base/toml_tree.cpp alone")
   elseif(header MATCHES "^nlopt")
     set(door "analysis/studies/fidelity/robust_fit\\.cpp")
     set(advice "NLopt belongs in analysis/studies/fidelity/robust_fit.cpp alone")
@@ -138,7 +141,7 @@ function(check_words)
   refuse("(std::cout|std::cerr|stdout|printf\\(|puts\\(|fmt::print\\([ \n]*\")"
          "libraries never print; return the text, or a note in the result" EXCEPT "^(cli|tests)/")
   refuse("using namespace" "a header spells names out" IN "\\.hpp$")
-  refuse("((YAML|boost|simgrid)(::| *{)|hid_t)" "of other people's types only fmt's stand in a header" IN "\\.hpp$")
+  refuse("((YAML|toml|boost|simgrid)(::| *{)|hid_t)" "of other people's types only fmt's stand in a header" IN "\\.hpp$")
 endfunction()
 
 # Empties `source` of every text from OPENING (a pattern) to CLOSING, @ in it being the pattern's group; keeps newlines.

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "scenarios/import/assumed.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -39,11 +40,12 @@ bool asks_nothing(const std::string& value) {
          word == "\"\"" || word == "-1";
 }
 
-// "quantize.*" stands for everything below.
+// "quantize.*" stands for everything that begins so.
 bool covers(std::string_view pattern, std::string_view key) {
-  if (!pattern.ends_with(".*")) return pattern == key;
+  if (!pattern.ends_with('*')) return pattern == key;
   pattern.remove_suffix(1);
-  return key.starts_with(pattern) || key == pattern.substr(0, pattern.size() - 1);
+  return key.starts_with(pattern) ||
+         (pattern.ends_with('.') && key == pattern.substr(0, pattern.size() - 1));
 }
 
 const std::string* find_pattern(const std::vector<std::string>& patterns, std::string_view key) {
@@ -67,7 +69,27 @@ const std::string* find_word(const Words& words, const std::string& theirs) {
   return place == words.end() ? nullptr : &place->second;
 }
 
+// The value of a key that is not modelled with which nothing is missing: {nothing: 1, why: ...}.
+std::string usual_value(const Table& reasons, const std::string& key) {
+  return reasons.is_mapping(key) ? reasons.table(key).text("nothing") : "";
+}
+
+// Of a text what it says, of a list the whole in one line.
+std::string value_at(const Table& holder, std::string_view key) {
+  const std::string line = holder.one_line(key);
+  if (line.find("${") != std::string::npos) return "";  // what another key says
+  return line.starts_with('[') || line.starts_with('{') ? line : holder.text_or(key, "");
+}
+
 }  // namespace
+
+Document import_facts(const std::string& data, std::string_view name) {
+  Document facts = read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", name)));
+  const std::string base = facts.root().text_or("like", "");
+  if (!base.empty())
+    facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing", "only_lengths"});
+  return facts;
+}
 
 std::vector<MappedKey> mapped_keys(const Document& facts) {
   std::vector<MappedKey> mapped;
@@ -81,6 +103,7 @@ std::vector<MappedKey> mapped_keys(const Document& facts) {
       key.near = words_in(table, "near");
       key.absent = table.text_or("absent", "");
       key.nothing = table.text_or("nothing", "");
+      key.with = words_in(table, "with");
     } else {
       key.ours = keys.text(theirs);
     }
@@ -97,17 +120,56 @@ std::optional<std::string> their_word(const MappedKey& key, const std::string& o
 }
 
 MappedSource::MappedSource(const SourceQuestion& question, const Document& source,
-                           std::string_view program, std::string_view table)
+                           std::string_view program, std::string_view table, NamesOfKeys names)
     : question_(question),
       source_(source),
-      facts_(
-          read_document(data_file(question.data, fmt::format("scenarios/import/{}.yaml", table)))),
+      facts_(import_facts(question.data, table)),
+      names_(names),
       mapped_(mapped_keys(facts_)) {
   result_.file = question.file;
   result_.program = program;
   result_.lines.push_back(
       {"name", yaml_quoted(std::filesystem::path(question.file).stem().string()), "", 0, ""});
   flatten(source.root(), "");
+  std::vector<Leaf> last;  // what was set stands behind what the file says
+  for (Leaf& leaf : leaves_) {
+    std::erase_if(last, [&](const Leaf& each) { return each.name == leaf.name; });
+    last.push_back(std::move(leaf));
+  }
+  leaves_ = std::move(last);
+}
+
+std::string MappedSource::inherit(const std::string& file) {
+  inherited_.push_back(read_document(file));
+  result_.files.push_back(file);
+  const std::vector<Leaf> own = std::move(leaves_);
+  leaves_.clear();
+  flatten(inherited_.back().root(), "");
+  for (Leaf& leaf : leaves_) leaf.line = 0;
+  std::erase_if(leaves_, [&](const Leaf& leaf) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const Leaf& each) { return each.name == leaf.name; });
+  });
+  leaves_.insert(leaves_.begin(), own.begin(), own.end());
+  return inherited_.back().root().text_or("defaults", "");
+}
+
+void MappedSource::put_model(std::string_view key) {
+  const Leaf* leaf = use(key);
+  const std::size_t before = result_.lines.size();
+  if (leaf == nullptr)
+    assume_model(question_, source_.root(), std::string(key), result_);
+  else
+    assume_model(question_, leaf->holder, leaf->key, result_);
+  if (leaf != nullptr && result_.lines.size() > before) result_.lines.back().key = leaf->path;
+}
+
+std::string MappedSource::name_of(const std::string& path) const {
+  if (names_ == NamesOfKeys::paths) return path;
+  std::string name = path.substr(path.rfind('.') + 1);
+  std::replace(name.begin(), name.end(), '_', '-');
+  const auto others = facts_.root().table_if("also_called");
+  return others && others->has(name) ? others->text(name) : name;
 }
 
 void MappedSource::flatten(const Table& table, const std::string& path) {
@@ -118,20 +180,20 @@ void MappedSource::flatten(const Table& table, const std::string& path) {
       continue;
     }
     const auto origin = table.origin(key);
-    leaves_.push_back({own, table, key, origin ? origin->line : 0, !table.has(key)});
+    leaves_.push_back({name_of(own), own, table, key, origin ? origin->line : 0, !table.has(key)});
   }
 }
 
 const MappedSource::Leaf* MappedSource::find(std::string_view key) const {
   const auto place = std::find_if(leaves_.begin(), leaves_.end(),
-                                  [&](const Leaf& leaf) { return leaf.path == key; });
+                                  [&](const Leaf& leaf) { return leaf.name == key; });
   return place == leaves_.end() || place->empty ? nullptr : &*place;
 }
 
 const MappedSource::Leaf* MappedSource::use(std::string_view key) {
   if (!holds(used_, key)) used_.emplace_back(key);
   const Leaf* leaf = find(key);
-  return leaf == nullptr || plain(leaf->holder.one_line(leaf->key)).empty() ? nullptr : leaf;
+  return leaf == nullptr || plain(value_at(leaf->holder, leaf->key)).empty() ? nullptr : leaf;
 }
 
 bool MappedSource::says(std::string_view key) {
@@ -140,7 +202,7 @@ bool MappedSource::says(std::string_view key) {
 
 std::string MappedSource::text(std::string_view key, std::string_view fallback) {
   const Leaf* leaf = use(key);
-  return leaf == nullptr ? std::string(fallback) : leaf->holder.text_or(leaf->key, fallback);
+  return leaf == nullptr ? std::string(fallback) : value_at(leaf->holder, leaf->key);
 }
 
 bool MappedSource::on(std::string_view key, bool fallback) {
@@ -167,14 +229,15 @@ std::vector<std::string> MappedSource::texts(std::string_view key) {
 std::vector<std::string> MappedSource::keys_below(std::string_view key) const {
   std::vector<std::string> keys;
   for (const Leaf& leaf : leaves_)
-    if (covers(fmt::format("{}.*", key), leaf.path)) keys.push_back(leaf.path);
+    if (leaf.path.starts_with(fmt::format("{}.", key))) keys.push_back(leaf.path);
   return keys;
 }
 
 void MappedSource::put(std::string_view path, std::string value, std::string_view key,
                        std::string remark) {
   const Leaf* leaf = find(key);
-  result_.lines.push_back({std::string(path), std::move(value), std::string(key),
+  result_.lines.push_back({std::string(path), std::move(value),
+                           leaf == nullptr ? std::string(key) : leaf->path,
                            leaf == nullptr ? 0 : leaf->line, std::move(remark)});
 }
 
@@ -194,36 +257,39 @@ void MappedSource::put_mapped() {
 }
 
 void MappedSource::put_mapped(const MappedKey& key) {
-  const bool put_before = std::any_of(result_.lines.begin(), result_.lines.end(),
-                                      [&](const auto& line) { return line.path == key.ours; });
+  const auto value_put = [&](std::string_view path) -> const std::string* {
+    const auto place = std::find_if(result_.lines.begin(), result_.lines.end(),
+                                    [&](const auto& line) { return line.path == path; });
+    return place == result_.lines.end() ? nullptr : &place->value;
+  };
+  const bool idle = std::any_of(key.with.begin(), key.with.end(), [&](const auto& other) {
+    const std::string* value = value_put(other.first);
+    return value == nullptr || *value != other.second;
+  });
   const Leaf* leaf = use(key.theirs);
-  const std::string said = plain(leaf == nullptr ? key.absent : leaf->holder.one_line(leaf->key));
-  if (put_before || said.empty() || said == key.nothing) return;
+  const std::string said = plain(leaf == nullptr ? key.absent : value_at(leaf->holder, leaf->key));
+  if (idle || value_put(key.ours) != nullptr || said.empty() || said == key.nothing) return;
   if (key.words.empty()) return put(key.ours, said, key.theirs);
-  const std::string bare = leaf == nullptr || !leaf->holder.one_line(leaf->key).starts_with('"')
-                               ? said
-                               : leaf->holder.text_or(leaf->key, "");
-  if (bare == key.nothing) return;
-  if (const std::string* ours = find_word(key.words, bare))
-    return put(key.ours, *ours, key.theirs, *ours == bare ? "" : bare);
-  if (const std::string* ours = find_word(key.near, bare)) {
-    without(key.theirs, fmt::format("{} is counted as {}", bare, *ours));
-    return put(key.ours, *ours, key.theirs, bare);
+  if (const std::string* ours = find_word(key.words, said))
+    return put(key.ours, *ours, key.theirs, *ours == said ? "" : said);
+  if (const std::string* ours = find_word(key.near, said)) {
+    without(key.theirs, fmt::format("{} is counted as {}", said, *ours));
+    return put(key.ours, *ours, key.theirs, said);
   }
   std::vector<std::string> known;
   for (const Words* words : {&key.words, &key.near})
     for (const auto& [theirs, ours] : *words) known.push_back(theirs);
-  problem(key.theirs, fmt::format("expected {}, found \"{}\"{}", one_of(known), bare,
-                                  did_you_mean(bare, known)));
+  problem(key.theirs, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                  did_you_mean(said, known)));
 }
 
 void MappedSource::look_around() {
   around_ = surroundings_of(question_, document_of(result_));
 }
 
-void MappedSource::put_stack() {
+void MappedSource::put_stack(std::string_view list) {
   const std::string vendor = around_.cluster ? around_.cluster->gpu.vendor : "nvidia";
-  const Table stacks = facts_.root().table("stacks");
+  const Table stacks = facts_.root().table(list);
   const std::vector<std::string> known = stacks.keys();
   const std::string stack =
       first_stack(question_.data, stacks.texts(holds(known, vendor) ? vendor : known.front()));
@@ -235,25 +301,30 @@ void MappedSource::put_stack() {
 SourceKey MappedSource::sorted(const Leaf& leaf) const {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
   const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),
-                                 [&](const auto& each) { return each.first == leaf.path; });
+                                 [&](const auto& each) { return each.first == leaf.name; });
   const Table reasons = facts_.root().table("not_modelled");
   const std::vector<std::string> nothing = facts_.root().texts_or("changes_nothing"),
                                  without = reasons.keys(), read = facts_.root().texts_or("read");
   const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
-                                  [&](const MappedKey& each) { return each.theirs == leaf.path; });
-  const std::string* reason = find_pattern(without, leaf.path);
+                                  [&](const MappedKey& each) { return each.theirs == leaf.name; });
+  const std::string* reason = find_pattern(without, leaf.name);
   if (told != unmodelled_.end()) {
     key.fate = KeyFate::unmodelled;
     key.remark = told->second;
-  } else if (mapped || find_pattern(read, leaf.path) != nullptr) {
+  } else if (mapped || find_pattern(read, leaf.name) != nullptr) {
     std::vector<std::string> paths;
     for (const TranslatedLine& line : result_.lines)
       if (line.key == leaf.path) paths.push_back(line.path);
     key.remark = fmt::format("{}", fmt::join(paths, ", "));
-  } else if (reason != nullptr && !leaf.empty && !asks_nothing(leaf.holder.one_line(leaf.key))) {
+  } else if (leaf.empty) {
+    key.fate = KeyFate::without_effect;
+    key.remark = "empty";
+  } else if (reason != nullptr && !asks_nothing(value_at(leaf.holder, leaf.key)) &&
+             value_at(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
     key.fate = KeyFate::unmodelled;
-    key.remark = reasons.text(*reason);
-  } else if (reason != nullptr || find_pattern(nothing, leaf.path) != nullptr) {
+    key.remark =
+        reasons.is_mapping(*reason) ? reasons.table(*reason).text("why") : reasons.text(*reason);
+  } else if (reason != nullptr || find_pattern(nothing, leaf.name) != nullptr) {
     key.fate = KeyFate::without_effect;
   } else {
     key.fate = KeyFate::unknown;
@@ -261,7 +332,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     known.insert(known.end(), without.begin(), without.end());
     known.insert(known.end(), read.begin(), read.end());
     for (const MappedKey& each : mapped_) known.push_back(each.theirs);
-    if (const std::string near = did_you_mean(leaf.path, known); !near.empty())
+    if (const std::string near = did_you_mean(leaf.name, known); !near.empty())
       leaf.holder.problem(leaf.key, "unknown key" + near);
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }

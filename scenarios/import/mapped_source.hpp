@@ -24,18 +24,26 @@ struct MappedKey {
   std::vector<std::pair<std::string, std::string>> near{};
   std::string absent{};   // what leaving it out means, in their words; empty: nothing
   std::string nothing{};  // a value that asks for nothing, in their words
+  // Keys of the scenario, and the values beside which alone this one counts.
+  std::vector<std::pair<std::string, std::string>> with{};
 };
 
+// The table of a program: scenarios/import/<name>.yaml, with the one that it is `like:`.
+Document import_facts(const std::string& data, std::string_view name);
 std::vector<MappedKey> mapped_keys(const Document& facts);
 
 // Their words for a value of the scenario; nothing where they have none.
 std::optional<std::string> their_word(const MappedKey& key, const std::string& ours);
 
+// How a file's keys are called: by their paths ("training.seq_len"), or, where blocks only sort
+// them, by their last parts with dashes ("model.num_layers": "num-layers").
+enum class NamesOfKeys : std::uint8_t { paths, last_parts };
+
 class MappedSource {
  public:
   // `program` is what people call it, `table` the file of its keys: "torchtitan".
   MappedSource(const SourceQuestion& question, const Document& source, std::string_view program,
-               std::string_view table);
+               std::string_view table, NamesOfKeys names = NamesOfKeys::paths);
 
   // ---- what the file says; a key asked for counts as used ----
   bool says(std::string_view key);
@@ -45,10 +53,16 @@ class MappedSource {
                      std::int64_t high);
   double number(std::string_view key, double fallback, double low, double high);
   std::vector<std::string> texts(std::string_view key);
-  // All keys below this one, itself included, that are there.
+  // All keys below this one that are there.
   std::vector<std::string> keys_below(std::string_view key) const;
 
+  // What a file of the same kind says besides, where this one says nothing; the file that that one
+  // goes on from in turn.
+  std::string inherit(const std::string& file);
+
   // ---- what becomes of it ----
+  // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
+  void put_model(std::string_view key);
   void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);
@@ -57,7 +71,7 @@ class MappedSource {
   // Puts what the table says of each key that stands in it, and was not put before.
   void put_mapped();
   // The first stack of the table that the catalogue has for the machine's vendor.
-  void put_stack();
+  void put_stack(std::string_view list = "stacks");
 
   const SourceQuestion& question() const { return question_; }
   Table root() const { return source_.root(); }
@@ -71,7 +85,8 @@ class MappedSource {
 
  private:
   struct Leaf {
-    std::string path;
+    std::string name;
+    std::string path;  // in the file
     Table holder;
     std::string key;
     int line = 0;
@@ -79,6 +94,7 @@ class MappedSource {
   };
 
   void flatten(const Table& table, const std::string& path);
+  std::string name_of(const std::string& path) const;
   const Leaf* find(std::string_view key) const;
   const Leaf* use(std::string_view key);
   void put_mapped(const MappedKey& key);
@@ -87,7 +103,9 @@ class MappedSource {
   const SourceQuestion& question_;
   const Document& source_;
   Document facts_;
+  NamesOfKeys names_;
   std::vector<MappedKey> mapped_;
+  std::vector<Document> inherited_;  // which leaves look into
   std::vector<Leaf> leaves_;
   std::vector<std::string> used_;
   std::vector<std::pair<std::string, std::string>> unmodelled_;

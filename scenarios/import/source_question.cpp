@@ -28,7 +28,10 @@ SourceSurroundings surroundings_of(const SourceQuestion& question, const Documen
     const Table root = document.root();
     const Names names = read_names(root, root.table("cluster"), question.file);
     if (!names.cluster.name.empty()) found.cluster = load_cluster(question.data, names.cluster);
-    if (!names.model.empty()) found.model = load_model(question.data, names.model);
+    if (!names.model.empty())
+      found.model = load_model(question.data, names.model);
+    else if (root.is_mapping("model"))
+      found.model = read_hf_config(root.table("model"), "the model");
   } catch (const UserError&) {  // said again, and better, when the scenario is read
   }
   return found;

@@ -7,14 +7,23 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include "scenarios/constants.hpp"
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
+#include "scenarios/import/hf_trainer.hpp"
+#include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/megatron.hpp"
+#include "scenarios/import/nemo_rl.hpp"
+#include "scenarios/import/open_instruct.hpp"
 #include "scenarios/import/openrlhf.hpp"
+#include "scenarios/import/python_source.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "scenarios/import/script_source.hpp"
 #include "scenarios/import/source_question.hpp"
+#include "scenarios/import/torchtitan.hpp"
+#include "scenarios/import/verl.hpp"
 #include "sim/base/units.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"
@@ -28,34 +37,106 @@ constexpr std::array scenario_heads{"name",   "note",     "model",    "cluster",
                                     "job",    "strategy", "measured", "estimated", "constants",
                                     "family", "engine",   "recipe",   "scenario"};
 
+// How a program is told what to do.
+enum class Words : std::uint8_t {
+  named,     // --key value
+  file,      // its first word, or the option `file_option`, is a file of the same kind
+  overrides  // key=value
+};
+
 // A kind of file: words that only it has, and words that it has beside one of those. Or a kind of
 // program that a script starts.
 struct Kind {
   std::string_view name, title;
-  std::vector<std::string_view> marks, beside;
   Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
-  std::vector<const char*> programs{};                               // "openrlhf.cli.train_*"
-  bool takes_file = false;  // the program's first word is a file of this kind
+  std::vector<std::string_view> marks{}, beside{};
+  std::vector<std::string_view> never{};  // words that it never has
+  bool toml = false;                      // only such files are meant
+  std::vector<const char*> programs{};    // "openrlhf.cli.train_*"
+  Words words = Words::named;
+  std::string_view file_option{};
+  std::vector<std::string_view> arguments{};  // of programs of any name
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {"scenario", "a scenario", {"cluster", "stack", "job", "strategy"}, {}, nullptr},
-      {"axolotl",
-       "an Axolotl file",
-       {"base_model"},
-       {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
-        "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
-       translate_axolotl,
-       {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
-       true},
-      {"deepspeed",
-       "a DeepSpeed file",
-       {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
-        "zero_allow_untested_optimizer"},
-       {},
-       translate_deepspeed},
-      {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
+      {.name = "scenario",
+       .title = "a scenario",
+       .translate = nullptr,
+       .marks = {"cluster", "stack", "job", "strategy"},
+       .never = {"policy", "grpo"}},
+      {.name = "axolotl",
+       .title = "an Axolotl file",
+       .translate = translate_axolotl,
+       .marks = {"base_model"},
+       .beside = {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets",
+                  "adapter", "sample_packing", "num_epochs", "val_set_size",
+                  "dataset_prepared_path"},
+       .programs = {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+       .words = Words::file},
+      {.name = "deepspeed",
+       .title = "a DeepSpeed file",
+       .translate = translate_deepspeed,
+       .marks = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
+                 "zero_allow_untested_optimizer"}},
+      {.name = "megatron",
+       .title = "a Megatron file",
+       .translate = translate_megatron,
+       .marks = {"num-layers", "tensor-model-parallel-size", "train"},
+       .beside = {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       .programs = {"*pretrain_gpt.py", "*pretrain_llama.py", "*pretrain_bert.py",
+                    "*run_pretrain*.py", "*pretrain_moe.py"}},
+      {.name = "verl",
+       .title = "a verl file",
+       .translate = translate_verl,
+       .marks = {"actor_rollout_ref"},
+       .programs = {"verl.trainer.main_ppo"},
+       .words = Words::overrides},
+      {.name = "nemo-rl",
+       .title = "a NeMo-RL file",
+       .translate = translate_nemo_rl,
+       .marks = {"policy"},
+       .beside = {"grpo", "loss_fn", "defaults"},
+       .programs = {"*run_grpo*.py"},
+       .words = Words::file,
+       .file_option = "config"},
+      {.name = "open-instruct",
+       .title = "settings of open-instruct's GRPO",
+       .translate = translate_open_instruct,
+       .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
+       .programs = {"*open_instruct/grpo*.py", "*grpo_fast.py"}},
+      {.name = "torchtitan",
+       .title = "a TorchTitan file",
+       .translate = translate_torchtitan,
+       .marks = {"training"},
+       .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+       .toml = true,
+       .programs = {"torchtitan.train", "*torchtitan/train.py"},
+       .words = Words::file,
+       .file_option = "job.config_file"},
+      {.name = "llama-factory",
+       .title = "a LLaMA-Factory file",
+       .translate = translate_llama_factory,
+       .marks = {"finetuning_type", "cutoff_len", "stage"},
+       .beside = {"model_name_or_path", "template", "dataset"},
+       .programs = {"llamafactory-cli train", "lmf train"},
+       .words = Words::file},
+      {.name = "trl",
+       .title = "arguments of TRL",
+       .translate = translate_trl,
+       .marks = {"model_name_or_path"},
+       .beside = {"per_device_train_batch_size", "output_dir", "dataset_name", "learning_rate",
+                  "num_train_epochs", "use_peft"},
+       .never = {"finetuning_type", "cutoff_len", "stage", "template",
+                 "num_unique_prompts_rollout"},
+       .programs = {"trl *", "*Trainer"},
+       .words = Words::file,
+       .file_option = "config",
+       .arguments = {"model_name_or_path"}},
+      {.name = "openrlhf",
+       .title = "OpenRLHF",
+       .translate = translate_openrlhf,
+       .programs = {"openrlhf.cli.train_*"}}};
   return all;
 }
 
@@ -65,8 +146,9 @@ struct Other {
 };
 constexpr std::array others{
     Other{"merge_method", "a recipe of mergekit, which trains nothing"},
-    Other{"compute_environment", "a file of Accelerate, which is not read yet"},
-    Other{"finetuning_type", "a file of LLaMA-Factory, which is not read yet"},
+    Other{"compute_environment",
+          "a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a "
+          "file of arguments"},
     Other{"claims", "a file of claims, for `stepsim check`"},
     Other{"services", "a file of Docker, which trains nothing"}};
 
@@ -88,7 +170,7 @@ std::string none_of_these(const std::vector<std::string>& keys) {
       return fmt::format("is {}", other.title);
   return "looks like nothing that is read here: a scenario has cluster, stack, job and strategy, "
          "an Axolotl file base_model with sequence_len or the like, a DeepSpeed file "
-         "zero_optimization";
+         "zero_optimization, a TorchTitan file [training]";
 }
 
 const Kind& kind_of(const Document& document, const std::string& asked) {
@@ -104,11 +186,14 @@ const Kind& kind_of(const Document& document, const std::string& asked) {
   const Table root = document.root();
   const std::vector<std::string> keys = root.keys();
   std::vector<std::pair<const Kind*, std::string>> found;
+  const bool toml = document.file().ends_with(".toml");
   for (const Kind& kind : all)
-    if (std::string mark = mark_of(kind, keys); !mark.empty()) found.emplace_back(&kind, mark);
+    if (std::string mark = mark_of(kind, keys);
+        !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
+      found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;
   // What has little of a scenario is a scenario with mistakes, and its reader names them.
-  if (found.empty() && (keys.empty() || !first_in(keys, scenario_heads).empty()))
+  if (found.empty() && !toml && (keys.empty() || !first_in(keys, scenario_heads).empty()))
     return all.front();
   if (found.empty()) throw UserError({{document.file(), 0, "", none_of_these(keys)}});
   const auto& [one, one_mark] = found[0];
@@ -151,17 +236,28 @@ bool starts(const Kind& kind, const Launch& launch) {
   });
 }
 
+bool is_told(const Kind& kind, const Launch& launch) {
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ShellWord& word) {
+    return std::any_of(kind.arguments.begin(), kind.arguments.end(),
+                       [&](auto argument) { return word.text == fmt::format("--{}", argument); });
+  });
+}
+
+// By its name, else by its arguments.
 const Kind* kind_of(const Launch& launch, const std::string& asked) {
-  for (const Kind& kind : kinds())
-    if ((asked.empty() || asked == kind.name) && starts(kind, launch)) return &kind;
+  for (const bool by_name : {true, false})
+    for (const Kind& kind : kinds())
+      if ((asked.empty() || asked == kind.name) &&
+          (by_name ? starts(kind, launch) : is_told(kind, launch)))
+        return &kind;
   return nullptr;
 }
 
 std::string known_programs() {
-  std::vector<std::string> programs;
+  std::vector<std::string> names;
   for (const Kind& kind : kinds())
-    programs.insert(programs.end(), kind.programs.begin(), kind.programs.end());
-  return fmt::format("{}", fmt::join(programs, ", "));
+    if (!kind.programs.empty()) names.emplace_back(kind.name);
+  return one_of(names);
 }
 
 // A file of settings, or the arguments of a program, and what is known of where they come from.
@@ -174,7 +270,7 @@ struct Opened {
 };
 
 constexpr std::array own_settings{source_kind_setting, set_tokens_setting, set_samples_setting,
-                                  launch_setting};
+                                  launch_setting, accelerate_setting};
 
 bool is_own(std::string_view key) {
   return std::find(own_settings.begin(), own_settings.end(), key) != own_settings.end();
@@ -196,36 +292,151 @@ std::string file_beside(const std::string& script, const ShellWord& word) {
         fmt::format("no file {}, which the training is read from", (folder / said).string())}});
 }
 
-Opened open_script(const std::string& data, const std::string& file, Settings settings) {
+std::vector<std::pair<std::string, std::string>> settings_of_source(Settings settings) {
   std::vector<std::pair<std::string, std::string>> given;
   for (const auto& [key, value] : settings)
     if (!changes_scenario(key) && !is_own(key)) given.emplace_back(key, value);
+  return given;
+}
+
+// A Python file that a script starts, or writes with a here-document: what its constructors are
+// told. Nothing where it has none of the trainers.
+struct PythonText {
+  std::string text, file;
+  int first_line = 1;
+};
+std::optional<PythonText> python_of(const std::string& script, const Launch& launch,
+                                    const ShellScript& read) {
+  if (!launch.program.ends_with(".py")) return std::nullopt;
+  const std::filesystem::path program(launch.program);
+  if (const auto written = read.files.find(launch.program); written != read.files.end())
+    return PythonText{written->second.text, script, written->second.line};
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::path(script).parent_path();
+  for (const auto& place : {folder / program, folder / program.filename()})
+    if (std::filesystem::is_regular_file(place, failed))
+      return PythonText{read_file(place.string()), place.string()};
+  return std::nullopt;
+}
+
+std::optional<PythonTraining> python_training(const std::string& data, const PythonText& python,
+                                              const Launch& launch, Settings settings) {
+  PythonQuestion question{.data = data, .file = python.file, .first_line = python.first_line};
+  for (const auto& [key, value] : settings_of_source(settings)) question.given[key] = value;
+  for (const auto& [key, word] : launch.environment)
+    if (word.unknown.empty()) question.environment[key] = word.text;
+  if (launch.gpus) question.processes = *launch.gpus * launch.nodes.value_or(1);
+  const Arguments arguments = named_arguments(launch.arguments, python.file);
+  const Table said = arguments.document.root();
+  for (const std::string& key : said.keys()) {
+    std::string name = key;
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
+  }
+  auto training = read_python_training(python.text, question);
+  if (!training) return std::nullopt;
+  // What the script says of the launch stands over what the file would do by itself.
+  training->launch.environment = launch.environment;
+  if (launch.gpus) training->launch.gpus = launch.gpus;
+  if (launch.nodes) training->launch.nodes = launch.nodes;
+  if (!launch.file.text.empty()) training->launch.file = launch.file;
+  return training;
+}
+
+// The file that the program is given, with what its other arguments change.
+void open_named_file(const Kind& kind, const std::vector<ShellWord>& words, Opened& opened) {
+  const Table root = opened.document.root();
+  const std::string option(kind.file_option);
+  const std::string said = option.empty() ? "" : root.text_or(option, "");
+  if (said.empty() && words.empty()) return;
+  const ShellWord word =
+      said.empty() ? words.front() : ShellWord{said, root.origin(option)->line, "", ""};
+  opened.file = file_beside(opened.file, word);
+  Document settings = open_source(opened.file);
+  for (const std::string& key : root.keys())
+    if (key != option) settings.set(key, root.one_line(key));
+  opened.document = std::move(settings);
+}
+
+// What the program's arguments, or its file, or its own text say.
+void open_words(const std::string& data, const std::string& script, Settings settings,
+                Opened& opened) {
+  const Launch launch = opened.script->launch;
+  Arguments arguments = named_arguments(launch.arguments, script);
+  opened.unknown = std::move(arguments.unknown);
+  opened.document = std::move(arguments.document);
+  if (!starts(*opened.kind, launch) && !is_told(*opened.kind, launch)) {
+    const auto python = python_of(script, launch, opened.script->script);
+    auto training = python_training(data, *python, launch, settings);
+    opened.script->launch = training->launch;
+    opened.document = std::move(training->arguments.document);
+    opened.unknown = std::move(training->arguments.unknown);
+    opened.file = python->file;
+    opened.script->script.names.insert(training->names.begin(), training->names.end());
+  } else if (opened.kind->words == Words::file) {
+    open_named_file(*opened.kind, arguments.others, opened);
+  } else if (opened.kind->words == Words::overrides) {
+    opened.document = parse_document("{}", script);
+    for (const ShellWord& word : arguments.others)
+      if (const std::size_t sign = word.text.find('='); sign != std::string::npos && sign > 0)
+        opened.document.set(word.text.substr(word.text.find_first_not_of('+'), sign),
+                            word.text.substr(sign + 1));
+  }
+}
+
+// Settings are variables of the script where it has such, else arguments.
+void set_given(Settings given, const std::set<std::string>& names, Opened& opened) {
+  for (const auto& [key, value] : given) {
+    if (names.contains(key)) continue;
+    opened.document.set(key, value);
+    std::erase_if(opened.unknown, [&](const auto& each) { return each.key == key; });
+  }
+}
+
+const Kind* python_kind() {
+  const auto place = std::find_if(kinds().begin(), kinds().end(),
+                                  [](const Kind& kind) { return kind.name == "trl"; });
+  return &*place;
+}
+
+Opened open_script(const std::string& data, const std::string& file, Settings settings) {
+  const auto given = settings_of_source(settings);
   const std::string asked = said(settings, source_kind_setting);
   const double number = count_said(settings, launch_setting, "--launch");
-  ScriptSource script = read_script_source(
-      {data, file, given, [&](const Launch& launch) { return kind_of(launch, asked) != nullptr; },
-       known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
-  const Kind* kind = kind_of(script.launch, asked);
-  Arguments arguments = named_arguments(script.launch.arguments, file);
-  Opened opened{kind, std::move(arguments.document), file, std::move(script),
-                std::move(arguments.unknown)};
-  if (kind->takes_file && !arguments.others.empty()) {
-    opened.file = file_beside(file, arguments.others.front());
-    Document settings_file = open_source(opened.file);
-    const Table root = opened.document.root();
-    for (const std::string& key : root.keys()) settings_file.set(key, root.one_line(key));
-    opened.document = std::move(settings_file);
-  }
-  for (const auto& [key, value] : given)
-    if (!opened.script->script.names.contains(key)) {
-      opened.document.set(key, value);
-      std::erase_if(opened.unknown, [&](const auto& each) { return each.key == key; });
-    }
+  const auto kind_in = [&](const Launch& launch, const ShellScript& script) -> const Kind* {
+    if (const Kind* kind = kind_of(launch, asked)) return kind;
+    const auto python = python_of(file, launch, script);
+    return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
+  };
+  ScriptSource script =
+      read_script_source({data, file, given,
+                          [&](const Launch& launch, const ShellScript& read) {
+                            return kind_in(launch, read) != nullptr;
+                          },
+                          known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
+  Opened opened{kind_in(script.launch, script.script), parse_document("{}", file), file,
+                std::move(script)};
+  open_words(data, file, settings, opened);
+  set_given(given, opened.script->script.names, opened);
+  return opened;
+}
+
+Opened open_python(const std::string& data, const std::string& file, Settings settings) {
+  auto training = python_training(data, {read_file(file), file}, {}, settings);
+  if (!training)
+    throw UserError({{file, 0, "",
+                      "is a Python file that calls no trainer of transformers or TRL; it was read, "
+                      "not run"}});
+  Opened opened{python_kind(), std::move(training->arguments.document), file,
+                ScriptSource{{}, std::move(training->launch), {}, {}},
+                std::move(training->arguments.unknown)};
+  set_given(settings_of_source(settings), training->names, opened);
   return opened;
 }
 
 Opened open(const std::string& data, const std::string& file, Settings settings) {
   if (is_shell_script(file)) return open_script(data, file, settings);
+  if (file.ends_with(".py")) return open_python(data, file, settings);
   if (!said(settings, launch_setting).empty())
     throw UserError(fmt::format("--launch: {} is no script", file));
   Document document = open_source(file);
@@ -239,13 +450,16 @@ Opened open(const std::string& data, const std::string& file, Settings settings)
 // An argument that only a run would know is a mistake where it counts.
 void refuse_unknown(const std::string& data, const Opened& opened) {
   if (opened.unknown.empty()) return;
-  const Document facts =
-      read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", opened.kind->name)));
+  const Document facts = import_facts(data, opened.kind->name);
   const Table root = facts.root();
   std::vector<std::string> counts = root.texts_or("read");
   for (const std::string& key : root.texts_or("used")) counts.push_back(key);
   if (root.is_mapping("keys"))
     for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
+  const std::vector<std::string> lengths = root.texts_or("only_lengths");
+  std::erase_if(counts, [&](const std::string& key) {
+    return std::find(lengths.begin(), lengths.end(), key) != lengths.end();
+  });
   std::vector<Problem> problems;
   for (const UnknownArgument& each : opened.unknown)
     if (std::find(counts.begin(), counts.end(), each.key) != counts.end())
@@ -312,7 +526,7 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 bool is_script(const std::string& file) {
-  return is_shell_script(file);
+  return file.ends_with(".py") || is_shell_script(file);
 }
 
 Document content_of(const std::string& file) {
@@ -346,7 +560,8 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     keep_launcher(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(
-          {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});
+          {each.key, each.word.line, KeyFate::without_effect,
+           fmt::format("not known without a run: {}", unknown_argument_message(each))});
     if (opened.script)
       translation.notes.insert(translation.notes.begin(), opened.script->notes.begin(),
                                opened.script->notes.end());

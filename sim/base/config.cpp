@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sim/base/config_tree.hpp"
+#include "sim/base/toml_tree.hpp"
 #include "sim/base/unknown_values.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/base/yaml_tree.hpp"
@@ -343,9 +344,17 @@ Document parse_document(std::string_view text, std::string_view file) {
   return Document(std::move(notes));
 }
 
+Document parse_toml_document(std::string_view text, std::string_view file) {
+  auto notes = std::make_unique<Notes>();
+  notes->file = file;
+  notes->root = detail::parse_toml(text, notes->file);
+  return Document(std::move(notes));
+}
+
 Document read_document(const std::string& path) {
   const std::string text = read_file(path);
   if (text.size() > largest_file) throw UserError({{path, 0, "", "is larger than 16 MiB"}});
+  if (path.ends_with(".toml")) return parse_toml_document(text, path);
   return parse_document(text, path);
 }
 

@@ -1,4 +1,4 @@
-// The strict reader of YAML and JSON files: required, optional, no leftovers, every problem at
+// The strict reader of YAML, JSON and TOML files: required, optional, no leftovers, every problem at
 // once.
 //
 //   Document file = read_document("h100-sxm.yaml");
@@ -157,13 +157,16 @@ class Document {
 
  private:
   friend Document parse_document(std::string_view text, std::string_view file);
+  friend Document parse_toml_document(std::string_view text, std::string_view file);
   explicit Document(std::unique_ptr<detail::Notes> notes);
   std::unique_ptr<detail::Notes> notes_;
 };
 
 // `file` is only a name for messages.
 Document parse_document(std::string_view text, std::string_view file);
-// Throws UserError when the file is missing, unreadable, too large or no YAML.
+Document parse_toml_document(std::string_view text, std::string_view file);
+// YAML, or TOML where the name ends in .toml. Throws UserError when the file is missing,
+// unreadable, too large or neither.
 Document read_document(const std::string& path);
 
 }  // namespace stepsim

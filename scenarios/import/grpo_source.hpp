@@ -1,0 +1,27 @@
+// What readers of GRPO runs share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "scenarios/import/mapped_source.hpp"
+
+namespace stepsim {
+
+// No file says how long responses are: only how long they may be.
+void assume_responses(MappedSource& source);
+
+// Learners that take equal shares of every batch, on all GPUs or on GPUs of their own.
+struct LearnersOfSource {
+  std::int64_t tensor = 1, context = 1, stages = 1, experts = 1;
+  bool sequence = false;
+  // The keys that say so; empty: there is none.
+  std::string tensor_key{}, context_key{}, stages_key{}, experts_key{}, sequence_key{};
+};
+void put_learners(MappedSource& source, const LearnersOfSource& learners);
+
+// A batch is divided into so many updates; `batch` and `part` count the same.
+void put_updates(MappedSource& source, std::int64_t batch, std::int64_t part, std::string_view key);
+
+}  // namespace stepsim

@@ -1,0 +1,225 @@
+#include "scenarios/import/megatron.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "scenarios/import/assumed.hpp"
+#include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/megatron_model.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::int64_t most = 1 << 16;
+
+struct Degrees {
+  std::int64_t tensor = 1, stages = 1, context = 1;
+};
+
+void read_job(MappedSource& source) {
+  for (const std::string_view key : {"seq-length", "micro-batch-size"})
+    if (!source.says(key)) source.problem(key, "is missing");
+  const double samples = source.number("train-samples", 0, 0, 1e15),
+               batch = source.number("global-batch-size", 0, 0, 1e9);
+  if (!source.says("global-batch-size"))
+    source.put("job.gradient_accumulation", "1", "global-batch-size");
+  if (samples > 0 && batch > 0)
+    source.put("job.optimizer_steps", fmt::format("{:.0f}", samples / batch), "train-samples");
+  source.put("job.packing", "true", "", "rows are cut out of a stream of documents");
+  source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
+}
+
+void read_saves(MappedSource& source) {
+  const std::int64_t every = source.whole("save-interval", 0, 1, 1'000'000'000);
+  const auto& cluster = source.around().cluster;
+  if (!source.says("save") || every == 0 || (cluster && cluster->node.count(PartKind::nvme) == 0))
+    return;
+  if (source.whole("pipeline-model-parallel-size", 1, 1, most) > 1)
+    return source.without("save-interval", "saves of a model in stages");
+  source.put("job.save.every", std::to_string(every), "save-interval");
+  source.put("job.save.weights", "false", "save", "each GPU saves its own part");
+}
+
+// PyTorch's sharding, Megatron's of the same kind, a distributed optimizer, or copies.
+void read_sharding(MappedSource& source) {
+  const bool distributed = source.on("use-distributed-optimizer");
+  const std::string part = source.text("data-parallel-sharding-strategy", "no_shard");
+  for (const std::string_view key : {"use-torch-fsdp2", "use-megatron-fsdp", "use-custom-fsdp"}) {
+    if (!source.on(key)) continue;
+    if (key != "use-torch-fsdp2" && part != "optim_grads_params") continue;
+    if (key != "use-torch-fsdp2") source.without(key, "counted as PyTorch's own sharding");
+    return source.put("strategy.zero", "fsdp", key);
+  }
+  source.put("strategy.zero", distributed ? "1" : "0", "use-distributed-optimizer");
+  if (distributed) return;
+  const bool halves = source.on("bf16") || source.on("fp16");
+  source.put("strategy.master_weights", halves ? "true" : "false",
+             source.on("fp16") ? "fp16" : "bf16", "each rank keeps all copies in 32 bits");
+}
+
+void read_types(MappedSource& source) {
+  if (source.on("fp16")) source.without("fp16", "taken as bf16, which has the same size and speed");
+  if (!source.on("bf16") && !source.on("fp16") && source.says("num-layers"))
+    source.note("neither bf16 nor fp16 is said: products in 32 bits are counted with 16");
+  const bool halved = source.on("grad-reduce-in-bf16");
+  source.on("accumulate-allreduce-grads-in-fp32");
+  source.put("strategy.gradient_dtype", halved ? "bf16" : "fp32",
+             halved ? "grad-reduce-in-bf16" : "accumulate-allreduce-grads-in-fp32");
+  if (source.on("optimizer-cpu-offload"))
+    source.put("strategy.offload.optimizer", "cpu", "optimizer-cpu-offload");
+}
+
+std::vector<std::string> modules_of(MappedSource& source) {
+  const std::string said = source.text("recompute-modules");
+  if (said.empty()) return {"core_attn"};
+  return said.starts_with('[') ? source.texts("recompute-modules") : std::vector{said};
+}
+
+void read_recomputing(MappedSource& source) {
+  constexpr std::string_view key = "recompute-granularity", count_key = "recompute-num-layers";
+  const std::string said =
+      source.text(key, source.on("recompute-activations") ? "selective" : "none");
+  const std::string method = source.text("recompute-method", "uniform");
+  const std::int64_t count = source.whole(count_key, 1, 1, 1000);
+  const std::vector<std::string> modules = modules_of(source);
+  const std::vector<std::string> known{"none", "selective", "full"};
+  if (std::find(known.begin(), known.end(), said) == known.end())
+    return source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                           did_you_mean(said, known)));
+  source.put("strategy.checkpointing", said,
+             source.on("recompute-activations") ? "recompute-activations" : key);
+  if (said == "selective")
+    source.put("strategy.recompute_modules", fmt::format("[{}]", fmt::join(modules, ", ")),
+               "recompute-modules");
+  if (said != "full" || !source.says("recompute-method") || !source.around().model) return;
+  // `block` computes so many layers of each stage again, `uniform` keeps one input in so many.
+  const double stages =
+      static_cast<double>(source.whole("pipeline-model-parallel-size", 1, 1, most));
+  const double layers = static_cast<double>(source.around().model->layers) / stages;
+  if (method == "block" && static_cast<double>(count) < layers)
+    source.put("strategy.checkpoint_every", fmt::format("{}", layers / static_cast<double>(count)),
+               count_key, fmt::format("{} of {} layers of a stage", count, layers));
+  else if (method == "uniform" && count > 1)
+    source.without(count_key, "the input of every layer is kept");
+}
+
+void read_tensor(MappedSource& source, const Degrees& degrees) {
+  const bool sequence = source.on("sequence-parallel");
+  if (degrees.tensor > 1)
+    source.put("strategy.tensor_parallel.sequence", sequence ? "true" : "false",
+               "sequence-parallel");
+  const std::string way = source.text("cp-comm-type", "p2p");
+  if (degrees.context < 2) return;
+  if (way != "p2p" && way != "a2a")
+    source.without("cp-comm-type", fmt::format("{} is counted as p2p", way));
+  source.put(
+      way == "a2a" ? "strategy.sequence_parallel.ulysses" : "strategy.sequence_parallel.ring",
+      std::to_string(degrees.context), "context-parallel-size");
+}
+
+void read_experts(MappedSource& source) {
+  const bool grouped = source.on("moe-grouped-gemm"), direct = source.on("moe-enable-deepep");
+  const std::string dispatcher = source.text("moe-token-dispatcher-type", "allgather"),
+                    backend = source.text("moe-flex-dispatcher-backend");
+  const std::int64_t parallel = source.whole("expert-model-parallel-size", 1, 1, most);
+  const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, most);
+  const std::int64_t inner = source.whole("expert-tensor-parallel-size", tensor, 1, most);
+  if (!source.around().model || !source.around().model->experts) return;
+  source.put("strategy.moe.kernel", grouped ? "grouped" : "loop", "moe-grouped-gemm");
+  source.put("strategy.moe.expert_parallel", std::to_string(parallel),
+             "expert-model-parallel-size");
+  if (source.says("expert-tensor-parallel-size"))
+    source.put("strategy.moe.expert_tensor_parallel", std::to_string(inner),
+               "expert-tensor-parallel-size");
+  const bool deep =
+      dispatcher == "flex" && (direct || backend == "deepep" || backend == "hybridep");
+  source.put("strategy.moe.dispatcher", deep ? "deepep" : "all_to_all",
+             deep && !direct ? "moe-flex-dispatcher-backend" : "moe-token-dispatcher-type");
+  if (dispatcher == "allgather" && parallel > 1)
+    source.without("moe-token-dispatcher-type", "allgather is counted as alltoall");
+}
+
+// First and last stage may have layers of their own number, or embedding and head count as layers.
+std::vector<std::int64_t> layers_of_stages(MappedSource& source, const Degrees& degrees,
+                                           std::int64_t layers) {
+  const auto said = [&](std::string_view key, std::string_view other) {
+    return std::max(source.whole(key, 0, 1, 1000), source.whole(other, 0, 1, 1000));
+  };
+  const std::int64_t first = said("decoder-first-pipeline-num-layers",
+                                  "num-layers-in-first-pipeline-stage"),
+                     last = said("decoder-last-pipeline-num-layers",
+                                 "num-layers-in-last-pipeline-stage");
+  const bool embedding = source.on("account-for-embedding-in-pipeline-split"),
+             loss = source.on("account-for-loss-in-pipeline-split");
+  const std::int64_t named = (first > 0 ? 1 : 0) + (last > 0 ? 1 : 0);
+  std::int64_t share = 0;
+  if (named > 0 && degrees.stages > named)
+    share = (layers - first - last) / (degrees.stages - named);
+  else if (embedding || loss)
+    share = (layers + (embedding ? 1 : 0) + (loss ? 1 : 0)) / degrees.stages;
+  else
+    return {};
+  std::vector<std::int64_t> stages(static_cast<std::size_t>(degrees.stages), share);
+  if (named > 0) {
+    if (first > 0) stages.front() = first;
+    if (last > 0) stages.back() = last;
+  } else {
+    stages.front() -= embedding ? 1 : 0;
+    stages.back() -= loss ? 1 : 0;
+  }
+  return stages;
+}
+
+void read_stages(MappedSource& source, const Degrees& degrees) {
+  constexpr std::string_view layers_key = "num-layers-per-virtual-pipeline-stage",
+                             pieces_key = "num-virtual-stages-per-pipeline-rank";
+  const std::int64_t per_piece = source.whole(layers_key, 0, 1, 1000);
+  std::int64_t pieces = source.whole(pieces_key, 1, 1, 1000);
+  const std::int64_t layers = source.around().model ? source.around().model->layers : 0;
+  const std::vector<std::int64_t> shares = layers_of_stages(source, degrees, layers);
+  if (degrees.stages < 2 || layers == 0) return;
+  if (per_piece > 0) pieces = layers / degrees.stages / per_piece;
+  const std::string_view key = per_piece > 0 ? layers_key : pieces_key;
+  source.put("strategy.pipeline_parallel.schedule", pieces > 1 ? "interleaved" : "1f1b", key);
+  if (pieces > 1)
+    source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces), key);
+  if (!shares.empty() && pieces == 1)
+    source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(shares, ", ")),
+               "decoder-first-pipeline-num-layers");
+}
+
+GpusOfSource gpus_of(const SourceQuestion& question) {
+  if (question.launch == nullptr || !question.launch->gpus) return {};
+  const std::int64_t nodes = question.launch->nodes.value_or(1);
+  return {.gpus = *question.launch->gpus * nodes,
+          .nodes = nodes,
+          .why = fmt::format("line {} starts so many", question.launch->line)};
+}
+
+}  // namespace
+
+Translation translate_megatron(const SourceQuestion& question, const Document& document) {
+  MappedSource source(question, document, "Megatron", "megatron", NamesOfKeys::last_parts);
+  const Degrees degrees{.tensor = source.whole("tensor-model-parallel-size", 1, 1, most),
+                        .stages = source.whole("pipeline-model-parallel-size", 1, 1, most),
+                        .context = source.whole("context-parallel-size", 1, 1, most)};
+  if (!question.decides("model")) source.put("model", described_model(source), "num-layers");
+  assume_machine(question, source.root(), source.result(), gpus_of(question));
+  source.look_around();
+  source.put_stack();
+  source.put("job.method", "sft", "");
+  read_job(source);
+  read_saves(source);
+  read_sharding(source);
+  read_types(source);
+  read_recomputing(source);
+  read_tensor(source, degrees);
+  read_experts(source);
+  read_stages(source, degrees);
+  source.put_mapped();
+  return source.finish();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,15 @@
+// Arguments of Megatron-LM, and files of Megatron-Bridge, which say the same.
+#pragma once
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// `source` holds the arguments by their names ("num-layers"), or blocks of them
+// ("model.num_layers"). Throws UserError with all that is wrong with it; what a scenario's reader
+// checks is left to that.
+Translation translate_megatron(const SourceQuestion& question, const Document& source);
+
+}  // namespace stepsim

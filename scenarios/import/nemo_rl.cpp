@@ -1,0 +1,162 @@
+#include "scenarios/import/nemo_rl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "scenarios/import/assumed.hpp"
+#include "scenarios/import/grpo_source.hpp"
+#include "scenarios/import/mapped_source.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most = 1 << 24;
+
+// The files that this one goes on from; the one that all begin with stands in the table.
+void read_defaults(MappedSource& source) {
+  constexpr int longest_chain = 8;
+  std::string said = source.text("defaults");
+  fs::path folder = fs::path(source.question().file).parent_path();
+  for (int links = 0; !said.empty() && links < longest_chain; ++links) {
+    const fs::path place = folder / said;
+    std::error_code failed;
+    if (!fs::is_regular_file(place, failed)) {
+      if (place.filename() != "grpo_math_1B.yaml")
+        source.problem("defaults",
+                       fmt::format("no file {}, which this one goes on from", place.string()));
+      return;
+    }
+    said = source.inherit(place.string());
+    folder = place.parent_path();
+  }
+}
+
+struct Machine {
+  std::int64_t nodes = 1, gpus = 1;  // of each node
+};
+
+// Engines on GPUs of their own: whole nodes at the end, or some of a single node's.
+void read_layout(MappedSource& source, const Machine& machine) {
+  const std::string block = "policy.generation.colocated.";
+  const bool colocated = source.on(block + "enabled", true);
+  const std::int64_t nodes = source.whole(block + "resources.num_nodes", 0, 0, 1 << 13),
+                     gpus = source.whole(block + "resources.gpus_per_node", 0, 0, 1 << 10);
+  const bool ahead = source.on("grpo.async_grpo.enabled");
+  const std::int64_t age = source.whole("grpo.async_grpo.max_trajectory_age_steps", 1, 0, 1000);
+  const bool in_flight = source.on("grpo.async_grpo.in_flight_weight_updates");
+  source.put("job.layout", colocated ? "colocated" : "separate", block + "enabled");
+  source.put("job.batching", "shares", "", "each learner takes as many responses");
+  if (colocated) return source.put("job.park_learners", "true", "", "states wait on the host");
+  if (machine.nodes == 1) {
+    source.put("job.num_learners_per_node", fmt::format("[{}]", machine.gpus - gpus),
+               block + "resources.gpus_per_node");
+  } else {
+    std::string list;
+    for (std::int64_t node = 0; node < machine.nodes - nodes; ++node)
+      list += fmt::format("{}, ", machine.gpus);
+    source.put("job.num_learners_per_node", fmt::format("[{}0]", list),
+               block + "resources.num_nodes");
+  }
+  source.put("job.async_steps", ahead ? std::to_string(age) : "0", "grpo.async_grpo.enabled");
+  source.put("job.inflight_updates", ahead && in_flight ? "true" : "false",
+             "grpo.async_grpo.in_flight_weight_updates");
+}
+
+void read_lengths(MappedSource& source) {
+  constexpr std::string_view key = "policy.max_total_sequence_length";
+  const std::int64_t longest = source.whole(key, 512, 2, most),
+                     rows = source.whole("policy.train_micro_batch_size", 4, 1, 1 << 16);
+  const std::int64_t prompt = std::clamp<std::int64_t>(longest / 4, 1, 512);
+  source.text("data.max_input_seq_length");
+  const std::int64_t response = std::min(
+      source.whole("policy.generation.max_new_tokens", longest, 1, most), longest - prompt);
+  source.put("job.max_prompt_token_length", std::to_string(prompt), "", "taken");
+  source.put("job.response_length", std::to_string(response), key);
+  source.result().assumptions.push_back(
+      {"length of prompts", fmt::format("up to {} tokens", prompt),
+       "the file limits prompt and response together",
+       "--set job.max_prompt_token_length=N --set job.response_length=N"});
+  const bool packed = source.on("policy.sequence_packing.enabled", true),
+             dynamic = source.on("policy.dynamic_batching.enabled");
+  const std::string_view tokens_key = dynamic ? "policy.dynamic_batching.train_mb_tokens"
+                                              : "policy.sequence_packing.train_mb_tokens";
+  const std::int64_t tokens =
+      packed || dynamic ? source.whole(tokens_key, rows * longest, 1, most) : rows * longest;
+  source.put("job.pack_length", std::to_string(std::max(tokens, longest)),
+             source.says(tokens_key) ? tokens_key : "policy.train_micro_batch_size");
+}
+
+void read_batch(MappedSource& source) {
+  const std::int64_t prompts = source.whole("grpo.num_prompts_per_step", 32, 1, most),
+                     samples = source.whole("grpo.num_generations_per_prompt", 16, 1, most);
+  put_updates(source, prompts * samples,
+              source.whole("policy.train_global_batch_size", 512, 1, most),
+              "policy.train_global_batch_size");
+  const double weight = source.number("loss_fn.reference_policy_kl_penalty", 0.01, 0, 1e6);
+  source.put("job.load_ref_policy", weight > 0 ? "true" : "false",
+             "loss_fn.reference_policy_kl_penalty");
+  if (weight > 0) source.put("job.park_reference", "true", "", "its weights wait on the host");
+  if (const std::int64_t steps = source.whole("grpo.max_num_steps", 0, 0, 1'000'000'000);
+      steps > 0 && steps < 1'000'000)
+    source.put("job.total_episodes", std::to_string(steps * prompts * samples),
+               "grpo.max_num_steps");
+}
+
+void read_learners(MappedSource& source, bool megatron) {
+  const std::string block = megatron ? "policy.megatron_cfg." : "policy.dtensor_cfg.";
+  const auto key = [&](std::string_view name) { return fmt::format("{}{}", block, name); };
+  const std::string tensor = key(megatron ? "tensor_model_parallel_size" : "tensor_parallel_size"),
+                    experts = key(megatron ? "expert_model_parallel_size" : "expert_parallel_size"),
+                    stages = key("pipeline_model_parallel_size");
+  const bool again = source.on(key("activation_checkpointing"));
+  source.put("strategy.zero", megatron ? "1" : "fsdp", key("enabled"));
+  source.put("strategy.checkpointing", again ? "full" : "none", key("activation_checkpointing"));
+  if (!megatron && source.on(key("cpu_offload")))
+    source.without(key("cpu_offload"), "parameters and states on the host; all stays on the GPU");
+  put_learners(source, {.tensor = source.whole(tensor, 1, 1, 1 << 16),
+                        .context = source.whole(key("context_parallel_size"), 1, 1, 1 << 16),
+                        .stages = megatron ? source.whole(stages, 1, 1, 1 << 16) : 1,
+                        .experts = source.whole(experts, 1, 1, 1 << 16),
+                        .sequence = source.on(key("sequence_parallel")),
+                        .tensor_key = tensor,
+                        .context_key = key("context_parallel_size"),
+                        .stages_key = stages,
+                        .experts_key = experts,
+                        .sequence_key = key("sequence_parallel")});
+}
+
+}  // namespace
+
+Translation translate_nemo_rl(const SourceQuestion& question, const Document& document) {
+  MappedSource source(question, document, "NeMo-RL", "nemo-rl");
+  read_defaults(source);
+  const bool megatron = source.on("policy.megatron_cfg.enabled");
+  source.on("policy.dtensor_cfg.enabled");
+  const Machine machine{.nodes = source.whole("cluster.num_nodes", 1, 1, 1 << 13),
+                        .gpus = source.whole("cluster.gpus_per_node", 1, 1, 1 << 10)};
+  source.put_model("policy.model_name");
+  assume_machine(question, source.root(), source.result(),
+                 {.gpus = machine.nodes * machine.gpus,
+                  .nodes = machine.nodes,
+                  .why = "cluster.num_nodes and gpus_per_node say so"});
+  source.look_around();
+  source.put_stack(megatron ? "stacks_of_megatron" : "stacks");
+  source.put("job.method", "grpo", "");
+  source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
+  if (const std::string backend = source.text("policy.generation.backend", "vllm");
+      backend != "vllm")
+    source.without("policy.generation.backend", fmt::format("{} is counted as vllm", backend));
+  read_layout(source, machine);
+  read_lengths(source);
+  read_batch(source);
+  read_learners(source, megatron);
+  assume_responses(source);
+  source.put_mapped();
+  return source.finish();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,13 @@
+// A configuration file of NeMo-RL.
+#pragma once
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Throws UserError with all that is wrong with it; what a scenario's reader checks is left to that.
+Translation translate_nemo_rl(const SourceQuestion& question, const Document& source);
+
+}  // namespace stepsim
