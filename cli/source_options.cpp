@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "scenarios/import/source_question.hpp"
 #include "scenarios/import/sources.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -17,6 +18,7 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("tokens", set_tokens_setting);
   add("samples-in-set", set_samples_setting);
   add("launch", launch_setting);
+  add("accelerate", accelerate_setting);
   add("model", "model");
   constexpr std::uint32_t most = 1u << 20;
   const auto nodes = count_of(options, "nodes", 1, most);

@@ -25,6 +25,7 @@ inline constexpr std::array source_options{
     OptionSpec{"from", "KIND",
                "which program the file is of, where it is not told by what it holds; a wrong word "
                "lists them"},
+    OptionSpec{"accelerate", "FILE", "a file of Accelerate beside one of arguments"},
     OptionSpec{"launch", "N", "which of the trainings that a script starts (default: the first)"}};
 
 // A command's own options, and these.

@@ -15,7 +15,7 @@ KEYS = re.compile(r"(job\.|strategy\.)?deepspeed(_[a-z]+)*|moe\.kernel")
 MODELS = re.compile(r"nemotron")
 # Messages that give a rule's reason, examples in help, and the commands that read frameworks' files.
 REASONS = ("scenarios/expert_rules.cpp", "scenarios/offload_rules.cpp", "scenarios/pipeline_rules.cpp", "cli/fit.cpp",
-           "cli/export.cpp", "cli/import.cpp", "cli/source_options.hpp")
+           "cli/export.cpp", "cli/import.cpp", "cli/source_options.hpp", "cli/source_options.cpp")
 
 # Names that are no other word or key: identifiers may not hold them either. Comments may say whose way something is.
 OWN_WORDS = ("megatron kempner internevo litgpt levanter torchtune torchtitan prime_rl axolotl llama_factory openrlhf automodel xtuner "

@@ -286,24 +286,6 @@ std::string yaml_value(const std::string& text) {
   return result + '"';
 }
 
-struct Named {
-  std::string key, value;
-  int line = 0;
-};
-
-// A flow mapping with each key in the line where the script has it, so that messages lead there.
-Document document_in_lines(std::vector<Named> all, const std::string& file) {
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Named& a, const Named& b) { return a.line < b.line; });
-  std::string text = "{";
-  int line = 1;
-  for (const Named& each : all) {
-    for (; line < each.line; ++line) text += '\n';
-    text += fmt::format(" {}: {},", yaml_value(each.key), each.value);
-  }
-  return parse_document(text + "}", file);
-}
-
 }  // namespace
 
 std::vector<Launch> launches_in(const std::string& data, const ShellScript& script) {
@@ -321,7 +303,7 @@ std::vector<Launch> launches_in(const std::string& data, const ShellScript& scri
 
 Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file,
                           std::span<const std::string> flags) {
-  std::vector<Named> all;
+  std::vector<NamedValue> all;
   std::vector<UnknownArgument> unknown;
   std::vector<ShellWord> others;
   for (std::size_t i = 0; i < words.size();) {
@@ -332,8 +314,8 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
     }
     const std::size_t sign = word.text.find('=');
     const std::size_t from = word.text.find_first_not_of('-');
-    Named named{word.text.substr(from, sign == std::string::npos ? sign : sign - from), "",
-                word.line};
+    NamedValue named{word.text.substr(from, sign == std::string::npos ? sign : sign - from), "",
+                     word.line};
     std::vector<ShellWord> values;
     if (sign != std::string::npos) {
       values.push_back(word);
@@ -345,7 +327,7 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
     for (const ShellWord& value : values)
       named.value += (named.value.empty() ? "" : ", ") + yaml_value(value.text);
     if (values.size() > 1) named.value = "[" + named.value + "]";
-    std::erase_if(all, [&](const Named& each) { return each.key == named.key; });
+    std::erase_if(all, [&](const NamedValue& each) { return each.key == named.key; });
     std::erase_if(unknown, [&](const UnknownArgument& each) { return each.key == named.key; });
     const auto place = std::find_if(values.begin(), values.end(),
                                     [](const ShellWord& each) { return !each.unknown.empty(); });
@@ -355,6 +337,19 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
       all.push_back(std::move(named));
   }
   return {document_in_lines(std::move(all), file), std::move(others), std::move(unknown)};
+}
+
+Document document_in_lines(std::vector<NamedValue> all, const std::string& file) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const NamedValue& a, const NamedValue& b) { return a.line < b.line; });
+  // A flow mapping may spread over as many lines as there are.
+  std::string text = "{";
+  int line = 1;
+  for (const NamedValue& each : all) {
+    for (; line < each.line; ++line) text += '\n';
+    text += fmt::format(" {}: {},", yaml_value(each.key), each.value);
+  }
+  return parse_document(text + "}", file);
 }
 
 std::string unknown_argument_message(const UnknownArgument& argument) {

@@ -46,6 +46,14 @@ struct Arguments {
 Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file,
                           std::span<const std::string> flags = {});
 
+// A value as YAML, in the line where a script has it.
+struct NamedValue {
+  std::string key, value;
+  int line = 0;
+};
+// A mapping with each key in its line, so that messages lead there.
+Document document_in_lines(std::vector<NamedValue> all, const std::string& file);
+
 // "hangs on $1, which nothing sets: --set 1=... says it", for the key of an argument.
 std::string unknown_argument_message(const UnknownArgument& argument);
 

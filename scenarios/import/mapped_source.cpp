@@ -93,6 +93,14 @@ std::string value_at(const Table& holder, std::string_view key) {
 
 }  // namespace
 
+Document import_facts(const std::string& data, std::string_view name) {
+  Document facts = read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", name)));
+  const std::string base = facts.root().text_or("like", "");
+  if (!base.empty())
+    facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing", "only_lengths"});
+  return facts;
+}
+
 std::vector<MappedKey> mapped_keys(const Document& facts) {
   std::vector<MappedKey> mapped;
   const Table keys = facts.root().table("keys");
@@ -125,8 +133,7 @@ MappedSource::MappedSource(const SourceQuestion& question, const Document& sourc
                            std::string_view program, std::string_view table, NamesOfKeys names)
     : question_(question),
       source_(source),
-      facts_(
-          read_document(data_file(question.data, fmt::format("scenarios/import/{}.yaml", table)))),
+      facts_(import_facts(question.data, table)),
       names_(names),
       mapped_(mapped_keys(facts_)) {
   result_.file = question.file;

@@ -28,6 +28,8 @@ struct MappedKey {
   std::vector<std::pair<std::string, std::string>> with{};
 };
 
+// The table of a program: scenarios/import/<name>.yaml, with the one that it is `like:`.
+Document import_facts(const std::string& data, std::string_view name);
 std::vector<MappedKey> mapped_keys(const Document& facts);
 
 // Their words for a value of the scenario; nothing where they have none.

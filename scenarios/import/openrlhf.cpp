@@ -143,7 +143,7 @@ class OpenRlhfReader {
   void read_adapter() {
     const std::int64_t rank = source_.whole(key("lora_rank"), 0, 0, 1 << 16);
     if (rank == 0) return;
-    std::vector<std::string> modules = source_.texts(key("target_modules"));
+    std::vector<std::string> modules = words_at(source_, key("target_modules"));
     if (modules.empty()) modules = {"all-linear"};
     put_adapter(source_, {.rank_key = "lora_rank",
                           .modules_key = "target_modules",

@@ -32,10 +32,9 @@ std::string places_of(const std::vector<const Launch*>& launches) {
                       "is a shell script that starts no training; it was read, not run"}});
   std::vector<const Launch*> others;
   for (const Launch& each : all) others.push_back(&each);
-  throw UserError(
-      {{question.file, all.front().line, "",
-        fmt::format("the script starts {}, and none of that is a training that is read here: {}",
-                    places_of(others), question.known)}});
+  throw UserError({{question.file, all.front().line, "",
+                    fmt::format("the script starts {}, which is no training of {}",
+                                places_of(others), question.known)}});
 }
 
 std::string text_at(const Table& table, std::initializer_list<std::string_view> keys) {
@@ -64,7 +63,7 @@ ScriptSource read_script_source(const ScriptQuestion& question) {
   const std::vector<Launch> all = launches_in(question.data, result.script);
   std::vector<const Launch*> trainings, others;
   for (const Launch& each : all)
-    if (question.is_training(each)) trainings.push_back(&each);
+    if (question.is_training(each, result.script)) trainings.push_back(&each);
   if (trainings.empty()) no_training(question, all);
   if (question.number > trainings.size())
     throw UserError(fmt::format("--launch {}: the script starts {} training{}: {}", question.number,

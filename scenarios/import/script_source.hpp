@@ -29,7 +29,7 @@ struct ScriptSource {
 struct ScriptQuestion {
   std::string data, file;
   std::span<const std::pair<std::string, std::string>> given;
-  std::function<bool(const Launch&)> is_training;
+  std::function<bool(const Launch&, const ShellScript&)> is_training;
   std::string known;
   std::size_t number = 1;
 };

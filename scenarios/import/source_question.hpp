@@ -35,6 +35,9 @@ struct SourceQuestion {
   bool decides(std::string_view path) const;
 };
 
+// A setting that is no key of any file: the file of Accelerate beside the one that is read.
+inline constexpr std::string_view accelerate_setting = "source.accelerate";
+
 // What can be known before the scenario is read. Wrong names are left to that reading, which has
 // the messages for them.
 struct SourceSurroundings {

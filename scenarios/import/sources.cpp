@@ -7,14 +7,18 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include "scenarios/constants.hpp"
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
+#include "scenarios/import/hf_trainer.hpp"
+#include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/megatron.hpp"
 #include "scenarios/import/nemo_rl.hpp"
 #include "scenarios/import/open_instruct.hpp"
 #include "scenarios/import/openrlhf.hpp"
+#include "scenarios/import/python_source.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "scenarios/import/script_source.hpp"
 #include "scenarios/import/source_question.hpp"
@@ -33,85 +37,106 @@ constexpr std::array scenario_heads{"name",   "note",     "model",    "cluster",
                                     "job",    "strategy", "measured", "estimated", "constants",
                                     "family", "engine",   "recipe",   "scenario"};
 
+// How a program is told what to do.
+enum class Words : std::uint8_t {
+  named,     // --key value
+  file,      // its first word, or the option `file_option`, is a file of the same kind
+  overrides  // key=value, over the file that `file_option` names, if it does
+};
+
 // A kind of file: words that only it has, and words that it has beside one of those. Or a kind of
 // program that a script starts.
 struct Kind {
   std::string_view name, title;
-  std::vector<std::string_view> marks, beside;
   Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
-  std::vector<const char*> programs{};                               // "openrlhf.cli.train_*"
-  bool takes_file = false;                // the program's first word is a file of this kind
-  bool toml = false;                      // only such files are meant
+  std::vector<std::string_view> marks{}, beside{};
   std::vector<std::string_view> never{};  // words that it never has
-  bool sets_keys = false;                 // arguments are key=value
+  bool toml = false;                      // only such files are meant
+  std::vector<const char*> programs{};    // "openrlhf.cli.train_*"
+  Words words = Words::named;
+  std::string_view file_option{};
+  std::vector<std::string_view> arguments{};  // of programs of any name
 };
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all{
-      {"scenario",
-       "a scenario",
-       {"cluster", "stack", "job", "strategy"},
-       {},
-       nullptr,
-       {},
-       false,
-       false,
-       {"policy", "grpo"}},
-      {"axolotl",
-       "an Axolotl file",
-       {"base_model"},
-       {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
-        "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
-       translate_axolotl,
-       {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
-       true},
-      {"deepspeed",
-       "a DeepSpeed file",
-       {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
-        "zero_allow_untested_optimizer"},
-       {},
-       translate_deepspeed},
-      {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}},
-      {"megatron",
-       "a Megatron file",
-       {"num-layers", "tensor-model-parallel-size", "train"},
-       {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
-       translate_megatron,
-       {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py", "*finetune_gpt.py"}},
-      {"verl",
-       "a verl file",
-       {"actor_rollout_ref"},
-       {},
-       translate_verl,
-       {"verl.trainer.main_*", "recipe.*.main_*"},
-       false,
-       false,
-       {},
-       true},
-      {"nemo-rl",
-       "a NeMo-RL file",
-       {"policy", "grpo"},
-       {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
-       translate_nemo_rl,
-       {"*run_grpo*.py"},
-       true,
-       false,
-       {},
-       true},
-      {"open-instruct",
-       "settings of open-instruct's GRPO",
-       {"num_learners_per_node", "num_unique_prompts_rollout"},
-       {},
-       translate_open_instruct,
-       {"*grpo_fast.py", "open_instruct.grpo_fast"}},
-      {"torchtitan",
-       "a TorchTitan file",
-       {"training"},
-       {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
-       translate_torchtitan,
-       {},
-       false,
-       true}};
+      {.name = "scenario",
+       .title = "a scenario",
+       .translate = nullptr,
+       .marks = {"cluster", "stack", "job", "strategy"},
+       .never = {"policy", "grpo"}},
+      {.name = "axolotl",
+       .title = "an Axolotl file",
+       .translate = translate_axolotl,
+       .marks = {"base_model"},
+       .beside = {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets",
+                  "adapter", "sample_packing", "num_epochs", "val_set_size",
+                  "dataset_prepared_path"},
+       .programs = {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+       .words = Words::file},
+      {.name = "deepspeed",
+       .title = "a DeepSpeed file",
+       .translate = translate_deepspeed,
+       .marks = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
+                 "zero_allow_untested_optimizer"}},
+      {.name = "megatron",
+       .title = "a Megatron file",
+       .translate = translate_megatron,
+       .marks = {"num-layers", "tensor-model-parallel-size", "train"},
+       .beside = {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
+                    "*finetune_gpt.py"}},
+      {.name = "verl",
+       .title = "a verl file",
+       .translate = translate_verl,
+       .marks = {"actor_rollout_ref"},
+       .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
+       .words = Words::overrides},
+      {.name = "nemo-rl",
+       .title = "a NeMo-RL file",
+       .translate = translate_nemo_rl,
+       .marks = {"policy", "grpo"},
+       .beside = {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
+       .programs = {"*run_grpo*.py"},
+       .words = Words::overrides,
+       .file_option = "config"},
+      {.name = "open-instruct",
+       .title = "settings of open-instruct's GRPO",
+       .translate = translate_open_instruct,
+       .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
+       .programs = {"*grpo_fast.py", "open_instruct.grpo_fast"}},
+      {.name = "torchtitan",
+       .title = "a TorchTitan file",
+       .translate = translate_torchtitan,
+       .marks = {"training"},
+       .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+       .toml = true,
+       .programs = {"torchtitan.train", "*torchtitan/train.py"},
+       .words = Words::file,
+       .file_option = "job.config_file"},
+      {.name = "llama-factory",
+       .title = "a LLaMA-Factory file",
+       .translate = translate_llama_factory,
+       .marks = {"finetuning_type", "cutoff_len", "stage"},
+       .beside = {"model_name_or_path", "template", "dataset"},
+       .programs = {"llamafactory-cli train", "lmf train"},
+       .words = Words::file},
+      {.name = "trl",
+       .title = "arguments of TRL",
+       .translate = translate_trl,
+       .marks = {"model_name_or_path"},
+       .beside = {"per_device_train_batch_size", "output_dir", "dataset_name", "learning_rate",
+                  "num_train_epochs", "use_peft"},
+       .never = {"finetuning_type", "cutoff_len", "stage", "template",
+                 "num_unique_prompts_rollout"},
+       .programs = {"trl *", "*Trainer"},
+       .words = Words::file,
+       .file_option = "config",
+       .arguments = {"model_name_or_path"}},
+      {.name = "openrlhf",
+       .title = "OpenRLHF",
+       .translate = translate_openrlhf,
+       .programs = {"openrlhf.cli.train_*"}}};
   return all;
 }
 
@@ -121,8 +146,9 @@ struct Other {
 };
 constexpr std::array others{
     Other{"merge_method", "a recipe of mergekit, which trains nothing"},
-    Other{"compute_environment", "a file of Accelerate, which is not read yet"},
-    Other{"finetuning_type", "a file of LLaMA-Factory, which is not read yet"},
+    Other{"compute_environment",
+          "a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a "
+          "file of arguments"},
     Other{"claims", "a file of claims, for `stepsim check`"},
     Other{"services", "a file of Docker, which trains nothing"}};
 
@@ -210,17 +236,28 @@ bool starts(const Kind& kind, const Launch& launch) {
   });
 }
 
+bool is_told(const Kind& kind, const Launch& launch) {
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ShellWord& word) {
+    return std::any_of(kind.arguments.begin(), kind.arguments.end(),
+                       [&](auto argument) { return word.text == fmt::format("--{}", argument); });
+  });
+}
+
+// By its name, else by its arguments.
 const Kind* kind_of(const Launch& launch, const std::string& asked) {
-  for (const Kind& kind : kinds())
-    if ((asked.empty() || asked == kind.name) && starts(kind, launch)) return &kind;
+  for (const bool by_name : {true, false})
+    for (const Kind& kind : kinds())
+      if ((asked.empty() || asked == kind.name) &&
+          (by_name ? starts(kind, launch) : is_told(kind, launch)))
+        return &kind;
   return nullptr;
 }
 
 std::string known_programs() {
-  std::vector<std::string> programs;
+  std::vector<std::string> names;
   for (const Kind& kind : kinds())
-    programs.insert(programs.end(), kind.programs.begin(), kind.programs.end());
-  return fmt::format("{}", fmt::join(programs, ", "));
+    if (!kind.programs.empty()) names.emplace_back(kind.name);
+  return one_of(names);
 }
 
 // A file of settings, or the arguments of a program, and what is known of where they come from.
@@ -233,7 +270,7 @@ struct Opened {
 };
 
 constexpr std::array own_settings{source_kind_setting, set_tokens_setting, set_samples_setting,
-                                  launch_setting};
+                                  launch_setting, accelerate_setting};
 
 bool is_own(std::string_view key) {
   return std::find(own_settings.begin(), own_settings.end(), key) != own_settings.end();
@@ -255,13 +292,71 @@ std::string file_beside(const std::string& script, const ShellWord& word) {
         fmt::format("no file {}, which the training is read from", (folder / said).string())}});
 }
 
-// What there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
-Document facts_of(const std::string& data, const Kind& kind) {
-  const std::string file = data_file(data, fmt::format("scenarios/import/{}.yaml", kind.name));
-  return std::filesystem::exists(file) ? read_document(file) : parse_document("{}", file);
+std::vector<std::pair<std::string, std::string>> settings_of_source(Settings settings) {
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const auto& [key, value] : settings)
+    if (!changes_scenario(key) && !is_own(key)) given.emplace_back(key, value);
+  return given;
 }
 
-constexpr std::string_view config_argument = "config";
+// A Python file that a script starts, or writes with a here-document: what its constructors are
+// told. Nothing where it has none of the trainers.
+struct PythonText {
+  std::string text, file;
+  int first_line = 1;
+};
+std::optional<PythonText> python_of(const std::string& script, const Launch& launch,
+                                    const ShellScript& read) {
+  if (!launch.program.ends_with(".py")) return std::nullopt;
+  const std::filesystem::path program(launch.program);
+  if (const auto written = read.files.find(launch.program); written != read.files.end())
+    return PythonText{written->second.text, script, written->second.line};
+  std::error_code failed;
+  const std::filesystem::path folder = std::filesystem::path(script).parent_path();
+  for (const auto& place : {folder / program, folder / program.filename()})
+    if (std::filesystem::is_regular_file(place, failed))
+      return PythonText{read_file(place.string()), place.string()};
+  return std::nullopt;
+}
+
+std::optional<PythonTraining> python_training(const std::string& data, const PythonText& python,
+                                              const Launch& launch, Settings settings) {
+  PythonQuestion question{.data = data, .file = python.file, .first_line = python.first_line};
+  for (const auto& [key, value] : settings_of_source(settings)) question.given[key] = value;
+  for (const auto& [key, word] : launch.environment)
+    if (word.unknown.empty()) question.environment[key] = word.text;
+  if (launch.gpus) question.processes = *launch.gpus * launch.nodes.value_or(1);
+  const Arguments arguments = named_arguments(launch.arguments, python.file);
+  const Table said = arguments.document.root();
+  for (const std::string& key : said.keys()) {
+    std::string name = key;
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (!said.one_line(key).starts_with('[')) question.said[name] = said.text_or(key, "");
+  }
+  auto training = read_python_training(python.text, question);
+  if (!training) return std::nullopt;
+  // What the script says of the launch stands over what the file would do by itself.
+  training->launch.environment = launch.environment;
+  if (launch.gpus) training->launch.gpus = launch.gpus;
+  if (launch.nodes) training->launch.nodes = launch.nodes;
+  if (!launch.file.text.empty()) training->launch.file = launch.file;
+  return training;
+}
+
+// The file that the program is given, with what its other arguments change.
+void open_named_file(const Kind& kind, const std::vector<ShellWord>& words, Opened& opened) {
+  const Table root = opened.document.root();
+  const std::string option(kind.file_option);
+  const std::string said = option.empty() ? "" : root.text_or(option, "");
+  if (said.empty() && words.empty()) return;
+  const ShellWord word =
+      said.empty() ? words.front() : ShellWord{said, root.origin(option)->line, "", ""};
+  opened.file = file_beside(opened.file, word);
+  Document settings = open_source(opened.file);
+  for (const std::string& key : root.keys())
+    if (key != option) settings.set(key, root.one_line(key));
+  opened.document = std::move(settings);
+}
 
 // key=value, +key=value and ++key=value as arguments.
 std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
@@ -275,55 +370,90 @@ std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
   return words;
 }
 
-// The file of settings that a program is given: by a word of its own, or by --config.
-std::optional<ShellWord> named_file(const Kind& kind, const Table& arguments,
-                                    const std::vector<ShellWord>& words) {
-  if (!kind.takes_file) return std::nullopt;
-  if (kind.sets_keys && arguments.has(config_argument))
-    return ShellWord{.text = arguments.text(config_argument),
-                     .line = arguments.origin(config_argument)->line};
-  return words.empty() || kind.sets_keys ? std::nullopt : std::optional(words.front());
+// What the program's arguments, or its file, or its own text say.
+void open_words(const std::string& data, const std::string& script, Settings settings,
+                Opened& opened) {
+  const Launch launch = opened.script->launch;
+  const Kind& kind = *opened.kind;
+  const Document facts = import_facts(data, kind.name);
+  const std::vector<std::string> flags = facts.root().texts_or("flags");
+  const bool overrides = kind.words == Words::overrides;
+  Arguments arguments = named_arguments(
+      overrides ? words_as_arguments(launch.arguments) : launch.arguments, script, flags);
+  for (const ShellWord& word : arguments.others)
+    if (!word.unknown.empty())
+      opened.script->notes.push_back(
+          fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
+  opened.unknown = std::move(arguments.unknown);
+  opened.document = std::move(arguments.document);
+  if (!starts(kind, launch) && !is_told(kind, launch)) {
+    const auto python = python_of(script, launch, opened.script->script);
+    auto training = python_training(data, *python, launch, settings);
+    opened.script->launch = training->launch;
+    opened.document = std::move(training->arguments.document);
+    opened.unknown = std::move(training->arguments.unknown);
+    opened.file = python->file;
+    opened.script->script.names.insert(training->names.begin(), training->names.end());
+  } else if (kind.words == Words::file) {
+    open_named_file(kind, arguments.others, opened);
+  } else if (overrides && !kind.file_option.empty()) {
+    open_named_file(kind, {}, opened);
+  }
+}
+
+// Settings are variables of the script where it has such, else arguments.
+void set_given(Settings given, const std::set<std::string>& names, Opened& opened) {
+  for (const auto& [key, value] : given) {
+    if (names.contains(key)) continue;
+    opened.document.set(key, value);
+    std::erase_if(opened.unknown, [&](const auto& each) { return each.key == key; });
+  }
+}
+
+const Kind* python_kind() {
+  const auto place = std::find_if(kinds().begin(), kinds().end(),
+                                  [](const Kind& kind) { return kind.name == "trl"; });
+  return &*place;
 }
 
 Opened open_script(const std::string& data, const std::string& file, Settings settings) {
-  std::vector<std::pair<std::string, std::string>> given;
-  for (const auto& [key, value] : settings)
-    if (!changes_scenario(key) && !is_own(key)) given.emplace_back(key, value);
+  const auto given = settings_of_source(settings);
   const std::string asked = said(settings, source_kind_setting);
   const double number = count_said(settings, launch_setting, "--launch");
-  ScriptSource script = read_script_source(
-      {data, file, given, [&](const Launch& launch) { return kind_of(launch, asked) != nullptr; },
-       known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
-  const Kind* kind = kind_of(script.launch, asked);
-  const Document facts = facts_of(data, *kind);
-  const std::vector<std::string> flags = facts.root().texts_or("flags");
-  Arguments arguments = named_arguments(
-      kind->sets_keys ? words_as_arguments(script.launch.arguments) : script.launch.arguments, file,
-      flags);
-  for (const ShellWord& word : arguments.others)
-    if (!word.unknown.empty())
-      script.notes.push_back(
-          fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
-  Opened opened{kind, std::move(arguments.document), file, std::move(script),
-                std::move(arguments.unknown)};
-  const Table root = opened.document.root();
-  if (const auto named = named_file(*kind, root, arguments.others)) {
-    opened.file = file_beside(file, *named);
-    Document settings_file = open_source(opened.file);
-    for (const std::string& key : root.keys())
-      if (key != config_argument) settings_file.set(key, root.one_line(key));
-    opened.document = std::move(settings_file);
-  }
-  for (const auto& [key, value] : given)
-    if (!opened.script->script.names.contains(key)) {
-      opened.document.set(key, value);
-      std::erase_if(opened.unknown, [&](const auto& each) { return each.key == key; });
-    }
+  const auto kind_in = [&](const Launch& launch, const ShellScript& script) -> const Kind* {
+    if (const Kind* kind = kind_of(launch, asked)) return kind;
+    const auto python = python_of(file, launch, script);
+    return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
+  };
+  ScriptSource script =
+      read_script_source({data, file, given,
+                          [&](const Launch& launch, const ShellScript& read) {
+                            return kind_in(launch, read) != nullptr;
+                          },
+                          known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
+  Opened opened{kind_in(script.launch, script.script), parse_document("{}", file), file,
+                std::move(script)};
+  open_words(data, file, settings, opened);
+  set_given(given, opened.script->script.names, opened);
+  return opened;
+}
+
+Opened open_python(const std::string& data, const std::string& file, Settings settings) {
+  auto training = python_training(data, {read_file(file), file}, {}, settings);
+  if (!training)
+    throw UserError({{file, 0, "",
+                      "is a Python file that calls no trainer of transformers or TRL; it was read, "
+                      "not run"}});
+  Opened opened{python_kind(), std::move(training->arguments.document), file,
+                ScriptSource{{}, std::move(training->launch), {}, {}},
+                std::move(training->arguments.unknown)};
+  set_given(settings_of_source(settings), training->names, opened);
   return opened;
 }
 
 Opened open(const std::string& data, const std::string& file, Settings settings) {
   if (is_shell_script(file)) return open_script(data, file, settings);
+  if (file.ends_with(".py")) return open_python(data, file, settings);
   if (!said(settings, launch_setting).empty())
     throw UserError(fmt::format("--launch: {} is no script", file));
   Document document = open_source(file);
@@ -337,7 +467,7 @@ Opened open(const std::string& data, const std::string& file, Settings settings)
 // An argument that only a run would know is a mistake where it counts.
 void refuse_unknown(const SourceQuestion& question, const Opened& opened) {
   if (opened.unknown.empty()) return;
-  const Document facts = facts_of(question.data, *opened.kind);
+  const Document facts = import_facts(question.data, opened.kind->name);
   const Table root = facts.root();
   std::vector<std::string> spare = root.texts_or("may_be_unknown");
   if (question.decides("model"))
@@ -346,6 +476,10 @@ void refuse_unknown(const SourceQuestion& question, const Opened& opened) {
   for (const std::string& key : root.texts_or("used")) counts.push_back(key);
   if (root.is_mapping("keys"))
     for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
+  const std::vector<std::string> lengths = root.texts_or("only_lengths");
+  std::erase_if(counts, [&](const std::string& key) {
+    return std::find(lengths.begin(), lengths.end(), key) != lengths.end();
+  });
   std::vector<Problem> problems;
   for (const UnknownArgument& each : opened.unknown)
     if (std::find(counts.begin(), counts.end(), each.key) != counts.end() &&
@@ -413,7 +547,7 @@ std::string escaped(const std::string& text) {
 }  // namespace
 
 bool is_script(const std::string& file) {
-  return is_shell_script(file);
+  return file.ends_with(".py") || is_shell_script(file);
 }
 
 Document content_of(const std::string& file) {
@@ -447,7 +581,8 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     keep_launcher(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(
-          {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});
+          {each.key, each.word.line, KeyFate::without_effect,
+           fmt::format("not known without a run: {}", unknown_argument_message(each))});
     if (opened.script)
       translation.notes.insert(translation.notes.begin(), opened.script->notes.begin(),
                                opened.script->notes.end());

@@ -59,6 +59,24 @@ std::string in_small_letters(std::string text) {
   return text;
 }
 
+std::vector<std::string> words_at(MappedSource& source, std::string_view key) {
+  if (!source.says(key)) return {};
+  if (source.root().one_line(key).starts_with('[')) {
+    std::vector<std::string> words = source.texts(key);
+    for (std::string& word : words)
+      std::erase_if(word, [](char c) { return c == '"' || c == '\''; });
+    return words;
+  }
+  std::vector<std::string> words(1);
+  for (const char c : source.text(key))
+    if (c != ',' && c != ' ')
+      words.back() += c;
+    else if (!words.back().empty())
+      words.emplace_back();
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
 bool is_yes(std::string word) {
   word = in_small_letters(std::move(word));
   return word == "true" || word == "yes" || word == "on" || word == "1";
@@ -187,7 +205,15 @@ std::optional<std::string> find_beside(const SourceQuestion& question, const std
 ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
                                  const std::string& said) {
   ShardingFacts facts{.sharded = true};
-  const auto file = find_beside(source.question(), said);
+  auto file = find_beside(source.question(), said);
+  const std::string shipped = source.facts().text_or("deepspeed_files", "");
+  if (!file && !shipped.empty()) {
+    const std::string own = data_file(
+        source.question().data,
+        fmt::format("scenarios/import/{}/{}", shipped, fs::path(said).filename().string()));
+    std::error_code failed;
+    if (fs::is_regular_file(own, failed)) file = own;
+  }
   if (!file) {
     source.problem(
         key, fmt::format("no DeepSpeed file {}, neither beside this file nor from here", said));

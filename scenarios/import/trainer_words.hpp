@@ -69,6 +69,8 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
 // Each GPU has everything.
 ShardingFacts put_replicas(MappedSource& source, std::string_view key);
 
+// A list, or a text with commas or blanks between its words.
+std::vector<std::string> words_at(MappedSource& source, std::string_view key);
 // yes, On and True mean the same.
 bool is_yes(std::string word);
 std::string in_small_letters(std::string text);

@@ -11,7 +11,7 @@ cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0
 cli("keys of an OpenRLHF script become keys of a scenario" ARGS import ${openrlhf}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# pretrain, line 20: meta-llama/Llama-3.2-1B-Instruct\n.*\nstack: openrlhf-liger +# use_liger_kernel, line 28: .*\n  sequence: 2048 +# max_len, line 33\n  micro_batch: 4 +# micro_train_batch_size, line 31\n  global_batch: 32 +# train_batch_size, line 30\n.*\n  zero: 2 +# zero_stage, line 24\n.*\n    overlap_comm: true +# overlap_comm, line 39\n  optimizer: adamw_4bit +# optimizer, line 29: adamw_torchao_4bit\n  gradient_dtype: fp32 +# grad_accum_dtype, line 32\n  checkpointing: full +# gradient_checkpointing, line 26\n  attention: flash +# attn_implementation, line 27\n  cross_entropy: logits ")
 cli("every argument of a script is in one of four lists" ARGS import ${openrlhf} --keys
-  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40  not known without a run\n.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
+  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40  not known without a run: hangs on\n.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
 cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0
@@ -58,7 +58,7 @@ function(other_script name text error)
 endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
-  ":2: the script starts serve.py of line 2, and none of that is a training that is read here: axolotl.cli.train, axolotl train, scripts/finetune.py, openrlhf.cli.train_*, *pretrain_gpt.py, *pretrain_mamba.py, *run_pretrain*.py, *finetune_gpt.py, verl.trainer.main_*, recipe.*.main_*, *run_grpo*.py, *grpo_fast.py, open_instruct.grpo_fast")
+  ":2: the script starts serve.py of line 2, which is no training of axolotl, megatron, verl, nemo-rl, open-instruct, torchtitan, llama-factory, trl or openrlhf")
 other_script("a training that is not read" "python -m openrlhf.cli.train_ppo_ray --pretrain x\\n"
   ":1: openrlhf.cli.train_ppo_ray is not read yet; expected openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
@@ -69,3 +69,43 @@ cli("a script that starts a file of Axolotl" ARGS run @WORK@/own.sh --samples 0
 cli("a script that starts a file that is not there" ARGS run @WORK@/own.sh CODE 2
   SHELL "printf 'axolotl train none.yaml\\n' >@WORK@/own.sh; \"$@\""
   ERROR "@WORK@/own.sh:1: no file @WORK@/none.yaml, which the training is read from")
+
+# ---- TRL, Accelerate, LLaMA-Factory ----
+set(trl ${folder}/sft.trl.py)
+cli("a Python file of TRL is run as it is" ARGS run ${trl} --samples 0
+  OUTPUT "\nmachine +2 of h100-8 +[^\n]*two.fsdp.yaml says num_processes: 2 .*step time .*neftune_noise_alpha: not modelled; the result is without it\n")
+cli("keywords of constructors become keys of a scenario" ARGS import ${trl}
+  OUTPUT "\nmodel: \"llama-3.2-1b\" +# model_name_or_path, line 24: .*\nstack: accelerate-fsdp2 .*\n  sequence: 2048 +# max_length, line 34\n.*\n  micro_batch: 4 +# per_device_train_batch_size, line 30\n  gradient_accumulation: 4 +# gradient_accumulation_steps, line 31\n.*\n  zero: fsdp .*\n    version: 2 .*\n    reshard_after_forward: false .*\n  optimizer: adamw_4bit +# optim, line 38: adamw_torch_4bit\n  checkpointing: full +# gradient_checkpointing, line 33\n  attention: flash ")
+cli("a name of a Python file is set" ARGS show ${trl} --set PER_DEVICE_BATCH_SIZE=8 OUTPUT "micro_batch +8 .*gradient_accumulation +2 ")
+cli("a keyword of a Python file is set" ARGS show ${trl} --set max_length=512 OUTPUT "sequence +512 ")
+cli("a sweep over a name of a Python file" ARGS sweep ${trl} --vary MAX_LEN=512,1024 --csv
+  SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^512 1024 $")
+cli("arguments of a program of any name, with a file of Accelerate" ARGS import ${folder}/trl.sh
+  OUTPUT "\n  method: dpo\n.*\n  micro_batch: 2 +# per_device_train_batch_size, line 5\n.*\n  zero: 3 +# --config_file: [^\n]*two.deepspeed.yaml: deepspeed_config.zero_stage\n.*\n    optimizer: cpu ")
+cli("a Python file that a script writes" ARGS import ${folder}/trl.sh --launch 2
+  OUTPUT "\n  method: sft\n  sequence: 512 +# max_length, line 16\n")
+cli("a file of arguments with one of Accelerate" ARGS import ${folder}/dpo.arguments.json --accelerate ${folder}/two.deepspeed.yaml
+  OUTPUT "\nstack: trl-liger .*\n  method: dpo\n.*\n  zero: 3 .*\n  lora:\n    rank: 32 +# lora_r, line 11\n    targets: linear ")
+cli("a LLaMA-Factory file is run as it is" ARGS run ${folder}/sft.factory.yaml --samples 0
+  OUTPUT "LLaMA-Factory with Liger kernels.*step time .*llama-factory-deepspeed/ds_z3_config.json")
+cli("keys of a LLaMA-Factory file become keys of a scenario" ARGS import ${folder}/sft.factory.yaml
+  OUTPUT "\n  method: sft +# stage, line 6\n  sequence: 2048 +# cutoff_len, line 14\n  packing: true +# packing, line 15\n  micro_batch: 2 .*\n  attention: flash +# flash_attn, line 17\n  cross_entropy: fused +# enable_liger_kernel, line 18\n")
+
+function(copy_refused what file name line error)
+  cli("${what}" ARGS memory @WORK@/${name} CODE 2
+    SHELL "cp ${folder}/* @WORK@; sed 's|${line}|' ${folder}/${file} >@WORK@/${name}; \"$@\"" ERROR "@WORK@/${name}${error}")
+endfunction()
+copy_refused("a Python file with a value that only a run knows" sft.trl.py own.py "MAX_LEN = 2048|MAX_LEN = longest()"
+  ":34: max_length: hangs on longest() of line 11, which is not run: --set MAX_LEN=... says it")
+copy_refused("a Python file without a trainer" sft.trl.py own.py "SFTTrainer(|train("
+  ": is a Python file that calls no trainer of transformers or TRL; it was read, not run")
+copy_refused("a Python file with a bracket that is never closed" sft.trl.py own.py "return PER_DEVICE_BATCH_SIZE, steps|return (PER_DEVICE_BATCH_SIZE, steps"
+  ":18: a bracket that begins here is never closed")
+copy_refused("a method of TRL that is not read" trl.sh own.sh "dpo_of_pairs.py|grpo.py"
+  ":9: grpo.py is not read yet; expected a training by sft, dpo, orpo, cpo or of a reward model")
+copy_refused("a stage of LLaMA-Factory that is not read" sft.factory.yaml own.yaml "stage: sft|stage: kto"
+  ":6: stage: kto is not read yet; expected pt, sft, rm or dpo")
+copy_refused("a DeepSpeed file of LLaMA-Factory that is not there" sft.factory.yaml own.yaml "ds_z3_config|ds_z4_config"
+  ":9: deepspeed: no DeepSpeed file ds_z4_config.json, neither beside this file nor from here")
+copy_refused("a misspelt key of LLaMA-Factory" sft.factory.yaml own.yaml "cutoff_len|cutof_len"
+  ":14: cutof_len: unknown key (did you mean \"cutoff_len\"?)")

@@ -1,0 +1,165 @@
+#include "scenarios/import/accelerate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace stepsim {
+namespace {
+
+constexpr std::string_view option = "--config_file";
+
+// Keys of the file itself: accelerate/commands/config/config_args.py.
+constexpr std::array known{"compute_environment",
+                           "distributed_type",
+                           "mixed_precision",
+                           "use_cpu",
+                           "debug",
+                           "num_processes",
+                           "machine_rank",
+                           "num_machines",
+                           "gpu_ids",
+                           "main_process_ip",
+                           "main_process_port",
+                           "rdzv_backend",
+                           "same_network",
+                           "main_training_function",
+                           "enable_cpu_affinity",
+                           "deepspeed_config",
+                           "fsdp_config",
+                           "parallelism_config",
+                           "megatron_lm_config",
+                           "mpirun_config",
+                           "tpu_name",
+                           "tpu_zone",
+                           "tpu_use_cluster",
+                           "tpu_use_sudo",
+                           "command_file",
+                           "commands",
+                           "tpu_vm",
+                           "tpu_env",
+                           "dynamo_config",
+                           "downcast_bf16",
+                           "fp8_config",
+                           "ipex_config",
+                           "deepspeed_hostfile",
+                           "gradient_accumulation_steps",
+                           "main_process_port",
+                           "num_cpu_threads_per_process"};
+
+std::string word(const Table& table, std::string_view key) {
+  return table.has(key) && !table.is_mapping(key) ? table.one_line(key) : "";
+}
+std::string bare(std::string text) {
+  std::erase_if(text, [](char c) { return c == '"' || c == '\''; });
+  return text;
+}
+
+// Puts a line that follows from a key of the file, which is not the one that is translated.
+class Putter {
+ public:
+  Putter(MappedSource& source, const std::string& file) : source_(source), file_(file) {}
+  void put(std::string_view path, std::string value, const std::string& key) {
+    source_.put(path, std::move(value), option, fmt::format("{}: {}", file_, key));
+  }
+
+ private:
+  MappedSource& source_;
+  const std::string& file_;
+};
+
+AcceleratePut put_deepspeed(MappedSource& source, const std::string& file, const Table& block) {
+  AcceleratePut result;
+  if (const std::string named = bare(word(block, "deepspeed_config_file")); !named.empty()) {
+    result.sharding = put_deepspeed_file(source, option, named);
+    return result;
+  }
+  Putter putter(source, file);
+  const std::string stage = bare(word(block, "zero_stage"));
+  result.sharding = {.sharded = true, .stage_3 = stage == "3"};
+  putter.put("strategy.zero", stage.empty() ? "2" : stage, "deepspeed_config.zero_stage");
+  const std::string states = bare(word(block, "offload_optimizer_device")),
+                    parameters = bare(word(block, "offload_param_device"));
+  if (states == "cpu" || states == "nvme") {
+    result.sharding.optimizer_on_host = true;
+    putter.put("strategy.offload.optimizer", states, "deepspeed_config.offload_optimizer_device");
+  }
+  if (parameters == "cpu" || parameters == "nvme")
+    putter.put("strategy.offload.parameters", parameters, "deepspeed_config.offload_param_device");
+  return result;
+}
+
+void put_leaves(MappedSource& source, const std::string& file, const Table& block) {
+  const bool named = !bare(word(block, "deepspeed_moe_layer_cls_names")).empty() ||
+                     !bare(word(block, "transformer_moe_cls_names")).empty();
+  if (source.around().model && source.around().model->experts)
+    Putter(source, file)
+        .put("strategy.zero_optimization.leaf_modules", named ? "true" : "false",
+             "deepspeed_config.deepspeed_moe_layer_cls_names");
+}
+
+AcceleratePut put_own_fsdp(MappedSource& source, const Table& block) {
+  const auto said = [&](std::string_view key) {
+    return bare(word(block, fmt::format("fsdp_{}", key)));
+  };
+  AcceleratePut result;
+  result.sharding = put_fsdp(source, {.key = option,
+                                      .strategy = said("sharding_strategy"),
+                                      .version = said("version"),
+                                      .reshard = said("reshard_after_forward"),
+                                      .offload = is_yes(said("offload_params"))});
+  result.checkpointing = is_yes(said("activation_checkpointing"));
+  if (is_yes(said("forward_prefetch")))
+    source.put("strategy.fsdp.forward_prefetch", "true", option, "fsdp_forward_prefetch");
+  return result;
+}
+
+}  // namespace
+
+AccelerateFile read_accelerate(const std::string& file) {
+  const Document document = read_document(file);
+  const Table root = document.root();
+  AccelerateFile result{.file = file};
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const std::string& key : root.keys())
+    if (std::find(names.begin(), names.end(), key) == names.end())
+      root.problem(key, fmt::format("no key of a file of Accelerate{}", did_you_mean(key, names)));
+  const std::int64_t processes = root.integer_or("num_processes", 0, -1, 1 << 20),
+                     machines = root.integer_or("num_machines", 1, 1, 1 << 13);
+  result.sharding = bare(word(root, "distributed_type"));
+  const bool whole = processes > 0 && processes % machines == 0;
+  if (processes > 0 && !whole)
+    root.problem("num_processes",
+                 fmt::format("{} machines cannot share {} processes alike", machines, processes));
+  if (whole)
+    result.gpus = {processes, machines, fmt::format("{} says num_processes: {}", file, processes)};
+  document.finish(Leftovers::allowed);
+  return result;
+}
+
+AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& accelerate) {
+  const std::string& file = accelerate.file;
+  const Document document = read_document(file);
+  const Table root = document.root();
+  source.result().files.push_back(file);
+  const std::string type = in_small_letters(accelerate.sharding);
+  AcceleratePut result;
+  if (type == "deepspeed") {
+    const Table block = root.table("deepspeed_config");
+    result = put_deepspeed(source, file, block);
+    if (result.sharding.stage_3) put_leaves(source, file, block);
+  } else if (type == "fsdp") {
+    result = put_own_fsdp(source, root.table("fsdp_config"));
+  } else if (type == "megatron_lm" || type == "tp") {
+    source.problem(option, fmt::format("{}: distributed_type {} is not read; expected DEEPSPEED, "
+                                       "FSDP, MULTI_GPU or NO",
+                                       file, accelerate.sharding));
+  } else {
+    result.sharding = put_replicas(source, option);
+  }
+  document.finish(Leftovers::allowed);
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,341 @@
+#include "scenarios/import/hf_trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <optional>
+
+#include "scenarios/import/accelerate.hpp"
+#include "scenarios/import/trainer_words.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+enum class Training : std::uint8_t { sft, dpo, alone, reward };  // alone: pairs without a reference
+
+// What the program says in words of its own.
+struct Program {
+  std::string_view name, table;
+  Training training = Training::sft;
+  std::string_view method_key{};
+  std::string_view length_key{};
+  std::int64_t length = 1024;
+  bool packs = false;  // unless it is told otherwise
+  std::string_view packing_key = "packing";
+  bool checkpoints = false;  // unless it is told otherwise
+};
+
+// Reads what the trainer of transformers is told; the rest is in Program, and in `words`.
+class TrainerReader {
+ public:
+  TrainerReader(const SourceQuestion& question, const Document& source, const Program& program)
+      : question_(question),
+        program_(program),
+        source_(question, source, program.name, program.table) {}
+
+  MappedSource& source() { return source_; }
+  const ShardingFacts& sharding() const { return sharding_; }
+  bool packed() const { return packed_; }
+  bool pairs() const { return program_.training != Training::sft; }
+
+  // Model, machine, stack.
+  void read_surroundings(bool liger, std::string_view liger_key) {
+    source_.put_model("model_name_or_path");
+    find_accelerate();
+    GpusOfSource gpus = gpus_of(question_);
+    if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
+    assume_machine(question_, source_.root(), source_.result(), gpus);
+    source_.look_around();
+    const bool fsdp =
+        (accelerate_ && in_small_letters(accelerate_->sharding) == "fsdp") || source_.says("fsdp");
+    const std::string_view stacks = fsdp    ? "stacks_with_fsdp"
+                                    : liger ? "stacks_with_liger"
+                                            : "stacks";
+    put_stack_of(source_, stacks, liger ? liger_key : "",
+                 fmt::format("{}{}", program_.name, fsdp ? " with PyTorch's own sharding" : ""));
+    if (fsdp && liger)
+      source_.without(liger_key, "no stack has Liger's kernels beside PyTorch's own sharding");
+  }
+
+  void read_job() {
+    const std::string method = pairs() ? "dpo" : "sft";
+    source_.put("job.method", method, program_.method_key);
+    if (pairs()) {
+      const bool stored = source_.on("precompute_ref_log_probs");
+      source_.put("job.reference_model",
+                  program_.training == Training::dpo && !stored ? "true" : "false",
+                  stored ? "precompute_ref_log_probs" : program_.method_key);
+      if (stored)
+        source_.without("precompute_ref_log_probs",
+                        "the pass that stores the reference's results comes before the first step");
+    }
+    source_.put("job.sequence",
+                std::to_string(source_.whole(program_.length_key, program_.length, 1, 1 << 24)),
+                program_.length_key);
+    packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
+    source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
+    source_.put("job.micro_batch",
+                std::to_string(source_.whole("per_device_train_batch_size", 8, 1, 1 << 16)),
+                "per_device_train_batch_size");
+    source_.put("job.gradient_accumulation",
+                std::to_string(source_.whole("gradient_accumulation_steps", 1, 1, 1 << 16)),
+                "gradient_accumulation_steps");
+    read_length();
+  }
+
+  void read_sharding() {
+    const std::string deepspeed = source_.text("deepspeed"), fsdp = source_.text("fsdp");
+    if (accelerate_) {
+      if (!deepspeed.empty() || !fsdp.empty())
+        source_.note("the file of Accelerate decides on the sharding, not the arguments");
+      const AcceleratePut put = put_accelerate(source_, *accelerate_);
+      sharding_ = put.sharding;
+      checkpoints_inside_ = put.checkpointing;
+    } else if (!deepspeed.empty() && !fsdp.empty()) {
+      source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");
+    } else if (!deepspeed.empty()) {
+      sharding_ = put_deepspeed_file(source_, "deepspeed", deepspeed);
+    } else if (!fsdp.empty() && fsdp != "false") {
+      sharding_ = put_fsdp(source_, {.key = "fsdp",
+                                     .strategy = fsdp,
+                                     .version = source_.text("fsdp_config.fsdp_version",
+                                                             source_.text("fsdp_config.version")),
+                                     .reshard = source_.text("fsdp_config.reshard_after_forward"),
+                                     .offload = false});
+    } else {
+      sharding_ = put_replicas(source_, "deepspeed");
+    }
+    const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
+    put_optimizer(source_, "optim", optimizer, sharding_);
+  }
+
+  void read_checkpointing(std::string_view key, bool full) {
+    source_.put("strategy.checkpointing", full || checkpoints_inside_ ? "full" : "none",
+                full || !checkpoints_inside_ ? key : std::string_view("--config_file"));
+    if (source_.on("torch_compile")) source_.put("strategy.compile", "true", "torch_compile");
+    put_experts(source_, "");
+  }
+
+  void read_saves() {
+    const std::string when = in_small_letters(source_.text("save_strategy", "steps"));
+    const double steps = source_.number("save_steps", 500, 0, 1e12);
+    const auto& cluster = source_.around().cluster;
+    if (when != "steps" || steps < 1 || (cluster && cluster->node.count(PartKind::nvme) == 0))
+      return;
+    source_.put("job.save.every", fmt::format("{:.0f}", steps), "save_steps");
+    if (source_.on("save_only_model")) source_.put("job.save.states", "false", "save_only_model");
+  }
+
+  Translation finish() { return source_.finish(); }
+
+ private:
+  void find_accelerate() {
+    std::string said;
+    for (const auto& [key, value] : question_.settings)
+      if (key == accelerate_setting) said = value;
+    const bool launched = question_.launch != nullptr && !question_.launch->file.text.empty();
+    if (said.empty() && launched) said = question_.launch->file.text;
+    if (said.empty()) return;
+    const auto file = find_beside(question_, said);
+    if (!file)
+      throw UserError({{question_.file, launched ? question_.launch->file.line : 0, "",
+                        fmt::format("no file of Accelerate {}, neither beside this file nor from "
+                                    "here",
+                                    said)}});
+    accelerate_ = read_accelerate(*file);
+  }
+
+  void read_length() {
+    const double steps = source_.number("max_steps", -1, -1, 1e12);
+    DataOfSource data{.packed = packed_, .pairs = pairs()};
+    data.epochs = source_.number("num_train_epochs", 3, 0.001, 1e6);
+    data.steps_said = steps > 0;
+    if (data.steps_said)
+      source_.put("job.optimizer_steps", fmt::format("{:.0f}", steps), "max_steps");
+    else
+      source_.put("job.epochs", fmt::format("{}", data.epochs), "num_train_epochs");
+    assume_data(question_, data, source_.result());
+  }
+
+  const SourceQuestion& question_;
+  Program program_;
+  MappedSource source_;
+  std::optional<AccelerateFile> accelerate_{};
+  ShardingFacts sharding_{};
+  bool packed_ = false, checkpoints_inside_ = false;
+};
+
+[[noreturn]] void refuse(const SourceQuestion& question, const std::string& what) {
+  throw UserError(
+      {{question.file, question.launch == nullptr ? 0 : question.launch->line, "", what}});
+}
+
+// ---- TRL ----
+
+// Which training a program is: "trl dpo", "DPOTrainer", "examples/scripts/dpo.py".
+Training training_of(const SourceQuestion& question) {
+  const std::string said = question.launch == nullptr ? question.file : question.launch->program;
+  const std::string program = in_small_letters(std::filesystem::path(said).filename().string());
+  for (const char* other : {"grpo", "kto", "rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"})
+    if (program.find(other) != std::string::npos)
+      refuse(question, fmt::format("{} is not read yet; expected a training by sft, dpo, orpo, cpo "
+                                   "or of a reward model",
+                                   said));
+  if (program.find("orpo") != std::string::npos || program.find("cpo") != std::string::npos)
+    return Training::alone;
+  if (program.find("dpo") != std::string::npos) return Training::dpo;
+  return program.find("reward") != std::string::npos ? Training::reward : Training::sft;
+}
+
+void read_trl_kernels(TrainerReader& reader, bool liger) {
+  MappedSource& source = reader.source();
+  const std::string named = source.text("attn_implementation");
+  if (!named.empty())
+    put_attention(source, "attn_implementation", named, reader.packed());
+  else if (source.on("use_flash_attention_2"))
+    source.put("strategy.attention", "flash", "use_flash_attention_2");
+  else
+    source.put("strategy.attention", reader.packed() ? "sdpa_efficient" : "sdpa",
+               "attn_implementation", "PyTorch's own is the models' usual one");
+  const std::string loss = source.text("loss_type");
+  const bool fused = liger || source.on("use_liger_loss");
+  if (reader.pairs())
+    source.put("strategy.cross_entropy", fused ? "fused" : "logits_16",
+               fused ? "use_liger_kernel" : "", fused ? "" : "of pairs, over all logits");
+  else if (loss == "nll" && !fused)
+    source.put("strategy.cross_entropy", "logits", "loss_type");
+  else
+    source.put("strategy.cross_entropy", "fused", fused ? "use_liger_kernel" : "loss_type",
+               fused ? "" : "chunk by chunk with the head");
+  if (source.on("padding_free"))
+    source.without("padding_free", "rows are counted as long as their limit allows");
+  if (source.on("activation_offloading"))
+    source.put("strategy.offload.activations", "cpu", "activation_offloading");
+}
+
+void read_trl_adapter(TrainerReader& reader) {
+  MappedSource& source = reader.source();
+  if (!source.on("use_peft")) return;
+  std::vector<std::string> modules = words_at(source, "lora_target_modules");
+  put_adapter(source, {.rank_key = "lora_r",
+                       .modules_key = "lora_target_modules",
+                       .rank = source.whole("lora_r", 16, 1, 1 << 16),
+                       .modules = std::move(modules),
+                       .quantised = source.on("load_in_4bit"),
+                       .quantised_key = "load_in_4bit"});
+}
+
+// ---- LLaMA-Factory ----
+
+Training stage_of(const SourceQuestion& question, const Document& document) {
+  const Table root = document.root();
+  const std::string stage = root.text_or("stage", "sft");
+  const std::vector<std::string> known{"pt", "sft", "rm", "dpo"};
+  if (stage == "pt" || stage == "sft") return Training::sft;
+  if (stage == "rm") return Training::reward;
+  if (stage == "dpo") {
+    const std::string loss = root.text_or("pref_loss", "sigmoid");
+    return loss == "orpo" || loss == "simpo" ? Training::alone : Training::dpo;
+  }
+  const auto origin = root.origin("stage");
+  const bool other = stage == "kto" || stage == "ppo";
+  throw UserError({{question.file, origin ? origin->line : 0, "stage",
+                    other ? fmt::format("{} is not read yet; expected {}", stage, one_of(known))
+                          : fmt::format("expected {}, found \"{}\"{}", one_of(known), stage,
+                                        did_you_mean(stage, known))}});
+}
+
+void read_factory_kernels(TrainerReader& reader, bool liger) {
+  MappedSource& source = reader.source();
+  const std::string said = in_small_letters(source.text("flash_attn", "auto"));
+  const Table words = source.facts().table("attention");
+  const std::vector<std::string> known = words.keys();
+  if (std::find(known.begin(), known.end(), said) == known.end()) {
+    source.problem("flash_attn", fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                             did_you_mean(said, known)));
+  } else {
+    const std::string kernel = words.text(said);
+    const bool masked = kernel == "sdpa" && source.on("neat_packing");
+    source.put("strategy.attention", masked ? "sdpa_efficient" : kernel, "flash_attn",
+               masked ? "packed rows need a mask" : "");
+  }
+  if (reader.pairs())
+    source.put("strategy.cross_entropy", "logits_16", "stage", "of pairs, over all logits");
+  else
+    source.put("strategy.cross_entropy", liger ? "fused" : "logits", "enable_liger_kernel");
+}
+
+void read_factory_adapter(TrainerReader& reader) {
+  MappedSource& source = reader.source();
+  const std::string type = source.text("finetuning_type", "lora");
+  const std::vector<std::string> known{"full", "lora", "freeze"};
+  if (std::find(known.begin(), known.end(), type) == known.end())
+    return source.problem(
+        "finetuning_type",
+        fmt::format("expected {}, found \"{}\"{}", one_of(known), type, did_you_mean(type, known)));
+  if (type == "freeze")
+    source.without("finetuning_type", "all parameters have gradients and states");
+  if (type != "lora") return;
+  const std::int64_t bits = source.whole("quantization_bit", 0, 0, 16);
+  std::vector<std::string> modules = words_at(source, "lora_target");
+  if (modules.empty()) modules = {"all"};
+  put_adapter(source, {.rank_key = "lora_rank",
+                       .modules_key = "lora_target",
+                       .rank = source.whole("lora_rank", 8, 1, 1 << 16),
+                       .modules = std::move(modules),
+                       .quantised = bits == 4,
+                       .quantised_key = "quantization_bit"});
+  if (bits != 0 && bits != 4)
+    source.without("quantization_bit", "frozen matrices are counted with 16 bits");
+}
+
+}  // namespace
+
+Translation translate_trl(const SourceQuestion& question, const Document& source) {
+  const Table root = source.root();
+  const bool older = root.has("max_seq_length") && !root.has("max_length");
+  TrainerReader reader(question, source,
+                       {.name = "TRL",
+                        .table = "trl",
+                        .training = training_of(question),
+                        .length_key = older ? "max_seq_length" : "max_length"});
+  MappedSource& words = reader.source();
+  const bool liger = words.on("use_liger_kernel");
+  reader.read_surroundings(liger, "use_liger_kernel");
+  reader.read_job();
+  reader.read_sharding();
+  reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
+  reader.read_saves();
+  read_trl_kernels(reader, liger);
+  read_trl_adapter(reader);
+  return reader.finish();
+}
+
+Translation translate_llama_factory(const SourceQuestion& question, const Document& source) {
+  const std::string stage = source.root().text_or("stage", "sft");
+  TrainerReader reader(
+      question, source,
+      {.name = "LLaMA-Factory",
+       .table = "llama-factory",
+       .training = stage_of(question, source),
+       .method_key = "stage",
+       .length_key = "cutoff_len",
+       .length = 2048,
+       .packs = stage == "pt" || is_yes(source.root().text_or("neat_packing", ""))});
+  MappedSource& words = reader.source();
+  const bool liger = words.on("enable_liger_kernel");
+  reader.read_surroundings(liger, "enable_liger_kernel");
+  reader.read_job();
+  reader.read_sharding();
+  reader.read_checkpointing("disable_gradient_checkpointing",
+                            !words.on("disable_gradient_checkpointing"));
+  reader.read_saves();
+  read_factory_kernels(reader, liger);
+  read_factory_adapter(reader);
+  return reader.finish();
+}
+
+}  // namespace stepsim

@@ -1,0 +1,14 @@
+// Programs over the trainer of transformers: TRL with its arguments or its constructors, and
+// LLaMA-Factory.
+#pragma once
+
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+Translation translate_trl(const SourceQuestion& question, const Document& source);
+Translation translate_llama_factory(const SourceQuestion& question, const Document& source);
+
+}  // namespace stepsim
