@@ -37,81 +37,77 @@ constexpr std::array scenario_heads{"name",   "note",     "model",    "cluster",
 // program that a script starts.
 struct Kind {
   std::string_view name, title;
-  std::vector<std::string_view> marks, beside;
-  Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
-  std::vector<const char*> programs{};                               // "openrlhf.cli.train_*"
+  std::vector<std::string_view> marks{}, beside{};
+  Translation (*translate)(const SourceQuestion&, const Document&) = nullptr;  // a scenario already
+  std::vector<const char*> programs{};    // "openrlhf.cli.train_*"
   bool takes_file = false;                // the program's first word is a file of this kind
   bool toml = false;                      // only such files are meant
   std::vector<std::string_view> never{};  // words that it never has
   bool sets_keys = false;                 // arguments are key=value
 };
 
+// Of programs whose settings are read by tables.
+std::vector<Kind> kinds_of_settings() {
+  return {
+      {.name = "megatron",
+       .title = "a Megatron file",
+       .marks = {"num-layers", "tensor-model-parallel-size", "train"},
+       .beside = {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       .translate = translate_megatron,
+       .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
+                    "*finetune_gpt.py"}},
+      {.name = "verl",
+       .title = "a verl file",
+       .marks = {"actor_rollout_ref"},
+       .translate = translate_verl,
+       .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
+       .sets_keys = true},
+      {.name = "nemo-rl",
+       .title = "a NeMo-RL file",
+       .marks = {"policy", "grpo"},
+       .beside = {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
+       .translate = translate_nemo_rl,
+       .programs = {"*run_grpo*.py"},
+       .takes_file = true,
+       .sets_keys = true},
+      {.name = "open-instruct",
+       .title = "settings of open-instruct's GRPO",
+       .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
+       .translate = translate_open_instruct,
+       .programs = {"*grpo_fast.py", "open_instruct.grpo_fast"}},
+      {.name = "torchtitan",
+       .title = "a TorchTitan file",
+       .marks = {"training"},
+       .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+       .translate = translate_torchtitan,
+       .toml = true}};
+}
+
 const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all{
-      {"scenario",
-       "a scenario",
-       {"cluster", "stack", "job", "strategy"},
-       {},
-       nullptr,
-       {},
-       false,
-       false,
-       {"policy", "grpo"}},
-      {"axolotl",
-       "an Axolotl file",
-       {"base_model"},
-       {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
-        "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
-       translate_axolotl,
-       {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
-       true},
-      {"deepspeed",
-       "a DeepSpeed file",
-       {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
-        "zero_allow_untested_optimizer"},
-       {},
-       translate_deepspeed},
-      {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}},
-      {"megatron",
-       "a Megatron file",
-       {"num-layers", "tensor-model-parallel-size", "train"},
-       {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
-       translate_megatron,
-       {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py", "*finetune_gpt.py"}},
-      {"verl",
-       "a verl file",
-       {"actor_rollout_ref"},
-       {},
-       translate_verl,
-       {"verl.trainer.main_*", "recipe.*.main_*"},
-       false,
-       false,
-       {},
-       true},
-      {"nemo-rl",
-       "a NeMo-RL file",
-       {"policy", "grpo"},
-       {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
-       translate_nemo_rl,
-       {"*run_grpo*.py"},
-       true,
-       false,
-       {},
-       true},
-      {"open-instruct",
-       "settings of open-instruct's GRPO",
-       {"num_learners_per_node", "num_unique_prompts_rollout"},
-       {},
-       translate_open_instruct,
-       {"*grpo_fast.py", "open_instruct.grpo_fast"}},
-      {"torchtitan",
-       "a TorchTitan file",
-       {"training"},
-       {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
-       translate_torchtitan,
-       {},
-       false,
-       true}};
+  static const std::vector<Kind> all = [] {
+    std::vector<Kind> kinds{
+        {.name = "scenario",
+         .title = "a scenario",
+         .marks = {"cluster", "stack", "job", "strategy"},
+         .never = {"policy", "grpo"}},
+        {"axolotl",
+         "an Axolotl file",
+         {"base_model"},
+         {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
+          "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
+         translate_axolotl,
+         {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+         true},
+        {"deepspeed",
+         "a DeepSpeed file",
+         {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
+          "zero_allow_untested_optimizer"},
+         {},
+         translate_deepspeed},
+        {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
+    for (Kind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
+    return kinds;
+  }();
   return all;
 }
 
