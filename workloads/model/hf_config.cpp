@@ -24,6 +24,7 @@ constexpr std::array known{
     Architecture{"Olmo3ForCausalLM", "OLMo 2 with a window in 3 of 4 layers", read_olmo3},
     Architecture{"GemmaForCausalLM", "heads of 256, tied embeddings", read_gemma},
     Architecture{"Gemma2ForCausalLM", "four norms a layer, a window in every other", read_gemma2},
+    Architecture{"SmolLM3ForCausalLM", "SmolLM3: positions in 3 of 4 layers", read_llama},
     Architecture{"Gemma3ForCausalLM", "Gemma 3: a window in 5 of 6 layers", read_gemma3},
     Architecture{"Gemma3ForConditionalGeneration", "Gemma 3, its text tower", read_gemma3_tower},
     Architecture{"GraniteForCausalLM", "Granite 3: Llama with multipliers", read_llama},
