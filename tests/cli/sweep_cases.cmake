@@ -114,7 +114,7 @@ cli("a killed sweep goes on where it was" ARGS sweep llama32-3b-sft-zero3 --vary
     went_on=0; before=0
     for i in 1 2 3 4 5 6 7 8 9 10; do
       setsid \"$@\" -o cut >/dev/null 2>&1 & victim=$!
-      sleep $(printf '%d.%03d' $((wait = RANDOM % (took / 2 + 1), wait / 1000)) $((wait % 1000)))
+      sleep $(printf '%d.%03d' $((wait = RANDOM % (took + 1), wait / 1000)) $((wait % 1000)))
       kill -9 $victim 2>/dev/null; wait $victim 2>/dev/null
       for try in 1 2 3 4 5 6 7 8 9 10; do left=$(ps -o stat= -s $victim | grep -cv ^Z); [ $left = 0 ] && break; sleep 0.05; done
       [ $left = 0 ] || { echo \"$left processes still run\"; exit 1; }
