@@ -51,8 +51,8 @@ void adjust_width(const Table& root, Model& model) {
   if (!root.flag_or("block_auto_adjust_ff_dim", true) || !root.sound()) return;
   const std::int64_t multiple = root.integer_or("block_multiple_of", 256, 1, hf_limits.width);
   const double factor = root.number_or("block_ffn_dim_multiplier", 1, 0.01, 100);
-  const auto width =
-      static_cast<std::int64_t>(factor * static_cast<double>(2 * model.feed_forward.width / 3));
+  const std::int64_t two_thirds = 2 * model.feed_forward.width / 3;
+  const auto width = static_cast<std::int64_t>(factor * static_cast<double>(two_thirds));
   model.feed_forward.width = (width + multiple - 1) / multiple * multiple;
 }
 
