@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -40,7 +42,7 @@ double wait_begins(const OpGraph& graph, const Trace& trace, OpId wait) {
 bool belongs(const OpGraph& graph, const Op& op, Rank rank) {
   if (op.pattern == no_pattern) return op.rank == rank;
   const auto& members = graph.patterns()[index(op.pattern)].members;
-  return std::find(members.begin(), members.end(), rank) != members.end();
+  return holds(members, rank);
 }
 
 std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) {
@@ -62,8 +64,7 @@ std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) 
     edges.push_back({trace.start[i], +1, level, cause});
     edges.push_back({trace.finish[i], -1, level, cause});
   }
-  std::stable_sort(edges.begin(), edges.end(),
-                   [](const Edge& a, const Edge& b) { return a.time < b.time; });
+  std::ranges::stable_sort(edges, {}, &Edge::time);
   return edges;
 }
 
@@ -98,8 +99,8 @@ Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
   for (std::size_t c = 0; c < causes; ++c)
     if (busy[c] > 0)
       result.rows.push_back({static_cast<Cause>(c), {exposed[c]}, {busy[c] - exposed[c]}});
-  std::stable_sort(result.rows.begin(), result.rows.end(),
-                   [](const auto& a, const auto& b) { return a.exposed > b.exposed; });
+  std::ranges::stable_sort(result.rows,
+                           [](const auto& a, const auto& b) { return a.exposed > b.exposed; });
   return result;
 }
 

@@ -24,8 +24,8 @@ void set_causes(PathPart& part, const Sums& sums) {
   part.causes.clear();
   for (std::size_t i = 0; i < sums.size(); ++i)
     if (sums[i] > 0) part.causes.emplace_back(static_cast<Cause>(i), Seconds{sums[i]});
-  std::stable_sort(part.causes.begin(), part.causes.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(part.causes,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
 }
 
 void append(PathPart& part, const PathPart& next) {
@@ -129,15 +129,14 @@ std::vector<PathPart> fold_micro_batches(const std::vector<PathPart>& parts) {
 std::vector<OpId> critical_path(const OpGraph& graph, const Trace& trace) {
   std::vector<OpId> path;
   if (graph.size() == 0) return path;
-  const auto last = std::max_element(trace.finish.begin(), trace.finish.end());
+  const auto last = std::ranges::max_element(trace.finish);
   OpId at{static_cast<std::uint32_t>(last - trace.finish.begin())};
   for (;;) {
     path.push_back(at);
     const auto before = graph.predecessors(at);
     if (before.empty()) break;
-    at = *std::max_element(before.begin(), before.end(), [&](OpId a, OpId b) {
-      return trace.finish[index(a)] < trace.finish[index(b)];
-    });
+    at = *std::ranges::max_element(
+        before, [&](OpId a, OpId b) { return trace.finish[index(a)] < trace.finish[index(b)]; });
   }
   std::reverse(path.begin(), path.end());
   return path;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -62,7 +64,7 @@ Timeline timeline_of(const OpGraph& graph, const Trace& trace, Rank rank) {
       effects.push_back(
           {effect.at_start ? trace.start[index(effect.op)] : trace.finish[index(effect.op)],
            &effect});
-  std::stable_sort(effects.begin(), effects.end(), [](const Timed& a, const Timed& b) {
+  std::ranges::stable_sort(effects, [](const Timed& a, const Timed& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.effect->op != b.effect->op) return a.effect->op < b.effect->op;
     return a.effect->bytes > 0 && b.effect->bytes < 0;
@@ -115,7 +117,7 @@ MemoryReading read_timelines(std::initializer_list<std::span<const MemoryChange>
   };
   for (const std::span<const MemoryChange> timeline : timelines)
     for (const MemoryChange& change : timeline) {
-      if (std::find(pools.begin(), pools.end(), change.pool) == pools.end()) continue;
+      if (!holds(pools, change.pool)) continue;
       const double bytes = times * change.bytes;
       if (bytes > 0 && now + bytes > limit && !reading.failed)
         reading.failed = {std::string(change.moment), std::string(change.at),
@@ -139,8 +141,8 @@ MemoryReading read_timelines(std::initializer_list<std::span<const MemoryChange>
   }
   for (const Sums::Sum& sum : at_peak)
     if (sum.now > 0) reading.peak.classes.emplace_back(sum.word, sum.now);
-  std::stable_sort(reading.peak.classes.begin(), reading.peak.classes.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(reading.peak.classes,
+                           [](const auto& a, const auto& b) { return a.second > b.second; });
   for (const Sums::Sum& sum : classes.all()) reading.highest.emplace_back(sum.word, sum.highest);
   for (const Sums::Sum& sum : moments.all()) reading.moments.emplace_back(sum.word, sum.highest);
   return reading;

@@ -16,6 +16,7 @@
 #include "scenarios/scenario.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/collectives/collectives.hpp"
@@ -26,20 +27,6 @@
 namespace stepsim {
 namespace {
 
-struct Kind {
-  std::string_view name;  // as the user says it
-  Shelf shelf;
-};
-constexpr std::array kinds{Kind{"gpus", gpu_shelf},
-                           Kind{"nodes", node_shelf},
-                           Kind{"networks", network_shelf},
-                           Kind{"clusters", cluster_shelf},
-                           Kind{"models", model_shelf},
-                           Kind{"stacks", stack_shelf},
-                           Kind{"recipes", recipe_shelf},
-                           Kind{"engines", engine_shelf},
-                           Kind{"scenarios", {"scenarios", "scenario"}}};
-
 constexpr std::array list_options{
     OptionSpec{"json", "", "print JSON"},
     OptionSpec{"json-schemas", "", "instead: what --json of all commands prints (docs/json.md)"},
@@ -48,8 +35,8 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|recipes|engines|scenarios|algorithms|"
-    "architectures|keys]",
+    "[gpus|nodes|networks|clusters|models|stacks|optimizers|recipes|engines|scenarios|"
+    "algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
     list_options, "  stepsim list\n  stepsim list nodes\n  stepsim list keys\n", 1};
@@ -70,83 +57,12 @@ constexpr Usage show_usage{
     "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",
     1};
 
-std::string title_of(const std::string& data, const Kind& kind, const std::string& name) {
-  return open_entry(data, kind.shelf, name).root().text_or("title", "");
+// What the document of an entry says that is no constant. It reads every key there is.
+using Facts = std::vector<std::string>;
+
+Facts gpu_facts(const std::string&, const Document& document) {
+  return {fmt::format("{} compute units", read_gpu(document.root()).units)};
 }
-
-// Name and title of each.
-std::vector<std::pair<std::string, std::string>> entries(const std::string& data,
-                                                         const Kind& kind) {
-  if (kind.name == "scenarios") return list_scenarios(data);
-  std::vector<std::pair<std::string, std::string>> rows;
-  for (const std::string& name : names_on(data, kind.shelf))
-    rows.emplace_back(name, title_of(data, kind, name));
-  return rows;
-}
-
-// What the program brings along itself: a name and a summary each.
-using Rows = std::vector<std::pair<std::string_view, std::string_view>>;
-
-Rows algorithm_rows() {
-  Rows rows;
-  rows.reserve(algorithms().size());
-  for (const Algorithm& each : algorithms()) rows.emplace_back(each.name, each.summary);
-  return rows;
-}
-
-Rows architecture_rows() {
-  Rows rows;
-  rows.reserve(architectures().size());
-  for (const Architecture& each : architectures()) rows.emplace_back(each.name, each.summary);
-  return rows;
-}
-
-struct Listing {
-  std::string_view name;
-  Rows (*rows)();
-};
-constexpr std::array listings{Listing{"algorithms", algorithm_rows},
-                              Listing{"architectures", architecture_rows}};
-
-constexpr std::string_view keys_word = "keys";
-
-std::vector<std::string> list_names() {
-  std::vector<std::string> names;
-  names.reserve(kinds.size() + listings.size());
-  for (const Kind& kind : kinds) names.emplace_back(kind.name);
-  for (const Listing& listing : listings) names.emplace_back(listing.name);
-  names.emplace_back(keys_word);
-  return names;
-}
-
-template <class Rows>
-void print_rows(std::string_view heading, const Rows& rows) {
-  fmt::print("{}\n", heading);
-  std::size_t widest = 0;
-  for (const auto& [name, title] : rows) widest = std::max(widest, name.size());
-  for (const auto& [name, title] : rows) fmt::print("  {:<{}}  {}\n", name, widest, title);
-}
-
-Records list_records(const std::string& data, std::string_view only) {
-  const auto entry = [](const auto& each) -> Records {
-    return {{"name", "of the entry", each.first}, {"title", "what it is", each.second}};
-  };
-  Records records;
-  for (const Kind& kind : kinds)
-    if (only.empty() || only == kind.name)
-      records.emplace_back(kind.name, "entries", list_of(entries(data, kind), entry));
-  for (const Listing& listing : listings)
-    if (only.empty() || only == listing.name)
-      records.emplace_back(listing.name, "entries", list_of(listing.rows(), entry));
-  return records;
-}
-
-struct Shown {
-  std::string kind;
-  std::string title;
-  std::vector<std::string> facts;  // what is no constant
-  std::vector<NamedConstant> constants;
-};
 
 std::string parts_text(const Node& node) {
   std::string text;
@@ -156,44 +72,44 @@ std::string parts_text(const Node& node) {
   return text;
 }
 
-void add_algorithms(Shown& shown, const Communication& communication) {
+void add_algorithms(Facts& facts, const Communication& communication) {
   for (const auto& [kind, names] : communication.algorithms)
-    shown.facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
+    facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
 }
 
-Shown show_gpu(const Document& document) {
-  const Gpu gpu = read_gpu(document.root());
-  document.finish();
-  return {"GPU", gpu.title, {fmt::format("{} compute units", gpu.units)}, document.constants()};
-}
-
-Shown show_node(const Document& document) {
+Facts node_facts(const std::string&, const Document& document) {
   const Node node = read_node(document.root());
-  document.finish();
-  Shown shown{"node", node.title, {}, document.constants()};
-  shown.facts = {fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
-                 fmt::format("usual network: {}", node.network)};
+  Facts facts{fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
+              fmt::format("usual network: {}", node.network)};
   for (const LinkSpec& link : node.links)
-    shown.facts.push_back(fmt::format("link {}: {} - {}{}", link.name, to_text(link.from),
-                                      to_text(link.to),
-                                      link.wiring == Wiring::mesh ? ", every pair" : ""));
-  add_algorithms(shown, node.collectives);
-  return shown;
+    facts.push_back(fmt::format("link {}: {} - {}{}", link.name, to_text(link.from),
+                                to_text(link.to),
+                                link.wiring == Wiring::mesh ? ", every pair" : ""));
+  add_algorithms(facts, node.collectives);
+  return facts;
 }
 
-Shown show_network(const Document& document) {
+Facts network_facts(const std::string&, const Document& document) {
   const Network network = read_network(document.root());
-  document.finish();
-  Shown shown{"network", network.title, {}, document.constants()};
-  shown.facts = {fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
-                             network.leaf.per_rail ? ", one per rail" : "")};
-  add_algorithms(shown, network.collectives);
-  return shown;
+  Facts facts{fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
+                          network.leaf.per_rail ? ", one per rail" : "")};
+  add_algorithms(facts, network.collectives);
+  return facts;
+}
+
+Facts cluster_facts(const std::string& data, const Document& document) {
+  const Table root = document.root();
+  load_cluster(data, {.name = root.text("name"), .nodes = {}, .network = ""});
+  Facts facts{fmt::format("node: {}", root.text("node")),
+              fmt::format("network: {}", root.text("network")),
+              fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
+  if (const std::string note = root.text_or("note", ""); !note.empty()) facts.push_back(note);
+  return facts;
 }
 
 // What a stack or a recipe fills in: "strategy: {zero: 1}, where strategy.offload: absent".
-std::vector<std::string> default_facts(const Document& document) {
-  std::vector<std::string> facts;
+Facts default_facts(const Document& document) {
+  Facts facts;
   if (read_defaults(document.root(), "").empty()) return facts;
   for (const Table& entry : document.root().tables("defaults")) {
     std::string fact = "unless told otherwise: " + entry.one_line("set");
@@ -203,86 +119,141 @@ std::vector<std::string> default_facts(const Document& document) {
   return facts;
 }
 
-Shown show_stack(const Document& document) {
+Facts stack_facts(const std::string&, const Document& document) {
   const Stack stack = read_stack(document.root());
-  document.finish();
-  Shown shown{"stack", stack.title, {}, document.constants()};
   const Stack::Fusion& fused = stack.fused;
+  Facts facts;
   for (const auto& [name, is] : {std::pair{"norm", fused.norm}, std::pair{"rope", fused.rope},
                                  std::pair{"activation", fused.activation}})
-    shown.facts.push_back(
-        fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
-  shown.facts.push_back(fmt::format(
-      "cross_entropy: {}", cross_entropy_names[static_cast<std::size_t>(stack.cross_entropy)]));
-  if (stack.holds_logits) shown.facts.emplace_back("logits are held until the next forward pass");
+    facts.push_back(fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
+  facts.push_back(fmt::format("cross_entropy: {}",
+                              cross_entropy_names[static_cast<std::size_t>(stack.cross_entropy)]));
+  if (stack.holds_logits) facts.emplace_back("logits are held until the next forward pass");
   if (stack.recompute_stops_early)
-    shown.facts.emplace_back("recomputation stops where all that is needed is there");
+    facts.emplace_back("recomputation stops where all that is needed is there");
   if (stack.fp32_frozen)
-    shown.facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");
-  shown.facts.push_back(fmt::format(
-      "tensor_layers: {}", tensor_layers_names[static_cast<std::size_t>(stack.tensor_layers)]));
-  for (std::string& fact : default_facts(document)) shown.facts.push_back(std::move(fact));
-  return shown;
+    facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");
+  facts.push_back(fmt::format("tensor_layers: {}",
+                              tensor_layers_names[static_cast<std::size_t>(stack.tensor_layers)]));
+  append(facts, default_facts(document));
+  return facts;
 }
 
-Shown show_recipe(const Document& document) {
-  const Recipe recipe = read_recipe(document.root());
-  Shown shown{"recipe", recipe.title, default_facts(document), {}};
-  document.finish();
-  return shown;
+Facts optimizer_facts(const std::string&, const Document& document) {
+  const Optimizer optimizer = read_optimizer(document.root());
+  Facts facts{fmt::format("keeps {} numbers for each that it updates", optimizer.moments)};
+  if (optimizer.kernels.empty())
+    facts.push_back(fmt::format("kernels of its own: {} for each tensor", optimizer.own_launches));
+  for (const UpdateKernels each : optimizer.kernels)
+    facts.push_back(
+        fmt::format("kernels: {}", update_kernels_names[static_cast<std::size_t>(each)]));
+  if (optimizer.stops_behind_tensor)
+    facts.emplace_back("the host waits behind each tensor until the device is done");
+  return facts;
 }
 
-Shown show_engine(const Document& document) {
-  const EngineStack engine = read_engine_stack(document.root());
-  document.finish();
-  return {"engine", engine.title, {}, document.constants()};
+Facts recipe_facts(const std::string&, const Document& document) {
+  read_recipe(document.root());
+  return default_facts(document);
 }
 
-Shown show_cluster(const std::string& data, const std::string& name, const Document& document) {
-  const Cluster cluster = load_cluster(data, {.name = name, .nodes = {}, .network = ""});
-  const Table root = document.root();
-  Shown shown{"cluster", root.text("title"), {}, {}};
-  shown.facts = {fmt::format("node: {}", root.text("node")),
-                 fmt::format("network: {}", root.text("network")),
-                 fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
-  if (const std::string note = root.text_or("note", ""); !note.empty()) shown.facts.push_back(note);
-  return shown;
+Facts engine_facts(const std::string&, const Document& document) {
+  read_engine_stack(document.root());
+  return {};
 }
+
+struct Kind {
+  std::string_view name;  // as the user says it
+  Shelf shelf;
+  Facts (*facts)(const std::string& data, const Document&) = nullptr;  // else it has its own page
+};
+constexpr std::array kinds{Kind{"gpus", gpu_shelf, gpu_facts},
+                           Kind{"nodes", node_shelf, node_facts},
+                           Kind{"networks", network_shelf, network_facts},
+                           Kind{"clusters", cluster_shelf, cluster_facts},
+                           Kind{"models", model_shelf},
+                           Kind{"stacks", stack_shelf, stack_facts},
+                           Kind{"optimizers", optimizer_shelf, optimizer_facts},
+                           Kind{"recipes", recipe_shelf, recipe_facts},
+                           Kind{"engines", engine_shelf, engine_facts}};
+constexpr std::string_view scenarios_word = "scenarios", keys_word = "keys";
+// What the program brings along itself.
+constexpr std::string_view algorithms_word = "algorithms", architectures_word = "architectures";
+
+// Name and title of each.
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+Entries entries(const std::string& data, const Kind& kind) {
+  return mapped(names_on(data, kind.shelf), [&](const std::string& name) {
+    return std::pair(name, open_entry(data, kind.shelf, name).root().text_or("title", ""));
+  });
+}
+
+Entries entries(const std::string& data, std::string_view list) {
+  const auto summary = [](const auto& each) {
+    return std::pair(std::string(each.name), std::string(each.summary));
+  };
+  if (list == scenarios_word) return list_scenarios(data);
+  if (list == algorithms_word) return mapped(algorithms(), summary);
+  if (list == architectures_word) return mapped(architectures(), summary);
+  return entries(data, *std::ranges::find(kinds, list, &Kind::name));
+}
+
+std::vector<std::string> list_names() {
+  std::vector<std::string> names = texts_of(kinds, &Kind::name);
+  append(names, std::array{scenarios_word, algorithms_word, architectures_word});
+  return names;
+}
+
+void print_rows(std::string_view heading, const Entries& rows) {
+  fmt::print("{}\n", heading);
+  std::size_t widest = 0;
+  for (const auto& [name, title] : rows) widest = std::max(widest, name.size());
+  for (const auto& [name, title] : rows) fmt::print("  {:<{}}  {}\n", name, widest, title);
+}
+
+Records list_records(const std::string& data, std::span<const std::string> lists) {
+  const auto entry = [](const auto& each) -> Records {
+    return {{"name", "of the entry", each.first}, {"title", "what it is", each.second}};
+  };
+  return mapped(lists, [&](const std::string& list) {
+    return Record(list, "entries", list_of(entries(data, list), entry));
+  });
+}
+
+struct Shown {
+  std::string_view kind;
+  std::string title;
+  Facts facts;
+  std::vector<NamedConstant> constants;
+};
 
 // Constants that all stacks share.
 std::optional<Shown> show_shared(const std::string& data, const std::string& name) {
-  if (name != "operators" && name != "attention" && name != "experts") return std::nullopt;
+  constexpr std::array<std::string_view, 4> shared{"operators", "attention", "experts", "mixers"};
+  if (std::find(shared.begin(), shared.end(), name) == shared.end()) return std::nullopt;
   const Document document = read_document(data_file(data, fmt::format("workloads/{}.yaml", name)));
   if (name == "operators") read_operators(document.root());
   if (name == "attention") read_attention_shares(document.root());
   if (name == "experts") read_expert_shares(document.root());
+  if (name == "mixers") read_mixers(document.root());
   document.finish();
   return Shown{"constants", "the same for all stacks", {}, document.constants()};
 }
 
 bool is_model(const std::string& data, const std::string& name) {
-  const std::vector<std::string> names = names_on(data, model_shelf);
   const bool config = is_config_path(name) && !is_scenario(data, name);
-  return config || std::find(names.begin(), names.end(), name) != names.end();
-}
-
-Shown shown_of(const std::string& data, const Kind& kind, const std::string& name) {
-  const Document document = open_entry(data, kind.shelf, name);
-  if (kind.name == "gpus") return show_gpu(document);
-  if (kind.name == "nodes") return show_node(document);
-  if (kind.name == "networks") return show_network(document);
-  if (kind.name == "stacks") return show_stack(document);
-  if (kind.name == "recipes") return show_recipe(document);
-  if (kind.name == "engines") return show_engine(document);
-  return show_cluster(data, name, document);
+  return config || holds(names_on(data, model_shelf), name);
 }
 
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
   for (const Kind& kind : kinds) {
-    const std::vector<std::string> names = names_on(data, kind.shelf);
-    if (kind.name == "scenarios" || std::find(names.begin(), names.end(), name) == names.end())
-      continue;
-    Shown shown = shown_of(data, kind, name);
+    if (kind.facts == nullptr || !holds(names_on(data, kind.shelf), name)) continue;
+    const Document document = open_entry(data, kind.shelf, name);
+    Shown shown{
+        kind.shelf.singular, document.root().text_or("title", ""), kind.facts(data, document), {}};
+    document.finish();
+    shown.constants = document.constants();
     if (const auto files = overlay_files(data, kind.shelf, name); !files.empty())
       shown.facts.push_back(overlay_note(files));
     return shown;
@@ -294,9 +265,7 @@ void print(const std::string& name, const Shown& shown) {
   fmt::print("{} ({}): {}\n", name, shown.kind, shown.title);
   for (const std::string& fact : shown.facts) fmt::print("  {}\n", wrap(fact, 100, 2));
   if (shown.constants.empty()) return;
-  TextTable table{{"constant", "value", "low", "high", "grade"},
-                  {Align::left, Align::right, Align::right, Align::right, Align::left},
-                  {}};
+  TextTable table{{"constant", " value", " low", " high", "grade"}};
   for (const NamedConstant& c : shown.constants)
     table.rows.push_back({c.name, to_text(c.value, c.dimension), to_text(c.low, c.dimension),
                           to_text(c.high, c.dimension), std::string(to_text(c.grade))});
@@ -310,7 +279,7 @@ Records records_of(const std::string& name, const Shown& shown) {
     return joined({constant_records(c), {{"source", "where it is from", c.source}}});
   };
   return {{"name", "of the entry", name},
-          {"kind", "GPU, node, network, cluster, stack or engine", shown.kind},
+          {"kind", "GPU, node, network, cluster, stack, optimizer or engine", shown.kind},
           {"title", "what it is", shown.title},
           {"facts", "what is no constant", list_of(shown.facts)},
           {"constants", "with range, grade and source", list_of(shown.constants, constant)}};
@@ -346,8 +315,9 @@ void print_scenario(const std::string& data, const std::string& name, const Opti
   if (options.has("json"))
     print_result(scenario_kind, {}, scenario_records(name, file, scenario));
   else
-    fmt::print("{}", options.has("yaml") ? scenario_yaml(scenario)
-                                         : scenario_text(name, file, scenario, options.has("all")));
+    fmt::print("{}{}", options.has("yaml") ? "" : assumptions_text(scenario.assumptions),
+               options.has("yaml") ? scenario_yaml(scenario)
+                                   : scenario_text(name, file, scenario, options.has("all")));
 }
 
 }  // namespace
@@ -360,8 +330,10 @@ int list_command(const CommandLine& line) {
     return exit_code::yes;
   }
   const std::string only = options->words.empty() ? "" : options->words.front();
-  const std::vector<std::string> known = list_names();
-  if (!only.empty() && std::find(known.begin(), known.end(), only) == known.end())
+  std::vector<std::string> lists = list_names();
+  std::vector<std::string> known = lists;
+  known.emplace_back(keys_word);
+  if (!only.empty() && !holds(known, only))
     throw UserError(fmt::format("no list \"{}\"{}; expected {}", only, did_you_mean(only, known),
                                 one_of(known)));
   if (only == keys_word) {
@@ -370,14 +342,12 @@ int list_command(const CommandLine& line) {
   }
   for (const std::string_view option : {"template", "markdown"})
     if (options->has(option)) throw UserError(fmt::format("--{}: goes with `list keys`", option));
+  if (!only.empty()) lists = {only};
   if (options->has("json")) {
-    print_result(list_kind, {}, list_records(line.data, only));
+    print_result(list_kind, {}, list_records(line.data, lists));
     return exit_code::yes;
   }
-  for (const Kind& kind : kinds)
-    if (only.empty() || only == kind.name) print_rows(kind.name, entries(line.data, kind));
-  for (const Listing& listing : listings)
-    if (only.empty() || only == listing.name) print_rows(listing.name, listing.rows());
+  for (const std::string& list : lists) print_rows(list, entries(line.data, list));
   return exit_code::yes;
 }
 
@@ -398,16 +368,14 @@ int show_command(const CommandLine& line) {
   }
   const auto shown = look_up(line.data, name);
   if (!shown && is_scenario(line.data, name)) {
-    if (!options->has("json") && !options->has("yaml"))
-      fmt::print("{}", assumptions_text(line, name, settings_of(*options)));
     print_scenario(line.data, name, *options);
     return exit_code::yes;
   }
   if (shown) refuse_scenario_options(*options, name, shown->kind);
   if (!shown) {
     std::vector<std::string> all;
-    for (const Kind& kind : kinds)
-      for (auto& [each, title] : entries(line.data, kind)) all.push_back(std::move(each));
+    for (const Kind& kind : kinds) append(all, names_on(line.data, kind.shelf));
+    for (auto& [each, title] : list_scenarios(line.data)) all.push_back(std::move(each));
     throw UserError(
         fmt::format("nothing called \"{}\" in the catalogue{}; `stepsim list` names all", name,
                     did_you_mean(name, all)));

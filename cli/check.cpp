@@ -45,7 +45,7 @@ std::vector<std::string> files_of(const CommandLine& line, const std::vector<std
       if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
   if (files.empty())
     throw UserError({{data_file(line.data, "claims"), 0, "", "holds no claims (*.yaml)"}});
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -71,27 +71,43 @@ std::string text_of(const std::vector<JudgedClaim>& claims) {
                             counts[1], counts[2], counts[3]);
 }
 
-// A condition or a part: over how many draws, and the figure behind it.
-template <class Judged>
-Records figure_records(const Judged& each) {
+Records figure_records(const JudgedFigure& each) {
   return {{"draws", "of the constants", each.draws},
           {"value", "at the stated constants", each.stated},
           {"low", "of 8 of 10 draws", each.low},
           {"high", "of 8 of 10 draws", each.high}};
 }
 
-Records claim_records(const JudgedClaim& claim) {
+Records scenario_records(std::string_view alias, const std::optional<Records>& asked) {
+  return {{"name", "in the claim", alias},
+          {"asked", "what was read; null: the settings make no scenario", asked}};
+}
+
+// "zero3: cluster.nodes=4". The first condition is the claim as it stands.
+std::vector<std::string> changes_of(const Claim& claim, std::size_t condition) {
+  std::vector<std::string> changes;
+  if (condition == 0) return changes;
+  for (const auto& [scenario, settings] : claim.conditions[condition - 1].changes)
+    for (const auto& [key, value] : settings)
+      changes.push_back(fmt::format("{}: {}={}", claim.scenarios[scenario].alias, key, value));
+  return changes;
+}
+
+Records claim_records(const Claim& asked, const RecordList& scenarios, const JudgedClaim& claim) {
   const RecordList movers = list_of(claim.movers, [](const Mover& mover) -> Records {
     return {{"constant", "constant", mover.constant.name},
             {"grade", "how far it can be trusted", to_text(mover.constant.grade)},
             {"value_at_low", "with the constant at its low end", mover.at_low},
             {"value_at_high", "with the constant at its high end", mover.at_high}};
   });
-  const RecordList conditions = list_of(claim.conditions, [](const JudgedCondition& each) {
-    return joined({{{"name", "of the condition", each.name},
-                    {"probability", "share of the draws in which it holds", each.probability(),
-                     Measure::share}},
-                   figure_records(each)});
+  std::size_t condition = 0;
+  const RecordList conditions = list_of(claim.conditions, [&](const JudgedCondition& each) {
+    return joined(
+        {{{"name", "of the condition", each.name},
+          {"set", "in its scenarios, as NAME: KEY=VALUE", list_of(changes_of(asked, condition++))},
+          {"probability", "share of the draws in which it holds", each.probability(),
+           Measure::share}},
+         figure_records(each)});
   });
   const RecordList parts = list_of(claim.parts, [](const JudgedPart& each) {
     return joined(
@@ -104,14 +120,26 @@ Records claim_records(const JudgedClaim& claim) {
       {"verdict", "supported, refuted, depends or undecided", to_text(claim.verdict)},
       {"probability", "share of the draws in which it holds", claim.probability, Measure::share},
       {"reason", "of the verdict", claim.reason},
+      {"scenarios", "that it is about", scenarios},
       {"conditions", "under each of which it was judged", conditions},
       {"parts", "if it has several", parts},
       {"to_measure", "constants that would decide it", list_of(claim.to_measure)},
       {"moved_most_by", "constants that move the figure most", movers}};
 }
 
-Records records_of(const std::vector<JudgedClaim>& claims) {
-  return {{"claims", "in the order of their files", list_of(claims, claim_records)}};
+Records claim_list(const RecordList& claims) {
+  return {{"claims", "in the order of their files", claims}};
+}
+
+Records records_of(const std::string& data, const std::vector<Claim>& claims,
+                   const std::vector<JudgedClaim>& judged) {
+  auto claim = claims.begin();
+  return claim_list(list_of(judged, [&](const JudgedClaim& each) {
+    const RecordList scenarios = list_of(claim->scenarios, [&](const ClaimScenario& own) {
+      return scenario_records(own.alias, asked_of(data, {own.source, own.settings}));
+    });
+    return claim_records(*claim++, scenarios, each);
+  }));
 }
 
 }  // namespace
@@ -121,7 +149,11 @@ Records check_sample() {
   claim.conditions.emplace_back();
   claim.parts.emplace_back();
   claim.movers.emplace_back();
-  return records_of({claim});
+  const RecordList scenarios = list_of(
+      std::array{asked_sample()}, [](const Records& each) { return scenario_records("", each); });
+  return claim_list(list_of(std::array{claim}, [&](const JudgedClaim& each) {
+    return claim_records({}, scenarios, each);
+  }));
 }
 
 int check_command(const CommandLine& line) {
@@ -138,12 +170,11 @@ int check_command(const CommandLine& line) {
   if (const auto workers = count_of(*options, "workers", 1, 1024)) study.workers = *workers;
   const std::vector<JudgedClaim> judged = judge(claims, study);
   if (options->has("json"))
-    print_result(check_kind, {}, records_of(judged));
+    print_result(check_kind, {}, records_of(line.data, claims, judged));
   else
     fmt::print("{}", text_of(judged));
-  const bool all = std::all_of(judged.begin(), judged.end(), [](const JudgedClaim& claim) {
-    return claim.verdict == Verdict::supported;
-  });
+  const bool all = std::ranges::all_of(
+      judged, [](const JudgedClaim& claim) { return claim.verdict == Verdict::supported; });
   return all ? exit_code::yes : exit_code::no;
 }
 

@@ -9,6 +9,7 @@
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 #include "topology/catalog.hpp"
@@ -31,8 +32,9 @@ constexpr std::array option_specs{
                "auto or off: simulate one of what is alike, or everything (default auto)"},
     OptionSpec{
         "compare", "FILE",
-        "hold a CSV table of measured rows against predictions; NAME and --cluster pick rows; "
-        "notes about rows are read from FILE-notes.csv beside it"},
+        "hold measured rows against predictions: what nccl-tests or rccl-tests printed, or a CSV "
+        "table, of which NAME and --cluster pick rows; notes about rows are read from "
+        "FILE-notes.csv beside it"},
     OptionSpec{"output", "FILE", "write the replay as an HDF5 trace", 'o'},
     OptionSpec{"json", "", "print JSON"},
 };
@@ -57,7 +59,7 @@ constexpr std::uint32_t most_nodes = 8192;  // 65,536 GPUs take seconds; ten tim
 
 void check_operation(const std::string& name) {
   const auto& known = bandwidth_operations();
-  if (std::find(known.begin(), known.end(), name) == known.end())
+  if (!holds(known, name))
     throw UserError(fmt::format("no collective \"{}\"{}; expected {}", name,
                                 did_you_mean(name, known), one_of(known)));
 }

@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/comparison.hpp"
 #include "cli/result_kinds.hpp"
+#include "scenarios/rows/nccl_output.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 
@@ -80,10 +81,7 @@ std::string row_tables(const Comparison& comparison) {
     if (at == titles.size()) {
       titles.push_back(title);
       tables.push_back(
-          {{"row", "ranks", "size", "measured", "predicted", "time error", "algorithm"},
-           {Align::left, Align::right, Align::right, Align::right, Align::right, Align::right,
-            Align::left},
-           {}});
+          {{"row", " ranks", " size", " measured", " predicted", " time error", "algorithm"}});
     }
     tables[at].rows.push_back(cells(row));
   }
@@ -115,10 +113,7 @@ std::string median(const Errors::Share& share) {
 }
 
 std::string source_table(const Comparison& comparison) {
-  TextTable table{
-      {"source", "machine", "rows", "< 16 MiB", ">= 16 MiB", "worst"},
-      {Align::left, Align::left, Align::right, Align::right, Align::right, Align::right},
-      {}};
+  TextTable table{{"source", "machine", " rows", " < 16 MiB", " >= 16 MiB", " worst"}};
   for (const SourceErrors& source : comparison.sources)
     table.rows.push_back({source.source, source.machine,
                           fmt::format("{}", source.errors.small.rows + source.errors.large.rows),
@@ -184,12 +179,13 @@ int compare_command(const CommandLine& line, const Options& options) {
   refuse_other_options(options);
   const std::string file = *options.get("compare");
   CompareOptions how;
+  std::string machine;
   if (const auto cluster = options.get("cluster")) {
-    const Cluster loaded = load_cluster(line.data, {.name = *cluster, .nodes = {}, .network = ""});
-    how.only = ClusterChoice{.name = loaded.node.name, .nodes = {}, .network = ""};
+    machine = load_cluster(line.data, {.name = *cluster, .nodes = {}, .network = ""}).node.name;
+    how.only = ClusterChoice{.name = machine, .nodes = {}, .network = ""};
   }
+  const std::vector<MeasuredCollective> rows = read_collectives(file, machine);
   if (!options.words.empty()) how.operation = options.words.front();
-  const std::vector<MeasuredCollective> rows = measured_collectives(read_csv(file));
   how.notes = notes_beside(file, rows);
   const Comparison comparison = compare(line.data, rows, how);
   if (comparison.rows.empty())

@@ -65,9 +65,8 @@ std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b) {
   std::vector<KeyPair> pairs;
   std::vector<ResolvedKey> others = keys_of(b);
   for (ResolvedKey& key : keys_of(a)) {
-    const auto other = std::find_if(others.begin(), others.end(), [&](const ResolvedKey& each) {
-      return each.path() == key.path();
-    });
+    const auto other = std::ranges::find_if(
+        others, [&](const ResolvedKey& each) { return each.path() == key.path(); });
     if (other == others.end()) {
       pairs.push_back({std::move(key), std::nullopt});
       continue;
@@ -102,8 +101,7 @@ std::vector<FigurePair> constant_figures(const Scenario& scenario) {
 // By name, those of A first.
 std::vector<FigurePair> differing(std::vector<FigurePair> a, const std::vector<FigurePair>& b) {
   for (const FigurePair& other : b) {
-    const auto place = std::find_if(
-        a.begin(), a.end(), [&](const FigurePair& each) { return each.name == other.name; });
+    const auto place = std::ranges::find(a, other.name, &FigurePair::name);
     if (place == a.end())
       a.push_back({other.name, {}, other.a, other.dimension});
     else
@@ -125,7 +123,7 @@ std::string side(const FigurePair& pair, const std::optional<double>& value, boo
 std::string figures_text(std::string_view heading, const std::vector<FigurePair>& pairs,
                          bool plain) {
   if (pairs.empty()) return "";
-  TextTable table{{std::string(heading), "A", "B"}, {Align::left, Align::right, Align::right}, {}};
+  TextTable table{{std::string(heading), " A", " B"}};
   for (const FigurePair& pair : pairs)
     table.rows.push_back({pair.name, side(pair, pair.a, plain), side(pair, pair.b, plain)});
   return "\n" + render(table);
@@ -136,7 +134,7 @@ std::string text_of(const Difference& difference) {
     return "\nno difference\n";
   std::string text;
   if (!difference.keys.empty()) {
-    TextTable table{{"key", "A", "B"}, {Align::left, Align::left, Align::left}, {}};
+    TextTable table{{"key", "A", "B"}};
     for (const KeyPair& pair : difference.keys)
       table.rows.push_back({(pair.a ? *pair.a : *pair.b).path(), side(pair.a), side(pair.b)});
     text += "\n" + render(table);
@@ -197,7 +195,11 @@ int diff_command(const CommandLine& line) {
                               differing(model_figures(a.model), model_figures(b.model)),
                               differing(constant_figures(a), constant_figures(b))};
   if (options->has("json"))
-    print_result(diff_kind, {}, records_of(first, second, difference));
+    print_result(
+        diff_kind,
+        {{"asked_a", "what was asked of A", asked_records(a, {first})},
+         {"asked_b", "what was asked of B", asked_records(b, {options->words.back(), changes})}},
+        records_of(first, second, difference));
   else
     fmt::print("A  {}\nB  {}\n{}", first, second, text_of(difference));
   return exit_code::yes;

@@ -92,7 +92,7 @@ int explain_command(const CommandLine& line) {
   else if (options->has("csv"))
     fmt::print("{}", explanation_csv(answer));
   else
-    fmt::print("{}{}", assumptions_text(line, a.source, shared), explanation_text(answer));
+    fmt::print("{}{}", assumptions_text(a.scenario.assumptions), explanation_text(answer));
   return exit_code::yes;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -26,9 +27,7 @@ bool matters(const Explanation& e, const ExplainRow& row) {
 std::string head(const Explanation& e) {
   std::string text;
   if (e.at_limit && e.at_limit->flips) text += at_limit_text(e) + "\n\n";
-  TextTable table{{"", "step", "tok/s/GPU", "memory", "scenario"},
-                  {Align::left, Align::right, Align::right, Align::right, Align::left},
-                  {}};
+  TextTable table{{"", " step", " tok/s/GPU", " memory", "scenario"}};
   for (const auto& [name, side] : {std::pair{"A", &e.a}, std::pair{"B", &e.b}})
     table.rows.push_back({name, to_text(side->step_time),
                           fmt::format("{:.0f}", side->tokens_per_second_per_gpu),
@@ -58,13 +57,10 @@ std::string only_in(const ExplainRow& row, std::string_view a, std::string_view 
 
 TextTable gap_table(const Explanation& e) {
   const bool drawn = !e.a.attribution.exact || !e.b.attribution.exact;
-  TextTable table{{"cause", "of the gap", "share"}, {Align::left, Align::right, Align::right}, {}};
-  if (drawn) table.header.emplace_back("std. error"), table.align.push_back(Align::right);
-  if (e.draws) table.header.emplace_back("8 of 10 draws"), table.align.push_back(Align::right);
-  for (const char* name : {"A: exposed + hidden", "B: exposed + hidden", "only in"}) {
-    table.header.emplace_back(name);
-    table.align.push_back(name[0] == 'o' ? Align::left : Align::right);
-  }
+  TextTable table{{"cause", " of the gap", " share"}};
+  if (drawn) table.columns.emplace_back(" std. error");
+  if (e.draws) table.columns.emplace_back(" 8 of 10 draws");
+  append(table.columns, {" A: exposed + hidden", " B: exposed + hidden", "only in"});
   const auto share = [&](Seconds seconds) {
     return e.gap().value == 0 ? std::string("-") : percent(seconds / e.gap());
   };
@@ -85,7 +81,7 @@ TextTable gap_table(const Explanation& e) {
     if (drawn) table.rows.back().emplace_back();
     table.rows.back().push_back(signed_range(e.draws->gap));
   }
-  for (auto& cells : table.rows) cells.resize(table.header.size());
+  for (auto& cells : table.rows) cells.resize(table.columns.size());
   return table;
 }
 
@@ -99,9 +95,7 @@ std::string draws_part(const Explanation& e) {
   if (!e.draws) return "";
   const GapDraws& draws = *e.draws;
   std::string text = "\n" + wrap(draws_text(e), 110, 0) + "\n\n";
-  TextTable sides{{"8 of 10 draws", "step", "tok/s/GPU", "memory"},
-                  {Align::left, Align::right, Align::right, Align::right},
-                  {}};
+  TextTable sides{{"8 of 10 draws", " step", " tok/s/GPU", " memory"}};
   for (const auto& [name, side] : {std::pair{"A", &draws.a}, std::pair{"B", &draws.b}})
     sides.rows.push_back(
         {name,
@@ -116,9 +110,7 @@ std::string draws_part(const Explanation& e) {
 
 // Parts are shares of what all causes save together; one of them alone may save more or less.
 std::string closes_most(const Explanation& e) {
-  const auto most = std::max_element(
-      e.rows.begin(), e.rows.end(),
-      [](const ExplainRow& x, const ExplainRow& y) { return x.closes < y.closes; });
+  const auto most = std::ranges::max_element(e.rows, {}, &ExplainRow::closes);
   if (most == e.rows.end() || most->closes < 0.005) return "";
   return fmt::format("\nof all causes {}, freed alone, closes the most of the gap: {}\n",
                      to_text(most->cause), percent(most->closes, 0));
@@ -146,9 +138,7 @@ std::string part_text(const PathPart& part, std::size_t most) {
 }
 
 std::string path_text(const ExplainedSide& side, std::string_view name) {
-  TextTable table{{fmt::format("{} waits for", name), "time", "made of"},
-                  {Align::left, Align::right, Align::left},
-                  {}};
+  TextTable table{{fmt::format("{} waits for", name), " time", "made of"}};
   for (const PathPart& part : side.path)
     table.rows.push_back({title_of(part), to_text(part.seconds), part_text(part, 5)});
   return "\n" + render(table);
@@ -278,28 +268,22 @@ RecordList all_rows(const Explanation& e, const Parts& parts) {
   return list;
 }
 
-Record draws_record(const Explanation& e) {
-  std::optional<Records> draws;
-  if (e.draws)
-    draws = Records{{"made", "draws of the constants", e.draws->draws},
-                    {"most", "that were allowed", e.draws->most},
-                    {"a_slower", "in which A takes longer", e.draws->a_slower},
-                    {"same_largest_row", "in which the largest row is the same", e.draws->same_top},
-                    {"gap_interval_s", "8 of 10 draws", e.draws->gap, Measure::seconds},
-                    {"moved_most_by", "constants that move the gap most",
-                     mover_list(e.draws->movers, "gap_at_low_s", "gap_at_high_s")}};
-  return {"draws", "how sure it is", draws};
+Records draws_records(const GapDraws& draws) {
+  return {{"made", "draws of the constants", draws.draws},
+          {"most", "that were allowed", draws.most},
+          {"a_slower", "in which A takes longer", draws.a_slower},
+          {"same_largest_row", "in which the largest row is the same", draws.same_top},
+          {"gap_interval_s", "8 of 10 draws", draws.gap, Measure::seconds},
+          {"moved_most_by", "constants that move the gap most",
+           mover_list(draws.movers, "gap_at_low_s", "gap_at_high_s")}};
 }
 
-Record limit_record(const Explanation& e) {
-  std::optional<Records> limit;
-  if (const auto& at = e.at_limit)
-    limit = Records{{"a_micro_batch", "the largest that fits", at->micro_batch_a},
-                    {"b_micro_batch", "the largest that fits", at->micro_batch_b},
-                    {"a_tokens_per_second_per_gpu", "with that", at->rate_a},
-                    {"b_tokens_per_second_per_gpu", "with that", at->rate_b},
-                    {"flips", "the other one wins there", at->flips}};
-  return {"at_limit", "each with the largest micro-batch that fits", limit};
+Records limit_records(const AtLimit& at) {
+  return {{"a_micro_batch", "the largest that fits", at.micro_batch_a},
+          {"b_micro_batch", "the largest that fits", at.micro_batch_b},
+          {"a_tokens_per_second_per_gpu", "with that", at.rate_a},
+          {"b_tokens_per_second_per_gpu", "with that", at.rate_b},
+          {"flips", "the other one wins there", at.flips}};
 }
 
 }  // namespace
@@ -330,12 +314,13 @@ Records explanation_records(const Explanation& e) {
           {"gap_s", "A takes so much longer than B", e.gap()},
           {"residual_s", "left with every cause free", e.residual},
           {"rows", "they add up to the gap", all_rows(e, row_records)},
-          draws_record(e),
+          parts_if("draws", "how sure it is", e.draws, draws_records),
           {"parting", "where the two first differ", parting},
           {"equal", "on both sides", list_of(e.fairness.equal)},
           {"not_equal", "what makes it unfair", list_of(e.fairness.unequal)},
           {"does_not_fit", "what could not run", list_of(e.fairness.too_large)},
-          limit_record(e)};
+          parts_if("at_limit", "each with the largest micro-batch that fits", e.at_limit,
+                   limit_records)};
 }
 
 Records explain_sample() {

@@ -1,4 +1,4 @@
-// `export`: a step as other programs read it.
+// `export`: a step, or a scenario, as other programs read it.
 #include <fmt/format.h>
 
 #include <array>
@@ -8,6 +8,8 @@
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/runs.hpp"
+#include "scenarios/export/exports.hpp"
+#include "scenarios/import/sources.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -16,6 +18,10 @@ namespace {
 
 constexpr std::array option_specs{
     OptionSpec{"perfetto", "FILE", "write Trace Event JSON: ui.perfetto.dev, chrome://tracing"},
+    OptionSpec{"as", "KIND",
+               "instead: the scenario as a file of another program, ready to run there; a wrong "
+               "word lists them"},
+    OptionSpec{"output", "FILE", "where that file goes", 'o'},
     OptionSpec{"max-events", "N",
                "slices and ends of arrows at most; beyond, short operations that follow each other "
                "share a slice (default: 200000)"},
@@ -23,17 +29,59 @@ constexpr std::array option_specs{
                "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true},
 };
 constexpr Usage usage{
-    "stepsim export RUN --perfetto FILE [options]",
+    "stepsim export RUN --perfetto FILE | --as KIND -o FILE [options]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
     "memory and the use of links as counters, arrows from the host to what it launched and into "
     "collectives. RUN is a trace that `stepsim run -o` saved, or a scenario. Ranks that are alike "
-    "share a track that says for how many it stands; `run --fold off -o RUN` keeps them apart.",
+    "share a track that says for how many it stands; `run --fold off -o RUN` keeps them apart. "
+    "With --as: the scenario as a "
+    "file of another program, which is read back at once; keys that it cannot say stand in its "
+    "first lines, or are told where it has no comments.",
     option_specs,
     "  stepsim export llama32-3b-sft-zero3 --perfetto step.json\n"
-    "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n",
+    "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n"
+    "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n",
     1};
 
 constexpr std::uint32_t usual_events = 200'000;
+
+std::string run_line(const std::string& file, std::string_view kind,
+                     const std::vector<Setting>& beside) {
+  std::string line = fmt::format("stepsim run {} --from {}", file, kind);
+  for (const auto& [key, value] : beside) line += fmt::format(" --set '{}={}'", key, value);
+  return line;
+}
+
+// The file is read as anybody would read it, and says itself what that leaves out.
+int export_file(const CommandLine& line, const Options& options, const std::string& kind) {
+  const std::string& name = options.words.front();
+  const std::vector<Setting> settings = settings_of(options);
+  const Scenario scenario = load_scenario(line.data, name, settings);
+  const auto output = options.get("output");
+  if (!output) throw UserError("-o FILE is missing: where the file goes");
+  const std::vector<ExportedFile> files = export_as(line.data, scenario, kind, *output);
+  for (const ExportedFile& file : files) {
+    require_no_input(file.path, run_files(line, name, settings));
+    write_file(file.path, file.text);
+  }
+  std::vector<Setting> beside = settings_beside(scenario);
+  const std::string again = run_line(*output, kind, beside);
+  beside.emplace_back(source_kind_setting, kind);
+  const std::vector<std::string> unsaid =
+      left_unsaid(scenario, load_scenario(line.data, *output, beside));
+  std::vector<std::string> comment{fmt::format("{}, written from {}", scenario.name, name), again};
+  if (!unsaid.empty()) comment.emplace_back("What this file cannot say:");
+  for (const std::string& each : unsaid) comment.push_back("  " + each);
+  if (has_comments(kind)) {
+    write_file(*output, with_comment(kind, files.front().text, comment));
+  } else {
+    for (const std::string& each : unsaid)
+      fmt::print(stderr, "note: {} cannot say {}\n", *output, each);
+  }
+  fmt::print("{}: {} key{} of the scenario it cannot say\n{}\n", *output, unsaid.size(),
+             unsaid.size() == 1 ? "" : "s", again);
+  return exit_code::yes;
+}
 
 }  // namespace
 
@@ -41,7 +89,9 @@ int export_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
   if (options->words.empty()) throw UserError(fmt::format("which run? usage: {}", usage.call));
-  const auto path = options->get("perfetto");
+  const auto path = options->get("perfetto"), kind = options->get("as");
+  if (path && kind) throw UserError("--perfetto and --as: expected one of them");
+  if (kind) return export_file(line, *options, *kind);
   if (!path) throw UserError("--perfetto FILE is missing: where the trace goes");
   std::uint32_t most_events = usual_events;
   if (const auto text = options->get("max-events"))

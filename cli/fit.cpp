@@ -8,6 +8,8 @@
 #include "cli/fits.hpp"
 #include "cli/options.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
@@ -17,12 +19,14 @@ constexpr std::array option_specs{
                "stack: draws of the other constants for what `unexplained` ranges over (16); 0: "
                "leave it"},
     OptionSpec{"write", "", "stack: put the result into the stack's data file"},
+    OptionSpec{"output", "FILE",
+               "network: write an entry of the catalogue with the fitted constants", 'o'},
     OptionSpec{"json", "", "kernels, network: for machines"},
 };
 constexpr Usage usage{
     "stepsim fit stack PLAN [--samples N] [--write]\n"
     "       stepsim fit kernels GPU [TABLE.csv...] [--json]\n"
-    "       stepsim fit network MACHINE [TABLE.csv...] [--json]",
+    "       stepsim fit network [MACHINE] [FILE...] [-o ENTRY.yaml] [--json]",
     "Fits constants to what was measured, by robust least squares within their bounds, and says "
     "how "
     "far off each source is as stated, fitted, and fitted without it. stack: the constants that "
@@ -31,10 +35,11 @@ constexpr Usage usage{
     "steps stray beyond the ranges of all constants, so that intervals of 80 % hold eight of ten "
     "rows. kernels: the curves of a GPU, to tables as `stepsim kernels` reads them. network: what "
     "the collective library costs on a node and on its network, to tables as `stepsim collective "
-    "--compare` reads them. The same input gives the same bytes.",
+    "--compare` reads them and to what nccl-tests and rccl-tests print; without MACHINE the output "
+    "says which GPUs it is of. The same input gives the same bytes.",
     option_specs,
     "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm\n"
-    "  stepsim fit network mi300x-8 my-nccl-tests.csv\n",
+    "  stepsim fit network all_reduce.txt all_gather.txt -o my-h100.yaml\n",
     1000};
 
 struct Subject {
@@ -44,16 +49,32 @@ struct Subject {
 };
 constexpr std::array subjects{Subject{"stack", "samples write", fit_stack},
                               Subject{"kernels", "json", fit_kernels},
-                              Subject{"network", "json", fit_network}};
+                              Subject{"network", "json output", fit_network}};
 
 }  // namespace
+
+std::string source_table(std::span<const FittedSource> sources) {
+  TextTable table{{"source", " rows", " median as stated", " fitted", " fitted without it"}};
+  for (const FittedSource& s : sources)
+    table.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
+                          s.held_out > 0 ? percent(s.held_out) : "-"});
+  return render(table);
+}
+
+RecordList source_list(std::span<const FittedSource> sources) {
+  return list_of(sources, [](const FittedSource& s) -> Records {
+    return {{"name", "where rows are from", s.name},
+            {"rows", "of it", s.rows},
+            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
+            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
+            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
+  });
+}
 
 int fit_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  std::vector<std::string> names;
-  names.reserve(subjects.size());
-  for (const Subject& subject : subjects) names.emplace_back(subject.name);
+  std::vector<std::string> names = texts_of(subjects, &Subject::name);
   if (options->words.empty())
     throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), usage.call));
   const std::string& wanted = options->words.front();

@@ -3,7 +3,6 @@
 
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/fits.hpp"
-#include "cli/kernel_files.hpp"
 #include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
@@ -20,20 +19,13 @@ std::string number_text(double value) {
 }
 
 std::string text_of(const FittedCurve& curve) {
-  TextTable constants{
-      {"constant", "stated", "fitted"}, {Align::left, Align::right, Align::right}, {}};
+  TextTable constants{{"constant", " stated", " fitted"}};
   for (const CurveConstant& c : curve.constants)
     constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted)});
-  TextTable sources{{"source", "rows", "median as stated", "fitted", "fitted without it"},
-                    {Align::left, Align::right, Align::right, Align::right, Align::right},
-                    {}};
-  for (const CurveSource& s : curve.sources)
-    sources.rows.push_back({s.name, fmt::format("{}", s.rows), percent(s.stated), percent(s.fitted),
-                            s.held_out > 0 ? percent(s.held_out) : "-"});
   return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
                      tera(curve.best_rate),
                      curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
-                     render(constants), render(sources));
+                     render(constants), source_table(curve.sources));
 }
 
 std::string text_of(const std::vector<FittedCurve>& curves) {
@@ -48,20 +40,13 @@ Records records_of(const std::vector<FittedCurve>& curves) {
             {"stated", "in the GPU's file, SI", c.stated},
             {"fitted", "that meets the rows best, SI", c.fitted}};
   };
-  const auto source = [](const CurveSource& s) -> Records {
-    return {{"name", "where rows are from", s.name},
-            {"rows", "of it", s.rows},
-            {"stated_median_abs_error", "as stated", s.stated, Measure::share},
-            {"fitted_median_abs_error", "fitted", s.fitted, Measure::share},
-            {"held_out_median_abs_error", "fitted without it", s.held_out, Measure::share}};
-  };
   return {{"curves", "one for each kind of kernel",
            list_of(curves, [&](const FittedCurve& curve) -> Records {
              return {{"gpu", "GPU", curve.gpu},
                      {"kernels", "kind", curve.kernels},
                      {"best_flops", "FLOP/s of the fastest", curve.best_rate},
                      {"constants", "of the curve", list_of(curve.constants, constant)},
-                     {"sources", "errors by source", list_of(curve.sources, source)}};
+                     {"sources", "errors by source", source_list(curve.sources)}};
            })}};
 }
 

@@ -7,6 +7,7 @@
 #include "cli/fits.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -14,20 +15,15 @@ namespace stepsim {
 namespace {
 
 std::string text_of(const Calibration& result) {
-  TextTable constants{{"constant", "before", "fitted", "low", "high"},
-                      {Align::left, Align::right, Align::right, Align::right, Align::right},
-                      {}};
+  TextTable constants{{"constant", " before", " fitted", " low", " high"}};
   for (const FittedConstant& c : result.constants)
     constants.rows.push_back({c.name, to_text(c.before, c.dimension), to_text(c.value, c.dimension),
                               to_text(c.low, c.dimension), to_text(c.high, c.dimension)});
   if (result.samples > 0)
     constants.rows.push_back({"unexplained", "", "1", fmt::format("{:.2f}", result.unexplained.low),
                               fmt::format("{:.2f}", result.unexplained.high)});
-  TextTable families{{"family", "rows", "median before", "median", "90 %", "signed mean",
-                      "left out", "inside 80 %"},
-                     {Align::left, Align::right, Align::right, Align::right, Align::right,
-                      Align::right, Align::right, Align::right},
-                     {}};
+  TextTable families{{"family", " rows", " median before", " median", " 90 %", " signed mean",
+                      " left out", " inside 80 %"}};
   for (std::size_t i = 0; i < result.after.size(); ++i) {
     const RowFamily& now = result.after[i];
     const bool crossed = i < result.held_out.size();
@@ -52,7 +48,7 @@ int fit_stack(const CommandLine& line, std::span<const std::string> words, const
   if (words.size() > 1)
     throw UserError(fmt::format("fit stack: one plan at a time; unexpected \"{}\"", words[1]));
   const std::string& wanted = words.front();
-  if (std::find(plans.begin(), plans.end(), wanted) == plans.end())
+  if (!holds(plans, wanted))
     throw UserError(fmt::format("no plan \"{}\"{}; there are {}", wanted,
                                 did_you_mean(wanted, plans), one_of(plans)));
   const auto samples = count_of(options, "samples", 0, 4096).value_or(16);

@@ -4,8 +4,10 @@
 #include <span>
 #include <string>
 
+#include "analysis/studies/fidelity/robust_fit.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "sim/base/record.hpp"
 
 namespace stepsim {
 
@@ -14,5 +16,9 @@ int fit_kernels(const CommandLine& line, std::span<const std::string> words,
                 const Options& options);
 int fit_network(const CommandLine& line, std::span<const std::string> words,
                 const Options& options);
+
+// How far off rows are, by source.
+std::string source_table(std::span<const FittedSource> sources);
+RecordList source_list(std::span<const FittedSource> sources);
 
 }  // namespace stepsim

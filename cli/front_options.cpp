@@ -33,6 +33,17 @@ std::string user_data() {
   return !folder.empty() && holds_data(folder.string()) ? folder.string() : "";
 }
 
+// As huggingface_hub has it.
+std::string hub_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value == nullptr ? "" : value);
+  };
+  if (const fs::path hub = variable("HF_HUB_CACHE"); !hub.empty()) return hub.string();
+  if (const fs::path own = variable("HF_HOME"); !own.empty()) return (own / "hub").string();
+  return (variable("HOME") / ".cache" / "huggingface" / "hub").string();
+}
+
 void require_data(const std::string& folder) {
   if (folder.find('\n') != std::string::npos)
     throw UserError("--data: the name of a folder may not hold a line end");
@@ -88,7 +99,7 @@ std::string catalogue_of(const FrontOptions& options) {
   if (options.user_data)
     if (std::string own = user_data(); !own.empty()) folders.push_back(std::move(own));
   folders.insert(folders.end(), options.given.begin(), options.given.end());
-  return join_folders(folders);
+  return with_hub(join_folders(folders), hub_folder());
 }
 
 }  // namespace stepsim

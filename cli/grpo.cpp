@@ -38,8 +38,7 @@ std::string title(const Scenario& scenario, const Placement& placement) {
 }
 
 std::string phase_table(const GrpoPrediction& p) {
-  TextTable table{
-      {"where the time goes", "seconds", "share"}, {Align::left, Align::right, Align::right}, {}};
+  TextTable table{{"where the time goes", " seconds", " share"}};
   for (const PhaseSpec& phase : phase_specs())
     if (const double value = p.phases.*phase.seconds; value > 0)
       table.rows.push_back(
@@ -104,9 +103,7 @@ std::string gb(double bytes) {
 }
 
 std::string memory_table(const GrpoMemory& m) {
-  TextTable table{{"memory", "start", "training", "sync", "usable"},
-                  {Align::left, Align::right, Align::right, Align::right, Align::right},
-                  {}};
+  TextTable table{{"memory", " start", " training", " sync", " usable"}};
   const auto row = [&](std::string_view name, const MomentBytes& bytes, double capacity) {
     table.rows.push_back(
         {std::string(name), gb(bytes.start), gb(bytes.training), gb(bytes.sync), gb(capacity)});

@@ -95,7 +95,7 @@ int import_command(const CommandLine& line) {
   if (fs::equivalent(*output, file, failed))
     throw UserError(fmt::format("-o {}: is the file that is read", *output));
   write_file(*output, text);
-  fmt::print("{}{}: {} keys of {}\n", assumptions_text(line, file, settings), *output,
+  fmt::print("{}{}: {} keys of {}\n", assumptions_text(translation->assumptions), *output,
              translation->keys.size(), file);
   return exit_code::yes;
 }

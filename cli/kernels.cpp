@@ -7,7 +7,6 @@
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/command.hpp"
 #include "cli/fits.hpp"
-#include "cli/kernel_files.hpp"
 #include "cli/options.hpp"
 #include "cli/result_kinds.hpp"
 #include "sim/base/table.hpp"

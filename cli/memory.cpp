@@ -71,12 +71,13 @@ int memory_command(const CommandLine& line) {
   const std::vector<Setting> settings = settings_of(*options);
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
   const Records asked = asked_records(scenario, {options->words.front(), settings});
+  const std::string taken = assumptions_text(scenario.assumptions);
   if (scenario.grpo) {
     const GrpoMemory memory = grpo_memory(scenario);
     if (options->has("json"))
       print_result(grpo_memory_kind, asked, grpo_memory_records(memory));
     else
-      fmt::print("{}", grpo_memory_text(scenario, memory));
+      fmt::print("{}{}", taken, grpo_memory_text(scenario, memory));
     return memory.failure ? exit_code::no : exit_code::yes;
   }
   const Footprint needs = footprint(scenario);
@@ -85,8 +86,7 @@ int memory_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(memory_kind, asked, records_of(needs, changes));
   else
-    fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
-               text_of(scenario, needs, changes));
+    fmt::print("{}{}", taken, text_of(scenario, needs, changes));
   return fits ? exit_code::yes : exit_code::no;
 }
 

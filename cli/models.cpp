@@ -32,11 +32,28 @@ std::string attention_text(const Model& model) {
   if (a.qk_norm == Attention::QkNorm::per_head) text += ", a norm on each query and key head";
   if (a.qk_norm == Attention::QkNorm::full_width) text += ", norms across all queries and keys";
   if (a.sinks) text += ", sinks";
+  if (a.gated) text += ", a gate on the result";
   if (a.sliding_window > 0) {
     text += fmt::format(", {} of {} tokens", a.chunked ? "chunks" : "a window", a.sliding_window);
     if (a.full_every > 1) text += fmt::format(" except in one layer of {}", a.full_every);
   }
   return text;
+}
+
+std::string mixer_text(const Model& model) {
+  const Mixer& m = *model.mixer;
+  const std::int64_t attend = attention_layers(model);
+  std::int64_t others = 0;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer)
+    others += kind_of(model, layer).mixes == LayerKind::Mixes::mixer ? 1 : 0;
+  std::string text = fmt::format("{} in {} of {} layers, attention in {}: ", mixer_name(m), others,
+                                 model.layers, attend);
+  if (m.heads > 1)
+    text += fmt::format("{} heads of {}", m.heads, m.width);
+  else
+    text += fmt::format("{} channels", m.channels());
+  if (m.state > 0) text += fmt::format(", states of {}", m.state);
+  return text + fmt::format(", {} taps", m.taps);
 }
 
 std::string feed_forward_text(const FeedForward& ffn) {
@@ -66,9 +83,12 @@ std::vector<std::string> facts_of(const Model& model) {
                   positions_names[static_cast<std::size_t>(model.positions)],
                   model.longest_sequence),
       attention_text(model)};
+  if (model.mixer) facts.push_back(mixer_text(model));
   if (model.feed_forward.width > 0) facts.push_back(feed_forward_text(model.feed_forward));
   if (model.experts) facts.push_back(experts_text(model));
-  if (model.norm_after) facts.emplace_back("norms follow attention and feed-forward");
+  if (model.norms == Norms::behind) facts.emplace_back("norms follow attention and feed-forward");
+  if (model.norms == Norms::both)
+    facts.emplace_back("norms before and behind attention and feed-forward");
   return facts;
 }
 
@@ -104,11 +124,12 @@ Records dimension_records(const Model& model) {
 
 ModelEntry find_model(const std::string& data, const std::string& name_or_path) {
   ModelEntry entry{load_model(data, name_or_path), "", ""};
-  if (is_config_path(name_or_path)) {
+  const std::string name = resolve_model(data, name_or_path);
+  if (is_config_path(name)) {
     entry.title = entry.model.architecture;
-    entry.source = name_or_path;
+    entry.source = name;
   } else {
-    const Document document = open_entry(data, model_shelf, name_or_path);
+    const Document document = open_entry(data, model_shelf, name);
     entry.title = document.root().text("title");
     entry.source = document.root().text("source");
   }
@@ -120,9 +141,7 @@ std::string model_text(const ModelEntry& entry) {
   std::string text = fmt::format("{} (model): {}\n", entry.model.name, entry.title);
   for (const std::string& fact : facts_of(entry.model))
     text += fmt::format("  {}\n", wrap(fact, 100, 2));
-  TextTable table{{"class", "parameters", "bf16 GB", "bf16 GiB"},
-                  {Align::left, Align::right, Align::right, Align::right},
-                  {}};
+  TextTable table{{"class", " parameters", " bf16 GB", " bf16 GiB"}};
   for (std::size_t i = 0; i < tensor_class_names.size(); ++i)
     if (count.elements[i] > 0)
       table.rows.push_back(row(std::string(tensor_class_names[i]), count.elements[i]));

@@ -10,6 +10,7 @@
 #include "cli/source_options.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
@@ -108,9 +109,7 @@ std::optional<Options> parse(const Usage& usage, std::span<const std::string> wo
       if (option.unregistered)
         throw UserError(fmt::format("unknown option {}{}", option.original_tokens.front(),
                                     did_you_mean(option.original_tokens.front(), names_of(usage))));
-      const auto spec =
-          std::find_if(usage.options.begin(), usage.options.end(),
-                       [&](const OptionSpec& each) { return each.name == option.string_key; });
+      const auto spec = std::ranges::find(usage.options, option.string_key, &OptionSpec::name);
       const bool repeats = spec != usage.options.end() && spec->repeats;
       if (result.has(option.string_key) && !repeats)
         throw UserError(fmt::format("--{} is given twice", option.string_key));
@@ -149,7 +148,7 @@ std::string word_of(const Options& options, std::string_view name, std::string_v
                     std::initializer_list<std::string_view> allowed) {
   std::string text = options.get(name).value_or(std::string(fallback));
   const std::vector<std::string> names(allowed.begin(), allowed.end());
-  if (std::find(names.begin(), names.end(), text) == names.end())
+  if (!holds(names, text))
     throw UserError(fmt::format("--{}: expected {}, found \"{}\"{}", name, one_of(names), text,
                                 did_you_mean(text, names)));
   return text;

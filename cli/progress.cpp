@@ -3,21 +3,47 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
+
+#include "sim/base/units.hpp"
 
 namespace stepsim {
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Since the first that was done here: some may have been done before.
+struct Begin {
+  Clock::time_point time;
+  std::size_t done = 0;
+};
+
+std::string time_left(const Begin& begin, std::size_t done, std::size_t of) {
+  if (done <= begin.done) return "";
+  const std::chrono::duration<double> passed = Clock::now() - begin.time;
+  const double each = passed.count() / static_cast<double>(done - begin.done);
+  return fmt::format(", {} left", to_text(Seconds{each * static_cast<double>(of - done)}));
+}
+
+}  // namespace
+
 Progress progress_bar(std::string_view what) {
   if (::isatty(STDERR_FILENO) == 0) return {};
-  return [name = std::string(what)](std::size_t done, std::size_t of) {
+  return [name = std::string(what), begin = std::optional<Begin>()](std::size_t done,
+                                                                    std::size_t of) mutable {
     constexpr std::size_t width = 30;
+    if (!begin) begin = Begin{Clock::now(), done};
     if (of == 0 || (done < of && done * 100 / of == (done - 1) * 100 / of)) return;
     const std::size_t full = done * width / of;
     const std::string line =
-        done == of ? "\r\033[K"
-                   : fmt::format("\r{} [{}{}] {} of {}\033[K", name, std::string(full, '#'),
-                                 std::string(width - full, '.'), done, of);
+        done == of
+            ? "\r\033[K"
+            : fmt::format("\r{} [{}{}] {} of {}{}\033[K", name, std::string(full, '#'),
+                          std::string(width - full, '.'), done, of, time_left(*begin, done, of));
     std::fputs(line.c_str(), stderr);
     std::fflush(stderr);
   };

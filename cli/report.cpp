@@ -17,6 +17,7 @@
 #include "cli/source_options.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -75,14 +76,12 @@ void add_claims(const CommandLine& line, const std::string& path, Page& page) {
   JudgementOptions study;
   study.data = line.data;
   study.progress = progress_bar("replays");
-  for (Record& claim : page_claims(judge(read_claims(line.data, path), study)))
-    page.claims.push_back(std::move(claim));
+  append(page.claims, page_claims(judge(read_claims(line.data, path), study)));
 }
 
 // A trace of something else than a scenario's step cannot be taken apart.
 bool has_scenario(const Run& run) {
-  return std::any_of(run.summary.begin(), run.summary.end(),
-                     [](const Scalar& scalar) { return scalar.name == "step_time"; });
+  return holds(run.summary, "step_time", &Scalar::name);
 }
 
 Records gap_between(const CommandLine& line, const Options& options, const std::string& a,

@@ -4,7 +4,9 @@
 
 #include <iterator>
 
+#include "cli/source_options.hpp"
 #include "scenarios/keys/resolved.hpp"
+#include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "sim/run_file.hpp"
 
@@ -26,22 +28,45 @@ void print_result(const ResultKind& kind, const Records& asked, const Records& a
   fmt::print("{}", to_json(joined({head_of(kind), asked, answer})));
 }
 
-Records asked_records(const Scenario& scenario, const AskedScenario& asked) {
-  const auto pair = [](const Setting& setting) {
+RecordList setting_list(std::span<const Setting> settings) {
+  return list_of(settings, [](const Setting& setting) {
     return fmt::format("{}={}", setting.first, setting.second);
-  };
+  });
+}
+
+Records asked_records(const Scenario& scenario, const AskedScenario& asked) {
   std::vector<std::string> guesses;
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) guesses.push_back(constant.name);
   return {{"scenario", "what was asked",
            Records{{"title", "its name", scenario.name},
                    {"source", "the path or name that was given", asked.source},
-                   {"set", "what --set changed, as KEY=VALUE", list_of(asked.settings, pair)},
+                   {"set", "what --set changed, as KEY=VALUE", setting_list(asked.settings)},
                    {"resolved", "the scenario with all that was set: YAML that can be run again",
                     scenario_yaml(scenario)}}},
           {"notes", "what was read and makes no difference, and what is unusual",
            list_of(scenario.notes)},
+          assumption_record(scenario.assumptions),
           {"guesses", "constants behind this that are guesses", list_of(guesses)}};
+}
+
+std::optional<Scenario> scenario_if_sound(const std::string& data, const AskedScenario& asked) {
+  try {
+    return load_scenario(data, asked.source, asked.settings);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Records> asked_of(const std::string& data, const AskedScenario& asked) {
+  const auto scenario = scenario_if_sound(data, asked);
+  return scenario ? std::optional(asked_records(*scenario, asked)) : std::nullopt;
+}
+
+Records asked_sample() {
+  Scenario scenario;
+  scenario.assumptions.emplace_back();
+  return asked_records(scenario, {});
 }
 
 Records constant_records(const NamedConstant& c) {
@@ -66,10 +91,8 @@ RecordList mover_list(const std::vector<Mover>& movers, std::string_view low_key
 std::string movers_table(const std::vector<Mover>& movers, std::string_view what,
                          std::string_view figure, std::string (*text)(Seconds)) {
   if (movers.empty()) return "";
-  TextTable table{{fmt::format("{} is moved most by", what), "stated", "from", "to", "grade",
-                   std::string(figure)},
-                  {Align::left, Align::right, Align::right, Align::right, Align::left, Align::left},
-                  {}};
+  TextTable table{{fmt::format("{} is moved most by", what), " stated", " from", " to", "grade",
+                   std::string(figure)}};
   for (const auto& [c, at_low, at_high] : movers)
     table.rows.push_back({c.name, value_text(c, c.value), value_text(c, c.low),
                           value_text(c, c.high), std::string(to_text(c.grade)),

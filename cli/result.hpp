@@ -1,6 +1,7 @@
 // What all results have in common: what they are, what was asked, and how sure it is.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +18,8 @@ namespace stepsim {
 struct ResultKind {
   std::string_view name;
   int schema = 1;
-  std::string_view what;  // "one step of a scenario"
+  std::string_view what;          // "one step of a scenario"
+  Records (*sample)() = nullptr;  // a result with everything in it that there may be
 };
 
 // The kind, its schema and the version of stepsim: what stands in front of every result.
@@ -31,8 +33,17 @@ struct AskedScenario {
   std::string source;  // path or name
   std::vector<Setting> settings{};
 };
-// What was asked, what was read and makes no difference, and the guesses behind the answer.
+// What was asked, what was read and makes no difference, what was taken for a file of another
+// program, and the guesses behind the answer.
 Records asked_records(const Scenario& scenario, const AskedScenario& asked);
+// Of what a study reads by itself: nothing where the settings make no scenario, of which the study
+// has its own word.
+std::optional<Scenario> scenario_if_sound(const std::string& data, const AskedScenario& asked);
+std::optional<Records> asked_of(const std::string& data, const AskedScenario& asked);
+// With everything in it that there may be.
+Records asked_sample();
+// What was set, as KEY=VALUE.
+RecordList setting_list(std::span<const Setting> settings);
 
 Records constant_records(const NamedConstant& constant);
 
@@ -44,6 +55,13 @@ std::string movers_table(const std::vector<Mover>& movers, std::string_view what
                          std::string_view figure, std::string (*text)(Seconds));
 
 // ---- to put records together
+
+// Parts that are there only when what they are made of is.
+template <class Value, class Make>
+Record parts_if(std::string_view key, std::string_view label, const std::optional<Value>& from,
+                const Make& make) {
+  return {key, label, from ? std::optional<Records>(make(*from)) : std::nullopt};
+}
 
 // Many parts after each other.
 Records joined(std::initializer_list<Records> lists);

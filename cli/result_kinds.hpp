@@ -8,31 +8,6 @@
 
 namespace stepsim {
 
-inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step"};
-inline constexpr ResultKind grpo_kind{"grpo", 1, "`stepsim run` of a GRPO job: its mean step"};
-inline constexpr ResultKind memory_kind{"memory", 1, "`stepsim memory`: what a step needs"};
-inline constexpr ResultKind grpo_memory_kind{"grpo_memory", 1, "`stepsim memory` of a GRPO job"};
-inline constexpr ResultKind explain_kind{"explain", 1, "`stepsim explain`: a gap, cause by cause"};
-inline constexpr ResultKind check_kind{"check", 1, "`stepsim check`: claims and their verdicts"};
-inline constexpr ResultKind sweep_kind{"sweep", 1, "`stepsim sweep` and `merge`: many settings"};
-inline constexpr ResultKind search_kind{"search", 1, "`stepsim sweep --find`: one value"};
-inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: measured runs"};
-inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables"};
-inline constexpr ResultKind collective_kind{"collective", 1, "`stepsim collective`: bandwidth"};
-inline constexpr ResultKind compare_kind{"compare", 1,
-                                         "`stepsim collective --compare`: measured rows"};
-inline constexpr ResultKind kernels_kind{"kernels", 1, "`stepsim kernels`: measured kernels"};
-inline constexpr ResultKind list_kind{"list", 1, "`stepsim list`: what the catalogue holds"};
-inline constexpr ResultKind entry_kind{"entry", 1, "`stepsim show` of an entry of the catalogue"};
-inline constexpr ResultKind model_kind{"model", 1, "`stepsim show` of a model"};
-inline constexpr ResultKind curves_kind{"curves", 1, "`stepsim fit kernels`: curves of a GPU"};
-inline constexpr ResultKind network_kind{"network", 1, "`stepsim fit network`: costs of a machine"};
-
-inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a scenario"};
-inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`"};
-inline constexpr ResultKind diff_kind{"diff", 1,
-                                      "`stepsim diff`: what two scenarios say differently"};
-
 Records run_sample();
 Records grpo_sample();
 Records memory_sample();
@@ -54,6 +29,46 @@ Records model_sample();
 Records scenario_sample();
 Records keys_sample();
 Records diff_sample();
+
+inline constexpr ResultKind run_kind{"run", 1, "`stepsim run`: one training step", run_sample};
+inline constexpr ResultKind grpo_kind{"grpo", 1, "`stepsim run` of a GRPO job: its mean step",
+                                      grpo_sample};
+inline constexpr ResultKind memory_kind{"memory", 1, "`stepsim memory`: what a step needs",
+                                        memory_sample};
+inline constexpr ResultKind grpo_memory_kind{"grpo_memory", 1, "`stepsim memory` of a GRPO job",
+                                             grpo_memory_sample};
+inline constexpr ResultKind explain_kind{"explain", 1, "`stepsim explain`: a gap, cause by cause",
+                                         explain_sample};
+inline constexpr ResultKind check_kind{"check", 1, "`stepsim check`: claims and their verdicts",
+                                       check_sample};
+inline constexpr ResultKind sweep_kind{"sweep", 1, "`stepsim sweep` and `merge`: many settings",
+                                       sweep_sample};
+inline constexpr ResultKind search_kind{"search", 1, "`stepsim sweep --find`: one value",
+                                        search_sample};
+inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: measured runs",
+                                          validate_sample};
+inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables",
+                                      rows_sample};
+inline constexpr ResultKind collective_kind{"collective", 1, "`stepsim collective`: bandwidth",
+                                            collective_sample};
+inline constexpr ResultKind compare_kind{
+    "compare", 1, "`stepsim collective --compare`: measured rows", compare_sample};
+inline constexpr ResultKind kernels_kind{"kernels", 1, "`stepsim kernels`: measured kernels",
+                                         kernels_sample};
+inline constexpr ResultKind list_kind{"list", 1, "`stepsim list`: what the catalogue holds",
+                                      list_sample};
+inline constexpr ResultKind entry_kind{"entry", 1, "`stepsim show` of an entry of the catalogue",
+                                       entry_sample};
+inline constexpr ResultKind model_kind{"model", 1, "`stepsim show` of a model", model_sample};
+inline constexpr ResultKind curves_kind{"curves", 1, "`stepsim fit kernels`: curves of a GPU",
+                                        curves_sample};
+inline constexpr ResultKind network_kind{"network", 1, "`stepsim fit network`: costs of a machine",
+                                         network_sample};
+inline constexpr ResultKind scenario_kind{"scenario", 1, "`stepsim show` of a scenario",
+                                          scenario_sample};
+inline constexpr ResultKind keys_kind{"keys", 1, "`stepsim list keys`", keys_sample};
+inline constexpr ResultKind diff_kind{
+    "diff", 1, "`stepsim diff`: what two scenarios say differently", diff_sample};
 
 // docs/json.md, whole.
 std::string json_document();

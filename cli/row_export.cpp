@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -44,8 +45,7 @@ std::size_t export_rows(const std::string& folder, std::span<const PredictedRow>
     if (!row.predicted() || row.scenario.empty()) continue;
     const std::string name = file_name(row.id);
     std::string free = name;
-    for (int next = 2; std::find(taken.begin(), taken.end(), free) != taken.end(); ++next)
-      free = fmt::format("{}-{}", name, next);
+    for (int next = 2; holds(taken, free); ++next) free = fmt::format("{}-{}", name, next);
     write_file(fmt::format("{}/{}.yaml", folder, free), text_of(row));
     taken.push_back(free);
   }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -52,8 +53,7 @@ std::string nearest(const std::string& column, const std::vector<std::string>& k
 
 void note_columns(const CsvTable& table, const std::vector<std::string>& known, RowTables& tables) {
   for (const std::string& column : table.columns)
-    if (!column.empty() && std::find(known.begin(), known.end(), column) == known.end() &&
-        std::find(told.begin(), told.end(), column) == told.end())
+    if (!column.empty() && !holds(known, column) && !holds(told, column))
       tables.notes.push_back(
           fmt::format("{}:1: {}: is not read{}", table.file, column, nearest(column, known)));
 }
@@ -74,18 +74,15 @@ void check_ids(const CsvTable& table, Places& places, std::vector<Problem>& prob
 
 void note_figures(const std::string& file, const std::vector<StepRow>& rows, RowTables& tables) {
   const auto without = [](const StepRow& row) { return !has_figure(row); };
-  const auto first = std::find_if(rows.begin(), rows.end(), without);
+  const auto first = std::ranges::find_if(rows, without);
   if (first != rows.end())
-    tables.notes.push_back(fmt::format(
-        "{}:{}: \"{}\" has no measured figure; {} of {} rows have none", file, first->line,
-        first->id, std::count_if(rows.begin(), rows.end(), without), rows.size()));
+    tables.notes.push_back(
+        fmt::format("{}:{}: \"{}\" has no measured figure; {} of {} rows have none", file,
+                    first->line, first->id, std::ranges::count_if(rows, without), rows.size()));
 }
 
 // What a table is of shows in its columns.
 void add_rows(const CsvTable& table, RowTables& tables) {
-  const auto append = [](auto& all, auto rows) {
-    for (auto& row : rows) all.push_back(std::move(row));
-  };
   if (holds_grpo_rows(table)) {
     append(tables.grpo, grpo_rows(table));
     note_columns(table, grpo_columns(), tables);

@@ -14,6 +14,7 @@
 #include "cli/row_export.hpp"
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -46,8 +47,7 @@ RecordList figure_list(const PredictedRow& row) {
 
 TextTable figure_table(const std::vector<PredictedRow>& rows) {
   Records all;
-  for (const PredictedRow& row : rows)
-    for (Record& figure : figure_list(row).items) all.push_back(std::move(figure));
+  for (const PredictedRow& row : rows) append(all, figure_list(row).items);
   return table_of(all, {{"family", "family"},
                         {"id", "row"},
                         {"metric", "metric"},
@@ -57,7 +57,7 @@ TextTable figure_table(const std::vector<PredictedRow>& rows) {
 }
 
 TextTable missing_table(const std::vector<PredictedRow>& rows) {
-  TextTable table{{"not predicted", "what is missing"}, {Align::left, Align::left}, {}};
+  TextTable table{{"not predicted", "what is missing"}};
   for (const PredictedRow& row : rows)
     if (!row.predicted() && row.crashes.empty())
       table.rows.push_back({row.id, joined(row.missing)});
@@ -66,7 +66,7 @@ TextTable missing_table(const std::vector<PredictedRow>& rows) {
 
 // Rows whose workers crashed, and why: no lack of data, but a bug or too little memory.
 TextTable crash_table(const std::vector<PredictedRow>& rows) {
-  TextTable table{{"no answer", "workers", "why"}, {Align::left, Align::right, Align::left}, {}};
+  TextTable table{{"no answer", " workers", "why"}};
   for (const PredictedRow& row : rows)
     if (!row.crashes.empty())
       table.rows.push_back({row.id, fmt::format("{}", row.crashes.size()), row.crashes.front()});
@@ -83,30 +83,22 @@ TextTable assumed_table(const std::vector<PredictedRow>& rows) {
   for (const PredictedRow& row : rows) {
     if (!row.predicted()) continue;
     for (const std::string& what : row.assumed) {
-      auto place =
-          std::find_if(all.begin(), all.end(), [&](const Taken& t) { return t.what == what; });
+      auto place = std::ranges::find(all, what, &Taken::what);
       if (place == all.end()) place = all.insert(all.end(), {what, row.id, 0});
       place->rows += 1;
     }
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Taken& a, const Taken& b) { return a.rows > b.rows; });
-  TextTable table{{"assumed", "rows", "first row"}, {Align::left, Align::right, Align::left}, {}};
+  std::ranges::stable_sort(all, std::ranges::greater(), &Taken::rows);
+  TextTable table{{"assumed", " rows", "first row"}};
   for (const Taken& taken : all)
     table.rows.push_back({taken.what, fmt::format("{}", taken.rows), taken.first});
   return table;
 }
 
 TextTable family_table(const std::vector<RowFamily>& families, bool intervals) {
-  TextTable table{{"family", "rows", "median |error|", "90 %", "signed mean", "worst", "",
-                   "memory rows", "median |error|", "fits right"},
-                  {Align::left, Align::right, Align::right, Align::right, Align::right,
-                   Align::right, Align::left, Align::right, Align::right, Align::right},
-                  {}};
-  if (intervals) {
-    table.header.emplace_back("inside 80 %");
-    table.align.push_back(Align::right);
-  }
+  TextTable table{{"family", " rows", " median |error|", " 90 %", " signed mean", " worst", "",
+                   " memory rows", " median |error|", " fits right"}};
+  if (intervals) table.columns.emplace_back(" inside 80 %");
   for (const RowFamily& f : families) {
     std::vector<std::string> row{f.name, fmt::format("{}", f.rows)};
     const bool timed = f.rows > 0, sized = f.memory_rows > 0;
@@ -152,8 +144,7 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   text += "\n" + render(family_table(families_of(rows), intervals));
   if (const TextTable table = series_table(series); !table.rows.empty())
     text += "\n" + render(table);
-  const auto predicted = std::count_if(rows.begin(), rows.end(),
-                                       [](const PredictedRow& row) { return row.predicted(); });
+  const auto predicted = std::ranges::count_if(rows, &PredictedRow::predicted);
   if (predicted == 0)
     return text + fmt::format("\n0 of {} rows are predicted: nothing was compared\n", rows.size());
   return text + fmt::format(
@@ -198,7 +189,7 @@ Records why_not(const PredictedRow& row, std::string_view key,
 }
 
 Records records_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series) {
-  RecordList predicted, missing, crashed, assumed;
+  RecordList predicted, missing, crashed, assumed, scenarios;
   for (const PredictedRow& row : rows) {
     if (!row.crashes.empty())
       crashed.items.emplace_back("", "", why_not(row, "crashes", row.crashes));
@@ -207,6 +198,11 @@ Records records_of(const std::vector<PredictedRow>& rows, const std::vector<Axis
     if (!row.predicted()) continue;
     for (Record& figure : figure_list(row).items) predicted.items.push_back(std::move(figure));
     predicted.items.emplace_back("", "", verdict_records(row));
+    if (!row.scenario.empty())
+      scenarios.items.emplace_back(
+          "", "",
+          Records{{"id", "row", row.id},
+                  {"resolved", "what was predicted: YAML that can be run", row.scenario}});
     if (!row.assumed.empty())
       assumed.items.emplace_back(
           "", "", Records{{"id", "row", row.id}, {"assumed", "what", list_of(row.assumed)}});
@@ -215,6 +211,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const std::vector<Axis
           {"not_predicted", "rows that do not say enough", missing},
           {"no_answer", "rows whose workers died", crashed},
           {"assumed", "what rows leave open and how it was taken", assumed},
+          {"scenarios", "that rows became", scenarios},
           {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
           {"series", "errors of what changes from one row to the next", series_list(series)}};
 }
@@ -222,9 +219,7 @@ Records records_of(const std::vector<PredictedRow>& rows, const std::vector<Axis
 // The answer is no when a family got worse.
 int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& families) {
   const std::vector<ErrorChange> changes = changes_since(recorded, families);
-  TextTable table{{"since " + recorded.file, "", "was", "is", ""},
-                  {Align::left, Align::left, Align::right, Align::right, Align::left},
-                  {}};
+  TextTable table{{"since " + recorded.file, "", " was", " is", ""}};
   bool worse = false;
   for (const ErrorChange& change : changes) {
     worse = worse || change.worse;
@@ -243,6 +238,7 @@ int compare_with(const CsvTable& recorded, const std::vector<RowFamily>& familie
 Records rows_sample() {
   PredictedRow row, other, third;
   row.figures.emplace_back();
+  row.scenario = "a scenario";
   row.assumed = other.missing = third.crashes = {""};
   return records_of({row, other, third}, {AxisErrors{}});
 }
@@ -260,10 +256,8 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
                                                       .stack = {}});
   const std::vector<AxisErrors> series = errors_by_axis(series_steps(tables.steps, predicted));
   const RowSampling sampling{question.samples, 1};
-  for (PredictedRow& row : predict_rows(line.data, tables.grpo, sampling))
-    predicted.push_back(std::move(row));
-  for (PredictedRow& row : predict_rows(line.data, tables.engines, sampling))
-    predicted.push_back(std::move(row));
+  append(predicted, predict_rows(line.data, tables.grpo, sampling));
+  append(predicted, predict_rows(line.data, tables.engines, sampling));
   if (question.json)
     print_result(rows_kind, {}, records_of(predicted, series));
   else
@@ -273,8 +267,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);
   }
   // Errors without these rows are none that anybody should keep or compare with.
-  if (std::any_of(predicted.begin(), predicted.end(),
-                  [](const PredictedRow& row) { return !row.crashes.empty(); }))
+  if (std::ranges::any_of(predicted, [](const PredictedRow& row) { return !row.crashes.empty(); }))
     return exit_code::bug;
   if (!question.record.empty())
     write_file(question.record, recorded_errors(families_of(predicted)));

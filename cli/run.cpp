@@ -49,7 +49,7 @@ CauseSet free_causes(const Options& options) {
   CauseSet free;
   for (const auto& [option, word] : options.values) {
     if (option != "ideal") continue;
-    const auto place = std::find(names.begin(), names.end(), word);
+    const auto place = std::ranges::find(names, word);
     if (place == names.end())
       throw UserError(fmt::format("--ideal: no cause \"{}\"{}; expected {}", word,
                                   did_you_mean(word, names), one_of(names)));
@@ -58,19 +58,11 @@ CauseSet free_causes(const Options& options) {
   return free;
 }
 
-std::optional<Interval> grpo_interval(const IntervalQuestion& question, const Scenario& scenario,
-                                      const Options& options) {
-  const auto samples = options.get("samples");
-  const std::uint32_t count = samples ? parse_count("--samples", *samples, 0, 4096) : 0;
-  if (count == 0) return std::nullopt;
-  return interval_of_run(question, scenario, count);
-}
-
 int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
                       const std::vector<Setting>& settings) {
   const auto interval =
-      grpo_interval({.data = line.data, .scenario = options.words.front(), .settings = settings},
-                    scenario, options);
+      interval_of_run({.data = line.data, .scenario = options.words.front(), .settings = settings},
+                      scenario, count_of(options, "samples", 0, 4096).value_or(0));
   const GrpoPrediction prediction = predict_grpo(scenario);
   if (const auto output = options.get("output"); output && prediction.ran)
     write_run(*output, grpo_trace(scenario, prediction));
@@ -78,7 +70,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
                  grpo_records(scenario, prediction, interval));
   else
-    fmt::print("{}", grpo_text(scenario, prediction, interval));
+    fmt::print("{}{}", assumptions_text(scenario.assumptions),
+               grpo_text(scenario, prediction, interval));
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
 
@@ -98,15 +91,13 @@ int run_command(const CommandLine& line) {
   const CauseSet free = free_causes(*options);
   if (!free.empty() && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
-  const auto samples = options->get("samples");
-  const auto interval = interval_of_run(
-      {.data = line.data,
-       .scenario = options->words.front(),
-       .settings = settings,
-       .free = free,
-       .movers = samples ? most_movers : 0},
-      scenario,
-      samples ? std::optional(parse_count("--samples", *samples, 0, 4096)) : std::nullopt);
+  const auto samples = count_of(*options, "samples", 0, 4096);
+  const auto interval = interval_of_run({.data = line.data,
+                                         .scenario = options->words.front(),
+                                         .settings = settings,
+                                         .free = free,
+                                         .movers = samples ? most_movers : 0},
+                                        scenario, samples);
   Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off, free);
   if (interval) add_interval(prediction.run, *interval);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);
@@ -114,7 +105,7 @@ int run_command(const CommandLine& line) {
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(prediction, interval));
   else
-    fmt::print("{}{}", assumptions_text(line, options->words.front(), settings),
+    fmt::print("{}{}", assumptions_text(scenario.assumptions),
                run_text(scenario, prediction, interval));
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }

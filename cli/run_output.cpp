@@ -85,8 +85,7 @@ std::string range_text(const NamedConstant& constant) {
 // What the scenario itself says it does not know.
 std::string unknown_text(const Scenario& scenario) {
   constexpr std::string_view own = "scenario.";
-  TextTable table{
-      {"not known of this run", "taken", "may be"}, {Align::left, Align::right, Align::left}, {}};
+  TextTable table{{"not known of this run", " taken", "may be"}};
   for (const NamedConstant& constant : scenario.constants)
     if (constant.name.starts_with(own) && constant.low < constant.high)
       table.rows.push_back({constant.name.substr(own.size()), value_text(constant, constant.value),
@@ -118,42 +117,35 @@ std::string breakdown_text(const Prediction& p) {
                                  {"hidden_s"}}));
 }
 
-Record saving_record(const Prediction& p) {
-  std::optional<Records> saving;
-  if (p.saving) {
-    const Checkpoint& files = p.saving->files;
+// Of the whole run: batches, saving and resuming.
+Records length_records(const Prediction& p) {
+  const auto batches = [&](const RunLength& length) -> Records {
+    return {{"effective_batch", "sequences or pairs to a step", length.effective_batch},
+            {"optimizer_steps", "of the run", length.optimizer_steps},
+            {"iterations", "micro-batches of each rank", length.iterations},
+            {"epochs", "over the data", length.epochs},
+            {"iterations_per_second", "micro-batches", p.iterations_per_second}};
+  };
+  const auto saving = [&](const SavingCost& cost) -> Records {
+    const Checkpoint& files = cost.files;
     const auto share =
-        p.wall.value > 0 ? std::optional(p.saving->time * p.saving->count / p.wall) : std::nullopt;
-    saving = Records{{"bytes", "of one checkpoint", Bytes{files.bytes()}},
-                     {"weight_bytes", "of it weights", Bytes{files.writers * files.weights}},
-                     {"state_bytes_per_rank", "of it states, each rank", Bytes{files.states}},
-                     {"files", "in so many files", files.files},
-                     {"time_s", "training waits for one", p.saving->time},
-                     {"count", "in the whole run", p.saving->count},
-                     {"share_of_wall", "of the whole job", share, Measure::share}};
-  }
-  return {"save", "what saving costs", saving};
-}
-
-Record resuming_record(const Prediction& p) {
-  std::optional<Records> resuming;
-  if (p.resuming)
-    resuming = Records{{"bytes", "read by all ranks", Bytes{p.resuming->bytes}},
-                       {"skipped_micro_batches", "made again by each rank", p.resuming->skipped},
-                       {"time_s", "until the first step begins", p.resuming->time}};
-  return {"resume", "what resuming costs", resuming};
-}
-
-Record batches_record(const Prediction& p) {
-  std::optional<Records> batches;
-  if (p.length)
-    batches =
-        Records{{"effective_batch", "sequences or pairs to a step", p.length->effective_batch},
-                {"optimizer_steps", "of the run", p.length->optimizer_steps},
-                {"iterations", "micro-batches of each rank", p.length->iterations},
-                {"epochs", "over the data", p.length->epochs},
-                {"iterations_per_second", "micro-batches", p.iterations_per_second}};
-  return {"batches", "what a step and the run are made of", batches};
+        p.wall.value > 0 ? std::optional(cost.time * cost.count / p.wall) : std::nullopt;
+    return {{"bytes", "of one checkpoint", Bytes{files.bytes()}},
+            {"weight_bytes", "of it weights", Bytes{files.writers * files.weights}},
+            {"state_bytes_per_rank", "of it states, each rank", Bytes{files.states}},
+            {"files", "in so many files", files.files},
+            {"time_s", "training waits for one", cost.time},
+            {"count", "in the whole run", cost.count},
+            {"share_of_wall", "of the whole job", share, Measure::share}};
+  };
+  const auto resuming = [](const ResumingCost& cost) -> Records {
+    return {{"bytes", "read by all ranks", Bytes{cost.bytes}},
+            {"skipped_micro_batches", "made again by each rank", cost.skipped},
+            {"time_s", "until the first step begins", cost.time}};
+  };
+  return {parts_if("batches", "what a step and the run are made of", p.length, batches),
+          parts_if("save", "what saving costs", p.saving, saving),
+          parts_if("resume", "what resuming costs", p.resuming, resuming)};
 }
 
 Records interval_records(const Prediction& p, const std::optional<Interval>& interval) {
@@ -190,10 +182,8 @@ Records run_records(const Prediction& p, const std::optional<Interval>& interval
         {"model_flops_matrices", "of a GPU and step", p.flops.matrices, Measure::flops},
         {"model_flops_attention", "of a GPU and step, causal", p.flops.attention, Measure::flops}},
        interval_records(p, interval),
-       {{"wall_h", "the whole job, or what is left of it", wall, Measure::hours},
-        batches_record(p),
-        saving_record(p),
-        resuming_record(p)},
+       {{"wall_h", "the whole job, or what is left of it", wall, Measure::hours}},
+       length_records(p),
        footprint_records(p.memory),
        {{"ops", "operations that were replayed", p.run.graph.size()},
         {"breakdown", "where the time goes: every instant of a rank has one cause",

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "cli/source_options.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "scenarios/run_length.hpp"
@@ -164,6 +165,7 @@ Records records_of(const std::string& name, const std::string& file, const Scena
       {"kind", "scenario", "scenario"},
       {"title", "its name", scenario.name},
       {"text", "of the file", text_in(file)},
+      assumption_record(scenario.assumptions),
       {"resolved", "in words", resolved},
       {"keys", "every key, in the order of docs/keys.md", list_of(resolved_keys(scenario), key)}};
 }
@@ -176,7 +178,9 @@ Records scenario_records(const std::string& name, const std::string& file,
 }
 
 Records scenario_sample() {
-  return records_of("", "", {}, {{"NAME", ""}});
+  Scenario scenario;
+  scenario.assumptions.emplace_back();
+  return records_of("", "", scenario, {{"NAME", ""}});
 }
 
 }  // namespace stepsim

@@ -5,31 +5,12 @@
 namespace stepsim {
 namespace {
 
-struct Schema {
-  const ResultKind& kind;
-  Records (*sample)();
-};
-constexpr std::array schemas{Schema{run_kind, run_sample},
-                             Schema{grpo_kind, grpo_sample},
-                             Schema{memory_kind, memory_sample},
-                             Schema{grpo_memory_kind, grpo_memory_sample},
-                             Schema{explain_kind, explain_sample},
-                             Schema{check_kind, check_sample},
-                             Schema{sweep_kind, sweep_sample},
-                             Schema{search_kind, search_sample},
-                             Schema{validate_kind, validate_sample},
-                             Schema{rows_kind, rows_sample},
-                             Schema{collective_kind, collective_sample},
-                             Schema{compare_kind, compare_sample},
-                             Schema{kernels_kind, kernels_sample},
-                             Schema{curves_kind, curves_sample},
-                             Schema{network_kind, network_sample},
-                             Schema{list_kind, list_sample},
-                             Schema{entry_kind, entry_sample},
-                             Schema{model_kind, model_sample},
-                             Schema{scenario_kind, scenario_sample},
-                             Schema{keys_kind, keys_sample},
-                             Schema{diff_kind, diff_sample}};
+constexpr std::array kinds{&run_kind,      &grpo_kind,   &memory_kind,     &grpo_memory_kind,
+                           &explain_kind,  &check_kind,  &sweep_kind,      &search_kind,
+                           &validate_kind, &rows_kind,   &collective_kind, &compare_kind,
+                           &kernels_kind,  &curves_kind, &network_kind,    &list_kind,
+                           &entry_kind,    &model_kind,  &scenario_kind,   &keys_kind,
+                           &diff_kind};
 
 constexpr std::string_view introduction = R"(# What `--json` prints
 
@@ -57,10 +38,11 @@ std::string json_document() {
   std::string text(introduction);
   text += schema_of(head_of(run_kind));
   text +=
-      "\n## What was asked\n\nBehind that, of `run` and `memory`; of `explain` as `asked_a` and "
-      "`asked_b`.\n\n";
-  text += schema_of(asked_records({}, {}));
-  for (const Schema& schema : schemas) text += title_of(schema.kind) + schema_of(schema.sample());
+      "\n## What was asked\n\nBehind that, of `run`, `memory` and `search`; of `explain` and "
+      "`diff` as "
+      "`asked_a` and `asked_b`; of `validate` and `check` in lists of scenarios.\n\n";
+  text += schema_of(asked_sample());
+  for (const ResultKind* kind : kinds) text += title_of(*kind) + schema_of(kind->sample());
   return text;
 }
 

@@ -4,7 +4,6 @@
 
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/sources.hpp"
-#include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 
@@ -34,39 +33,24 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   return settings;
 }
 
-namespace {
-
-std::vector<Assumption> assumptions_of(
-    const CommandLine& line, const std::string& file,
-    std::span<const std::pair<std::string, std::string>> settings) {
-  const std::string path = find_scenario(line.data, file);
-  if (path.ends_with(".h5")) return {};
-  const auto translation = translate_source(line.data, path, settings);
-  return translation ? translation->assumptions : std::vector<Assumption>{};
-}
-
-}  // namespace
-
-std::string assumptions_text(const CommandLine& line, const std::string& file,
-                             std::span<const std::pair<std::string, std::string>> settings) {
-  TextTable table{{"not in the file", "taken", "because", "change it with"},
-                  {Align::left, Align::left, Align::left, Align::left},
-                  {}};
-  for (const Assumption& each : assumptions_of(line, file, settings))
-    table.rows.push_back({each.what, each.taken, each.why, each.change});
-  return table.rows.empty() ? "" : render(table) + "\n";
-}
-
-Records assumption_records(const CommandLine& line, const std::string& file,
-                           std::span<const std::pair<std::string, std::string>> settings) {
+Record assumption_record(std::span<const Assumption> assumptions) {
   const auto parts = [](const Assumption& each) -> Records {
     return {{"what", "what the file does not hold", each.what},
             {"taken", "what was taken", each.taken},
             {"because", "why that", each.why},
             {"change", "options that say something else", each.change}};
   };
-  return {{"assumptions", "what a file of another program does not hold, and what was taken",
-           list_of(assumptions_of(line, file, settings), parts)}};
+  return {"assumptions", "what a file of another program leaves open, and what was taken",
+          list_of(assumptions, parts)};
+}
+
+std::string assumptions_text(std::span<const Assumption> assumptions) {
+  if (assumptions.empty()) return "";
+  return render(table_of(assumption_record(assumptions).parts(), {{"what", "not in the file"},
+                                                                  {"taken", "taken"},
+                                                                  {"because", "because"},
+                                                                  {"change", "change it with"}})) +
+         "\n";
 }
 
 }  // namespace stepsim

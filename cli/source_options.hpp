@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "scenarios/assumption.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {
@@ -40,11 +40,9 @@ constexpr auto with_source_options(const std::array<OptionSpec, N>& own) {
 // As settings, which every study hands on.
 std::vector<std::pair<std::string, std::string>> source_settings_of(const Options& options);
 
-// What was taken for this file, for the first screen; nothing when nothing was.
-std::string assumptions_text(const CommandLine& line, const std::string& file,
-                             std::span<const std::pair<std::string, std::string>> settings);
-// The same under "assumptions", for the machines' form.
-Records assumption_records(const CommandLine& line, const std::string& file,
-                           std::span<const std::pair<std::string, std::string>> settings);
+// What was taken for a file of another program, for the first screen; nothing when nothing was.
+std::string assumptions_text(std::span<const Assumption> assumptions);
+// The same for machines.
+Record assumption_record(std::span<const Assumption> assumptions);
 
 }  // namespace stepsim

@@ -2,16 +2,14 @@
 #include "analysis/studies/sweep/sweep.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
-#include <chrono>
-#include <cstdio>
 #include <filesystem>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
+#include "cli/progress.hpp"
 #include "cli/source_options.hpp"
 #include "cli/sweep_text.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -128,36 +126,6 @@ void sweep_up(const std::string& file) {
     if (entry.path().filename().string().starts_with(unfinished)) fs::remove(entry.path(), failed);
 }
 
-// One line on a terminal, rewritten four times a second.
-class Progress {
- public:
-  explicit Progress(bool shown) : shown_(shown) {}
-  void operator()(std::size_t done, std::size_t of) {
-    using namespace std::chrono;
-    if (!shown_) return;
-    const auto now = steady_clock::now();
-    if (first_ == steady_clock::time_point()) {
-      first_ = now;
-      before_ = done;
-    }
-    if (now - last_ < milliseconds(250) && done < of) return;
-    last_ = now;
-    const double seconds = duration<double>(now - first_).count();
-    const double rate = seconds > 0 ? static_cast<double>(done - before_) / seconds : 0;
-    std::string line = fmt::format("{} of {} points", done, of);
-    if (rate > 0 && done < of)
-      line += fmt::format(", {:.0f} a second, {} left", rate,
-                          to_text(Seconds{static_cast<double>(of - done) / rate}));
-    fmt::print(stderr, "\r\033[K{}{}", line, done == of ? "\n" : "");
-    std::fflush(stderr);
-  }
-
- private:
-  bool shown_;
-  std::size_t before_ = 0;
-  std::chrono::steady_clock::time_point first_, last_;
-};
-
 void write_results(const std::string& stem, const SweepTable& table) {
   sweep_up(stem + ".csv");
   sweep_up(stem + ".h5");
@@ -202,6 +170,12 @@ int run_shard(SweepQuestion& question, const std::string& stem, const std::strin
   return finish(question, table, exit_code::yes);
 }
 
+// What the scenario's file leaves open where it is one of another program. The points may say it.
+std::vector<Assumption> assumptions_of(const std::string& data, const SweepTable& table) {
+  const auto scenario = scenario_if_sound(data, {table.source, table.fixed});
+  return scenario ? scenario->assumptions : std::vector<Assumption>{};
+}
+
 constexpr std::string_view usual_bounds = "1:1024";
 
 int find(const CommandLine& line, const Options& options, const std::string& question) {
@@ -212,10 +186,15 @@ int find(const CommandLine& line, const Options& options, const std::string& que
   for (const std::string_view name : {"shard", "output", "csv", "where", "zip", "samples"})
     if (options.has(name)) throw UserError(fmt::format("--{}: means nothing with --find", name));
   const SearchResult result = run_search(line.data, plan, search);
-  if (options.has("json"))
-    print_result(search_kind, {}, search_records(search, result));
-  else
+  if (options.has("json")) {
+    // With the value that was found, else with the last one.
+    const std::size_t shown = result.found.value_or(result.steps.size() - 1);
+    const AskedScenario asked{plan.scenario, settings_of(plan, {result.steps[shown].value})};
+    print_result(search_kind, asked_of(line.data, asked).value_or(Records{}),
+                 search_records(search, result));
+  } else {
     fmt::print("{}", search_text(search, result));
+  }
   return result.found ? exit_code::yes : exit_code::no;
 }
 
@@ -229,11 +208,9 @@ int sweep_command(const CommandLine& line) {
   question.data = line.data;
   question.plan = plan_of(*options);
   question.shard = shard_of(*options);
-  if (const auto workers = options->get("workers"))
-    question.workers = parse_count("--workers", *workers, 1, 4096);
-  if (const auto samples = options->get("samples"))
-    question.samples = parse_count("--samples", *samples, 0, 4096);
-  question.progress = Progress(::isatty(STDERR_FILENO) != 0);
+  question.workers = count_of(*options, "workers", 1, 4096).value_or(question.workers);
+  question.samples = count_of(*options, "samples", 0, 4096).value_or(0);
+  question.progress = progress_bar("points");
   const std::string stem = stem_of(*options);
   if (options->has("shard")) {
     if (stem.empty()) throw UserError("--shard: needs --output NAME, for merge to find the parts");
@@ -253,7 +230,8 @@ int sweep_command(const CommandLine& line) {
   std::vector<WhatIf> changes;
   if (report.fastest) changes = what_ifs(line.data, question.plan, table.rows[*report.fastest]);
   if (options->has("json"))
-    print_result(sweep_kind, {}, sweep_records(table, report, changes));
+    print_result(sweep_kind, {},
+                 sweep_records(table, report, changes, assumptions_of(line.data, table)));
   else
     fmt::print("{}", sweep_text(table, report, changes));
   return finish(question, table, report.feasible > 0 ? exit_code::yes : exit_code::no);
@@ -275,7 +253,10 @@ int merge_command(const CommandLine& line) {
                table.source);
   const std::vector<WhatIf> tried = changes.value_or(std::vector<WhatIf>{});
   if (options->has("json"))
-    print_result(sweep_kind, {}, sweep_records(table, report, tried));
+    print_result(
+        sweep_kind, {},
+        sweep_records(table, report, tried,
+                      changes ? assumptions_of(line.data, table) : std::vector<Assumption>{}));
   else
     fmt::print("{}", sweep_text(table, report, tried));
   return exit_code::yes;

@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "analysis/studies/sweep/sweep_reading.hpp"
+#include "cli/source_options.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -19,9 +21,8 @@ std::vector<std::string> short_names(const std::vector<std::string>& keys) {
   const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
   std::vector<std::string> names;
   for (const std::string& key : keys) {
-    const auto alike = std::count_if(keys.begin(), keys.end(), [&](const std::string& other) {
-      return last(other) == last(key);
-    });
+    const auto alike = std::ranges::count_if(
+        keys, [&](const std::string& other) { return last(other) == last(key); });
     names.push_back(alike > 1 ? key : last(key));
   }
   return names;
@@ -38,8 +39,7 @@ std::string marks_of(const SweepReport& report, std::size_t row) {
   for (const Scaling& scaling : report.scalings)
     if (scaling.knee && scaling.points[*scaling.knee].row == row)
       marks += marks.empty() ? "knee" : ", knee";
-  const bool on_front =
-      std::find(report.front.begin(), report.front.end(), row) != report.front.end();
+  const bool on_front = holds(report.front, row);
   if (on_front && marks.empty()) marks = "front";
   return marks;
 }
@@ -108,9 +108,8 @@ constexpr std::array grpo_columns{
 };
 
 std::span<const Shown> columns_for(const SweepTable& table) {
-  const bool grpo = std::any_of(table.rows.begin(), table.rows.end(), [](const SweepRow& row) {
-    return row.outcome.of("learners").has_value();
-  });
+  const bool grpo = std::ranges::any_of(
+      table.rows, [](const SweepRow& row) { return row.outcome.of("learners").has_value(); });
   return grpo ? std::span<const Shown>(grpo_columns) : std::span<const Shown>(training_columns);
 }
 
@@ -128,23 +127,18 @@ std::string interval_text(const Outcome& outcome) {
 }
 
 TextTable point_table(const SweepTable& table, const SweepReport& report) {
-  TextTable text{short_names(table.keys), std::vector(table.keys.size(), Align::right), {}};
+  TextTable text{
+      mapped(short_names(table.keys), [](const std::string& name) { return " " + name; })};
   const bool scaled = !report.scalings.empty();
-  const auto column = [&](std::string_view name, Align align) {
-    text.header.emplace_back(name);
-    text.align.push_back(align);
-  };
   const std::span<const Shown> columns = columns_for(table);
-  const bool drawn = std::any_of(table.rows.begin(), table.rows.end(), [](const SweepRow& row) {
-    return row.outcome.of("step_time_low").has_value();
-  });
+  const bool drawn = std::ranges::any_of(
+      table.rows, [](const SweepRow& row) { return row.outcome.of("step_time_low").has_value(); });
   for (const Shown& shown : columns) {
-    column(shown.title, Align::right);
-    if (drawn && shown.metric == "step_time") column("8 of 10 draws", Align::right);
+    text.columns.push_back(fmt::format(" {}", shown.title));
+    if (drawn && shown.metric == "step_time") text.columns.emplace_back(" 8 of 10 draws");
   }
-  if (scaled) column("efficiency", Align::right);
-  column("bottleneck", Align::left);
-  column("", Align::left);
+  if (scaled) text.columns.emplace_back(" efficiency");
+  append(text.columns, {"bottleneck", ""});
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const SweepRow& row = table.rows[i];
     std::vector<std::string> cells = row.values;
@@ -236,13 +230,10 @@ Records outcome_records(const Outcome& outcome) {
 }
 
 Records sweep_records(const SweepTable& table, const SweepReport& report,
-                      std::span<const WhatIf> changes) {
+                      std::span<const WhatIf> changes, std::span<const Assumption> assumptions) {
   std::vector<std::size_t> places(table.rows.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   const auto point = [&](std::size_t i) { return point_records(table, report, i); };
-  const auto set = [](const Setting& each) {
-    return fmt::format("{}={}", each.first, each.second);
-  };
   const auto change = [](const WhatIf& each) -> Records {
     return {{"change", "of the fastest point", each.change},
             {"gain", "of tokens per second", each.gain, Measure::error},
@@ -252,8 +243,9 @@ Records sweep_records(const SweepTable& table, const SweepReport& report,
   return {{"scenario", "what was varied",
            Records{{"title", "its name", table.title},
                    {"source", "the path or name that was given", table.source},
-                   {"set", "in all points, as KEY=VALUE", list_of(table.fixed, set)},
+                   {"set", "in all points, as KEY=VALUE", setting_list(table.fixed)},
                    {"resolved", "as read, before anything is set", table.scenario}}},
+          assumption_record(assumptions),
           {"points", "one for each combination", list_of(places, point)},
           {"fastest", "point with the most tokens a second", report.fastest},
           {"cheapest", "point with the least GPU time per token", report.cheapest},
@@ -270,7 +262,8 @@ Records sweep_sample() {
   table.rows.push_back({0, {"0"}, impossible("")});
   SweepReport report;
   report.scalings.emplace_back().points.emplace_back();
-  return sweep_records(table, report, std::array{WhatIf{"", 0, impossible("")}});
+  return sweep_records(table, report, std::array{WhatIf{"", 0, impossible("")}},
+                       std::array{Assumption{}});
 }
 
 }  // namespace stepsim

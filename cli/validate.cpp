@@ -12,6 +12,7 @@
 #include "cli/result_kinds.hpp"
 #include "cli/row_tables.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
 
@@ -61,7 +62,7 @@ std::vector<std::string> files_in(const std::string& place, std::string_view ext
     throw UserError({{place, 0, "",
                       fmt::format("holds no {} (*{})", extension == ".csv" ? "table" : "scenario",
                                   extension)}});
-  std::sort(inside.begin(), inside.end());
+  std::ranges::sort(inside);
   return inside;
 }
 
@@ -69,19 +70,16 @@ std::vector<std::string> files_of(const CommandLine& line, const std::vector<std
   std::vector<std::string> files;
   std::vector<std::string> places = words;
   if (places.empty()) places = data_places(line.data, "scenarios/seeds");
-  for (const std::string& place : places)
-    for (std::string& file : files_in(place, ".yaml")) files.push_back(std::move(file));
+  for (const std::string& place : places) append(files, files_in(place, ".yaml"));
   return files;
 }
 
 // What is wrong with any of the files is said before the first is predicted.
 std::vector<NamedScenario> load_all(const CommandLine& line,
                                     const std::vector<std::string>& files) {
-  std::vector<NamedScenario> scenarios;
-  scenarios.reserve(files.size());
-  for (const std::string& file : files)
-    scenarios.push_back({fs::path(file).stem().string(), load_scenario(line.data, file), file});
-  return scenarios;
+  return mapped(files, [&](const std::string& file) -> NamedScenario {
+    return {fs::path(file).stem().string(), load_scenario(line.data, file), file};
+  });
 }
 
 std::string figure_text(Dimension dimension, double value) {
@@ -101,25 +99,17 @@ std::string band_text(const ValidatedFigure& row) {
 }
 
 bool has_intervals(const Validation& validation) {
-  return std::any_of(validation.figures.begin(), validation.figures.end(),
-                     [](const ValidatedFigure& row) { return row.interval.has_value(); });
+  return std::ranges::any_of(validation.figures,
+                             [](const ValidatedFigure& row) { return row.interval.has_value(); });
 }
 
 TextTable figure_table(const Validation& validation, std::string_view against) {
-  TextTable table{{"family", "run", "metric", std::string(against), "predicted", "error"},
-                  {Align::left, Align::left, Align::left, Align::right, Align::right, Align::right},
-                  {}};
-  const bool bands = std::any_of(validation.figures.begin(), validation.figures.end(),
-                                 [](const ValidatedFigure& row) { return row.band.has_value(); });
-  if (bands) {
-    table.header.emplace_back("asked for");
-    table.align.push_back(Align::left);
-  }
+  TextTable table{{"family", "run", "metric", " " + std::string(against), " predicted", " error"}};
+  const bool bands = std::ranges::any_of(
+      validation.figures, [](const ValidatedFigure& row) { return row.band.has_value(); });
+  if (bands) table.columns.emplace_back("asked for");
   const bool drawn = has_intervals(validation);
-  if (drawn) {
-    table.header.insert(table.header.end(), {"interval", "holds it"});
-    table.align.insert(table.align.end(), {Align::right, Align::left});
-  }
+  if (drawn) append(table.columns, {" interval", "holds it"});
   for (const ValidatedFigure& row : validation.figures) {
     const MetricSpec& spec = spec_of(row.metric);
     table.rows.push_back({row.family, row.id, std::string(spec.name),
@@ -135,10 +125,7 @@ TextTable figure_table(const Validation& validation, std::string_view against) {
 }
 
 TextTable verdict_table(const Validation& validation, std::string_view against) {
-  TextTable table{
-      {"family", "run", std::string(against), "predicted", "needs", "usable", ""},
-      {Align::left, Align::left, Align::left, Align::left, Align::right, Align::right, Align::left},
-      {}};
+  TextTable table{{"family", "run", std::string(against), "predicted", " needs", " usable", ""}};
   for (const ValidatedVerdict& row : validation.verdicts)
     table.rows.push_back({row.family, row.id, row.fits ? "fits" : "oom",
                           std::string(to_text(row.predicted)), to_text(Bytes{row.needed}),
@@ -159,8 +146,7 @@ RecordList family_list(const Validation& validation) {
 std::string text_of(const Validation& validation, std::string_view against) {
   std::string text = render(figure_table(validation, against));
   text += "\n" + render(verdict_table(validation, against));
-  const auto right = std::count_if(validation.verdicts.begin(), validation.verdicts.end(),
-                                   [](const ValidatedVerdict& row) { return row.right(); });
+  const auto right = std::ranges::count_if(validation.verdicts, &ValidatedVerdict::right);
   text += "\n" +
           render(table_of(family_list(validation).items, {{"name", "family"},
                                                           {"rows", "rows"},
@@ -168,14 +154,12 @@ std::string text_of(const Validation& validation, std::string_view against) {
                                                           {"p90_abs_error", "90 %"},
                                                           {"signed_mean", "signed mean"}})) +
           fmt::format("\n{} of {} memory verdicts are right\n", right, validation.verdicts.size());
-  const auto asked = std::count_if(validation.figures.begin(), validation.figures.end(),
-                                   [](const ValidatedFigure& row) { return row.band.has_value(); });
-  const auto met = std::count_if(validation.figures.begin(), validation.figures.end(),
-                                 [](const ValidatedFigure& row) { return row.inside(); });
+  const auto asked = std::ranges::count_if(
+      validation.figures, [](const ValidatedFigure& row) { return row.band.has_value(); });
+  const auto met = std::ranges::count_if(validation.figures, &ValidatedFigure::inside);
   if (asked > 0)
     text += fmt::format("{} of {} figures are as near as their files ask for\n", met, asked);
-  const auto held = std::count_if(validation.figures.begin(), validation.figures.end(),
-                                  [](const ValidatedFigure& row) { return row.held(); });
+  const auto held = std::ranges::count_if(validation.figures, &ValidatedFigure::held);
   if (has_intervals(validation))
     text +=
         fmt::format("{} of {} figures are in their intervals\n", held, validation.figures.size());
@@ -214,12 +198,16 @@ Records verdict_records(const ValidatedVerdict& row) {
       {"error", "of a verdict: none", std::optional<double>()}};
 }
 
-Records records_of(const Validation& validation) {
+Records scenario_records(std::string_view id, const Records& asked) {
+  return {{"id", "run", id}, {"asked", "what was read", asked}};
+}
+
+Records records_of(const Validation& validation, const RecordList& scenarios) {
   RecordList rows = list_of(validation.figures, row_records);
-  for (Record& verdict : list_of(validation.verdicts, verdict_records).items)
-    rows.items.push_back(std::move(verdict));
+  append(rows.items, list_of(validation.verdicts, verdict_records).items);
   return {{"rows", "figures, then verdicts", rows},
-          {"families", "errors of the figures by family", family_list(validation)}};
+          {"families", "errors of the figures by family", family_list(validation)},
+          {"scenarios", "that were given", scenarios}};
 }
 
 RowTablesQuestion row_question(const Options& options) {
@@ -231,8 +219,7 @@ RowTablesQuestion row_question(const Options& options) {
       const std::vector<std::string> inside = files_in(value, ".csv");
       question.files.insert(question.files.end(), inside.begin(), inside.end());
     }
-  if (const auto text = options.get("samples"))
-    question.samples = parse_count("--samples", *text, 0, 4096);
+  question.samples = count_of(options, "samples", 0, 4096).value_or(0);
   question.json = options.has("json");
   question.recorded = options.get("recorded").value_or("");
   question.record = options.get("record").value_or("");
@@ -249,7 +236,9 @@ Records validate_sample() {
   validation.figures.push_back({"", "", Metric::step_time, {0, 1}, {}, 0, {}, {}});
   validation.verdicts.push_back({"", "", true, Fit::fits, 0, 0});
   validation.families.emplace_back();
-  return records_of(validation);
+  return records_of(validation, list_of(std::array{asked_sample()}, [](const Records& each) {
+                      return scenario_records("", each);
+                    }));
 }
 
 int validate_command(const CommandLine& line) {
@@ -260,16 +249,20 @@ int validate_command(const CommandLine& line) {
   if (options->has("rows")) return validate_row_tables(line, row_question(*options));
   const bool estimates = options->has("estimates");
   const auto scenarios = load_all(line, files_of(line, options->words));
-  const auto samples = options->get("samples");
-  const Validation validation = validate(
-      scenarios, estimates ? Against::estimated : Against::measured,
-      {.data = line.data, .samples = samples ? parse_count("--samples", *samples, 0, 4096) : 0},
-      samples ? progress_bar("replays") : Progress{});
+  const auto samples = count_of(*options, "samples", 0, 4096);
+  const Validation validation =
+      validate(scenarios, estimates ? Against::estimated : Against::measured,
+               {.data = line.data, .samples = samples.value_or(0)},
+               samples ? progress_bar("replays") : Progress{});
   const std::string_view block = estimates ? "estimated" : "measured";
   if (validation.figures.empty() && validation.verdicts.empty())
     throw UserError(fmt::format("none of {} scenarios has a {}: block", scenarios.size(), block));
   if (options->has("json"))
-    print_result(validate_kind, {}, records_of(validation));
+    print_result(validate_kind, {},
+                 records_of(validation, list_of(scenarios, [](const NamedScenario& each) {
+                              return scenario_records(each.id,
+                                                      asked_records(each.scenario, {each.file}));
+                            })));
   else
     fmt::print("{}", text_of(validation, block));
   return exit_code::yes;

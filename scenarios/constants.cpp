@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -40,16 +41,17 @@ std::string spoken(const std::string& name, bool with_cluster) {
 }
 
 std::string no_such(std::span<const NamedConstant> all, std::string_view key) {
-  std::vector<std::string> names;
-  names.reserve(all.size());
-  for (const NamedConstant& each : all)
-    names.push_back(spoken(each.name, key.starts_with("cluster.")));
+  std::vector<std::string> names = mapped(all, [&](const NamedConstant& each) {
+    return spoken(each.name, key.starts_with("cluster."));
+  });
   return fmt::format(
       "no constant of this cluster or stack is called so{}; `stepsim show` of the "
       "GPU, node, network or stack lists them",
       did_you_mean(key, names));
 }
 
+// The constant that a key means: its full name, or some words of it in order, the last among them;
+// "cluster" may stand before.
 struct Search {
   const NamedConstant* found = nullptr;
   std::string problem;
@@ -76,18 +78,12 @@ Search search(std::span<const NamedConstant> all, std::string_view key) {
 
 bool names_constant(std::string_view key) {
   const Words words = words_of(key);
-  constexpr std::array<std::string_view, 9> shelves{"gpu",       "node",      "network",
-                                                    "stack",     "attention", "experts",
-                                                    "operators", "engine",    "variation"};
-  const bool listed = std::find(shelves.begin(), shelves.end(), words.front()) != shelves.end();
+  constexpr std::array<std::string_view, 10> shelves{
+      "gpu",     "node",   "network",   "stack",  "attention",
+      "experts", "mixers", "operators", "engine", "variation"};
+  const bool listed = holds(shelves, words.front());
   if (listed) return words.size() > 1;
   return words.front() == "cluster" && words.size() > 2 && words[1] != "vary";
-}
-
-const NamedConstant& find_constant(std::span<const NamedConstant> all, std::string_view key) {
-  const Search result = search(all, key);
-  if (result.found == nullptr) throw UserError({{"", 0, std::string(key), result.problem}});
-  return *result.found;
 }
 
 std::vector<GivenConstant> given_constants(const Table& table, std::span<const NamedConstant> all) {

@@ -15,11 +15,8 @@ namespace stepsim {
 // catalogue and no key of a scenario.
 bool names_constant(std::string_view key);
 
-// The constant that a key means: its full name, or some words of it in order, the last among them;
-// "cluster" may stand before. Throws UserError with the nearest name, or when several fit.
-const NamedConstant& find_constant(std::span<const NamedConstant> all, std::string_view key);
-
-// What the mapping sets, each in the unit of its constant; what is wrong is noted at its line.
+// What the mapping sets, each in the unit of its constant; what is wrong is noted at its line, with
+// the nearest name where no constant or several fit.
 std::vector<GivenConstant> given_constants(const Table& table, std::span<const NamedConstant> all);
 
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 #include "scenarios/entries.hpp"
 #include "scenarios/recipes.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/defaults.hpp"
@@ -16,13 +17,13 @@ namespace {
 
 bool stands_on(const std::string& data, const Shelf& shelf, const std::string& name) {
   const std::vector<std::string> names = names_on(data, shelf);
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return holds(names, name);
 }
 
 // Of a model by name, by path, or written in the scenario; nothing for a dense one, and for one
 // that cannot be read, which the reading of the scenario says.
 std::optional<std::string> experts_of(const std::string& data, const Document& scenario) {
-  const std::string name = scenario.peek("model").value_or("");
+  const std::string name = resolve_model(data, scenario.peek("model").value_or(""));
   if (name.empty()) return experts_said(scenario, "model");
   if (const std::string path = beside(scenario.file(), name); is_config_path(path)) {
     try {
@@ -40,7 +41,7 @@ std::optional<std::string> gpus_of(const std::string& data, const Document& scen
   try {
     Document own = parse_document(scenario.canonical(), scenario.file());
     const Table root = own.root();
-    const Names names = read_names(root, root.table("cluster"), scenario.file());
+    const Names names = read_names(data, root, root.table("cluster"), scenario.file());
     return fmt::format("{}", load_cluster(data, names.cluster).ranks());
   } catch (const UserError&) {
     return {};
@@ -64,8 +65,7 @@ void lay_defaults(const std::string& data, Document& scenario) {
     if (!stands_on(data, shelf, name)) return;
     const Document& file = files.emplace_back(open_entry(data, shelf, name));
     if (shelf.folder == recipe_shelf.folder) read_recipe(file.root());
-    for (Default& entry : read_defaults(file.root(), fmt::format("{} {}", shelf.singular, name)))
-      defaults.push_back(std::move(entry));
+    append(defaults, read_defaults(file.root(), fmt::format("{} {}", shelf.singular, name)));
     if (shelf.folder == recipe_shelf.folder) file.finish();  // a stack is read once more, as one
   };
   if (scenario.peek("recipe"))

@@ -9,7 +9,10 @@
 #include "scenarios/faults.hpp"
 #include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "workloads/layers/units.hpp"
+#include "workloads/model/hf_cache.hpp"
+#include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/stack_operators.hpp"
 
@@ -23,13 +26,14 @@ bool attention_uses_shares(const Scenario& scenario) {
 }
 
 bool moves_tokens(const Scenario& scenario) {
-  const MoeKernel kernel = scenario.strategy.moe_kernel;
+  const MoeKernel kernel = scenario.strategy.experts.kernel;
   return scenario.model.experts && (kernel == MoeKernel::grouped || kernel == MoeKernel::padded) &&
          !scenario.stack.fused.permute;
 }
 
 // A path that leads to no config.json, or a name that no model has.
-void check_model(const Table& root, const std::string& name, const std::vector<std::string>& all) {
+void check_model(const std::string& data, const Table& root, const std::string& name) {
+  const std::vector<std::string> all = names_on(data, model_shelf);
   namespace fs = std::filesystem;
   std::error_code failed;
   const fs::path path(name);
@@ -41,6 +45,7 @@ void check_model(const Table& root, const std::string& name, const std::vector<s
     return;
   }
   if (folder || fs::exists(path, failed)) return;
+  if (is_hf_id(name)) return root.problem("model", unknown_id_text(data, name));
   const std::string near = did_you_mean(path.filename().string(), all);
   root.problem("model",
                fmt::format("no file or folder \"{}\", beside the scenario or here{}", name, near));
@@ -56,12 +61,14 @@ std::string beside(const std::string& file, const std::string& path) {
   return found ? there.string() : path;
 }
 
-Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file) {
+Names read_names(const std::string& data, const Table& root, const Table& cluster,
+                 const std::string& scenario_file) {
   Names names;
   names.model = root.is_mapping("model") ? "" : root.text("model");
   if (const std::string near = beside(scenario_file, names.model);
       !names.model.empty() && is_config_path(near))
     names.model = near;
+  names.model = resolve_model(data, names.model);
   read_block(std::optional(cluster), cluster_blocks().front(), names.cluster);
   names.stack = root.text("stack");
   return names;
@@ -70,7 +77,7 @@ Names read_names(const Table& root, const Table& cluster, const std::string& sce
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
            const std::vector<std::string>& all) {
   if (name.empty()) return false;
-  if (std::find(all.begin(), all.end(), name) != all.end()) return true;
+  if (holds(all, name)) return true;
   table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
                 Fault::form);
   return false;
@@ -85,7 +92,7 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
       names.cluster.network.empty() ||
       known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
   const std::size_t problems = root.problems();
-  if (!names.model.empty()) check_model(root, names.model, names_on(data, model_shelf));
+  if (!names.model.empty()) check_model(data, root, names.model);
   const bool model =
       root.problems() == problems && (root.is_mapping("model") || !names.model.empty());
   return {model, node && network,
@@ -96,7 +103,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
                   const Readings& readings, Scenario& scenario) {
   if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
   scenario.files.clear();
-  if (is_config_path(names.model)) scenario.files.push_back(names.model);
+  if (is_config_path(names.model)) scenario.files.push_back(config_file(names.model));
   if (found.cluster)
     scenario.cluster = load_cluster(data, names.cluster, readings.draw, readings.given);
   scenario.constants = scenario.cluster.constants;
@@ -114,13 +121,14 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
     document.give_constants(readings.given, scope);
     return document;
   };
-  Document attention = shared("attention"), experts = shared("experts"),
+  Document attention = shared("attention"), experts = shared("experts"), mixers = shared("mixers"),
            operators = shared("operators");
   for (const auto& [key, value] : own_operators) operators.set(key, value);
   scenario.stack.attention_shares = read_attention_shares(attention.root());
   scenario.stack.expert_shares = read_expert_shares(experts.root());
+  scenario.stack.mixers = read_mixers(mixers.root());
   scenario.stack.operators = read_operators(operators.root());
-  for (const Document* document : {&attention, &experts, &operators}) document->finish();
+  for (const Document* document : {&attention, &experts, &mixers, &operators}) document->finish();
   const auto list = [&](const Document& document, std::string_view scope) {
     for (NamedConstant constant : document.constants()) {
       constant.name = fmt::format("{}.{}", scope, constant.name);
@@ -129,6 +137,7 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   };
   if (attention_uses_shares(scenario)) list(attention, "attention");
   if (moves_tokens(scenario)) list(experts, "experts");
+  if (scenario.model.mixer) list(mixers, "mixers");
   list(operators, "operators");
   list(stack, "stack");
 }
@@ -144,11 +153,36 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
   if (found.stack) add(overlay_files(data, stack_shelf, names.stack));
   if (found.model && !names.model.empty() && !is_config_path(names.model))
     add(overlay_files(data, model_shelf, names.model));
-  for (const std::string_view shared : {"attention", "experts", "operators"})
+  for (const std::string_view shared : {"attention", "experts", "mixers", "operators"})
     if (const std::string file = data_file(data, fmt::format("workloads/{}.yaml", shared));
         is_of_overlay(data, file))
       files.push_back(file);
   return files;
+}
+
+void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
+                    Scenario& scenario) {
+  Strategy& s = scenario.strategy;
+  const std::string name = s.optimizer.name;
+  if (!known(strategy, "optimizer", "optimizer", name, names_on(data, optimizer_shelf))) return;
+  const std::string scope = "operators." + name;
+  Document document = open_entry(data, optimizer_shelf, name);
+  if (readings.draw) document.draw_constants(*readings.draw, scope);
+  document.give_constants(readings.given, scope);
+  s.optimizer = read_optimizer(document.root());
+  document.finish();
+  for (NamedConstant constant : document.constants()) {
+    constant.name = fmt::format("{}.{}", scope, constant.name);
+    scenario.constants.push_back(std::move(constant));
+  }
+  scenario.smaller_optimizer.reset();
+  if (const std::string& smaller = s.optimizer.smaller; !smaller.empty()) {
+    const Document other = open_entry(data, optimizer_shelf, smaller);
+    scenario.smaller_optimizer = read_optimizer(other.root());
+    other.finish();
+  }
+  const std::vector<UpdateKernels>& kernels = s.optimizer.kernels;
+  if (!strategy.has("optimizer_kernels") && !kernels.empty()) s.update_kernels = kernels.front();
 }
 
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,

@@ -19,7 +19,8 @@ struct Names {
   std::string model, stack;  // model: empty when the scenario holds a config.json itself
   ClusterChoice cluster;
 };
-Names read_names(const Table& root, const Table& cluster, const std::string& scenario_file);
+Names read_names(const std::string& data, const Table& root, const Table& cluster,
+                 const std::string& scenario_file);
 
 // A name that the catalogue does not have is noted with the others; an absent one is noted already.
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
@@ -43,6 +44,9 @@ void load_faults(const std::string& data, const Table& cluster, const Readings& 
 // The files of overlays of the catalogue that a scenario's entries were read from.
 std::vector<std::string> overlay_files(const std::string& data, const Names& names,
                                        const Found& found, const Scenario& scenario);
+// The optimizer that the strategy names, with what `optimizer_kernels` says of it, or leaves out.
+void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
+                    Scenario& scenario);
 // What was found; the rest of the scenario stays as it is.
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);

@@ -38,7 +38,7 @@ void slow_links(const Table& table, Cluster& cluster) {
   for (const Table& entry : table.tables("slow_links")) {
     const std::string name = entry.text("link");
     const double share = entry.number("share", 0.001, 1);
-    const auto place = std::find(names.begin(), names.end(), name);
+    const auto place = std::ranges::find(names, name);
     if (place == names.end())
       entry.problem("link", fmt::format("no link \"{}\"{}", name, did_you_mean(name, names)));
     else

@@ -51,6 +51,11 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
   const Grpo& grpo = *scenario.grpo;
   const std::uint32_t tp = grpo.tensor_parallel, gpus = scenario.cluster.gpus_per_node();
   constexpr std::string_view parallel = "vllm_tensor_parallel_size";
+  if (scenario.model.mixer)
+    return job.problem("method",
+                       fmt::format("an engine's state of {}, which has layers without "
+                                   "attention ({}), is not modelled",
+                                   scenario.model.name, mixer_name(*scenario.model.mixer)));
   if (tp > gpus)
     return job.problem(parallel, fmt::format("{} GPUs of one node: a node has {}, and an engine "
                                              "never spans nodes",
@@ -169,7 +174,7 @@ std::vector<std::string> grpo_warnings(const Scenario& scenario, const Placement
     list.push_back(fmt::format("{} GPU{} neither learn nor generate", placement.stranded,
                                placement.stranded == 1 ? "" : "s"));
   const bool spread = grpo.layout == GrpoLayout::separate && scenario.cluster.nodes > 1 &&
-                      *std::max_element(grpo.learners.begin(), grpo.learners.end()) == 1;
+                      *std::ranges::max_element(grpo.learners) == 1;
   if (grpo.hpz > 1 && spread)
     list.push_back(
         fmt::format("deepspeed_zpg: {} with one learner a node costs memory and saves no "

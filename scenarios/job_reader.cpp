@@ -41,8 +41,7 @@ void share_out(const Table& table, Scenario& scenario) {
   const std::int64_t ranks = mesh_of(scenario.strategy, scenario.cluster).data();
   const std::int64_t round = job.micro_batch * ranks, count = job.global_batch / round;
   const std::string factors = fmt::format("micro_batch {} x {} ranks", job.micro_batch, ranks);
-  const auto told = std::find_if(scenario.said.begin(), scenario.said.end(),
-                                 [&](const SaidKey& said) { return said.path == accumulation; });
+  const auto told = std::ranges::find(scenario.said, accumulation, &SaidKey::path);
   if (table.has("gradient_accumulation"))
     return table.problem("gradient_accumulation", "follows from global_batch: say one of them");
   if (told != scenario.said.end() && job.accumulation * round != job.global_batch)

@@ -15,8 +15,8 @@ double error_against(const Range& range, double value) {
 Observation read_observation(const Table& table) {
   Observation observation;
   read_blocks(table, observation_blocks(), observation);
-  const bool figures = std::any_of(observation.figures.begin(), observation.figures.end(),
-                                   [](const auto& figure) { return figure.has_value(); });
+  const bool figures = std::ranges::any_of(observation.figures,
+                                           [](const auto& figure) { return figure.has_value(); });
   if (!figures && !observation.fits)
     table.problem("source", "belongs to no figure: what was observed?");
   return observation;

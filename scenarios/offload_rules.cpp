@@ -15,7 +15,7 @@ void check_ratio(const Table& offload, const Strategy& s) {
   if (s.offload.ratio == 1) return;
   const auto reject = [&](std::string_view message) { offload.problem("ratio", message); };
   if (s.optimizer_place != Offload::cpu) reject("needs optimizer: cpu");
-  if (s.optimizer != OptimizerKind::adamw)
+  if (!s.optimizer.places.both)
     reject("DeepSpeed updates both parts with AdamW: needs strategy.optimizer: adamw");
 }
 
@@ -31,7 +31,9 @@ void check_host_adam(const Table& offload, const Scenario& scenario) {
   };
   check("cpu_adam", keys.adam != HostAdam::one_pass,
         keys.adam == HostAdam::operators || host.cpu_adam_grace.has_value(), "cpu_adam_grace");
-  check("threads", keys.threads > 0, host.core_stream.has_value(), "core_stream");
+  // Without an update on the host it says nothing, as when a sweep takes the optimizer off the host.
+  if (scenario.strategy.optimizer_place == Offload::cpu)
+    check("threads", keys.threads > 0, host.core_stream.has_value(), "core_stream");
 }
 
 void check_drives(const Table& offload, const Scenario& scenario) {
@@ -71,7 +73,7 @@ void check_offload(const Table& offload, const Scenario& scenario, bool found) {
   else if (s.optimizer_place == Offload::nvme && s.sharding != Sharding::zero3)
     offload.problem("optimizer",
                     "nvme needs zero: 3; below it DeepSpeed takes host memory instead: cpu");
-  if (s.optimizer_place == Offload::nvme && s.optimizer != OptimizerKind::adamw)
+  if (s.optimizer_place == Offload::nvme && !s.optimizer.places.drives)
     offload.problem("optimizer", "nvme needs strategy.optimizer: adamw");
   check_ratio(offload, s);
   if (found) check_host_adam(offload, scenario);

@@ -35,6 +35,13 @@ struct Checker {
   }
 };
 
+// How ranks would share a state, and hand it on along a sequence, is not modelled.
+void refuse_mixers(const Table& table, std::string_view key, const Model& model) {
+  if (!model.mixer) return;
+  table.problem(key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
+                                 model.name, mixer_name(*model.mixer)));
+}
+
 void check_tensor(const Table& table, const Sharing& sharing) {
   const std::int64_t ranks = sharing.strategy.tensor_parallel.size;
   const Model& model = sharing.model;
@@ -44,6 +51,7 @@ void check_tensor(const Table& table, const Sharing& sharing) {
     table.problem("async", "needs compile: true, sequence: true and no gather_each");
   if (ranks > 1 && sharing.strategy.lora.rank > 0 && sharing.model.experts)
     table.problem("size", "is not modelled with lora beside experts");
+  if (ranks > 1) refuse_mixers(table, "size", model);
   check.divides(ranks, ranks_of(sharing), "ranks");
   check.divides(ranks, model.attention.heads, "attention heads");
   check.shares(ranks, model.attention.kv_heads);
@@ -58,6 +66,8 @@ void check_sequence(const Table& table, const Sharing& sharing) {
   const SequenceParallel& s = sharing.strategy.sequence_parallel;
   const std::int64_t tensor = sharing.strategy.tensor_parallel.size;
   const Checker ulysses{table, "ulysses"}, ring{table, "ring"};
+  if (s.ulysses > 1) refuse_mixers(table, "ulysses", sharing.model);
+  if (s.ring > 1) refuse_mixers(table, "ring", sharing.model);
   const std::int64_t left = std::max<std::int64_t>(1, ranks_of(sharing) / tensor);
   ulysses.divides(s.ulysses, left, "ranks");
   ulysses.divides(s.ulysses, std::max<std::int64_t>(1, sharing.model.attention.heads / tensor),

@@ -82,7 +82,7 @@ std::vector<std::string> refusals(const Sharing& sharing) {
              s.activation_place != Offload::none,
          "is not modelled with offload");
   refuse(s.update_in_backward, "is not modelled with update_in_backward");
-  refuse(has_slots(s.moe_kernel) && sharing.model.experts,
+  refuse(has_slots(s.experts.kernel) && sharing.model.experts,
          "is modelled for grouped, megablocks and padded experts, and for loops");
   refuse(sharing.job.save.every > 0 || sharing.job.resume.after > 0,
          "is not modelled with job.save and job.resume");

@@ -26,6 +26,7 @@
 #include "scenarios/run_length.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/run_file.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -36,9 +37,43 @@
 namespace stepsim {
 namespace {
 
+std::vector<std::string> names_of(std::span<const UpdateKernels> kernels) {
+  std::vector<std::string> names;
+  for (const UpdateKernels each : kernels)
+    names.emplace_back(update_kernels_names[static_cast<std::size_t>(each)]);
+  return names;
+}
+
 bool outgrows_positions(const Scenario& scenario) {
   const std::int64_t longest = scenario.model.longest_sequence;
   return longest > 0 && scenario.job.sequence > longest;
+}
+
+void check_optimizer(const Table& strategy, const Strategy& s) {
+  const Optimizer& optimizer = s.optimizer;
+  constexpr std::string_view kernels = "optimizer_kernels";
+  if (strategy.has(kernels) && optimizer.kernels.empty())
+    strategy.problem(kernels, fmt::format("{} has kernels of its own", optimizer.name));
+  else if (strategy.has(kernels) && !optimizer.runs(s.update_kernels))
+    strategy.problem(kernels, fmt::format("expected what {} has: {}", optimizer.name,
+                                          one_of(names_of(optimizer.kernels))));
+  if (s.optimizer_place == Offload::cpu && !optimizer.places.host)
+    strategy.problem("optimizer",
+                     fmt::format("{} is not modelled with its states on the host", optimizer.name));
+  if (optimizer.orthogonal) {
+    const auto whole = [&](std::string_view what) {
+      strategy.problem("optimizer",
+                       fmt::format("{} updates whole matrices, {}", optimizer.name, what));
+    };
+    if (is_fsdp(s.sharding) && s.fsdp.version == 1) whole("and version 1 of fsdp has flat ones");
+    if (s.zero.quantized_gradients) whole("whose gradients are not modelled in 4 bits");
+    if (s.update_in_backward) whole("not tensors in the backward pass");
+  }
+  if (s.moments != MomentType::bf16) return;
+  if (!optimizer.keeps_in(s.moments))
+    strategy.problem("moment_dtype", fmt::format("{} has no moments in bf16", optimizer.name));
+  else if (!s.master_weights || s.optimizer_place != Offload::none)
+    strategy.problem("moment_dtype", "bf16 is modelled with fp32 copies and no offload");
 }
 
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
@@ -52,15 +87,12 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
   if (s.distributed.shard > 0 && found.cluster) {
     const std::int64_t ranks =
         scenario.cluster.ranks() / s.tensor_parallel.size / s.pipeline_parallel.size;
-    if (ranks % s.distributed.shard != 0 || s.expert_parallel > 1)
+    if (ranks % s.distributed.shard != 0 || s.experts.parallel > 1)
       strategy.problem("distributed_optimizer",
                        fmt::format("shard: {} has to divide {} ranks, without expert_parallel",
                                    s.distributed.shard, ranks));
   }
-  if (s.moments == MomentType::bf16 && (s.optimizer != OptimizerKind::adamw || !s.master_weights ||
-                                        s.optimizer_place != Offload::none))
-    strategy.problem("moment_dtype",
-                     "bf16 is modelled with optimizer: adamw, fp32 copies and no offload");
+  check_optimizer(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -127,14 +159,13 @@ void let_settings_stand(Document& document, std::span<const Setting> settings) {
       if (rival == key || (rival.starts_with(key + ".") && says(document.root(), rival)))
         keys.emplace_back(rival);
   if (keys.empty()) return;
-  for (std::string& key : document.root().table("strategy").texts_or(standing))
-    keys.push_back(std::move(key));
+  append(keys, document.root().table("strategy").texts_or(standing));
   document.set(fmt::format("strategy.{}", standing), fmt::format("[{}]", fmt::join(keys, ", ")));
 }
 
 // `strategy.deepspeed` names DeepSpeed's own file, beside the scenario.
-void apply_deepspeed(const Table& root, const std::string& name, const std::string& scenario_file,
-                     Scenario& scenario) {
+void apply_deepspeed(const std::string& data, const Table& root, const std::string& name,
+                     const std::string& scenario_file, Scenario& scenario) {
   const std::string file = beside(scenario_file, name);
   std::error_code failed;
   if (!std::filesystem::is_regular_file(file, failed))
@@ -142,6 +173,7 @@ void apply_deepspeed(const Table& root, const std::string& name, const std::stri
         .problem("deepspeed", fmt::format("no file \"{}\", beside the scenario or here", name));
   DeepSpeedQuestion question{scenario.strategy, scenario.job, scenario.model,
                              mesh_of(scenario.strategy, scenario.cluster).data()};
+  question.optimizers = names_on(data, optimizer_shelf);
   for (const DeepSpeedRival& rival : deepspeed_rivals)
     if (says(root, rival.key)) question.said.emplace_back(rival.key);
   question.set = root.table("strategy").texts_or(standing);
@@ -188,7 +220,7 @@ void apply(Document& document, const std::string& key, const std::string& value)
 
 // By its own name, with the block that it stands in, or as a constant.
 bool was_set(std::string_view path, std::span<const Setting> settings) {
-  return std::any_of(settings.begin(), settings.end(), [&](const Setting& setting) {
+  return std::ranges::any_of(settings, [&](const Setting& setting) {
     const std::string& key = setting.first;
     if (names_constant(key)) return path == "constants";
     return path == key || (path.starts_with(key) && path[key.size()] == '.');
@@ -245,8 +277,7 @@ void drop_unused_operators(Scenario& scenario) {
 
 void read_title(const Table& root, Scenario& scenario) {
   scenario.name = root.text("name");
-  if (std::any_of(scenario.name.begin(), scenario.name.end(),
-                  [](unsigned char c) { return std::iscntrl(c) != 0; }))
+  if (std::ranges::any_of(scenario.name, [](unsigned char c) { return std::iscntrl(c) != 0; }))
     root.problem("name", "holds a control character");
   root.text_or("note", "");
 }
@@ -256,6 +287,8 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
+    if (root.is_mapping("strategy"))  // what is missing is noted already
+      load_optimizer(data, root.table("strategy"), readings, scenario);
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };
@@ -271,8 +304,7 @@ void note_overlays(const std::string& data, const Table& root, const Names& name
                    const Found& found, Scenario& scenario) {
   auto overlays = overlay_files(data, names, found, scenario);
   if (scenario.engine)
-    for (std::string& file : overlay_files(data, engine_shelf, root.text_or("engine", "vllm")))
-      overlays.push_back(std::move(file));
+    append(overlays, overlay_files(data, engine_shelf, root.text_or("engine", "vllm")));
   if (!overlays.empty()) scenario.notes.push_back(overlay_note(overlays));
 }
 
@@ -295,10 +327,11 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   read_title(root, scenario);
   read_recipe_names(data, root);
   const Table cluster = root.table("cluster");
-  const Names names = read_names(root, cluster, document.file());
+  const Names names = read_names(data, root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");
   scenario.job = read_job(job);
-  read_blocks(strategy, strategy_blocks(), scenario.strategy);
+  const RenameNotes renames{"strategy", scenario.notes};
+  read_blocks(strategy, strategy_blocks(), scenario.strategy, &renames);
   if (const auto table = root.table_if("measured")) scenario.measured = read_observation(*table);
   if (const auto table = root.table_if("estimated")) scenario.estimated = read_observation(*table);
   const Found found = find_entries(data, root, cluster, names);
@@ -307,10 +340,17 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
         read_hf_config(root.table("model"), root.table("model").text_or("name", "the model above"));
   load_named(data, root, names, found, {draw, {}, stack}, scenario);
   const bool grpo = scenario.job.method == Method::grpo;
+  const std::string optimizer = scenario.strategy.optimizer.name;
   const std::string deepspeed = strategy.text_or("deepspeed", "");
   if (!deepspeed.empty()) strategy.has(standing);
   if (!deepspeed.empty() && found.model && found.cluster)
-    apply_deepspeed(root, deepspeed, document.file(), scenario);
+    apply_deepspeed(data, root, deepspeed, document.file(), scenario);
+  if (scenario.strategy.optimizer.name != optimizer) {  // DeepSpeed's file has another one
+    std::erase_if(scenario.constants, [&](const NamedConstant& constant) {
+      return constant.name.starts_with(fmt::format("operators.{}.", optimizer));
+    });
+    load_optimizer(data, strategy, {draw, {}, stack}, scenario);
+  }
   if (grpo) load_grpo(job, found, scenario);
   for (NamedConstant constant : document.constants()) {
     constant.name = "scenario." + constant.name;
@@ -320,8 +360,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);
   note_overlays(data, root, names, found, scenario);
-  for (std::string& note : pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job))
-    scenario.notes.push_back(std::move(note));
+  append(scenario.notes, pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job));
   finish(document);
   drop_unused_operators(scenario);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
@@ -331,7 +370,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
 
 // What the file of another program says besides its keys.
 void add_translation(const Translation& source, Scenario& scenario) {
-  scenario.files.insert(scenario.files.end(), source.files.begin(), source.files.end());
+  append(scenario.files, source.files);
+  scenario.assumptions = source.assumptions;
   std::vector<std::string> notes = source.notes;
   for (const KeyFate fate : {KeyFate::unmodelled, KeyFate::unknown}) {
     std::vector<std::string> keys;

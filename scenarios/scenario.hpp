@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/assumption.hpp"
 #include "scenarios/observation.hpp"
 #include "sim/base/config.hpp"
 #include "topology/catalog.hpp"
@@ -34,19 +35,22 @@ struct Scenario {
   Stack stack;
   Job job;
   Strategy strategy;
-  std::optional<Grpo> grpo;           // job.method: grpo
-  std::optional<EngineStack> engine;  // with it
-  std::string family;                 // runs that are alike, for a table of errors
+  std::optional<Optimizer> smaller_optimizer;  // that would need less memory
+  std::optional<Grpo> grpo;                    // job.method: grpo
+  std::optional<EngineStack> engine;           // with it
+  std::string family;                          // runs that are alike, for a table of errors
   std::optional<Observation> measured;
   std::optional<Observation> estimated;
   std::vector<NamedConstant> constants;  // everything a prediction rests on
   std::vector<std::string> notes;        // what was read and makes no difference
+  std::vector<Assumption> assumptions;   // what a file of another program leaves open
   std::vector<std::string> files;        // read beside it, outside the catalogue
   std::vector<SaidKey> said;             // of one key the first one stands
 };
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
+inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
 
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;

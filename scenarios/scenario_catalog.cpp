@@ -18,11 +18,12 @@ std::vector<std::string> scenario_names(const std::string& data) {
   for (const fs::path root : data_places(data, "scenarios"))
     for (fs::recursive_directory_iterator at(root, failed), end; at != end; ++at) {
       const fs::path name = at->path().filename();
-      if (name == "recipes" || name == "import") at.disable_recursion_pending();  // no scenarios
+      if (name == "recipes" || name == "import" || name == "export")
+        at.disable_recursion_pending();  // no scenarios
       if (at->path().extension() == ".yaml")
         names.push_back(at->path().lexically_relative(root).replace_extension().generic_string());
     }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }

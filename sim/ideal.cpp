@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -17,10 +19,10 @@ bool carries_traffic(const Op& op) {
 bool costs(const Op& op, std::span<const Pattern> patterns) {
   if (!carries_traffic(op)) return op.kind != OpKind::join && op.seconds.value > 0;
   const Pattern& pattern = patterns[index(op.pattern)];
-  return std::any_of(pattern.rounds.begin(), pattern.rounds.end(), [&](const Round& round) {
-    return round.latency.value > 0 ||
-           std::any_of(round.flows.begin(), round.flows.end(),
-                       [&](const Flow& flow) { return flow.wire * op.bytes.value > 0; });
+  return std::ranges::any_of(pattern.rounds, [&](const Round& round) {
+    return round.latency.value > 0 || std::ranges::any_of(round.flows, [&](const Flow& flow) {
+             return flow.wire * op.bytes.value > 0;
+           });
   });
 }
 
@@ -94,16 +96,16 @@ class Contraction {
 
   bool waits_for(std::uint32_t later, std::uint32_t earlier) const {
     const auto list = waits(later);
-    return std::find(list.begin(), list.end(), earlier) != list.end();
+    return holds(list, earlier);
   }
 
   // A wait is dropped when another one waits for the same, at one remove or two.
   bool implied(std::uint32_t earlier) const {
-    return std::any_of(scratch_.begin(), scratch_.end(), [&](std::uint32_t other) {
+    return std::ranges::any_of(scratch_, [&](std::uint32_t other) {
       if (other <= earlier) return false;
       if (waits_for(other, earlier)) return true;
       const auto list = waits(other);
-      return std::any_of(list.begin(), list.end(), [&](std::uint32_t middle) {
+      return std::ranges::any_of(list, [&](std::uint32_t middle) {
         return middle > earlier && waits_for(middle, earlier);
       });
     });
@@ -115,7 +117,7 @@ class Contraction {
       const auto list = stand_ins(from);
       scratch_.insert(scratch_.end(), list.begin(), list.end());
     }
-    std::sort(scratch_.begin(), scratch_.end());
+    std::ranges::sort(scratch_);
     scratch_.erase(std::unique(scratch_.begin(), scratch_.end()), scratch_.end());
     if (scratch_.size() < 2) return;
     needed_.clear();

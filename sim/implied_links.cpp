@@ -48,7 +48,7 @@ void ImpliedLinks::leave_out(std::span<const Family> families, bool feeding) {
   for_each_pair(families, feeding, [&](LinkId link, LinkId neighbour) {
     if (stays[index(link)] == 0) pairs.emplace_back(link, neighbour);
   });
-  std::sort(pairs.begin(), pairs.end());
+  std::ranges::sort(pairs);
   pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
   for (std::size_t from = 0, to = 0; from < pairs.size(); from = to) {
     while (to < pairs.size() && pairs[to].first == pairs[from].first) ++to;

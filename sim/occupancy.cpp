@@ -7,7 +7,7 @@ namespace stepsim {
 Occupancy::Occupancy(const OpGraph& graph, std::size_t devices) {
   for (const Pattern& pattern : graph.patterns())
     if (pattern.occupancy > 0) levels_.push_back(pattern.occupancy);
-  std::sort(levels_.begin(), levels_.end());
+  std::ranges::sort(levels_);
   levels_.erase(std::unique(levels_.begin(), levels_.end()), levels_.end());
   running_.assign(devices * levels_.size(), 0);
 }

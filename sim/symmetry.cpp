@@ -234,8 +234,8 @@ class Incidence {
  private:
   std::uint32_t& count(std::uint32_t flow_class, std::uint32_t link_class) {
     auto& row = counts_[flow_class];
-    const auto place = std::find_if(row.begin(), row.end(),
-                                    [&](const auto& entry) { return entry.first == link_class; });
+    const auto place =
+        std::ranges::find_if(row, [&](const auto& entry) { return entry.first == link_class; });
     if (place != row.end()) return place->second;
     return row.emplace_back(link_class, 0).second;
   }

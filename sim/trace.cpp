@@ -25,8 +25,8 @@ std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace) {
     for (const OpId from : graph.predecessors(OpId{static_cast<std::uint32_t>(i)})) {
       const Rank rank = graph[from].rank;
       const double time = trace.finish[index(from)];
-      const auto place = std::find_if(arrivals.begin(), arrivals.end(),
-                                      [rank](const auto& entry) { return entry.first == rank; });
+      const auto place =
+          std::ranges::find_if(arrivals, [rank](const auto& entry) { return entry.first == rank; });
       if (place == arrivals.end())
         arrivals.emplace_back(rank, time);
       else

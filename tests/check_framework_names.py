@@ -11,9 +11,11 @@ FOLDERS = "sim topology workloads scenarios analysis cli".split()
 OWN_FORMATS = ("scenarios/import/", "scenarios/export/", "scenarios/keys/")
 # Keys of a scenario, some of them open-instruct's, and words that name a kernel: deepspeed, deepspeed_zpg, strategy.deepspeed.
 KEYS = re.compile(r"(job\.|strategy\.)?deepspeed(_[a-z]+)*|moe\.kernel")
+# Models that are called like a framework.
+MODELS = re.compile(r"nemotron")
 # Messages that give a rule's reason, examples in help, and the commands that read frameworks' files.
 REASONS = ("scenarios/expert_rules.cpp", "scenarios/offload_rules.cpp", "scenarios/pipeline_rules.cpp", "cli/fit.cpp",
-           "cli/import.cpp", "cli/source_options.hpp", "cli/source_options.cpp")
+           "cli/export.cpp", "cli/import.cpp", "cli/source_options.hpp", "cli/source_options.cpp")
 
 # Names that are no other word or key: identifiers may not hold them either. Comments may say whose way something is.
 OWN_WORDS = ("megatron kempner internevo litgpt levanter torchtune torchtitan prime_rl axolotl llama_factory openrlhf automodel xtuner "
@@ -37,7 +39,7 @@ def offences(root):
                 for word in IDENTIFIER.findall(LITERAL.sub("", line)):
                     yield f"{name}:{number}: an identifier names {word}: say what it does, not who does it"
                 for literal in LITERAL.findall(line):
-                    rest = KEYS.sub("", literal).lower()
+                    rest = MODELS.sub("", KEYS.sub("", literal).lower())
                     for word in NAMES:
                         if re.search(r"(?<![a-z])" + re.escape(word), rest):
                             yield f"{name}:{number}: \"{literal}\" names {word}: a stack, a recipe or a key table says it"

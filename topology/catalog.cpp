@@ -6,8 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
+
+constexpr std::string_view before_hub = "\n\n";  // no folder is an empty line
 
 // Constants keep the place they came from in their name: "node.links.xgmi.bandwidth".
 void collect(std::vector<NamedConstant>& all, const Document& document, std::string_view prefix) {
@@ -26,7 +30,7 @@ struct Parts {
 // A name is a cluster, which says its node and network, or a node alone.
 Parts parts_of(const std::string& data, const std::string& name) {
   const std::vector<std::string> clusters = names_on(data, cluster_shelf);
-  if (std::find(clusters.begin(), clusters.end(), name) != clusters.end()) {
+  if (holds(clusters, name)) {
     const Document document = open_entry(data, cluster_shelf, name);
     const Table root = document.root();
     root.text("name");
@@ -38,7 +42,7 @@ Parts parts_of(const std::string& data, const std::string& name) {
     return parts;
   }
   std::vector<std::string> all = names_on(data, node_shelf);
-  if (std::find(all.begin(), all.end(), name) != all.end()) return {name, "", 0};
+  if (holds(all, name)) return {name, "", 0};
   all.insert(all.end(), clusters.begin(), clusters.end());
   throw UserError(fmt::format(
       "no cluster or node \"{}\"{}; `stepsim list nodes` and `stepsim list clusters` name them",
@@ -63,7 +67,7 @@ std::vector<std::string> names_in(std::span<const std::string> folders, const Sh
     for (const auto& entry :
          std::filesystem::directory_iterator(std::filesystem::path(folder) / shelf.folder, failed))
       if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
@@ -96,7 +100,7 @@ EntryPlace place_of_entry(Folders folders, const Shelf& shelf, std::string_view 
 Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::string_view name,
                     int links) {
   const std::vector<std::string> names = names_in(all, shelf);
-  if (std::find(names.begin(), names.end(), name) == names.end())
+  if (!holds(names, name))
     throw UserError(fmt::format("no {} \"{}\"{}", shelf.singular, name, did_you_mean(name, names)));
   const EntryPlace place = place_of_entry(folders, shelf, name);
   Document document = read_document(place.file);
@@ -112,11 +116,11 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
   const bool own_name = like == name;
   if (links == longest_chain || (own_name && folders_up_to(place.below, shelf, name) == 0))
     reject("entries that are like each other form a circle");
-  if (std::find(names.begin(), names.end(), like) == names.end())
+  if (!holds(names, like))
     reject(fmt::format("no {} \"{}\"{}", shelf.singular, like, did_you_mean(like, names)));
   document.inherit(open_chain(all, own_name ? place.below : all, shelf, like, links + 1),
                    {"name", "title", "like", "note", "measured_as", "learners_named",
-                    "selective_is", "must_say", "experts_recompute"},
+                    "selective_is", "must_say", "experts_recompute", "smaller"},
                    {"defaults"});
   return document;
 }
@@ -129,12 +133,22 @@ std::string join_folders(std::span<const std::string> folders) {
 
 std::vector<std::string> data_folders(const std::string& data) {
   std::vector<std::string> folders;
-  for (std::size_t from = 0; from <= data.size();) {
-    const std::size_t end = std::min(data.find('\n', from), data.size());
+  const std::size_t all = std::min(data.find(before_hub), data.size());
+  for (std::size_t from = 0; from <= all;) {
+    const std::size_t end = std::min(data.find('\n', from), all);
     folders.push_back(data.substr(from, end - from));
     from = end + 1;
   }
   return folders;
+}
+
+std::string with_hub(const std::string& data, const std::string& folder) {
+  return fmt::format("{}{}{}", data, before_hub, folder);
+}
+
+std::string hub_of(const std::string& data) {
+  const std::size_t place = data.find(before_hub);
+  return place == std::string::npos ? "" : data.substr(place + before_hub.size());
 }
 
 std::vector<std::string> data_places(const std::string& data, std::string_view path) {
@@ -182,8 +196,7 @@ std::vector<std::string> overlay_files(const std::string& data, const Cluster& c
     for (std::string& file : overlay_files(data, shelf, name)) files.push_back(std::move(file));
   };
   const std::vector<std::string> clusters = names_on(data, cluster_shelf);
-  if (std::find(clusters.begin(), clusters.end(), cluster.name) != clusters.end())
-    add(cluster_shelf, cluster.name);
+  if (holds(clusters, cluster.name)) add(cluster_shelf, cluster.name);
   add(node_shelf, cluster.node.name);
   add(gpu_shelf, cluster.node.gpu);
   if (cluster.network) add(network_shelf, cluster.network->name);

@@ -26,6 +26,10 @@ inline constexpr Shelf cluster_shelf{"topology/clusters", "cluster"};
 // into it; a folder whose name holds a line end is refused where it is given.)
 std::string join_folders(std::span<const std::string> folders);
 std::vector<std::string> data_folders(const std::string& data);
+// Behind the folders it may say where programs of Hugging Face keep the models that they load;
+// empty: it does not.
+std::string with_hub(const std::string& data, const std::string& folder);
+std::string hub_of(const std::string& data);
 
 // A data file by its path below the folders, "topology/variation.yaml": that of the uppermost
 // folder that has it; where it should be in the lowest one, if none has.

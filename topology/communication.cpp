@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 
 Communication read_communication(const Table& table) {
@@ -16,8 +18,7 @@ Communication read_communication(const Table& table) {
                                 .efficiency = entry.constant<Ratio>("efficiency")});
   // Both fabrics of a cluster are asked for either, so neither may be left to the other's figures.
   for (const std::string_view name : {"ll", "simple"})
-    if (std::none_of(result.protocols.begin(), result.protocols.end(),
-                     [&](const Protocol& each) { return each.name == name; }))
+    if (!holds(result.protocols, name, &Protocol::name))
       table.problem("protocols", fmt::format("expected a protocol {}", name));
   for (const Protocol& protocol : result.protocols)
     if (protocol.efficiency.low.value <= 0 || protocol.efficiency.high.value > 1)
@@ -36,7 +37,7 @@ Communication read_communication(const Table& table) {
 std::vector<std::string> algorithms_for(const Communication& communication, std::string_view kind) {
   const auto& all = communication.algorithms;
   const auto place =
-      std::find_if(all.begin(), all.end(), [kind](const auto& row) { return row.first == kind; });
+      std::ranges::find_if(all, [kind](const auto& row) { return row.first == kind; });
   return place == all.end() ? std::vector<std::string>{} : place->second;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -29,8 +31,7 @@ struct Change {
 };
 
 Curve curve_of(std::vector<Change>& changes) {
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const Change& a, const Change& b) { return a.time < b.time; });
+  std::ranges::stable_sort(changes, {}, &Change::time);
   Curve curve{{0}, {0}};
   double now = 0;
   std::size_t active = 0;
@@ -74,15 +75,12 @@ std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links) {
   std::vector<std::uint32_t> order;
   for (std::uint32_t link = 0; link < sums.size(); ++link)
     if (sums[link] > 0) order.push_back(link);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return sums[a] > sums[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::uint32_t a, std::uint32_t b) { return sums[a] > sums[b]; });
   if (order.size() > most_links) order.resize(most_links);
-  std::vector<LinkCurve> result;
-  result.reserve(order.size());
-  for (const std::uint32_t link : order)
-    result.push_back(
-        {LinkId{link}, curve_of(changes[link]), sums[link] / run.trace.makespan.value});
-  return result;
+  return mapped(order, [&](std::uint32_t link) -> LinkCurve {
+    return {LinkId{link}, curve_of(changes[link]), sums[link] / run.trace.makespan.value};
+  });
 }
 
 }  // namespace stepsim

@@ -21,7 +21,7 @@ std::vector<Change> changes_of(const Run& run, Rank rank, Pool pool) {
     changes.push_back({times[index(effect.op)], effect.bytes, effect.tensor_class});
   }
   // At one instant memory is taken before it is given back, as everywhere.
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+  std::ranges::stable_sort(changes, [](const Change& a, const Change& b) {
     if (a.time != b.time) return a.time < b.time;
     return a.bytes > 0 && b.bytes < 0;
   });

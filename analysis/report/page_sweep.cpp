@@ -7,6 +7,7 @@
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/sweep/sweep_reading.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -14,8 +15,7 @@ namespace {
 std::string mark_of(const SweepReport& report, std::size_t row) {
   if (report.fastest == row) return report.cheapest == row ? "fastest, cheapest" : "fastest";
   if (report.cheapest == row) return "cheapest";
-  return std::find(report.front.begin(), report.front.end(), row) != report.front.end() ? "front"
-                                                                                        : "";
+  return holds(report.front, row) ? "front" : "";
 }
 
 std::vector<std::pair<std::string, double>> parts_of(const Outcome& outcome) {

@@ -12,6 +12,7 @@
 #include "analysis/report/memory_curves.hpp"
 #include "analysis/report/tracks.hpp"
 #include "sim/base/json.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -43,7 +44,7 @@ std::optional<OpId> work_behind(const Run& run, OpId id) {
   while (!lasts(run, id)) {
     const auto before = run.graph.predecessors(id);
     if (before.empty()) return std::nullopt;
-    id = *std::max_element(before.begin(), before.end(), [&](OpId a, OpId b) {
+    id = *std::ranges::max_element(before, [&](OpId a, OpId b) {
       return run.trace.finish[index(a)] < run.trace.finish[index(b)];
     });
   }
@@ -53,7 +54,7 @@ std::optional<OpId> work_behind(const Run& run, OpId id) {
 bool is_member(const Run& run, const Op& op, Rank rank) {
   if (op.pattern == no_pattern) return op.rank == rank;
   const auto& members = run.graph.patterns()[index(op.pattern)].members;
-  return std::find(members.begin(), members.end(), rank) != members.end();
+  return holds(members, rank);
 }
 
 // What an arrow to this operation comes from: the last that each rank's host did before it, and all
@@ -70,7 +71,7 @@ std::vector<OpId> sources_of(const Run& run, OpId id, const std::vector<bool>& s
       if (op.kind == OpKind::collective && !own_stream) sources.push_back(*from);
       continue;
     }
-    const auto rival = std::find_if(sources.begin(), sources.end(), [&](OpId other) {
+    const auto rival = std::ranges::find_if(sources, [&](OpId other) {
       return run.graph[other].kind == OpKind::host && run.graph[other].rank == source.rank;
     });
     if (rival == sources.end())

@@ -30,8 +30,7 @@ Rows rows_of(const Run& run) {
     return run.trace.start[index(a)] < run.trace.start[index(b)];
   };
   for (std::vector<OpId>& row : rows)
-    if (!std::is_sorted(row.begin(), row.end(), earlier))
-      std::stable_sort(row.begin(), row.end(), earlier);
+    if (!std::ranges::is_sorted(row, earlier)) std::ranges::stable_sort(row, earlier);
   return rows;
 }
 

@@ -122,7 +122,9 @@ void assume_model(const SourceQuestion& question, const Table& source, const std
   const auto model = model_called(question, said);
   if (!model) {
     source.problem(
-        key, fmt::format("\"{}\" is neither in the catalogue nor a folder here: {}", said, way));
+        key, fmt::format("\"{}\" is neither in the catalogue, nor in the local cache of Hugging "
+                         "Face, nor a folder here: {}",
+                         said, way));
     return;
   }
   const auto origin = source.origin(key);

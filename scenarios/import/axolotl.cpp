@@ -382,6 +382,12 @@ void AxolotlReader::read_experts() {
         holds(words_.root().texts("runs_all_experts"), around_.model->architecture) ? "all_experts"
                                                                                     : "loop",
         "mlp_impl", "as the model's own code runs experts");
+  // Both run kernels over all experts, out of modules that the model's code keeps apart.
+  const bool patched = implementation == "megablocks" || kernels;
+  if (patched && around_.model && !around_.model->experts->fused)
+    put("strategy.moe.layout", "separate",
+        implementation == "megablocks" ? "mlp_impl" : "use_grouped_moe_kernels",
+        "experts stay as the model's own code stores them");
   if (parallel > 1)
     put("strategy.moe.expert_parallel", std::to_string(parallel), "expert_parallel_size");
   if (!around_.model || !stage_3_) return;
@@ -432,11 +438,14 @@ void AxolotlReader::read_deepspeed_file(const std::string& said) {
   replaces_optimizer_ =
       !root.has("zero_force_ds_cpu_optimizer") || on(root, "zero_force_ds_cpu_optimizer");
   stage_3_ = keys.has("stage") && keys.text_or("stage", "") == "3";
-  optimizer_on_host_ = on(keys, "cpu_offload");
-  if (keys.is_mapping("offload_optimizer")) {
-    const std::string device = word(keys.table("offload_optimizer"), "device");
-    optimizer_on_host_ = device == "cpu" || device == "nvme";
-  }
+  const std::string device = keys.is_mapping("offload_optimizer")
+                                 ? word(keys.table("offload_optimizer"), "device")
+                             : on(keys, "cpu_offload") ? "cpu"
+                                                       : "";
+  optimizer_on_host_ = device == "cpu" || device == "nvme";
+  if (device == "cpu")
+    put("strategy.offload.threads", "1", "deepspeed",
+        "`accelerate launch` leaves each process one thread");
 }
 
 void AxolotlReader::read_fsdp() {

@@ -164,37 +164,6 @@ std::string nearest_optimizer(const std::string& plain, const std::vector<std::s
   return plain.ends_with("adam") ? " (did you mean \"AdamW\"?)" : did_you_mean(plain, names);
 }
 
-// The optimizer is the scenario's, an AdamW; DeepSpeed refuses some others together with ZeRO.
-void read_optimizer(const Table& root, DeepSpeedImport& result) {
-  const auto optimizer = root.table_if("optimizer");
-  if (!optimizer) return;
-  Strategy& strategy = result.strategy;
-  const std::string type = optimizer->text_or("type", ""), plain = small(type);
-  optimizer->has("legacy_fusion");
-  const std::vector<std::string> names(optimizers.begin(), optimizers.end());
-  if (std::none_of(names.begin(), names.end(), [&](auto& name) { return small(name) == plain; }))
-    return optimizer->problem(
-        "type", type.empty()
-                    ? "is missing"
-                    : fmt::format("neither DeepSpeed nor torch.optim has an optimizer \"{}\"{}",
-                                  type, nearest_optimizer(plain, names)));
-  const bool compressed = plain.starts_with("onebit") || plain.starts_with("zeroone");
-  if (compressed && strategy.sharding != Sharding::zero0)
-    optimizer->problem("type", fmt::format("{} does not work with ZeRO", type));
-  else if (plain != "adam" && plain != "adamw")
-    result.notes.push_back(
-        fmt::format("optimizer.type {} is not modelled: AdamW is assumed", type));
-  if (!optimizer->is_mapping("params")) return;
-  const Table params = optimizer->table("params");
-  for (const std::string& key : params.keys()) params.has(key);
-  if (!params.flag_or("torch_adam", false) || strategy.optimizer != OptimizerKind::adamw) return;
-  if (strategy.optimizer_place == Offload::none)
-    strategy.update_kernels = UpdateKernels::foreach;  // PyTorch's own choice on a GPU
-  else
-    result.notes.push_back(
-        "optimizer.params.torch_adam is not modelled on the host: the update is DeepSpeed's own");
-}
-
 // What the file says at "optimizer.params.torch_adam".
 struct Told {
   std::string value;
@@ -263,6 +232,61 @@ struct Settle {
   }
 };
 
+// As the catalogue calls it: an AdamW is the scenario's, whichever that is. Momentum is a number
+// there.
+std::string optimizer_called(const std::string& plain, const Table& optimizer,
+                             const std::vector<std::string>& modelled) {
+  std::string name = plain;
+  if (optimizer.is_mapping("params") &&
+      optimizer.table("params").number_or("momentum", 0, 0, 1) > 0 && plain == "sgd")
+    name = "sgd_momentum";
+  return std::find(modelled.begin(), modelled.end(), name) == modelled.end() ? "" : name;
+}
+
+void take_optimizer(const std::string& name, const std::string& type, const Settle& settle,
+                    DeepSpeedImport& result) {
+  if (name.empty()) {
+    result.notes.push_back(
+        fmt::format("optimizer.type {} is not modelled: AdamW is assumed", type));
+    return;
+  }
+  result.strategy.optimizer = {};
+  result.strategy.optimizer.name = name;
+  settle("strategy.optimizer");
+}
+
+// DeepSpeed refuses some together with ZeRO.
+void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const Settle& settle,
+                    DeepSpeedImport& result) {
+  const auto optimizer = root.table_if("optimizer");
+  if (!optimizer) return;
+  Strategy& strategy = result.strategy;
+  const std::string type = optimizer->text_or("type", ""), plain = small(type);
+  optimizer->has("legacy_fusion");
+  const std::vector<std::string> names(optimizers.begin(), optimizers.end());
+  if (std::none_of(names.begin(), names.end(), [&](auto& name) { return small(name) == plain; }))
+    return optimizer->problem(
+        "type", type.empty()
+                    ? "is missing"
+                    : fmt::format("neither DeepSpeed nor torch.optim has an optimizer \"{}\"{}",
+                                  type, nearest_optimizer(plain, names)));
+  const bool compressed = plain.starts_with("onebit") || plain.starts_with("zeroone");
+  if (compressed && strategy.sharding != Sharding::zero0)
+    optimizer->problem("type", fmt::format("{} does not work with ZeRO", type));
+  else if (plain != "adam" && plain != "adamw")
+    take_optimizer(optimizer_called(plain, *optimizer, question.optimizers), type, settle, result);
+  if (!optimizer->is_mapping("params")) return;
+  const Table params = optimizer->table("params");
+  for (const std::string& key : params.keys()) params.has(key);
+  if (!params.flag_or("torch_adam", false) || !strategy.optimizer.runs(UpdateKernels::foreach))
+    return;
+  if (strategy.optimizer_place == Offload::none)
+    strategy.update_kernels = UpdateKernels::foreach;  // PyTorch's own choice on a GPU
+  else
+    result.notes.push_back(
+        "optimizer.params.torch_adam is not modelled on the host: the update is DeepSpeed's own");
+}
+
 }  // namespace
 
 DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question) {
@@ -279,7 +303,7 @@ DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion&
     strategy.zero.overlap_comm = strategy.sharding == Sharding::zero3;
   if (zero) read_zero(*zero, question, strategy);
   read_types(root, strategy);
-  read_optimizer(root, result);
+  read_optimizer(root, question, settle, result);
   settle("strategy.offload.");
   settle("strategy.zero_optimization.");
   if (zero) {

@@ -54,6 +54,7 @@ inline constexpr std::array deepspeed_rivals{
     DeepSpeedRival{"job.micro_batch", "train_micro_batch_size_per_gpu"},
     DeepSpeedRival{"job.gradient_accumulation", "gradient_accumulation_steps"},
     DeepSpeedRival{"strategy.gradient_dtype", "data_types.grad_accum_dtype"},
+    DeepSpeedRival{"strategy.optimizer", "optimizer.type"},
     DeepSpeedRival{"strategy.optimizer_kernels", "optimizer.params.torch_adam"}};
 
 // What the scenario says besides. Values of the file win where it has them, but for keys that were
@@ -65,6 +66,7 @@ struct DeepSpeedQuestion {
   std::int64_t ranks = 1;
   std::vector<std::string> said{};  // rivals that the scenario says
   std::vector<std::string> set{};
+  std::vector<std::string> optimizers{};  // that are modelled
 };
 
 struct DeepSpeedImport {

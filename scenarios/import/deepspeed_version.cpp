@@ -35,6 +35,9 @@ constexpr Version first_to_count{0, 18, 5}, last_to_count{0, 18, 7};
 // than expected and nothing was prefetched or kept.
 constexpr Version first_to_run_on{0, 6, 0};
 
+// Pull request 7371 made the backward pass wait for each reduction, and 7805 took that out again.
+constexpr Version first_to_wait{0, 17, 5}, last_to_wait{0, 18, 4};
+
 }  // namespace
 
 void read_deepspeed_version(const Table& strategy, ZeroKeys& keys) {
@@ -47,6 +50,7 @@ void read_deepspeed_version(const Table& strategy, ZeroKeys& keys) {
   }
   keys.clears_in_sub_groups = *version <= last_to_clear_in_sub_groups;
   keys.counts_in_hooks = first_to_count <= *version && *version <= last_to_count;
+  keys.waits_for_reductions = first_to_wait <= *version && *version <= last_to_wait;
   keys.stops_at_fetches = *version < first_to_run_on;
 }
 

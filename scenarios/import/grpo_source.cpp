@@ -23,7 +23,10 @@ void put_learners(MappedSource& source, const LearnersOfSource& learners) {
     source.put("strategy.tensor_parallel.sequence", learners.sequence ? "true" : "false",
                learners.sequence_key);
   put("strategy.sequence_parallel.ring", learners.context, learners.context_key);
-  put("strategy.moe.expert_parallel", learners.experts, learners.experts_key);
+  if (source.around().model && source.around().model->experts) {
+    source.put("strategy.moe.kernel", "grouped", "", "one kernel over all experts");
+    put("strategy.moe.expert_parallel", learners.experts, learners.experts_key);
+  }
   if (learners.stages > 1)
     source.problem(learners.stages_key,
                    fmt::format("{} stages: learners of GRPO in stages are not modelled; expected 1",

@@ -58,13 +58,15 @@ struct Launcher {
 struct KnownLaunchers {
   std::vector<std::string> wrappers, behind_dashes, programs;
   std::vector<Launcher> launchers;
+  std::string nodes_behind, gpus_behind;  // options of those that end with dashes
 };
 
 KnownLaunchers known_launchers(const std::string& data) {
   const Document document = read_document(data_file(data, "scenarios/import/launchers.yaml"));
   const Table root = document.root();
-  KnownLaunchers known{
-      root.texts("wrappers"), root.texts("behind_dashes"), root.texts("programs"), {}};
+  KnownLaunchers known{root.texts("wrappers"),       root.texts("behind_dashes"),
+                       root.texts("programs"),       {},
+                       root.text("nodes_of_dashes"), root.text("gpus_of_dashes")};
   const Table launchers = root.table("launchers");
   for (const std::string& name : launchers.keys()) {
     const Table each = launchers.table(name);
@@ -118,6 +120,16 @@ class CommandReader {
            });
   }
 
+  // What a program that hands on what stands behind its dashes says of the machine.
+  void read_machine(Words words) {
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (!is_option(words[i])) continue;
+      const std::string name = option_name(words[i].text);
+      if (name == known_.nodes_behind) launch_.nodes = whole_number(words[i + 1].text);
+      if (name == known_.gpus_behind) launch_.gpus = whole_number(words[i + 1].text);
+    }
+  }
+
   bool skip_wrappers() {
     if (holds(known_.wrappers, last_part(words_.front().text))) {
       const auto place = std::find_if(words_.begin() + 1, words_.end(), [&](const ShellWord& word) {
@@ -132,7 +144,12 @@ class CommandReader {
       const auto dashes = std::find_if(words_.begin(), words_.end(),
                                        [](const ShellWord& word) { return word.text == "--"; });
       if (dashes == words_.end()) return false;
+      read_machine({words_.begin(), dashes});
       drop(static_cast<std::size_t>(dashes - words_.begin()) + 1);
+      const auto last = std::find_if(words_.rbegin(), words_.rend(), [](const ShellWord& word) {
+        return word.text == "&&" || word.text == ";";
+      });
+      drop(static_cast<std::size_t>(words_.rend() - last));
       return !words_.empty() && skip_wrappers();
     }
     return true;
@@ -284,7 +301,8 @@ std::vector<Launch> launches_in(const std::string& data, const ShellScript& scri
   return launches;
 }
 
-Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file) {
+Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file,
+                          std::span<const std::string> flags) {
   std::vector<NamedValue> all;
   std::vector<UnknownArgument> unknown;
   std::vector<ShellWord> others;
@@ -302,7 +320,7 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
     if (sign != std::string::npos) {
       values.push_back(word);
       values.back().text = word.text.substr(sign + 1);
-    } else {
+    } else if (std::find(flags.begin(), flags.end(), named.key) == flags.end()) {
       while (i < words.size() && !is_option(words[i])) values.push_back(words[i++]);
     }
     if (values.empty()) named.value = "true";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,9 @@ struct Arguments {
   std::vector<ShellWord> others{};  // words that belong to no name: files, key=value
   std::vector<UnknownArgument> unknown{};
 };
-Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file);
+// `flags` are known to have no value.
+Arguments named_arguments(const std::vector<ShellWord>& words, const std::string& file,
+                          std::span<const std::string> flags = {});
 
 // A value as YAML, in the line where a script has it.
 struct NamedValue {

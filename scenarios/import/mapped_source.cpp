@@ -30,14 +30,14 @@ std::string plain(const std::string& said) {
   const std::string word = small(said);
   if (word == "true" || word == "yes" || word == "on") return "true";
   if (word == "false" || word == "no" || word == "off") return "false";
-  return word == "none" || word == "null" ? "" : said;
+  return said == "None" || said == "null" ? "" : said;
 }
 
 // Values that are there and ask for nothing.
 bool asks_nothing(const std::string& value) {
   const std::string word = plain(value);
-  return word.empty() || word == "false" || word == "0" || word == "0.0" || word == "[]" ||
-         word == "\"\"" || word == "-1";
+  return word.empty() || word == "none" || word == "false" || word == "0" || word == "0.0" ||
+         word == "[]" || word == "\"\"" || word == "-1";
 }
 
 // "quantize.*" stands for everything that begins so.
@@ -74,6 +74,16 @@ std::string usual_value(const Table& reasons, const std::string& key) {
   return reasons.is_mapping(key) ? reasons.table(key).text("nothing") : "";
 }
 
+// Of long paths only the last part can be compared.
+std::string near_in_block(const std::string& key, const std::vector<std::string>& known) {
+  const std::size_t end = key.rfind('.') + 1;
+  std::vector<std::string> beside;
+  for (const std::string& each : known)
+    if (each.rfind('.') + 1 == end && each.compare(0, end, key, 0, end) == 0)
+      beside.push_back(each.substr(end));
+  return did_you_mean(key.substr(end), beside);
+}
+
 // Of a text what it says, of a list the whole in one line.
 std::string value_at(const Table& holder, std::string_view key) {
   const std::string line = holder.one_line(key);
@@ -86,8 +96,7 @@ std::string value_at(const Table& holder, std::string_view key) {
 Document import_facts(const std::string& data, std::string_view name) {
   Document facts = read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", name)));
   const std::string base = facts.root().text_or("like", "");
-  if (!base.empty())
-    facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing", "only_lengths"});
+  if (!base.empty()) facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing"});
   return facts;
 }
 
@@ -332,7 +341,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     known.insert(known.end(), without.begin(), without.end());
     known.insert(known.end(), read.begin(), read.end());
     for (const MappedKey& each : mapped_) known.push_back(each.theirs);
-    if (const std::string near = did_you_mean(leaf.name, known); !near.empty())
+    if (const std::string near = near_in_block(leaf.name, known); !near.empty())
       leaf.holder.problem(leaf.key, "unknown key" + near);
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }

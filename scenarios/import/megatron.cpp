@@ -8,6 +8,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/megatron_model.hpp"
+#include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
 namespace {
@@ -188,14 +189,6 @@ void read_stages(MappedSource& source, const Degrees& degrees) {
   if (!shares.empty() && pieces == 1)
     source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(shares, ", ")),
                "decoder-first-pipeline-num-layers");
-}
-
-GpusOfSource gpus_of(const SourceQuestion& question) {
-  if (question.launch == nullptr || !question.launch->gpus) return {};
-  const std::int64_t nodes = question.launch->nodes.value_or(1);
-  return {.gpus = *question.launch->gpus * nodes,
-          .nodes = nodes,
-          .why = fmt::format("line {} starts so many", question.launch->line)};
 }
 
 }  // namespace

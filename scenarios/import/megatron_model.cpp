@@ -29,7 +29,7 @@ class Entries {
 
 std::int64_t needed(MappedSource& source, std::string_view key, std::int64_t most) {
   const std::int64_t value = source.whole(key, 0, 1, most);
-  if (value == 0) source.problem(key, "is missing: the model has a width that nothing says");
+  if (value == 0) source.problem(key, "is missing: it is a width of the model");
   return value;
 }
 

@@ -186,6 +186,11 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
   const std::string own = small(last_part(said));
   if (std::find(names.begin(), names.end(), own) != names.end())
     return NamedModel{own, fmt::format("it is {} of the catalogue", own), {}};
+  if (const std::string found = resolve_model(data, said); found != said)
+    return NamedModel{found,
+                      is_config_path(found) ? "it is in the local cache of Hugging Face"
+                                            : fmt::format("it is {} of the catalogue", found),
+                      {}};
   if (links < longest_chain)
     if (const auto earlier = run_that_wrote(last_part(said), file))
       if (auto model = follow(data, earlier->model, earlier->file, links + 1)) {

@@ -9,6 +9,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
 namespace {
@@ -64,7 +65,8 @@ void put_places(MappedSource& source, std::vector<std::int64_t> learners) {
 Translation translate_open_instruct(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "open-instruct", "open-instruct");
   const std::vector<std::int64_t> learners = read_learners(source);
-  const GpusOfSource gpus = room_for(source, learners);
+  const GpusOfSource launched = gpus_of(question);
+  const GpusOfSource gpus = launched.gpus > 0 ? launched : room_for(source, learners);
   source.put_model("model_name_or_path");
   assume_machine(question, source.root(), source.result(), gpus);
   source.look_around();
@@ -73,6 +75,10 @@ Translation translate_open_instruct(const SourceQuestion& question, const Docume
   put_places(source, learners);
   if (source.says("async_mode") && !source.on("async_mode"))
     source.put("job.async_steps", "0", "async_mode");
+  for (const std::string_view name :
+       {"filter_zero_std_samples", "gather_whole_model", "inflight_updates", "load_ref_policy"})
+    if (const std::string key = fmt::format("no_{}", name); source.on(key))
+      source.put(fmt::format("job.{}", name), "false", key);
   source.text("num_nodes");
   if (source.on("single_gpu_mode"))
     source.without("single_gpu_mode", "learner and engine on GPUs of their own");

@@ -26,7 +26,7 @@ SourceSurroundings surroundings_of(const SourceQuestion& question, const Documen
   SourceSurroundings found;
   try {
     const Table root = document.root();
-    const Names names = read_names(root, root.table("cluster"), question.file);
+    const Names names = read_names(question.data, root, root.table("cluster"), question.file);
     if (!names.cluster.name.empty()) found.cluster = load_cluster(question.data, names.cluster);
     if (!names.model.empty())
       found.model = load_model(question.data, names.model);

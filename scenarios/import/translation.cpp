@@ -80,15 +80,6 @@ const TranslatedLine* line_of(const Translation& translation, std::string_view k
 
 }  // namespace
 
-std::string yaml_quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + '"';
-}
-
 Document document_of(const Translation& translation) {
   Document document = parse_document("{}", translation.file);
   for (const TranslatedLine& line : translation.lines) {
@@ -128,9 +119,7 @@ std::string translated_scenario(const Translation& translation) {
 std::string key_lists(const Translation& translation) {
   std::string text;
   for (std::size_t i = 0; i < key_fate_titles.size(); ++i) {
-    TextTable table{{std::string(key_fate_titles[i]), "line", ""},
-                    {Align::left, Align::right, Align::left},
-                    {}};
+    TextTable table{{std::string(key_fate_titles[i]), " line", ""}};
     for (const SourceKey& key : translation.keys)
       if (key.fate == static_cast<KeyFate>(i))
         table.rows.push_back({key.key, key.line > 0 ? std::to_string(key.line) : "", key.remark});

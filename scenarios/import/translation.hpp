@@ -13,6 +13,7 @@
 #include "scenarios/assumption.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 
@@ -46,9 +47,6 @@ struct Translation {
   std::vector<std::string> notes;  // keys that do not do what their author may have hoped
   std::vector<std::string> files;  // read beside it
 };
-
-// A text as YAML that reads back as this text.
-std::string yaml_quoted(std::string_view text);
 
 // The scenario as a document, its keys with the source's file, key and line as origin.
 Document document_of(const Translation& translation);

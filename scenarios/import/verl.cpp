@@ -40,12 +40,12 @@ void read_method(MappedSource& source) {
                                        "gpg"};
   const std::string said = source.text(key, "gae");
   if (std::find(known.begin(), known.end(), said) != known.end()) return;
-  source.problem(
-      key, said == "gae" || said == "remax"
-               ? fmt::format("{} trains beside a model that is not modelled: expected {}", said,
-                             one_of(known))
-               : fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                             did_you_mean(said, known)));
+  source.problem(key,
+                 said == "gae"
+                     ? fmt::format("gae: a critic beside the policy is not modelled; expected {}",
+                                   one_of(known))
+                     : fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                   did_you_mean(said, known)));
 }
 
 void read_engines(MappedSource& source) {
@@ -141,7 +141,10 @@ void read_learners(MappedSource& source, bool megatron) {
 
 Translation translate_verl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "verl", "verl");
-  const bool megatron = source.text(actor("strategy"), "fsdp") == "megatron";
+  const std::string settings = source.text("config-name");
+  source.text("config-path");
+  const bool named = settings.find("megatron") != std::string::npos;
+  const bool megatron = source.text(actor("strategy"), named ? "megatron" : "fsdp") == "megatron";
   const GpusOfSource gpus = read_machine(source);
   source.put_model("actor_rollout_ref.model.path");
   assume_machine(question, source.root(), source.result(), gpus);

@@ -7,43 +7,28 @@ namespace {
 constexpr std::int64_t most_nodes = 8192;
 
 constexpr std::array head{
-    Key<Head>{
-        .facts = {.name = "name", .sentence = "a title", .required = true, .example = "My run"}},
-    Key<Head>{.facts = {.name = "note",
-                        .sentence = "for the reader of the file",
-                        .otherwise = "none",
-                        .example = "why I ask"}},
-    Key<Head>{.facts = {.name = "family",
-                        .sentence = "rows that `stepsim validate` sums up together",
-                        .otherwise = "from model, method and offload",
-                        .example = "my runs"}},
-    Key<Head>{.facts = {.name = "model",
-                        .sentence = "`stepsim list models`, the path of a Hugging Face "
-                                    "config.json, or what such a file says, right here: "
-                                    "{architectures: [LlamaForCausalLM], hidden_size: 4096, ...}",
-                        .required = true,
-                        .example = "llama-3.1-8b"}},
-    Key<Head>{.facts = {.name = "stack",
-                        .sentence = "`stepsim list stacks`",
-                        .required = true,
-                        .example = "deepspeed-hf"}},
-    Key<Head>{.facts = {.name = "recipe",
-                        .sentence = "what one published source fixes, one or a list: `stepsim list "
-                                    "recipes`",
-                        .otherwise = "none",
-                        .example = "megatron-swift",
-                        .left_out = true}},
-    Key<Head>{.facts = {.name = "engine",
-                        .sentence = "grpo: `stepsim list engines`",
-                        .otherwise = "vllm",
-                        .example = "vllm"}},
-    Key<Head>{.facts = {.name = "constants",
-                        .sentence = "constants of the cluster or the stack by their names, instead "
-                                    "of what their files say",
-                        .kind = KeyKind::block,
-                        .otherwise = "none",
-                        .example = "{gpu.gemm.rate: 600 TFLOPS}",
-                        .left_out = true}},
+    named<Head>("name", "a title").required().example("My run"),
+    named<Head>("note", "for the reader of the file").otherwise("none").example("why I ask"),
+    named<Head>("family", "rows that `stepsim validate` sums up together")
+        .otherwise("from model, method and offload")
+        .example("my runs"),
+    named<Head>("model",
+                "`stepsim list models`, a name of Hugging Face, the path of a config.json, or what "
+                "such a file says, right here: {architectures: [LlamaForCausalLM], hidden_size: "
+                "4096, ...}")
+        .required()
+        .example("llama-3.1-8b"),
+    named<Head>("stack", "`stepsim list stacks`").required().example("deepspeed-hf"),
+    named<Head>("recipe", "what one published source fixes, one or a list: `stepsim list recipes`")
+        .otherwise("none")
+        .left_out("megatron-swift"),
+    named<Head>("engine", "grpo: `stepsim list engines`").otherwise("vllm").example("vllm"),
+    named<Head>("constants",
+                "constants of the cluster or the stack by their names, instead of what their "
+                "files say",
+                KeyKind::block)
+        .otherwise("none")
+        .left_out("{gpu.gemm.rate: 600 TFLOPS}"),
 };
 
 constexpr std::array cluster_keys{
@@ -69,18 +54,13 @@ constexpr std::array cluster_keys{
     whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024, "the first of each node take part")
         .otherwise("all")
         .example("8"),
-    Key<ClusterChoice>{.facts = {.name = "slow_gpus",
-                                 .sentence = "kernels of this rank take 1 / speed as long",
-                                 .kind = KeyKind::list,
-                                 .otherwise = "none",
-                                 .example = "[{rank: 3, speed: 0.8}]",
-                                 .left_out = true}},
-    Key<ClusterChoice>{.facts = {.name = "slow_links",
-                                 .sentence = "share of the bandwidth that the link's file says",
-                                 .kind = KeyKind::list,
-                                 .otherwise = "none",
-                                 .example = "[{link: nvlink.gpu3>nvswitch0, share: 0.5}]",
-                                 .left_out = true}},
+    named<ClusterChoice>("slow_gpus", "kernels of this rank take 1 / speed as long", KeyKind::list)
+        .otherwise("none")
+        .left_out("[{rank: 3, speed: 0.8}]"),
+    named<ClusterChoice>("slow_links", "share of the bandwidth that the link's file says",
+                         KeyKind::list)
+        .otherwise("none")
+        .left_out("[{link: nvlink.gpu3>nvswitch0, share: 0.5}]"),
 };
 
 // Read where the cluster is known.

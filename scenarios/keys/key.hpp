@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "sim/base/config.hpp"
 
@@ -33,6 +34,7 @@ struct KeyFacts {
   std::string_view example{};    // what the template says; empty: the default
   bool left_out = false;         // of the template: its line there is a comment
   std::string_view decides{};    // "strategy.zero": the key that this one gives a value to
+  std::string_view formerly{};   // an older name, which is still read
 };
 
 // How a file would say a number: 5e8, 1.25, 15099494. It reads back to the same bits.
@@ -79,6 +81,11 @@ struct Key {
     key.facts.left_out = true;
     return key;
   }
+  constexpr Key formerly(std::string_view name) const {
+    Key key = *this;
+    key.facts.formerly = name;
+    return key;
+  }
   constexpr Key decides(std::string_view path) const {
     Key key = *this;
     key.facts.decides = path;
@@ -96,21 +103,34 @@ struct Block {
   bool left_out = false;                              // of the template
 };
 
+// Where to say that a key has another name now.
+struct RenameNotes {
+  std::string_view subject;  // "strategy"
+  std::vector<std::string>& notes;
+};
+
+// The key as this file has it: by its older name where it has that. Both names are too many.
+KeyFacts facts_in(const Table& table, std::string_view block, const KeyFacts& facts,
+                  const RenameNotes* renames);
+
 // A block that the file does not have is prepared all the same.
 template <class Subject>
-void read_block(const std::optional<Table>& table, const Block<Subject>& block, Subject& subject) {
+void read_block(const std::optional<Table>& table, const Block<Subject>& block, Subject& subject,
+                const RenameNotes* renames = nullptr) {
   if (table && block.present != nullptr) block.present(subject);
   for (const Key<Subject>& key : block.keys) {
     if (key.prepare != nullptr) key.prepare(subject);
-    if (table && key.read != nullptr) key.read(*table, key.facts, subject);
+    if (table && key.read != nullptr)
+      key.read(*table, facts_in(*table, block.name, key.facts, renames), subject);
   }
 }
 
 template <class Subject>
-void read_blocks(const Table& table, std::span<const Block<Subject>> blocks, Subject& subject) {
+void read_blocks(const Table& table, std::span<const Block<Subject>> blocks, Subject& subject,
+                 const RenameNotes* renames = nullptr) {
   for (const Block<Subject>& block : blocks)
     read_block(block.name.empty() ? std::optional(table) : table.table_if(block.name), block,
-               subject);
+               subject, renames);
 }
 
 // By its path below the subject's own block: "offload.ratio". Null: there is no such key.
@@ -185,6 +205,15 @@ std::size_t word_index(const Table& table, const KeyFacts& facts, std::size_t fa
 std::string set_number_text(const KeyFacts& facts, double value);
 
 }  // namespace detail
+
+// A key whose value is read elsewhere, as it needs more than its block.
+template <class Subject>
+constexpr Key<Subject> named(std::string_view name, std::string_view sentence,
+                             KeyKind kind = KeyKind::text) {
+  Key<Subject> key;
+  key.facts = {.name = name, .sentence = sentence, .kind = kind};
+  return key;
+}
 
 // `Path` leads from the subject to the value: flag<&Strategy::zero, &ZeroKeys::overlap_comm>(...).
 template <auto... Path>

@@ -11,6 +11,7 @@
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -28,7 +29,7 @@ std::string default_of(const Key<Subject>& key) {
 
 // A sentence that explains the words lists them, too.
 std::string words_of(const KeyFacts& facts) {
-  const bool told = std::all_of(facts.words.begin(), facts.words.end(), [&](std::string_view word) {
+  const bool told = std::ranges::all_of(facts.words, [&](std::string_view word) {
     return facts.sentence.find(word) != std::string_view::npos;
   });
   return told ? "" : one_of(std::vector<std::string>(facts.words.begin(), facts.words.end()));
@@ -138,8 +139,7 @@ struct TemplateWriter {
 
   void head(std::initializer_list<std::string_view> names) {
     for (const Key<Head>& each : head_keys())
-      if (std::find(names.begin(), names.end(), each.facts.name) != names.end())
-        key(each, "", each.facts.left_out);
+      if (holds(names, each.facts.name)) key(each, "", each.facts.left_out);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "scenarios/keys/resolved.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
+#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 namespace {
@@ -19,8 +21,7 @@ std::string path_of(std::string_view block, std::string_view name) {
 }
 
 const SaidKey* find_said(const Scenario& scenario, std::string_view path) {
-  const auto place = std::find_if(scenario.said.begin(), scenario.said.end(),
-                                  [&](const SaidKey& said) { return said.path == path; });
+  const auto place = std::ranges::find(scenario.said, path, &SaidKey::path);
   return place == scenario.said.end() ? nullptr : &*place;
 }
 
@@ -93,8 +94,13 @@ struct Sayings {
     const bool here = block.name.empty();
     if (!here && !table.is_mapping(block.name)) return;
     const Table inner = here ? table : table.table(block.name);
-    for (const Key<Subject>& key : block.keys)
+    for (const Key<Subject>& key : block.keys) {
       add(inner, path_of(name, block.name), key.facts.name);
+      if (key.facts.formerly.empty()) continue;
+      if (const auto older = inner.origin(key.facts.formerly))
+        said.push_back({path_of(path_of(name, block.name), key.facts.name),
+                        inner.one_line(key.facts.formerly), *older});
+    }
   }
 
   template <class Subject>
@@ -141,6 +147,18 @@ std::string value_text(const ResolvedKey& key) {
                                       : fmt::format("not set: {}", key.facts->otherwise);
 }
 
+// What nobody knows of a run, with all that it may be; nothing for what is known.
+std::string unknown_yaml(const Scenario& scenario, const std::string& path) {
+  const auto place =
+      std::ranges::find(scenario.constants, "scenario." + path, &NamedConstant::name);
+  if (place == scenario.constants.end()) return "";
+  const NamedConstant& c = *place;
+  const std::string range = c.words.empty() ? fmt::format("low: {}, high: {}", c.low, c.high)
+                                            : fmt::format("any_of: [{}]", fmt::join(c.words, ", "));
+  return fmt::format("{{value: {}, {}, grade: {}, source: {}}}", value_text(c, c.value), range,
+                     to_text(c.grade), yaml_quoted(c.source));
+}
+
 std::string scenario_yaml(const Scenario& scenario) {
   std::string text, open;
   for (const ResolvedKey& key : resolved_keys(scenario)) {
@@ -151,7 +169,9 @@ std::string scenario_yaml(const Scenario& scenario) {
     const std::string& said = find_said(scenario, key.path())->text;
     const bool typed = key.facts->kind == KeyKind::flag || key.facts->kind == KeyKind::word ||
                        key.facts->kind == KeyKind::whole || key.facts->kind == KeyKind::number;
-    const std::string value = (typed || said.empty()) && !key.value.empty() ? key.value : said;
+    std::string value = (typed || said.empty()) && !key.value.empty() ? key.value : said;
+    if (const std::string unknown = unknown_yaml(scenario, key.path()); !unknown.empty())
+      value = unknown;
     const std::size_t dot = key.block.find('.');
     const std::string outer = key.block.substr(0, dot);
     if (key.block != open) {

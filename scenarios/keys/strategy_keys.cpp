@@ -33,7 +33,7 @@ void read_modules(const Table& table, const KeyFacts& facts, Strategy& strategy)
   const std::vector<std::string> names(module_names.begin(), module_names.end());
   RecomputedModules modules{.chosen = {}};
   for (const std::string& name : table.texts_or(facts.name)) {
-    const auto known = std::find(module_names.begin(), module_names.end(), name);
+    const auto known = std::ranges::find(module_names, name);
     if (known == module_names.end())
       table.problem(facts.name,
                     fmt::format("\"{}\" is no module that can run again{}; there are {}", name,
@@ -51,13 +51,6 @@ std::string modules_text(const KeyFacts&, const Strategy& strategy) {
   for (std::size_t i = 0; i < module_names.size(); ++i)
     if (strategy.recomputed.chosen[i]) names.push_back(module_names[i]);
   return fmt::format("[{}]", fmt::join(names, ", "));
-}
-
-void read_optimizer_kernels(const Table& table, const KeyFacts& facts, Strategy& strategy) {
-  strategy.update_kernels = static_cast<UpdateKernels>(
-      detail::word_index(table, facts, static_cast<std::size_t>(strategy.update_kernels)));
-  if (table.has(facts.name) && strategy.optimizer != OptimizerKind::adamw)
-    table.problem(facts.name, "is a choice of optimizer: adamw");
 }
 
 void read_layers(const Table& table, const KeyFacts& facts, Strategy& strategy) {
@@ -87,8 +80,11 @@ bool recomputes(const Strategy& s) {
 bool stage_3(const Strategy& s) {
   return s.sharding == Sharding::zero3;
 }
-bool adamw(const Strategy& s) {
-  return s.optimizer == OptimizerKind::adamw;
+bool kernels_are_a_choice(const Strategy& s) {
+  return !s.optimizer.kernels.empty();
+}
+bool moment_type_is_a_choice(const Strategy& s) {
+  return s.optimizer.moment_types.size() > 1;
 }
 bool hybrid(const Strategy& s) {
   return s.sharding == Sharding::hsdp;
@@ -155,31 +151,41 @@ constexpr std::array own_keys{
         "bits; kernel: one kernel over 16-bit logits; in_place: the same, and the gradient takes "
         "the place of the logits; fused: chunk by chunk with the head; words_32: 2048 words of the "
         "vocabulary at a time in 32 bits; chunks: an eighth of the tokens at a time"),
-    word<&Strategy::optimizer>("optimizer", optimizer_names,
-                               "adamw, adamw_8bit (bitsandbytes) or adamw_4bit (torchao)"),
-    [] {
-      auto key = word<&Strategy::update_kernels>(
-          "optimizer_kernels", update_kernels_names,
-          "how AdamW runs: fused; foreach: an operator at a time over many tensors; single: an "
-          "operator at a time over one");
-      key.read = read_optimizer_kernels;
-      return key.when(adamw);
-    }(),
+    Key<Strategy>{
+        .facts = {.name = "optimizer",
+                  .sentence = "which one; `stepsim list optimizers` names them"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   Strategy& s) { s.optimizer.name = table.text_or(facts.name, s.optimizer.name); },
+        .text = [](const KeyFacts&, const Strategy& s) { return s.optimizer.name; },
+        .copy = [](const Strategy& from, Strategy& to) { to.optimizer = from.optimizer; }},
+    word<&Strategy::update_kernels>(
+        "optimizer_kernels", update_kernels_names,
+        "how the update runs: fused: one kernel; foreach: an operator at a time over many tensors; "
+        "single: an operator at a time over one")
+        .otherwise("the first that the optimizer has; adamw: fused")
+        .when(kernels_are_a_choice),
     flag<&Strategy::master_weights>("master_weights", "an fp32 copy of the parameters is kept")
         .otherwise("true, with zero: 0 false",
                    [](Strategy& s) { s.master_weights = s.sharding != Sharding::zero0; }),
     word<&Strategy::gradients>("gradient_dtype", gradient_type_names,
                                "in which gradients wait for the update"),
-    word<&Strategy::moments>("moment_dtype", moment_type_names, "of AdamW's moments").when(adamw),
+    word<&Strategy::moments>("moment_dtype", moment_type_names, "of the optimizer's moments")
+        .when(moment_type_is_a_choice),
     flag<&Strategy::update_in_backward>(
         "update_in_backward",
         "each tensor is updated right after its gradient, which is then freed; with zero: 0 and "
         "one micro-batch"),
+    flag<&Strategy::expandable_segments>(
+        "expandable_segments",
+        "PyTorch's allocator maps memory piece by piece (PYTORCH_ALLOC_CONF), so that all it keeps "
+        "and nobody uses can be given back"),
     word<&Strategy::load>("load", loading_names,
                           "how the model comes to the GPUs under zero 3 and fsdp: sharded: part by "
                           "part; replica: whole on each GPU first"),
     Key<Strategy>{.facts = {.name = "deepspeed_version",
-                            .sentence = "what releases of DeepSpeed do differently: 0.18.5 to "
+                            .sentence = "what releases of DeepSpeed do differently: 0.17.5 to "
+                                        "0.18.4 let the backward pass wait for each reduction at "
+                                        "stages 1 and 2; 0.18.5 to "
                                         "0.18.7 count all tensors in each gradient hook; after "
                                         "0.19.6 stage 3 clears gradients once, not for each "
                                         "sub-group; before 0.6 stage 3 waits for each gather",
@@ -215,38 +221,39 @@ constexpr std::array lora_keys{
 };
 
 constexpr std::array moe_keys{
-    word<&Strategy::moe_kernel>(
+    word<&Strategy::experts, &ExpertStrategy::kernel>(
         "kernel", moe_kernel_names,
         "how experts run. loop: one after the other; grouped: one kernel over all of them; "
         "megablocks: the same over blocks of tokens; padded: one batched product as long as the "
         "busiest expert needs; tutel, deepspeed: slots of fixed capacity and all-to-all; "
         "deepspeed_einsum: the same with masks; all_experts: every token through each"),
-    word<&Strategy::dispatcher>(
+    word<&Strategy::experts, &ExpertStrategy::dispatcher>(
         "dispatcher", dispatcher_names,
         "how tokens travel to other GPUs: all_to_all: a copy for each expert; deepep: one copy to "
         "each node and from there to each rank")
         .when(sends_tokens),
-    whole<&Strategy::expert_parallel>(
+    whole<&Strategy::experts, &ExpertStrategy::parallel>(
         "expert_parallel", 1, most_parts,
         "GPUs that share one set of experts; with zero 1 or 2, or fsdp and grouped kernels"),
-    whole<&Strategy::expert_tensor>("expert_tensor_parallel", 1, most_parts,
-                                    "GPUs that share each expert: 1 or the tensor_parallel size")
+    whole<&Strategy::experts, &ExpertStrategy::tensor>(
+        "expert_tensor_parallel", 1, most_parts,
+        "GPUs that share each expert: 1 or the tensor_parallel size")
         .otherwise("the tensor_parallel size")
         .example("1"),
-    flag<&Strategy::same_rows>(
+    flag<&Strategy::experts, &ExpertStrategy::same_rows>(
         "same_rows", "GPUs with different experts go through the same rows; fsdp and hsdp only")
         .when(sends_tokens),
-    number<&Strategy::capacity_factor>(
+    number<&Strategy::experts, &ExpertStrategy::capacity_factor>(
         "capacity_factor", 0, 100,
         "tutel, deepspeed: slots per routed token; 0: as many as the busiest expert needs")
-        .when([](const Strategy& s) { return has_slots(s.moe_kernel); }),
-    word<&Strategy::expert_layout>(
+        .when([](const Strategy& s) { return has_slots(s.experts.kernel); }),
+    word<&Strategy::experts, &ExpertStrategy::layout>(
         "layout", expert_layout_names,
         "how experts are stored: model: as the model's code does; separate: three matrices each; "
         "fused: one tensor for gate and up of all, one for down"),
-    flag<&Strategy::dispatch_graphs>("graphs",
-                                     "routing and sending tokens are replayed as CUDA graphs"),
-    number<&Strategy::moe_skew>(
+    flag<&Strategy::experts, &ExpertStrategy::graphs>(
+        "graphs", "routing and sending tokens are replayed as CUDA graphs"),
+    number<&Strategy::experts, &ExpertStrategy::skew>(
         "skew", 0, 10, "spread of the tokens that experts get: standard deviation over mean"),
 };
 

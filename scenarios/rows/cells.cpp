@@ -4,8 +4,6 @@
 
 #include <charconv>
 
-#include "sim/base/error.hpp"
-
 namespace stepsim {
 
 Cell number_in(std::string_view cell, std::string_view column,
@@ -25,12 +23,6 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(blank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-void require_ids(const CsvTable& table) {
-  if (!table.column("id"))
-    throw UserError(
-        {{table.file, 1, "id", "the column is missing" + did_you_mean("id", table.columns)}});
 }
 
 std::string id_of(const CsvTable& table, const CsvTable::Row& row) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scenarios/rows/measured.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 
@@ -18,8 +19,6 @@ Cell number_in(std::string_view cell, std::string_view column,
 
 std::string_view trimmed(std::string_view text);
 
-// Throws UserError when the table does not name its rows.
-void require_ids(const CsvTable& table);
 // The row's name, or its line.
 std::string id_of(const CsvTable& table, const CsvTable::Row& row);
 
@@ -33,18 +32,21 @@ std::vector<std::string> columns_of(const Texts& texts, const Numbers& numbers) 
   return names;
 }
 
-// Reads the columns that `texts` and `numbers` pair with members of Row; both may lack some.
+// Reads the columns that `texts` and `numbers` pair with members of Row; both may lack some. Throws
+// UserError when the table does not name its rows.
 template <class Row, class Texts, class Numbers>
-Row row_from(const CsvTable& table, const CsvTable::Row& line, const Texts& texts,
-             const Numbers& numbers) {
-  Row row;
-  row.line = line.line;
-  row.id = id_of(table, line);
-  for (const auto& [column, member] : texts)
-    row.*member = std::string(trimmed(table.cell(line, column)));
-  for (const auto& [column, member] : numbers)
-    row.*member = number_in(trimmed(table.cell(line, column)), column, row.unreadable);
-  return row;
+std::vector<Row> rows_from(const CsvTable& table, const Texts& texts, const Numbers& numbers) {
+  require_columns(table, {"id"});
+  return mapped(table.rows, [&](const CsvTable::Row& line) {
+    Row row;
+    row.line = line.line;
+    row.id = id_of(table, line);
+    for (const auto& [column, member] : texts)
+      row.*member = std::string(trimmed(table.cell(line, column)));
+    for (const auto& [column, member] : numbers)
+      row.*member = number_in(trimmed(table.cell(line, column)), column, row.unreadable);
+    return row;
+  });
 }
 
 }  // namespace stepsim

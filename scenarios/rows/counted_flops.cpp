@@ -1,5 +1,6 @@
 // Utilisation is a figure of a definition: to compare one, tokens are counted as its source does.
 #include "scenarios/rows/expressed_row.hpp"
+#include "scenarios/rows/machine_cells.hpp"
 
 namespace stepsim {
 namespace {
@@ -47,12 +48,10 @@ double counted_flops_per_token(const StepRow& row) {
   return 0;
 }
 
-double counted_peak(const StepRow& row) {
-  const std::string hardware = lower_case(row.hardware);
-  if (contains(hardware, "a100") || contains(hardware, "a800")) return 312e12;
-  if (contains(hardware, "h100") || contains(hardware, "h200") || contains(hardware, "h800"))
-    return 989e12;
-  return 0;
+double counted_peak(const StepRow& row, const RowCatalog& catalog) {
+  const RowCatalog::NodeSize* node =
+      named_node(catalog, {row.hardware, row.interconnect, row.gpu_memory}).node;
+  return node == nullptr ? 0 : node->peak;
 }
 
 double measured_memory(const StepRow& row, const Stack::MemoryLog& log) {

@@ -10,6 +10,7 @@
 
 #include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/step_row.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -134,12 +135,7 @@ std::vector<std::string> engine_columns() {
 }
 
 std::vector<EngineRow> engine_rows(const CsvTable& table) {
-  require_ids(table);
-  std::vector<EngineRow> rows;
-  rows.reserve(table.rows.size());
-  for (const CsvTable::Row& line : table.rows)
-    rows.push_back(row_from<EngineRow>(table, line, texts, numbers));
-  return rows;
+  return rows_from<EngineRow>(table, texts, numbers);
 }
 
 ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {

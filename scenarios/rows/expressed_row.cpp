@@ -11,14 +11,15 @@ namespace stepsim {
 namespace {
 
 // Tokens of a step, where the row gives a rate and a time, or a utilisation whose count is known.
-double tokens_per_step(const StepRow& row) {
+double tokens_per_step(const StepRow& row, const RowCatalog& catalog) {
   if (!row.step) return 0;
   const double seconds = *row.step * row.gpus.value_or(1);  // of all GPUs
   if (row.tokens) return *row.tokens * *row.step;
   if (row.tokens_per_gpu) return *row.tokens_per_gpu * seconds;
   const double flops = counted_flops_per_token(row);
   if (flops <= 0) return 0;
-  return (row.tflops ? *row.tflops * 1e12 : row.mfu.value_or(0) / 100 * counted_peak(row)) *
+  return (row.tflops ? *row.tflops * 1e12
+                     : row.mfu.value_or(0) / 100 * counted_peak(row, catalog)) *
          seconds / flops;
 }
 
@@ -28,12 +29,12 @@ bool whole(double value, bool rounded) {
 }
 
 // Micro-batch and accumulation from each other and from the batch of the step.
-void write_batch(const StepRow& row, double copies, RowScenario& made) {
+void write_batch(const StepRow& row, const RowCatalog& catalog, double copies, RowScenario& made) {
   Cell batch = row.global_batch;
   const double sequence = row.sequence.value_or(0);
   const bool rounded = !batch;
-  if (!batch && sequence > 0 && tokens_per_step(row) > 0)
-    batch = std::round(tokens_per_step(row) / sequence);
+  if (!batch && sequence > 0 && tokens_per_step(row, catalog) > 0)
+    batch = std::round(tokens_per_step(row, catalog) / sequence);
   Cell micro = row.micro_batch, accumulation = row.accumulation;
   if (!micro && accumulation && batch) micro = *batch / (copies * *accumulation);
   if (!micro) {
@@ -65,7 +66,7 @@ void write_batch(const StepRow& row, double copies, RowScenario& made) {
   made.set("job.gradient_accumulation", std::round(*accumulation));
 }
 
-void write_job(const StepRow& row, RowScenario& made) {
+void write_job(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   if (only_updates(row)) {
     made.set("job.sequence", 1.0);
     made.set("job.only_update", true);
@@ -78,7 +79,7 @@ void write_job(const StepRow& row, RowScenario& made) {
   made.set("job.sequence", *row.sequence);
   const double split = row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) *
                        row.context_parallel.value_or(1) * repeats_rows(row);
-  write_batch(row, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), made);
+  write_batch(row, catalog, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), made);
 }
 
 // Ways to compute more again than a scenario does, as a cell says them: single modules, where a
@@ -87,7 +88,8 @@ std::vector<std::string> lighter_ways(const RowScenario& made, bool experts,
                                       const RowCatalog& catalog) {
   std::vector<std::string> ways;
   const std::string now = made.resolved(catalog).peek("strategy.checkpointing").value_or("full");
-  const std::vector<std::string> first = catalog.vocabulary_of(made.stack).experts_recompute;
+  const std::vector<std::string> first =
+      known_of(catalog.vocabularies, made.stack).experts_recompute;
   if (now == "none" && experts && !first.empty())
     ways.push_back(fmt::format("selective: {}", fmt::join(first, ", ")));
   if (now == "none" || now == "selective") ways.emplace_back("full");
@@ -112,7 +114,7 @@ ExpressedRow expressed(RowScenario made, std::string family) {
 
 ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
   StepRow row = given;
-  const RowCatalog::ModelSize size = catalog.size_of(same_model(catalog, row.model));
+  const RowCatalog::ModelSize size = known_of(catalog.models, same_model(catalog, row.model));
   if (!row.experts && size.experts > 0) row.experts = size.experts;
   if (!row.layers && size.layers > 0) row.layers = size.layers;
   RowScenario made(row.id);
@@ -121,7 +123,7 @@ ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
   write_cluster(row, catalog, made);
   write_stack(row, catalog, made);
   write_recipes(row, catalog, made);
-  write_job(row, made);
+  write_job(row, catalog, made);
   write_strategy(row, catalog, made);
   name_defaults(row, catalog, made);
   std::vector<std::string> ways;

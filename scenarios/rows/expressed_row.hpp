@@ -33,8 +33,8 @@ ExpressedRow express(const StepRow& row, const RowCatalog& catalog);
 // definition is not stated or not known. `hfu`: with the recomputation, where that is another
 // figure.
 double counted_flops_per_token(const StepRow& row);
-// FLOP/s that the row's utilisation is a share of; 0: unknown.
-double counted_peak(const StepRow& row);
+// FLOP/s that the row's utilisation is a share of, by its GPU's file; 0: unknown.
+double counted_peak(const StepRow& row, const RowCatalog& catalog);
 // Bytes of the row's memory, 0: not stated; and what they count. The row says it, or the log of the
 // stack does.
 double measured_memory(const StepRow& row, const Stack::MemoryLog& log);

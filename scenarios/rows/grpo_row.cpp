@@ -9,6 +9,7 @@
 
 #include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -96,7 +97,7 @@ void write_learner_stack(const GrpoRow& row, const RowCatalog& catalog, RowScena
     made.stack = best_name(catalog.learners, row.train_strategy + " " + row.framework);
   if (made.stack.empty()) {
     made.stack = best_name(catalog.learners, anything_else);
-    made.assume(fmt::format("learners run {}", catalog.title_of(made.stack)));
+    made.assume(fmt::format("learners run {}", known_of(catalog.titles, made.stack)));
   }
   made.set("stack", made.stack);
 }
@@ -223,12 +224,7 @@ std::vector<std::string> grpo_columns() {
 }
 
 std::vector<GrpoRow> grpo_rows(const CsvTable& table) {
-  require_ids(table);
-  std::vector<GrpoRow> rows;
-  rows.reserve(table.rows.size());
-  for (const CsvTable::Row& line : table.rows)
-    rows.push_back(row_from<GrpoRow>(table, line, texts, numbers));
-  return rows;
+  return rows_from<GrpoRow>(table, texts, numbers);
 }
 
 ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {

@@ -9,6 +9,7 @@
 
 #include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -48,7 +49,7 @@ void add_word(std::string_view word, std::vector<std::string>& words) {
     const std::size_t place = word.find(form);
     if (place == std::string_view::npos || place == 0) continue;
     const std::string_view behind = word.substr(place + form.size());
-    if (!std::all_of(behind.begin(), behind.end(), digit)) continue;
+    if (!std::ranges::all_of(behind, digit)) continue;
     words.emplace_back(word.substr(0, place));
     word = word.substr(place);
   }
@@ -63,7 +64,7 @@ bool is_size_unit(std::string_view word) {
 bool is_of_slot(std::string_view next) {
   constexpr std::array<std::string_view, 12> words{"3",   "4",   "5",   "6",      "3.0",      "4.0",
                                                    "5.0", "6.0", "x16", "switch", "switches", "to"};
-  return next.starts_with("gen") || std::find(words.begin(), words.end(), next) != words.end();
+  return next.starts_with("gen") || holds(words, next);
 }
 
 // A card: its name, and apart from it the size and the form, which people put in any place.
@@ -101,9 +102,7 @@ Card card_in(std::string_view text) {
 Card card_of(std::string_view text) {
   const std::size_t place = text.find(';');
   Card card = card_in(text.substr(0, place));
-  if (place != std::string_view::npos)
-    for (std::string& word : machine_words_in(text.substr(place)))
-      card.words.push_back(std::move(word));
+  if (place != std::string_view::npos) append(card.words, machine_words_in(text.substr(place)));
   return card;
 }
 
@@ -118,12 +117,11 @@ struct NodeCards {
 
   bool of_size(double wanted) const {
     if (wanted <= 0 || about(wanted, memory / giga) || about(wanted, memory / gibi)) return true;
-    return std::any_of(cards.begin(), cards.end(),
-                       [&](const Card& card) { return about(wanted, card.memory); });
+    return std::ranges::any_of(cards, [&](const Card& card) { return about(wanted, card.memory); });
   }
   bool of_form(std::string_view wanted) const {
     const bool board = wanted.empty() || wanted == "sxm";
-    return std::any_of(cards.begin(), cards.end(), [&](const Card& card) {
+    return std::ranges::any_of(cards, [&](const Card& card) {
       return board ? card.form.empty() || card.form == "sxm" : card.form == wanted;
     });
   }
@@ -165,8 +163,7 @@ std::string no_such_card(std::string_view hardware, const std::vector<std::strin
 }
 
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return contains(text, word); });
+  return std::ranges::any_of(words, [&](std::string_view word) { return contains(text, word); });
 }
 
 // "Gb/s", "Gbps", "Gbit", "GbE", "G" and the same with T: how many gigabits; 0: none of them.
@@ -182,7 +179,7 @@ double unit_of_bits(std::string_view& text) {
   if (unit.starts_with('B')) return 0;
   constexpr std::array<std::string_view, 9> units{"",   "b",  "bps", "bit",  "bits",
                                                   "bE", "be", "E",   "bitps"};
-  if (std::find(units.begin(), units.end(), unit) == units.end()) return 0;
+  if (!holds(units, unit)) return 0;
   text.remove_prefix(end);
   return factor;
 }
@@ -253,8 +250,7 @@ std::vector<std::string> machine_words_in(std::string_view text) {
 NamedNode named_node(const RowCatalog& catalog, const CardCells& cells) {
   Card said = card_in(cells.hardware);
   const std::size_t hardware = said.words.size();
-  for (std::string& word : machine_words_in(cells.interconnect))
-    said.words.push_back(std::move(word));
+  append(said.words, machine_words_in(cells.interconnect));
   const double memory = cells.memory.value_or(said.memory);
   if (said.memory > 0 && cells.memory && !about(said.memory, memory) &&
       !about(said.memory * giga, memory * gibi) && !about(said.memory * gibi, memory * giga))
@@ -292,7 +288,7 @@ double gpus_in_a_node(std::string_view text) {
     std::string_view rest = words[i];
     const auto number = take_number(rest);
     if (!number || !rest.empty() || *number < 1 || *number > most) continue;
-    const bool kind = std::find(kinds.begin(), kinds.end(), words[i + 1]) != kinds.end();
+    const bool kind = holds(kinds, words[i + 1]);
     std::size_t at = i + (kind ? 2 : 1);
     const bool per = words[at] == "per";
     at += per ? 1 : 0;

@@ -5,42 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <initializer_list>
 
+#include "scenarios/rows/row_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
-// The name whose list holds the longest word that the text contains.
-struct Best {
-  std::string name;
-  std::size_t length = 0;
-
-  void offer(const MachineWords::Entry& entry, const std::string& text) {
-    for (const std::string& word : entry.second)
-      if (word.size() > length && text.find(lower(word)) != std::string::npos) {
-        name = entry.first;
-        length = word.size();
-      }
-  }
-};
-
-void require_columns(const CsvTable& table, std::initializer_list<std::string_view> names) {
-  std::vector<Problem> missing;
-  for (const std::string_view needed : names)
-    if (!table.column(needed))
-      missing.push_back({table.file, 1, std::string(needed),
-                         "the column is missing" + did_you_mean(needed, table.columns)});
-  if (!missing.empty()) throw UserError(missing);
-}
 
 std::vector<MachineWords::Entry> words_on(const std::string& data, const Shelf& shelf) {
   std::vector<MachineWords::Entry> entries;
@@ -73,6 +44,15 @@ NetworkFacts facts_of_network(const std::string& data, const std::string& name) 
 }
 
 }  // namespace
+
+void require_columns(const CsvTable& table, const std::vector<std::string>& names) {
+  std::vector<Problem> missing;
+  for (const std::string& needed : names)
+    if (!table.column(needed))
+      missing.push_back(
+          {table.file, 1, needed, "the column is missing" + did_you_mean(needed, table.columns)});
+  if (!missing.empty()) throw UserError(missing);
+}
 
 double NumberReader::operator()(const CsvTable::Row& row, std::string_view column) {
   const std::string_view cell = table.cell(row, column);
@@ -125,8 +105,7 @@ std::vector<MeasuredCollective> measured_collectives(const CsvTable& table) {
 
 std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCollective> rows) {
   require_columns(table, {"id", "left_out", "note"});
-  std::vector<std::string> ids;
-  for (const MeasuredCollective& row : rows) ids.push_back(row.id);
+  std::vector<std::string> ids = mapped(rows, &MeasuredCollective::id);
   std::vector<Problem> problems;
   std::vector<RowNote> notes;
   for (const CsvTable::Row& row : table.rows) {
@@ -134,7 +113,7 @@ std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCo
       problems.push_back({table.file, row.line, std::string(column), std::move(message)});
     };
     const std::string_view id = table.cell(row, "id"), left_out = table.cell(row, "left_out");
-    if (std::find(ids.begin(), ids.end(), id) == ids.end())
+    if (!holds(ids, id))
       reject("id", fmt::format("no measured row \"{}\"{}", id, did_you_mean(id, ids)));
     if (left_out != "yes" && left_out != "no")
       reject("left_out", fmt::format("expected yes or no, found \"{}\"", left_out));
@@ -156,16 +135,15 @@ MachineWords machine_words(const std::string& data) {
 }
 
 std::optional<ClusterChoice> machine_of(const MachineWords& words, const MeasuredCollective& row) {
-  Best node, network;
-  for (const MachineWords::Entry& entry : words.nodes) node.offer(entry, lower(row.hardware));
-  if (node.length == 0) return std::nullopt;
-  ClusterChoice choice{.name = node.name, .nodes = row.nodes, .network = ""};
+  if (!row.machine.empty())
+    return ClusterChoice{.name = row.machine, .nodes = row.nodes, .network = ""};
+  const std::string node = best_name(words.nodes, row.hardware);
+  if (node.empty()) return std::nullopt;
+  ClusterChoice choice{.name = node, .nodes = row.nodes, .network = ""};
   if (row.nodes < 2) return choice;
-  for (const MachineWords::Entry& entry : words.networks)
-    network.offer(entry, lower(row.interconnect + " " + row.hardware));
+  choice.network = best_name(words.networks, row.interconnect + " " + row.hardware);
   // A network that the table names and the catalogue does not have is not replaced by another one.
-  if (network.length == 0 && !row.interconnect.empty()) return std::nullopt;
-  choice.network = network.name;
+  if (choice.network.empty() && !row.interconnect.empty()) return std::nullopt;
   return choice;
 }
 

@@ -14,6 +14,9 @@
 
 namespace stepsim {
 
+// Throws UserError that names every column that the table lacks.
+void require_columns(const CsvTable& table, const std::vector<std::string>& names);
+
 // Numbers of a table; what is none is noted, all of them before one throws.
 struct NumberReader {
   const CsvTable& table;
@@ -31,6 +34,7 @@ struct MeasuredCollective {
   std::string hardware;
   std::string interconnect;
   std::string algorithm;
+  std::string machine{};  // of the catalogue; empty: hardware and interconnect tell it
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 1;
   double bytes = 0;  // 0: the source gives a rate only

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
@@ -108,52 +109,36 @@ Recipe row_recipe(const Document& file) {
 }  // namespace
 
 const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
-  const auto place =
-      std::find_if(nodes.begin(), nodes.end(), [&](const NodeSize& n) { return n.name == name; });
+  const auto place = std::ranges::find(nodes, name, &NodeSize::name);
   return place == nodes.end() ? nullptr : &*place;
-}
-
-RowCatalog::ModelSize RowCatalog::size_of(std::string_view model) const {
-  for (std::size_t i = 0; i < models.size(); ++i)
-    if (models[i] == model) return sizes[i];
-  return {};
-}
-
-std::string RowCatalog::title_of(std::string_view stack) const {
-  for (std::size_t i = 0; i < stacks.size(); ++i)
-    if (stacks[i].first == stack) return titles[i];
-  return "";
-}
-
-RowVocabulary RowCatalog::vocabulary_of(std::string_view stack) const {
-  for (std::size_t i = 0; i < stacks.size(); ++i)
-    if (stacks[i].first == stack) return vocabularies[i];
-  return {};
 }
 
 RowCatalog row_catalog(const std::string& data) {
   RowCatalog catalog;
   catalog.data = data;
   catalog.machines = machine_words(data);
+  std::map<std::string, double> peaks;  // by GPU
+  for (const std::string& name : names_on(data, gpu_shelf))
+    peaks[name] = read_gpu(open_entry(data, gpu_shelf, name).root()).peak.bf16.number();
   for (const std::string& name : names_on(data, node_shelf)) {
     const Document document = open_entry(data, node_shelf, name);
     const Table root = document.root();
+    const std::string gpu = root.text_or("gpu", "");
     catalog.nodes.push_back(
-        {name, root.text_or("gpu", ""),
-         static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024))});
+        {name, gpu, static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024)),
+         peaks[gpu]});
   }
   for (const std::string& name : names_on(data, stack_shelf)) {
     const Document document = open_entry(data, stack_shelf, name);
-    const RowVocabulary& words =
-        catalog.vocabularies.emplace_back(read_row_vocabulary(document.root()));
+    const RowVocabulary words = read_row_vocabulary(document.root());
+    catalog.vocabularies[name] = words;
+    catalog.titles[name] = document.root().text_or("title", name);
     catalog.stacks.emplace_back(name, words.measured_as);
-    catalog.titles.push_back(document.root().text_or("title", name));
     catalog.learners.emplace_back(name, words.learners_named);
   }
-  catalog.models = names_on(data, model_shelf);
-  for (const std::string& name : catalog.models) {
+  for (const std::string& name : names_on(data, model_shelf)) {
     const Document document = open_entry(data, model_shelf, name);
-    catalog.sizes.push_back(size_in(document.root()));
+    catalog.models[name] = size_in(document.root());
   }
   for (const std::string& name : names_on(data, recipe_shelf))
     catalog.recipes.push_back(row_recipe(open_entry(data, recipe_shelf, name)));
@@ -192,7 +177,7 @@ std::string same_model(const RowCatalog& catalog, std::string_view name) {
   const std::string wanted = bare(name.substr(name.rfind('/') + 1));  // without who published it
   std::string best;
   std::size_t length = 0;  // of the longest name that it begins with
-  for (const std::string& known : catalog.models) {
+  for (const auto& [known, size] : catalog.models) {
     const std::string begin = bare(known);
     if (begin.size() <= length || !wanted.starts_with(begin)) continue;
     if (!ends_a_name(std::string_view(wanted).substr(begin.size()))) continue;

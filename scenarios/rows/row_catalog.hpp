@@ -1,6 +1,7 @@
 // The words by which tables of training steps name what the catalogue has.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,25 +18,29 @@ struct RowCatalog {
   struct NodeSize {
     std::string name, gpu;
     std::uint32_t gpus = 0;
+    double peak = 0;  // FLOP/s of a GPU: dense, in bf16
   };
   std::vector<NodeSize> nodes;
   std::vector<MachineWords::Entry> stacks;
   std::vector<MachineWords::Entry> learners;  // stacks, by how tables of GRPO name learners
-  std::vector<std::string> titles;            // [stack]
-  std::vector<RowVocabulary> vocabularies;    // [stack]
-  std::vector<std::string> models;
+  std::map<std::string, std::string> titles;  // of stacks
+  std::map<std::string, RowVocabulary> vocabularies;
   struct ModelSize {  // 0: its file does not say
     double layers = 0, hidden = 0, experts = 0;
   };
-  std::vector<ModelSize> sizes;  // [model]
+  std::map<std::string, ModelSize> models;
   std::vector<Recipe> recipes;
 
   const NodeSize* node(std::string_view name) const;
-  ModelSize size_of(std::string_view model) const;
-  std::string title_of(std::string_view stack) const;
-  RowVocabulary vocabulary_of(std::string_view stack) const;
 };
 RowCatalog row_catalog(const std::string& data);
+
+// What is known under a name; of an unknown one nothing.
+template <class Value>
+Value known_of(const std::map<std::string, Value>& all, const std::string& name) {
+  const auto place = all.find(name);
+  return place == all.end() ? Value{} : place->second;
+}
 
 // The name whose words hold the longest that the text contains; empty when none does.
 std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text);

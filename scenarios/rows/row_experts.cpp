@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -34,10 +35,9 @@ double expert_ranks(const StepRow& row, const RowCatalog& catalog, RowScenario& 
     made.assume(fmt::format("experts over {:.0f} GPUs", ranks));
     return ranks;
   }
-  const std::vector<std::string> must_say = catalog.vocabulary_of(made.stack).must_say;
+  const std::vector<std::string> must_say = known_of(catalog.vocabularies, made.stack).must_say;
   const std::string_view key = "strategy.moe.expert_parallel";
-  if (gpus > 1 && std::find(must_say.begin(), must_say.end(), key) != must_say.end())
-    made.lack("over how many GPUs experts are spread");
+  if (gpus > 1 && holds(must_say, key)) made.lack("over how many GPUs experts are spread");
   return 1;
 }
 

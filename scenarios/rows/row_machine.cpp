@@ -7,6 +7,7 @@
 
 #include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,7 +25,7 @@ double sold_as(double port) {
 
 std::size_t place_of(const std::vector<MachineWords::Entry>& entries, std::string_view name) {
   return static_cast<std::size_t>(
-      std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == name; }) -
+      std::ranges::find_if(entries, [&](const auto& e) { return e.first == name; }) -
       entries.begin());
 }
 
@@ -33,13 +34,12 @@ bool same_word(const std::string& text, const std::string& word) {
   if (!text.starts_with(word)) return false;
   std::string_view rest = std::string_view(text).substr(word.size());
   if (rest.starts_with('v')) rest.remove_prefix(1);
-  return std::all_of(rest.begin(), rest.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return std::ranges::all_of(rest, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 bool says_rate(const std::string& word) {
   constexpr std::array<std::string_view, 5> units{"gb", "gbps", "s", "per", "node"};
-  return (word.front() >= '0' && word.front() <= '9') ||
-         std::find(units.begin(), units.end(), word) != units.end();
+  return (word.front() >= '0' && word.front() <= '9') || holds(units, word);
 }
 
 bool stand_in(const std::vector<std::string>& text, const std::vector<std::string>& words) {
@@ -108,7 +108,7 @@ double rate_of_node(const StepRow& row, const NodePlace& place, RowScenario& mad
   if (stated->of == StatedRate::Of::node) return stated->gigabits;
   if (stated->of == StatedRate::Of::gpu) return stated->gigabits * place.node.gpus;
   const std::vector<std::string> words = machine_words_in(row.interconnect);
-  const bool efa = std::find(words.begin(), words.end(), "efa") != words.end();
+  const bool efa = holds(words, "efa");
   const bool whole = efa || stated->gigabits > largest_port;
   made.assume(fmt::format("{:g} Gb/s for {}", stated->gigabits, whole ? "each node" : "each GPU"));
   return whole ? stated->gigabits : stated->gigabits * place.node.gpus;

@@ -118,9 +118,9 @@ void write_model(const StepRow& row, const RowCatalog& catalog, RowScenario& mad
   const bool wide = of(row.ffn) > 0 || is_mpt(row) || of(row.expert_width) > 0;
   const bool enough = widths_known && wide && !narrow_attention(row) &&
                       (!has_experts(row) || of(row.expert_width) > 0);
-  if (!known.empty() && !own && (same_size(row, catalog.size_of(known)) || !enough)) {
+  if (!known.empty() && !own && (same_size(row, known_of(catalog.models, known)) || !enough)) {
     made.set("model", known);
-    if (!same_size(row, catalog.size_of(known)))
+    if (!same_size(row, known_of(catalog.models, known)))
       made.assume(fmt::format("the widths of {} in the catalogue", known));
     return;
   }

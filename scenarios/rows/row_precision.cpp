@@ -23,9 +23,8 @@ void write_attention(const StepRow& row, RowScenario& made) {
 // Other than bf16 or fp16 with fp32 sums: nothing else is modelled.
 void refuse_precision(const StepRow& row, const RowWords& words, RowScenario& made) {
   constexpr std::array<std::string_view, 6> narrow{"fp8", "float8", "fp4", "fp6", "int8", "int4"};
-  const bool other = std::any_of(narrow.begin(), narrow.end(), [&](std::string_view type) {
-    return says(words.precision, type);
-  });
+  const bool other = std::ranges::any_of(
+      narrow, [&](std::string_view type) { return says(words.precision, type); });
   const bool wide = words.precision.starts_with("fp32") || words.precision.starts_with("tf32") ||
                     words.precision.starts_with("float32");
   if (other || wide) made.lack(fmt::format("the precision \"{}\"", row.precision));

@@ -7,9 +7,9 @@ namespace stepsim {
 namespace {
 
 bool holds(const StepRow& row, const CellWords& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& entry) {
+  return std::ranges::all_of(wanted, [&](const auto& entry) {
     const std::string cell = lower_case(cell_of(row, entry.first));
-    return std::any_of(entry.second.begin(), entry.second.end(), [&](const std::string& word) {
+    return std::ranges::any_of(entry.second, [&](const std::string& word) {
       const bool number = word.find_first_not_of("0123456789") == std::string::npos;
       return number ? cell == word : says(cell, word);
     });
@@ -22,7 +22,7 @@ void write_recipes(const StepRow& row, const RowCatalog& catalog, RowScenario& m
   std::string names;
   for (const Recipe& recipe : catalog.recipes) {
     const auto is_of = [&](const CellWords& words) { return holds(row, words); };
-    if (std::none_of(recipe.of.begin(), recipe.of.end(), is_of)) continue;
+    if (std::ranges::none_of(recipe.of, is_of)) continue;
     if (!recipe.not_of.empty() && is_of(recipe.not_of)) continue;
     names += (names.empty() ? "" : ", ") + recipe.name;
     made.recipes.push_back(&recipe);

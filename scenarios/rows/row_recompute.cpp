@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -52,8 +53,7 @@ std::vector<std::string_view> modules_in(std::string_view word) {
     std::size_t end = begin;
     while (end < word.size() && in_name(word[end])) ++end;
     const std::string_view name = word.substr(begin, end - begin);
-    if (std::find(module_names.begin(), module_names.end(), name) != module_names.end())
-      found.push_back(name);
+    if (holds(module_names, name)) found.push_back(name);
     begin = end + 1;
   }
   return found;
@@ -64,7 +64,7 @@ void write_selective(const StepRow& row, const RowWords& words, const RowCatalog
                      RowScenario& made) {
   const std::string& word = words.checkpointing;
   const std::vector<std::string_view> modules = modules_in(word);
-  const std::string meant = catalog.vocabulary_of(made.stack).selective_is;
+  const std::string meant = known_of(catalog.vocabularies, made.stack).selective_is;
   const bool layers = contains(word, "layer") || one_layer_in(word) > 0;
   if ((layers && modules.empty()) || meant == "layers") {
     made.set("strategy.checkpointing", "full");
@@ -93,7 +93,7 @@ bool says_full(std::string_view word) {
   constexpr std::array<std::string_view, 7> words{"yes", "on",  "true",         "recompute",
                                                   "ac",  "all", "checkpointing"};
   return word.starts_with("full") || contains(word, "gradient checkpointing") ||
-         contains(word, "block ") || std::find(words.begin(), words.end(), word) != words.end();
+         contains(word, "block ") || holds(words, word);
 }
 
 // "optimizer states 50 %": the number before the sign; without one everything.

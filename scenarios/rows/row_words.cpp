@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 
 RowWords words_of(const StepRow& row) {
@@ -16,8 +18,8 @@ bool says(std::string_view text, std::string_view word) {
   for (std::size_t place = text.find(word); place != std::string_view::npos;
        place = text.find(word, place + 1)) {
     const std::string_view before = text.substr(0, place);
-    if (std::none_of(denials.begin(), denials.end(),
-                     [&](std::string_view denial) { return before.ends_with(denial); }))
+    if (std::ranges::none_of(denials,
+                             [&](std::string_view denial) { return before.ends_with(denial); }))
       return true;
   }
   return false;
@@ -26,8 +28,7 @@ bool says(std::string_view text, std::string_view word) {
 bool says_no(std::string_view cell) {
   constexpr std::array<std::string_view, 8> words{"no", "none", "off", "false",
                                                   "-",  "n/a",  "na",  "not stated"};
-  return std::find(words.begin(), words.end(), cell) != words.end() || cell.starts_with("no ") ||
-         cell.starts_with("none ");
+  return holds(words, cell) || cell.starts_with("no ") || cell.starts_with("none ");
 }
 
 bool is_fsdp(const RowWords& words) {

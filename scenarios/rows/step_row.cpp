@@ -7,6 +7,8 @@
 #include <map>
 #include <utility>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -73,12 +75,7 @@ constexpr std::array measured{&StepRow::tokens_per_gpu, &StepRow::tokens, &StepR
 }  // namespace
 
 std::vector<StepRow> step_rows(const CsvTable& table) {
-  require_ids(table);
-  std::vector<StepRow> rows;
-  rows.reserve(table.rows.size());
-  for (const CsvTable::Row& line : table.rows)
-    rows.push_back(row_from<StepRow>(table, line, texts, numbers));
-  return rows;
+  return rows_from<StepRow>(table, texts, numbers);
 }
 
 void complete_references(std::vector<StepRow>& rows) {
@@ -91,18 +88,15 @@ void complete_references(std::vector<StepRow>& rows) {
     if (row.refers.empty() || found == by_id.end()) continue;
     const StepRow& other = *found->second;
     for (const auto& [column, member] : texts)
-      if ((row.*member).empty() &&
-          std::find(of_measurement.begin(), of_measurement.end(), member) == of_measurement.end())
-        row.*member = other.*member;
+      if ((row.*member).empty() && !holds(of_measurement, member)) row.*member = other.*member;
     for (const auto& [column, member] : numbers)
-      if (!(row.*member) && std::find(measured.begin(), measured.end(), member) == measured.end())
-        row.*member = other.*member;
+      if (!(row.*member) && !holds(measured, member)) row.*member = other.*member;
   }
 }
 
 bool has_figure(const StepRow& row) {
-  return !row.oom.empty() || std::any_of(measured.begin(), measured.end(),
-                                         [&](const auto member) { return bool(row.*member); });
+  return !row.oom.empty() ||
+         std::ranges::any_of(measured, [&](const auto member) { return bool(row.*member); });
 }
 
 std::vector<std::string> step_columns() {
@@ -111,8 +105,7 @@ std::vector<std::string> step_columns() {
 
 bool is_column(std::string_view column) {
   const auto named = [&](const auto& entry) { return column == entry.first; };
-  return std::any_of(texts.begin(), texts.end(), named) ||
-         std::any_of(numbers.begin(), numbers.end(), named);
+  return std::ranges::any_of(texts, named) || std::ranges::any_of(numbers, named);
 }
 
 std::string cell_of(const StepRow& row, std::string_view column) {

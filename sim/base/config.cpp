@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <map>
 
 #include "sim/base/config_tree.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/toml_tree.hpp"
 #include "sim/base/unknown_values.hpp"
 #include "sim/base/whole_file.hpp"
@@ -93,8 +95,7 @@ void forget_lines(Node& node) {
 
 template <class SomeNode>
 auto* entry_of(SomeNode& mapping, std::string_view key) {
-  const auto place = std::find_if(mapping.entries.begin(), mapping.entries.end(),
-                                  [&](const Entry& entry) { return entry.key == key; });
+  const auto place = std::ranges::find(mapping.entries, key, &Entry::key);
   return place == mapping.entries.end() ? nullptr : &*place;
 }
 
@@ -115,7 +116,9 @@ const Node* node_at(const Node& root, std::string_view path) {
   return at;
 }
 
-void merge(Node& node, const Node& base);
+// Lists of named entries are merged entry by entry, or taken or left as a whole.
+enum class Lists : std::uint8_t { by_name, whole };
+void merge(Node& node, const Node& base, Lists lists);
 
 // In the order of the base; what is new comes last.
 void merge_items(Node& node, const Node& base) {
@@ -124,13 +127,13 @@ void merge_items(Node& node, const Node& base) {
   for (const Node& item : base.items) {
     const std::string name = name_of(item);
     if (name.empty()) return;  // entries without names cannot be told apart
-    const auto change = std::find_if(changes.begin(), changes.end(),
-                                     [&](const Node& each) { return name_of(each) == name; });
+    const auto change =
+        std::ranges::find_if(changes, [&](const Node& each) { return name_of(each) == name; });
     Node& made = merged.emplace_back(change == changes.end() ? item : *change);
     if (change == changes.end()) {
       forget_lines(made);
     } else {
-      merge(made, item);
+      merge(made, item, Lists::by_name);
       changes.erase(change);
     }
   }
@@ -138,13 +141,14 @@ void merge_items(Node& node, const Node& base) {
   node.items = std::move(merged);
 }
 
-void merge(Node& node, const Node& base) {
-  if (node.shape == Shape::sequence && base.shape == Shape::sequence) merge_items(node, base);
+void merge(Node& node, const Node& base, Lists lists) {
+  if (lists == Lists::by_name && node.shape == Shape::sequence && base.shape == Shape::sequence)
+    merge_items(node, base);
   const bool constant = entry_of(node, "value") != nullptr;
   if (node.shape != Shape::mapping || base.shape != Shape::mapping || constant) return;
   for (const Entry& entry : base.entries) {
     if (Entry* mine = entry_of(node, entry.key))
-      merge(mine->value, entry.value);
+      merge(mine->value, entry.value, lists);
     else
       forget_lines(node.entries.emplace_back(entry).value);
   }
@@ -166,25 +170,12 @@ void list_taken(const Notes& notes, const Node& node, const std::string& path,
     if (value.shape == Shape::mapping && stated == nullptr) {
       list_taken(notes, value, below, source, taken);
     } else if (notes.origins[value.origin] == source) {
-      std::vector<std::string> words;
-      words.reserve(value.items.size());
-      for (const Node& item : value.items) words.push_back(item.scalar);
+      std::vector<std::string> words = mapped(value.items, &Node::scalar);
       const std::string& scalar = stated == nullptr ? value.scalar : stated->value.scalar;
       taken.push_back(value.shape == Shape::sequence
                           ? fmt::format("{}: [{}]", below, fmt::join(words, ", "))
                           : fmt::format("{}: {}", below, scalar));
     }
-  }
-}
-
-void lay_under(Node& node, const Node& base) {
-  const bool constant = entry_of(node, "value") != nullptr;
-  if (node.shape != Shape::mapping || base.shape != Shape::mapping || constant) return;
-  for (const Entry& entry : base.entries) {
-    if (Entry* present = entry_of(node, entry.key))
-      lay_under(present->value, entry.value);
-    else
-      node.entries.push_back(entry);
   }
 }
 
@@ -203,8 +194,7 @@ Table Document::root() const {
 void Document::finish(Leftovers leftovers) const {
   if (leftovers == Leftovers::refused) note_unknown(*notes_, notes_->root, "");
   if (notes_->problems.empty()) return;
-  std::stable_sort(notes_->problems.begin(), notes_->problems.end(),
-                   [](const Problem& a, const Problem& b) { return a.line < b.line; });
+  std::ranges::stable_sort(notes_->problems, {}, &Problem::line);
   throw UserError(notes_->problems);
 }
 
@@ -236,8 +226,7 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
       at->shape = Shape::mapping;
       at->line = line;
     }
-    auto place = std::find_if(at->entries.begin(), at->entries.end(),
-                              [&](const Entry& entry) { return entry.key == key; });
+    auto place = std::ranges::find(at->entries, key, &Entry::key);
     if (place == at->entries.end()) place = at->entries.insert(at->entries.end(), {key, Node()});
     at = &place->value;
   }
@@ -250,9 +239,7 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
 void Document::inherit(const Document& base, const std::vector<std::string>& own,
                        const std::vector<std::string>& piled) {
   Node from = base.notes_->root;
-  std::erase_if(from.entries, [&](const Entry& entry) {
-    return std::find(own.begin(), own.end(), entry.key) != own.end();
-  });
+  std::erase_if(from.entries, [&](const Entry& entry) { return holds(own, entry.key); });
   for (const std::string& key : piled) {
     Entry* above = entry_of(notes_->root, key);
     const Entry* below = entry_of(from, key);
@@ -261,7 +248,7 @@ void Document::inherit(const Document& base, const std::vector<std::string>& own
     for (const Node& item : below->value.items) forget_lines(items.emplace_back(item));
     std::erase_if(from.entries, [&](const Entry& entry) { return entry.key == key; });
   }
-  merge(notes_->root, from);
+  merge(notes_->root, from, Lists::by_name);
 }
 
 void Document::underlay(const Document& base, std::string_view source) {
@@ -273,7 +260,7 @@ void Document::underlay(const Table& base, std::string_view source) {
   notes_->origins.emplace_back(source);
   Node from = *base.node_;
   mark_origin(from, notes_->origins.size() - 1);
-  lay_under(notes_->root, from);
+  merge(notes_->root, from, Lists::whole);
 }
 
 std::optional<std::string> Document::peek(std::string_view path) const {

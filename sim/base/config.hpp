@@ -1,5 +1,5 @@
-// The strict reader of YAML, JSON and TOML files: required, optional, no leftovers, every problem at
-// once.
+// The strict reader of YAML, JSON and TOML files: required, optional, no leftovers, every problem
+// at once.
 //
 //   Document file = read_document("h100-sxm.yaml");
 //   Table root = file.root();

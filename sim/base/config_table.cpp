@@ -7,6 +7,7 @@
 
 #include "sim/base/config.hpp"
 #include "sim/base/config_tree.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -98,8 +99,7 @@ std::string Table::name_of(std::string_view key) const {
 
 const Node* Table::find(std::string_view key, bool required) const {
   if (node_ == nullptr) return nullptr;
-  if (std::find(node_->asked.begin(), node_->asked.end(), key) == node_->asked.end())
-    node_->asked.emplace_back(key);
+  if (!holds(node_->asked, key)) node_->asked.emplace_back(key);
   for (const auto& [name, child] : node_->entries) {
     if (name != key) continue;
     child.used = true;
@@ -168,7 +168,7 @@ std::string Table::choice(std::string_view key, const std::vector<std::string>& 
   const Node* node = find_scalar(key, true, one_of(allowed));
   if (node == nullptr) return "";
   for (const std::string& word : all_of(*node))
-    if (std::find(allowed.begin(), allowed.end(), word) == allowed.end())
+    if (!holds(allowed, word))
       notes_->add(node->line, path_of(key),
                   fmt::format("expected {}, found \"{}\"{}", one_of(allowed), word,
                               did_you_mean(word, allowed)));
@@ -275,8 +275,8 @@ std::pair<double, double> Table::range(std::string_view key, Dimension dimension
     const double value = quantity_of(key, dimension);
     return {value, value};
   }
-  const bool scalars = std::all_of(node->items.begin(), node->items.end(),
-                                   [](const Node& item) { return item.shape == Shape::scalar; });
+  const bool scalars = std::ranges::all_of(
+      node->items, [](const Node& item) { return item.shape == Shape::scalar; });
   if (node->items.size() != 2 || !scalars) {
     notes_->add(node->line, path_of(key),
                 fmt::format("expected {} or a list [low, high] of two", describe(dimension)));

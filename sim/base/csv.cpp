@@ -10,7 +10,7 @@
 namespace stepsim {
 
 std::optional<std::size_t> CsvTable::column(std::string_view name) const {
-  const auto place = std::find(columns.begin(), columns.end(), name);
+  const auto place = std::ranges::find(columns, name);
   if (place == columns.end()) return std::nullopt;
   return static_cast<std::size_t>(place - columns.begin());
 }

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "sim/base/csv.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -15,8 +16,7 @@ using Kind = Record::Kind;
 
 const Record& part_of(const Record& item, std::string_view key) {
   const Records& parts = item.parts();
-  const auto place =
-      std::find_if(parts.begin(), parts.end(), [&](const Record& part) { return part.key == key; });
+  const auto place = std::ranges::find(parts, key, &Record::key);
   if (place == parts.end()) throw std::logic_error(fmt::format("a record has no \"{}\"", key));
   return *place;
 }
@@ -60,11 +60,12 @@ std::string joined(const Records& parts, std::string_view between) {
   return text;
 }
 
-// Of the rows that there are: a column of numbers stands to the right.
-Align align_of(const Records& items, std::string_view key) {
-  if (items.empty()) return Align::left;
-  const Kind kind = part_of(items.front(), key).kind;
-  return kind == Kind::number || kind == Kind::range ? Align::right : Align::left;
+// By the rows that there are: numbers stand to the right.
+std::string head_of(const Records& items, const TableColumn& column) {
+  if (items.empty()) return std::string(column.title.value_or(column.key));
+  const Record& first = part_of(items.front(), column.key);
+  const bool numbers = first.kind == Kind::number || first.kind == Kind::range;
+  return fmt::format("{}{}", numbers ? " " : "", column.title.value_or(first.label));
 }
 
 void write_object(JsonWriter& json, const Records& parts) {
@@ -89,9 +90,7 @@ Records parts_of_all(const Records& items) {
   Records parts;
   for (const Record& item : items)
     for (const Record& part : item.kind == Kind::object ? item.parts() : Records())
-      if (std::none_of(parts.begin(), parts.end(),
-                       [&](const Record& other) { return other.key == part.key; }))
-        parts.push_back(part);
+      if (!holds(parts, part.key, &Record::key)) parts.push_back(part);
   return parts;
 }
 
@@ -170,13 +169,7 @@ std::string to_text(const Record& record) {
 
 TextTable table_of(const Records& items, std::initializer_list<TableColumn> columns) {
   TextTable table;
-  for (const TableColumn& column : columns) {
-    if (column.title || items.empty())
-      table.header.emplace_back(column.title.value_or(column.key));
-    else
-      table.header.push_back(part_of(items.front(), column.key).label);
-    table.align.push_back(align_of(items, column.key));
-  }
+  for (const TableColumn& column : columns) table.columns.push_back(head_of(items, column));
   for (const Record& item : items) {
     auto& cells = table.rows.emplace_back();
     for (const TableColumn& column : columns) cells.push_back(to_text(part_of(item, column.key)));

@@ -5,23 +5,28 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
 // Code points, so that a micro sign takes one column.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-std::string line_of(const std::vector<std::string>& cells, const std::vector<Align>& align,
+bool to_the_right(const std::string& column) {
+  return column.starts_with(' ');
+}
+
+std::string line_of(const std::vector<std::string>& cells, const std::vector<std::string>& columns,
                     const std::vector<std::size_t>& widths) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += "  ";
     const std::string gap(widths[i] - width_of(cells[i]), ' ');
-    line += align[i] == Align::right ? gap + cells[i] : cells[i] + gap;
+    line += to_the_right(columns[i]) ? gap + cells[i] : cells[i] + gap;
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
@@ -30,17 +35,14 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Ali
 }  // namespace
 
 std::string render(const TextTable& table) {
-  std::vector<std::size_t> widths;
-  widths.reserve(table.header.size());
-  for (const std::string& cell : table.header) widths.push_back(width_of(cell));
+  const std::vector<std::string> header = mapped(
+      table.columns, [](const std::string& column) { return column.substr(to_the_right(column)); });
+  std::vector<std::size_t> widths = mapped(header, width_of);
   for (const auto& row : table.rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  std::string text = line_of(table.header, table.align, widths);
-  std::vector<std::string> rule;
-  rule.reserve(widths.size());
-  for (const std::size_t width : widths) rule.emplace_back(width, '-');
-  text += line_of(rule, table.align, widths);
-  for (const auto& row : table.rows) text += line_of(row, table.align, widths);
+  const auto rule = mapped(widths, [](std::size_t width) { return std::string(width, '-'); });
+  std::string text = line_of(header, table.columns, widths) + line_of(rule, table.columns, widths);
+  for (const auto& row : table.rows) text += line_of(row, table.columns, widths);
   return text;
 }
 

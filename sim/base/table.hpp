@@ -1,19 +1,16 @@
 // Text tables that align: words to the left, numbers to the right.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace stepsim {
 
-enum class Align : std::uint8_t { left, right };
-
 struct TextTable {
-  std::vector<std::string> header;
-  std::vector<Align> align;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::string> columns;  // "run"; " steps" stands to the right, as numbers do
+  std::vector<std::vector<std::string>> rows{};
 };
 
 // Two spaces between columns, a rule under the header, no trailing blanks, every line ended.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim::detail {
@@ -78,7 +79,7 @@ struct Settler {
   void read_list(const Node& list) {
     const std::string value = stated();
     for (const Node& item : list.items) constant.words.push_back(item.scalar);
-    const auto place = std::find(constant.words.begin(), constant.words.end(), value);
+    const auto place = std::ranges::find(constant.words, value);
     if (list.shape != Shape::sequence || constant.words.size() < 2 ||
         place == constant.words.end()) {
       problem("any_of", fmt::format("expected a list of at least two, \"{}\" among them", value));
@@ -92,7 +93,7 @@ struct Settler {
 
   void read() {
     for (const auto& [key, child] : node.entries)
-      if (std::find(fields.begin(), fields.end(), key) == fields.end())
+      if (!holds(fields, key))
         problem(key, "unknown key" + did_you_mean(key, fields) + "; expected " + one_of(fields));
     if (field(node, "value") == nullptr) problem("value", "is missing");
     const Node* list = field(node, "any_of");
@@ -118,7 +119,7 @@ struct Settler {
       names.emplace_back(each.name);
       if (each.name == grade) constant.grade = each.grade;
     }
-    if (std::find(names.begin(), names.end(), grade) == names.end())
+    if (!holds(names, grade))
       problem("grade", fmt::format("expected {}, found \"{}\"{}", one_of(names), grade,
                                    did_you_mean(grade, names)));
   }

@@ -100,7 +100,7 @@ TEST_CASE("the fitted curve meets products that were made by a curve", "[analysi
                           k.work.depth, k.predicted * 1e3 / 0.9);
   const FittedCurve curve = fit(table_of(rows), "h100-sxm").front();
   CHECK(curve.constants[0].fitted == Approx(0.9 * curve.constants[0].stated).epsilon(0.04));
-  for (const CurveSource& source : curve.sources) {
+  for (const FittedSource& source : curve.sources) {
     CHECK(source.stated > 0.08);
     CHECK(source.fitted < 0.03);  // starts of kernels and the prior are in it
     CHECK(source.held_out < 0.03);

@@ -59,7 +59,7 @@ SweepQuestion question_of(const std::string& scenario, std::string_view points,
                          .plan = {},
                          .shard = {},
                          .journal = journal,
-                         .workers = 0,
+                         .workers = usual_workers(),
                          .progress = {}};
   question.plan.scenario = scenario;
   question.plan.axes = {parse_axis("--vary", fmt::format("job.micro_batch=1:{}", points))};

@@ -13,6 +13,7 @@ COMMANDS = [
     "explain mpt7b-zero2 llama32-3b-sft-zero3 --replays 1 --samples 0",
     "sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 --vary cluster.nodes=1,2 --set cluster.network=roce-mi300x",
     "sweep llama32-3b-sft-zero3 --find 'max job.micro_batch such that fits'",
+    "check tests/cli/grpo-claim.yaml --draws 1",
     "validate scenarios/seeds/mpt7b-zero2.yaml scenarios/seeds/mpt7b-zero2-oom.yaml",
     "validate --rows scenarios/measured/steps/mi300x.csv",
     "collective all_reduce --cluster mi300x-8 --sizes 1MiB",
@@ -82,7 +83,7 @@ def main():
             continue
         answer = json.loads(done.stdout)
         rows = tables["In front of every result"] | tables["What was asked"] | tables[answer["result"]]
-        if answer["result"] == "explain":
+        if answer["result"] in ("explain", "diff"):
             for side in ("asked_a", "asked_b"):
                 rows[side] = ("object", "")
                 rows |= {f"{side}.{path}": row for path, row in tables["What was asked"].items()}

@@ -60,6 +60,7 @@ try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json
 try collective all_reduce --cluster mi300x-8 --sizes 1GiB
 try collective --cluster mi300x-8 --compare "$tables"/collectives.csv
+try export tiny.yaml --as torchtitan -o own.toml
 try import axolotl.yaml --model llama-3.2-1b --cluster mi300x-8 --keys
 try list
 try show mi300x-8

@@ -17,5 +17,26 @@ if(STEPSIM_PYTHON)
     OUTPUT "^\\[\\]\n$")
   add_test(NAME cli/schemas COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_schemas.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/json.md WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(cli/schemas PROPERTIES LABELS cli)
+  add_test(NAME cli/follow-calibrate COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/follow_calibrate.py
+    $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/calibrate.md ${CMAKE_CURRENT_BINARY_DIR}/cli/follow_calibrate)
+  add_test(NAME cli/resolved COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_resolved.py
+    $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/cli/resolved WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(cli/schemas cli/resolved cli/follow-calibrate PROPERTIES LABELS cli)
 endif()
+# What was taken for a file of another program stands in every result about it.
+set(taken assumptions/0/what assumptions/0/taken assumptions/0/because assumptions/0/change)
+set(foreign @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml)
+cli("assumptions in a run" ARGS run ${foreign} --samples 0 --json KEYS ${taken})
+cli("assumptions in a memory" ARGS memory ${foreign} --json KEYS ${taken})
+cli("assumptions in a scenario that is shown" ARGS show ${foreign} --json KEYS ${taken})
+cli("assumptions in a sweep" ARGS sweep ${foreign} --vary micro_batch_size=1,2 --json KEYS ${taken})
+cli("assumptions in a search" ARGS sweep ${foreign} --vary micro_batch_size=1,2 --find "max micro_batch_size such that fits" --json
+  KEYS ${taken} scenario/resolved)
+list(TRANSFORM taken PREPEND asked_a/ OUTPUT_VARIABLE taken_of_a)
+cli("assumptions in a difference" ARGS diff ${foreign} --set strategy.zero=2 --json KEYS ${taken_of_a} asked_b/scenario/set/0)
+cli("assumptions in an explanation" ARGS explain ${foreign} --set strategy.zero=2 --replays 1 --samples 0 --json KEYS ${taken_of_a})
+list(TRANSFORM taken PREPEND claims/0/scenarios/0/asked/ OUTPUT_VARIABLE taken_of_claim)
+cli("assumptions in a claim" ARGS check @WORK@/claims.yaml --draws 1 --json KEYS ${taken_of_claim}
+  SHELL "printf 'claims:\n  - {id: a, text: b, scenarios: {x: ${foreign}}, holds: [{value: x.step_time, at_least: 1 us}]}\n' >@WORK@/claims.yaml; \"$@\"")
+cli("the file of a scenario leaves nothing open" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --json
+  OUTPUT "\"assumptions\": \\[\\], ")

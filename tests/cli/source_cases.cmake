@@ -9,7 +9,7 @@ set(json ${folder}/small_zero3.json)
 
 # ---- as they are ----
 cli("an Axolotl file is run as it is" ARGS run ${sft} --samples 0
-  OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct +by its name +--model NAME\nmachine +mi300x-8 +the file is called 8xMI300 .*\nsize of the data set +not known.*step time .*small-sft.8xMI300.yaml: neftune_noise_alpha, saves_per_epoch: not modelled; the result is without it\n")
+  OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct +it is llama-3.2-1b of the catalogue +--model NAME\nmachine +mi300x-8 +the file is called 8xMI300 .*\nsize of the data set +not known.*step time .*small-sft.8xMI300.yaml: neftune_noise_alpha, saves_per_epoch: not modelled; the result is without it\n")
 cli("keys of an Axolotl file that do nothing are said" ARGS run ${sft} --samples 0
   OUTPUT "small_zero3.json: offload_param stands outside zero_optimization, where DeepSpeed does not look: nothing is offloaded\n")
 cli("a model is found by the file that wrote it" ARGS memory ${dpo}
@@ -49,7 +49,7 @@ source_refused("a misspelt key" "^sequence_len|sequence_length" "22: sequence_le
 source_refused("an unknown optimizer" "adamw_torch_8bit|adamw_torch_9bit"
   "31: optimizer: Axolotl has no optimizer \"adamw_torch_9bit\" (did you mean \"adamw_torch_8bit\"?)")
 source_refused("a model that is nowhere" "base_model: .*|base_model: /data/outputs/other"
-  "1: base_model: \"/data/outputs/other\" is neither in the catalogue nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
+  "1: base_model: \"/data/outputs/other\" is neither in the catalogue, nor in the local cache of Hugging Face, nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
 source_refused("a DeepSpeed file that is not there" "small_zero3|zero4"
   "43: deepspeed: no file @WORK@/zero4.json or zero4.json or @WORK@/deepspeed_configs/zero4.json, and zero4.json is none of those that Axolotl comes with: zero1.json, zero1_torch_compile.json, zero2.json, zero2_torch_compile.json, zero3.json, zero3_bf16.json, zero3_bf16_cpuoffload_all.json, zero3_bf16_cpuoffload_params.json")
 source_refused("a method that is not read" "^strict: false|rl: kto"
@@ -68,7 +68,7 @@ kind_refused("two kinds" "base_model: x/y\\nsequence_len: 1024\\nstrategy: {zero
 kind_refused("a merge" "merge_method: linear\\nbase_model: x/y\\n" "is a recipe of mergekit, which trains nothing")
 kind_refused("Accelerate" "compute_environment: LOCAL_MACHINE\\n" "is a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a file of arguments")
 cli("a kind that there is not" ARGS run ${sft} --from axolottl CODE 2
-  ERROR "--from: expected scenario, axolotl, deepspeed, megatron, verl, nemo-rl, open-instruct, torchtitan, llama-factory, trl or openrlhf, found \"axolottl\" (did you mean \"axolotl\"?)")
+  ERROR "--from: expected scenario, axolotl, deepspeed, openrlhf, megatron, verl, nemo-rl, open-instruct, torchtitan, llama-factory or trl, found \"axolottl\" (did you mean \"axolotl\"?)")
 cli("a setting that no key of the source has" ARGS run ${sft} --set micro_batch_siz=3 CODE 2
   ERROR "--set: micro_batch_siz: unknown key (did you mean \"micro_batch_size\"?)")
 cli("a machine in the name that the catalogue does not have" ARGS run @WORK@/own.8x9999.yaml CODE 2

@@ -141,3 +141,10 @@ cli("merge after a config.json has changed" ARGS sweep @WORK@/out/own/own.yaml -
     config 4; \"$@\" --shard 1/2 >/dev/null; config 5; \"$@\" --shard 2/2 >/dev/null
     ${CMAKE_CURRENT_BINARY_DIR}/../stepsim merge s.shard-1-of-2.h5 s.shard-2-of-2.h5; code=$?; rm -r @WORK@/out/own; exit $code"
   ERROR "s.shard-2-of-2.h5: belongs to another sweep than s.shard-1-of-2.h5")
+
+cli("sweep over folders that hold a config.json, and over a name of Hugging Face" ARGS sweep llama32-3b-sft-zero3
+  --vary "model=@WORK@/out/two/a,@WORK@/out/two/b,Qwen/Qwen3-0.6B" -o @WORK@/out/two/s
+  SHELL "for layers in 2 4; do name=a; [ $layers = 4 ] && name=b; mkdir -p @WORK@/out/two/$name
+    echo '{\"architectures\": [\"LlamaForCausalLM\"], \"num_hidden_layers\": '$layers', \"hidden_size\": 1024, \"intermediate_size\": 4096, \"num_attention_heads\": 8, \"vocab_size\": 32000, \"max_position_embeddings\": 4096}' >@WORK@/out/two/$name/config.json; done
+    \"$@\"; code=$?; rm -r @WORK@/out/two; exit $code"
+  OUTPUT "two/a.*two/b.*Qwen/Qwen3-0.6B")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "scenarios/scenario.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
@@ -77,6 +78,32 @@ void check_routes(const Cluster& cluster) {
 }
 
 }  // namespace
+
+TEST_CASE("every optimizer's file loads and names its sources", "[laws]") {
+  const std::vector<std::string> names = names_on(data, optimizer_shelf);
+  REQUIRE_FALSE(names.empty());
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Document document = open_entry(data, optimizer_shelf, name);
+    const Optimizer optimizer = read_optimizer(document.root());
+    CHECK_NOTHROW(document.finish());
+    check_constants(document.constants());
+    CHECK(optimizer.name == name);
+    CHECK((optimizer.kernels.empty() != (optimizer.own_launches == 0)));
+    if (!optimizer.smaller.empty())
+      CHECK_NOTHROW(open_entry(data, optimizer_shelf, optimizer.smaller));
+  }
+}
+
+TEST_CASE("a key of a GPU's file that nothing reads is refused", "[laws]") {
+  for (const std::string& name : names_on(data, gpu_shelf)) {
+    Document document = open_entry(data, gpu_shelf, name);
+    document.set("gemm.rates", "1 TFLOP/s");
+    read_gpu(document.root());
+    CHECK_THROWS_WITH(document.finish(),
+                      Catch::Contains("gemm.rates: unknown key (did you mean \"rate\"?)"));
+  }
+}
 
 TEST_CASE("every GPU file loads and names its sources", "[laws]") {
   const std::vector<std::string> names = names_on(data, gpu_shelf);

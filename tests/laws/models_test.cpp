@@ -13,44 +13,79 @@ std::vector<std::string> all_models() {
   return names_on(STEPSIM_SOURCE_DATA, model_shelf);
 }
 
-// The sum of the textbook, written without a look at tensors.
-std::int64_t closed_form(const Model& m) {
+std::int64_t attention_sum(const Model& m) {
   const Attention& a = m.attention;
   const std::int64_t h = m.hidden, q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
-  const std::int64_t norm = m.norm_bias ? 2 * h : h;
-  std::int64_t attention = 2 * h * q + 2 * h * kv + (a.sinks ? a.heads : 0);
-  if (a.qkv_bias) attention += q + 2 * kv;
-  if (a.output_bias) attention += h;
-  if (a.qk_norm == Attention::QkNorm::per_head) attention += 2 * a.head_dim;
-  if (a.qk_norm == Attention::QkNorm::full_width) attention += q + kv;
   if (a.latent) {  // in and out of each narrow vector, its norm, the shared part of the keys
     const Latent& l = *a.latent;
     const std::int64_t queries = l.query_width > 0 ? l.query_width * (h + q + 1) : h * q;
     const std::int64_t own = a.head_dim - l.rotary + l.value;
-    attention =
-        queries + h * (l.width + l.rotary) + l.width * (1 + a.heads * own) + a.heads * l.value * h;
+    return queries + h * (l.width + l.rotary) + l.width * (1 + a.heads * own) +
+           a.heads * l.value * h;
   }
+  std::int64_t sum = (a.gated ? 3 : 2) * h * q + 2 * h * kv + (a.sinks ? a.heads : 0);
+  if (a.qkv_bias) sum += q + 2 * kv;
+  if (a.output_bias) sum += h;
+  if (a.qk_norm == Attention::QkNorm::per_head) sum += 2 * a.head_dim;
+  if (a.qk_norm == Attention::QkNorm::full_width) sum += q + kv;
+  return sum;
+}
+
+std::int64_t mixer_sum(const Model& m) {
+  const Mixer& x = *m.mixer;
+  const std::int64_t h = m.hidden, d = x.channels(), shared = 2 * x.groups * x.state;
+  switch (x.kind) {
+    case MixerKind::convolution:
+      return 4 * h * h + x.taps * h + (x.bias ? 4 * h : 0) + (x.taps_bias ? h : 0);
+    case MixerKind::mamba: {
+      const std::int64_t narrow = x.step_width + 2 * x.state;
+      const std::int64_t steps = x.step_width * d + d;
+      return 3 * h * d + x.taps * d + (x.taps_bias ? d : 0) + d * narrow + narrow + steps +
+             d * x.state + d + (x.bias ? 2 * d + h : 0);
+    }
+    case MixerKind::mamba2:
+      return h * (2 * d + shared + x.heads) + (x.taps + (x.taps_bias ? 1 : 0)) * (d + shared) +
+             3 * x.heads + d + d * h + (x.bias ? 2 * d + shared + x.heads + h : 0);
+    case MixerKind::delta:
+      return h * (2 * d + shared + 2 * x.heads) + x.taps * (d + shared) + 2 * x.heads + x.width +
+             d * h;
+  }
+  return 0;
+}
+
+std::int64_t experts_sum(const Model& m) {
+  const Experts& e = *m.experts;
+  const std::int64_t h = m.hidden;
+  const std::int64_t matrices = e.gated ? 3 : 2;
+  const std::int64_t one = matrices * h * e.width + (e.bias ? (matrices - 1) * e.width + h : 0);
+  const std::int64_t router = e.count * h + (e.bias ? e.count : 0);
+  return e.count * one + router + matrices * h * e.shared_width + (e.shared_gate ? h : 0);
+}
+
+// The sum of the textbook, written without a look at tensors.
+std::int64_t closed_form(const Model& m) {
+  const std::int64_t h = m.hidden, norm = (m.norm_bias ? 2 : 1) * h;
+  const std::int64_t norms = m.norms == Norms::both ? 2 * norm : norm;
   const FeedForward& f = m.feed_forward;
   const std::int64_t ups = f.gated ? 2 : 1;
   const std::int64_t dense = (ups + 1) * h * f.width + (f.bias ? ups * f.width + h : 0);
-  std::int64_t total = m.layers * (attention + 2 * norm) + norm;
-  total += m.vocabulary * h * (m.tied_embeddings ? 1 : 2);
+  std::int64_t total = norm + m.vocabulary * h * (m.tied_embeddings ? 1 : 2);
   if (m.positions == Positions::learned) total += m.longest_sequence * h;
-  const std::int64_t sparse = expert_layers(m);
-  total += (m.layers - sparse) * dense;
-  if (!m.experts) return total;
-  const Experts& e = *m.experts;
-  const std::int64_t one = 3 * h * e.width + (e.bias ? 2 * e.width + h : 0);
-  const std::int64_t router = e.count * h + (e.bias ? e.count : 0);
-  return total +
-         sparse * (e.count * one + router + 3 * h * e.shared_width + (e.shared_gate ? h : 0));
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const LayerKind kind = kind_of(m, layer);
+    if (kind.mixes == LayerKind::Mixes::attention) total += norms + attention_sum(m);
+    if (kind.mixes == LayerKind::Mixes::mixer) total += norms + mixer_sum(m);
+    if (kind.follows == LayerKind::Follows::feed_forward) total += norms + dense;
+    if (kind.follows == LayerKind::Follows::experts) total += norms + experts_sum(m);
+  }
+  return total;
 }
 
 }  // namespace
 
 TEST_CASE("every model of the catalogue loads and holds the parameters that it pins", "[laws]") {
   const std::vector<std::string> names = all_models();
-  CHECK(names.size() >= 60);
+  CHECK(names.size() >= 110);
   for (const std::string& name : names) {
     CAPTURE(name);
     const Model model = load_model(STEPSIM_SOURCE_DATA, name);
@@ -90,6 +125,16 @@ TEST_CASE("a token meets no more parameters than there are", "[laws]") {
     CHECK(active > 0);
     CHECK(active <= count_parameters(model).total());
     CHECK((active == count_parameters(model).total()) == !model.experts.has_value());
+  }
+}
+
+TEST_CASE("a model has a mixer where some of its layers have one, and a list of all layers",
+          "[laws]") {
+  for (const std::string& name : all_models()) {
+    CAPTURE(name);
+    const Model model = load_model(STEPSIM_SOURCE_DATA, name);
+    CHECK(model.mixer.has_value() == (attention_layers(model) < model.layers));
+    if (model.mixer) CHECK(model.kinds.size() == static_cast<std::size_t>(model.layers));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/tiny_step.hpp"
 
 namespace stepsim {
 namespace {
@@ -25,7 +26,11 @@ DeepSpeedImport read(const std::string& text, const Job& job = {}) {
   const TemporaryFolder folder;
   const std::string path = folder.file("ds.json");
   std::ofstream(path) << text;
-  return read_deepspeed(path, {Strategy{}, job, dense_model(), ranks});
+  Strategy strategy;
+  strategy.optimizer = optimizer_called("adamw");
+  DeepSpeedQuestion question{strategy, job, dense_model(), ranks};
+  question.optimizers = {"adamw", "lion", "muon", "sgd", "sgd_momentum"};
+  return read_deepspeed(path, question);
 }
 
 }  // namespace
@@ -180,6 +185,18 @@ TEST_CASE("ZeRO++ is read by DeepSpeed's names", "[scenarios]") {
   CHECK_THROWS_WITH(
       read(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": 3}})"),
       Contains("zero_optimization.zero_hpz_partition_size: 3 does not divide 8 ranks"));
+}
+
+TEST_CASE("an optimizer that is modelled is taken from DeepSpeed's file", "[scenarios]") {
+  const auto optimizer = [](const std::string& keys) {
+    return read("{\"optimizer\": {" + keys + "}}").strategy.optimizer.name;
+  };
+  CHECK(optimizer(R"("type": "Lion")") == "lion");
+  CHECK(optimizer(R"("type": "Muon")") == "muon");
+  CHECK(optimizer(R"("type": "SGD", "params": {"lr": 0.1})") == "sgd");
+  CHECK(optimizer(R"("type": "SGD", "params": {"momentum": 0.9})") == "sgd_momentum");
+  CHECK(optimizer(R"("type": "AdamW")") == "adamw");
+  CHECK(optimizer(R"("type": "Lamb")") == "adamw");
 }
 
 TEST_CASE("PyTorch's own AdamW works through lists of tensors", "[scenarios]") {

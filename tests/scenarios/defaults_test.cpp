@@ -135,8 +135,9 @@ TEST_CASE("a typed scenario has what its stack's code does", "[scenarios]") {
   CHECK(strategy_of("fms-fsdp", "{}").fsdp.reduce == ReduceDtype::bf16);
   CHECK(strategy_of("prime-rl", "{lora: {}}").lora.targets == LoraTargets::all);
   CHECK(strategy_of("prime-rl", "{lora: {rank: 4, targets: linear}}").lora.rank == 4);
-  CHECK(strategy_of("fsdp2-eager", "{}", "qwen3-30b-a3b").moe_kernel == MoeKernel::grouped);
-  CHECK(strategy_of("deepspeed-hf", "{zero: 3}", "qwen3-30b-a3b").moe_kernel == MoeKernel::loop);
+  CHECK(strategy_of("fsdp2-eager", "{}", "qwen3-30b-a3b").experts.kernel == MoeKernel::grouped);
+  CHECK(strategy_of("deepspeed-hf", "{zero: 3}", "qwen3-30b-a3b").experts.kernel ==
+        MoeKernel::loop);
 }
 
 TEST_CASE("a list of defaults goes before that of the stack it is like", "[scenarios]") {
@@ -148,7 +149,7 @@ TEST_CASE("a list of defaults goes before that of the stack it is like", "[scena
   const Strategy divided = strategy_of("kempnerforge", "{tensor_parallel: {size: 4}}");
   CHECK(divided.load == Loading::sharded);
   CHECK(divided.tensor_parallel.gathers_logits);
-  CHECK(strategy_of("kempnerforge", "{}", "qwen3-30b-a3b").moe_kernel == MoeKernel::padded);
+  CHECK(strategy_of("kempnerforge", "{}", "qwen3-30b-a3b").experts.kernel == MoeKernel::padded);
 }
 
 TEST_CASE("a recipe stands between the file and the stack", "[scenarios]") {

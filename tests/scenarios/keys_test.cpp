@@ -295,3 +295,28 @@ TEST_CASE("numbers are written as short as they read back", "[keys]") {
   CHECK(number_text(1.25) == "1.25");
   CHECK(number_text(1200) == "1200");
 }
+
+TEST_CASE("a key is read by its older name for a while, and a note says its name", "[scenarios]") {
+  struct Planted {
+    double speed = 1;
+  };
+  static constexpr std::array keys{
+      number<&Planted::speed>("speed", 0, 10, "how fast").formerly("velocity")};
+  static constexpr std::array blocks{Block<Planted>{.name = "way", .sentence = "", .keys = keys}};
+  const auto read = [](std::string_view text) {
+    Planted planted;
+    std::vector<std::string> notes;
+    const RenameNotes renames{"car", notes};
+    const Document document = parse_document(text, "car.yaml");
+    read_blocks<Planted>(document.root(), blocks, planted, &renames);
+    document.finish();
+    return std::pair(planted.speed, notes);
+  };
+  CHECK(read("way: {speed: 3}") == std::pair(3.0, std::vector<std::string>{}));
+  CHECK(read("way: {velocity: 4}") ==
+        std::pair(4.0, std::vector<std::string>{"car.way.velocity is car.way.speed now"}));
+  CHECK_THROWS_WITH(read("way: {speed: 3, velocity: 4}"),
+                    "car.yaml:1: way.velocity: is an older name of speed, which is there as well");
+  CHECK_THROWS_WITH(read("way: {velocity: 40}"),
+                    "car.yaml:1: way.velocity: expected a number from 0 to 10, found 40");
+}

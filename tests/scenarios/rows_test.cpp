@@ -221,7 +221,7 @@ TEST_CASE("a batch that is left out follows from a utilisation that is counted",
   row.flops_definition = "TT";
   const double tokens = 2 * 16 * 8192;  // of a step
   row.step = 3;
-  row.mfu = 100 * tokens * counted_flops_per_token(row) / (3 * 8 * counted_peak(row));
+  row.mfu = 100 * tokens * counted_flops_per_token(row) / (3 * 8 * counted_peak(row, catalog()));
   const Scenario made = parse_scenario(data, express(row, catalog()).scenario, "r");
   CHECK(made.job.micro_batch * made.job.accumulation * 8 == 32);
   // How it is cut up does not follow.
@@ -284,7 +284,7 @@ TEST_CASE("utilisation is counted as its source does", "[scenarios]") {
   CHECK(counted_flops_per_token(row) == Approx(6 * 8.03e9 + 12.0 * 32 * 4096 * 8192));
   row.flops_definition = "a formula of our own";
   CHECK(counted_flops_per_token(row) == 0);
-  CHECK(counted_peak(row) == 989e12);
+  CHECK(counted_peak(row, catalog()) == 989e12);
 }
 
 TEST_CASE("a figure of memory counts what the row says, else what the log of the stack counts",
@@ -316,20 +316,20 @@ TEST_CASE("experts and adapters of a row are those that its framework usually ha
     return parse_scenario(data, made.scenario, "r");
   };
   row.expert_parallel = 4;
-  CHECK(scenario().strategy.moe_kernel == MoeKernel::grouped);
-  CHECK(scenario().strategy.expert_parallel == 4);
-  CHECK(scenario().strategy.moe_skew == 0.5);
+  CHECK(scenario().strategy.experts.kernel == MoeKernel::grouped);
+  CHECK(scenario().strategy.experts.parallel == 4);
+  CHECK(scenario().strategy.experts.skew == 0.5);
   const auto ranged = scenario().constants;
   CHECK(std::any_of(ranged.begin(), ranged.end(), [](const NamedConstant& constant) {
     return constant.name == "scenario.strategy.moe.skew" && constant.low < constant.high;
   }));
   row.notes = "force-balanced expert routing";
-  CHECK(scenario().strategy.moe_skew == 0);
+  CHECK(scenario().strategy.experts.skew == 0);
   row.expert_parallel.reset();
   row.framework = "KempnerForge";
-  CHECK(scenario().strategy.moe_kernel == MoeKernel::padded);
+  CHECK(scenario().strategy.experts.kernel == MoeKernel::padded);
   row.framework = "NeMo AutoModel (FSDP2 + DeepEP)";
-  CHECK(scenario().strategy.expert_parallel == 8);
+  CHECK(scenario().strategy.experts.parallel == 8);
   row.framework = "prime-rl";
   row.task = "rl-lora";
   row.notes = "LoRA r32";
@@ -383,12 +383,12 @@ TEST_CASE("a row of KempnerForge says what its code divides and what it repeats"
   row.model = "Qwen3-30B-A3B";
   row.expert_parallel = 2;
   row.global_batch = 4;
-  CHECK(strategy().same_rows);
-  CHECK(strategy().expert_tensor == 1);
+  CHECK(strategy().experts.same_rows);
+  CHECK(strategy().experts.tensor == 1);
   row.expert_parallel.reset();
   row.shards = 4;
   row.global_batch = 8;
-  CHECK_FALSE(strategy().same_rows);
+  CHECK_FALSE(strategy().experts.same_rows);
 }
 
 TEST_CASE("a part of the optimizer on the host is what a row says in per cent", "[scenarios]") {

@@ -348,6 +348,10 @@ TEST_CASE("a release of DeepSpeed stands for what it does", "[scenarios]") {
   };
   CHECK(keys("0.18.4").clears_in_sub_groups);
   CHECK_FALSE(keys("0.18.4").counts_in_hooks);
+  CHECK_FALSE(keys("0.17.4").waits_for_reductions);
+  CHECK(keys("0.17.5").waits_for_reductions);
+  CHECK(keys("0.18.4").waits_for_reductions);
+  CHECK_FALSE(keys("0.18.5").waits_for_reductions);
   CHECK(keys("0.5.10").stops_at_fetches);
   CHECK_FALSE(keys("0.6.0").stops_at_fetches);
   CHECK(keys("0.18.5").counts_in_hooks);

@@ -65,7 +65,11 @@ TEST_CASE("a model is told by a name", "[scenarios][sources]") {
   CHECK(model_of("shisa-ai/161-qwen3-8b-v2.1-sft") == "qwen3-8b");
   CHECK(model_of("microsoft/Phi-4-mini-instruct").empty());
   CHECK(model_of("zai-org/GLM-4.5V").empty());
-  CHECK(model_of("LiquidAI/LFM2-1.2B").empty());
+  CHECK(model_of("LiquidAI/LFM2-1.2B") == "lfm2-1.2b");
+  CHECK(model_of("shisa-ai/133-lfm2-1.2b-v2.1-sft-5e-5") == "lfm2-1.2b");
+  CHECK(model_of("tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1") == "mixtral-8x7b");
+  CHECK(model_of("google/gemma-7b-it") == "gemma-7b");
+  CHECK(model_of("google/gemma-4-26b-a4b").empty());
 }
 
 TEST_CASE("a folder is known by the file that wrote it", "[scenarios][sources]") {
@@ -86,6 +90,14 @@ TEST_CASE("keys of an Axolotl file become keys of a scenario", "[scenarios][sour
   CHECK(value_at(plain, "strategy.checkpointing") == "none");
   CHECK(value_at(plain, "strategy.optimizer") == "adamw_8bit");
   CHECK(value_at(plain, "strategy.attention") == "sdpa_efficient");
+  for (const auto& [theirs, ours] :
+       {std::pair{"sgd", "sgd"}, std::pair{"paged_lion_8bit", "lion_8bit"},
+        std::pair{"lion_pytorch", "lion"}, std::pair{"adafactor", "adafactor"},
+        std::pair{"muon", "muon"}}) {
+    std::string text = small_file;
+    text.replace(text.find("adamw_torch_8bit"), std::string("adamw_torch_8bit").size(), theirs);
+    CHECK(value_at(translate(text), "strategy.optimizer") == ours);
+  }
   CHECK(value_at(plain, "stack") == "axolotl");
   const Translation lora = translate(small_file +
                                      "adapter: qlora\nlora_r: 32\nload_in_4bit: true\n"

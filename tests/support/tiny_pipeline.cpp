@@ -82,13 +82,13 @@ std::vector<Variant> tiny_pipelines() {
   add("1f1b, a ring", Sharding::zero1, 0, uneven,
       [](TinyStep& step) { step.strategy.sequence_parallel.ring = 2; });
   add("interleaved, experts exchanged", Sharding::zero1, 8, pieces, [](TinyStep& step) {
-    step.strategy.moe_kernel = MoeKernel::grouped;
-    step.strategy.expert_parallel = 4;
+    step.strategy.experts.kernel = MoeKernel::grouped;
+    step.strategy.experts.parallel = 4;
   });
   add("1f1b, fsdp", Sharding::fsdp, 0, uneven, as_is);
   add("interleaved, fsdp, experts exchanged", Sharding::fsdp, 8, pieces, [](TinyStep& step) {
-    step.strategy.moe_kernel = MoeKernel::grouped;
-    step.strategy.expert_parallel = 2;
+    step.strategy.experts.kernel = MoeKernel::grouped;
+    step.strategy.experts.parallel = 2;
   });
   add("fewer micro-batches than stages", Sharding::zero1, 0, ends, [](TinyStep& step) {
     step.stack.stops_for_stages = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scenarios/scenario.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
@@ -78,6 +79,8 @@ Stack tiny_stack() {
   const Document operators = read_document(STEPSIM_SOURCE_DATA "/workloads/operators.yaml");
   stack.operators = read_operators(operators.root());
   stack.expert_shares = {.gather = made_up<Ratio>(0.8), .scatter = made_up<Ratio>(0.4)};
+  const Document mixers = read_document(STEPSIM_SOURCE_DATA "/workloads/mixers.yaml");
+  stack.mixers = read_mixers(mixers.root());
   stack.allocator_slack = made_up<Ratio>(0);
   return stack;
 }
@@ -108,6 +111,11 @@ Sum sum_if(const OpGraph& graph, const std::function<bool(const Op&)>& wanted) {
 
 }  // namespace
 
+Optimizer optimizer_called(std::string_view name) {
+  const Document file = open_entry(STEPSIM_SOURCE_DATA, optimizer_shelf, name);
+  return read_optimizer(file.root());
+}
+
 Model tiny_model(std::int64_t experts) {
   Model model;
   model.name = "tiny";
@@ -126,6 +134,7 @@ Model tiny_model(std::int64_t experts) {
 TinyStep tiny_step(Sharding sharding, const Model& model, std::uint32_t nodes, std::uint32_t gpus) {
   TinyStep step{step_cluster(nodes, gpus), model, tiny_stack(), {}, {}};
   step.strategy.sharding = sharding;
+  step.strategy.optimizer = optimizer_called("adamw");
   step.strategy.zero.overlap_comm = sharding == Sharding::zero3;
   step.strategy.zero.reduce_bucket = 20000;
   step.strategy.zero.prefetch_bucket = 10000;
@@ -149,8 +158,8 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.strategy.zero.sub_group = 0;
   };
   const auto exchange = [](TinyStep& step) {
-    step.strategy.moe_kernel = MoeKernel::tutel;
-    step.strategy.expert_parallel = 4;
+    step.strategy.experts.kernel = MoeKernel::tutel;
+    step.strategy.experts.parallel = 4;
   };
   const auto host_adam = [](TinyStep& step) { step.strategy.optimizer_place = Offload::cpu; };
   const auto host_all = [&](TinyStep& step) {
@@ -173,16 +182,16 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
   add("zero 3, leaf modules", Sharding::zero3, 8, leaf);
   add("zero 3, leaf modules around a kernel", Sharding::zero3, 8, [&](TinyStep& step) {
     leaf(step);
-    step.strategy.moe_kernel = MoeKernel::tutel;
+    step.strategy.experts.kernel = MoeKernel::tutel;
   });
   add("zero 3, nothing kept", Sharding::zero3, 8, no_reuse);
   add("zero 3, a loop over slices", Sharding::zero3, 8,
-      [](TinyStep& step) { step.strategy.expert_layout = ExpertLayout::fused; });
+      [](TinyStep& step) { step.strategy.experts.layout = ExpertLayout::fused; });
   add("zero 2, DeepSpeed's experts, none dropped", Sharding::zero2, 8, [&](TinyStep& step) {
     exchange(step);
-    step.strategy.moe_kernel = MoeKernel::deepspeed;
-    step.strategy.capacity_factor = 0;
-    step.strategy.moe_skew = 0.5;
+    step.strategy.experts.kernel = MoeKernel::deepspeed;
+    step.strategy.experts.capacity_factor = 0;
+    step.strategy.experts.skew = 0.5;
   });
   add("zero 2, activations on the host", Sharding::zero2, 0, [](TinyStep& step) {
     step.strategy.activation_place = Offload::cpu;
@@ -205,6 +214,13 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.strategy.zero.sub_group = 5000;
     step.job.accumulation = 2;
   });
+  const auto whole_matrices = [](TinyStep& step) {
+    step.strategy.optimizer = optimizer_called("muon");
+  };
+  add("zero 0, whole matrices", Sharding::zero0, 0, whole_matrices);
+  add("zero 2, whole matrices", Sharding::zero2, 0, whole_matrices);
+  add("zero 3, whole matrices", Sharding::zero3, 0, whole_matrices);
+  add("fsdp, whole matrices", Sharding::fsdp, 0, whole_matrices);
   add("fsdp", Sharding::fsdp, 0, as_is);
   add("fsdp, accumulating", Sharding::fsdp, 0, [&](TinyStep& step) {
     keep_all(step);
@@ -231,21 +247,21 @@ std::vector<Variant> tiny_variants(std::uint32_t nodes, std::uint32_t gpus) {
     step.strategy.zero.quantized_weights = step.strategy.zero.quantized_gradients = true;
   });
   const auto grouped = [](TinyStep& step) {
-    step.strategy.moe_kernel = MoeKernel::grouped;
-    step.strategy.expert_parallel = 4;
-    step.strategy.moe_skew = 0.5;
+    step.strategy.experts.kernel = MoeKernel::grouped;
+    step.strategy.experts.parallel = 4;
+    step.strategy.experts.skew = 0.5;
   };
   add("fsdp, experts exchanged", Sharding::fsdp, 8, grouped);
   add("zero 1, experts exchanged, tensors shared", Sharding::zero1, 8, [&](TinyStep& step) {
     grouped(step);
     tensor(step);
-    step.strategy.expert_parallel = 2;
+    step.strategy.experts.parallel = 2;
   });
   add("fsdp, whole experts, tensors shared", Sharding::fsdp, 8, [&](TinyStep& step) {
     grouped(step);
     tensor(step);
-    step.strategy.expert_tensor = 1;
-    step.strategy.moe_kernel = MoeKernel::padded;
+    step.strategy.experts.tensor = 1;
+    step.strategy.experts.kernel = MoeKernel::padded;
   });
   add("hsdp", Sharding::hsdp, 0,
       [&](TinyStep& step) { step.strategy.fsdp.shard = nodes > 1 ? gpus : gpus / 2; });

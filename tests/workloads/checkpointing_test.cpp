@@ -47,7 +47,7 @@ double recomputed_seconds(const OpGraph& graph) {
 
 TEST_CASE("what routers keep by name waits until the backward pass is over", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.experts.kernel = MoeKernel::grouped;
   step.strategy.checkpointing = Checkpointing::full;
   const ModelUnits units = units_of(step.input());
   double before_router = 0;  // of one layer
@@ -122,8 +122,8 @@ TEST_CASE("recomputation by operators keeps attention and every second product",
 
 TEST_CASE("modules named by Megatron's words run again, and nothing else", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero1, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::grouped;
-  step.strategy.expert_parallel = 4;
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  step.strategy.experts.parallel = 4;
   step.strategy.checkpointing = Checkpointing::selective;
   step.stack.fused = {.norm = true, .rope = true, .activation = true, .permute = true};
   const auto with = [&](std::initializer_list<LayerPart> parts) {

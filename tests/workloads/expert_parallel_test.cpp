@@ -17,8 +17,8 @@ constexpr double half = 2;  // bytes of a 16-bit number
 
 TinyStep spread(Sharding sharding, std::int64_t ranks) {
   TinyStep step = tiny_step(sharding, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::grouped;
-  step.strategy.expert_parallel = ranks;
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  step.strategy.experts.parallel = ranks;
   return step;
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("whatever ranks hold of the experts, all states are shared by all", "[
   // Under tensor parallelism too, whether or not single experts are divided.
   TinyStep whole = spread(sharding, 4), divided = whole;
   whole.strategy.tensor_parallel.size = divided.strategy.tensor_parallel.size = 2;
-  whole.strategy.expert_tensor = 1;
+  whole.strategy.experts.tensor = 1;
   CHECK_THAT(held(whole, Held::optimizer), exactly(held(divided, Held::optimizer)));
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("tokens are sent to their experts and back in every pass", "[workloads
 
 TEST_CASE("the busiest rank is waited for", "[workloads]") {
   TinyStep even = spread(Sharding::fsdp, 4), skewed = even;
-  skewed.strategy.moe_skew = 1;
+  skewed.strategy.experts.skew = 1;
   // Two experts a rank: what ranks get spreads less than what experts get.
   const double busiest = imbalance(4, 1 / std::sqrt(2.0));
   CHECK(busiest < imbalance(8, 1));
@@ -109,9 +109,9 @@ TEST_CASE("the busiest rank is waited for", "[workloads]") {
 
 TEST_CASE("a padded batch is as long as the busiest expert needs", "[workloads]") {
   TinyStep even = spread(Sharding::fsdp, 1);
-  even.strategy.moe_kernel = MoeKernel::padded;
+  even.strategy.experts.kernel = MoeKernel::padded;
   TinyStep skewed = even;
-  skewed.strategy.moe_skew = 1;
+  skewed.strategy.experts.skew = 1;
   CHECK_THAT(expert_flops(even), exactly(expert_flops(spread(Sharding::fsdp, 1))));
   CHECK_THAT(expert_flops(skewed), exactly(imbalance(8, 1) * expert_flops(even)));
 }
@@ -121,7 +121,7 @@ TEST_CASE("ranks that share tensors hold whole experts or pieces of all", "[work
   TinyStep pieces = alone;
   pieces.strategy.tensor_parallel.size = 2;
   TinyStep whole = pieces;
-  whole.strategy.expert_tensor = 1;
+  whole.strategy.experts.tensor = 1;
   // Either way a rank has half the tokens between blocks, and half the work.
   CHECK_THAT(bytes_of(whole, "all_to_all"), exactly(bytes_of(alone, "all_to_all") / 2));
   CHECK_THAT(bytes_of(pieces, "all_to_all"), exactly(bytes_of(alone, "all_to_all") / 2));
@@ -139,7 +139,7 @@ TEST_CASE("ranks that repeat the same rows share nothing but experts", "[workloa
   // Eight ranks, four of which hold different experts: as two ranks with all experts do it.
   TinyStep few = spread(Sharding::fsdp, 1), same = spread(Sharding::fsdp, 4);
   few.cluster.gpus_used = 2;
-  same.strategy.same_rows = true;
+  same.strategy.experts.same_rows = true;
   const StepProgram alone = build_step(few.input(), Folding::automatic);
   const StepProgram repeated = build_step(same.input(), Folding::automatic);
   CHECK(repeated.tokens == alone.tokens);
@@ -161,7 +161,7 @@ TEST_CASE("ranks that repeat a layer's tokens run whole experts on them", "[work
   TinyStep alone = spread(Sharding::fsdp, 1), tensor = alone;
   tensor.strategy.tensor_parallel.size = 2;
   tensor.strategy.tensor_parallel.sequence = false;
-  tensor.strategy.expert_tensor = 1;
+  tensor.strategy.experts.tensor = 1;
   CHECK_THAT(expert_flops(tensor), exactly(expert_flops(alone)));
   // Attention alone sums parts up; the table and the loss do it as elsewhere.
   const double layers = static_cast<double>(alone.model.layers);
@@ -184,7 +184,7 @@ TEST_CASE("adapters beside experts are trained, the experts are not", "[workload
   CHECK_THAT(adapters, exactly(static_cast<double>(step.model.layers) * n * 3 * rank * (h + w)));
   // One expert after the other, they are as many.
   const auto trained = [&](LoraTargets targets) {
-    step.strategy.moe_kernel = MoeKernel::loop;
+    step.strategy.experts.kernel = MoeKernel::loop;
     step.strategy.lora.targets = targets;
     return step.rank().shares.trained;
   };
@@ -197,12 +197,12 @@ TEST_CASE("kernels that send a token once send fewer rows", "[workloads]") {
   CHECK(groups_met(8, 2, 1) == 1);
   CHECK_THAT(groups_met(8, 2, 8), exactly(2.0));  // an expert each: none is shared
   TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8), 2, 4);
-  step.strategy.moe_kernel = MoeKernel::grouped;
-  step.strategy.expert_parallel = 8;
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  step.strategy.experts.parallel = 8;
   const double layers = static_cast<double>(step.model.layers), ways = 2 * 3;
   const double once = half * step.job.slots() * static_cast<double>(step.model.hidden);
   const double copies = bytes_of(step, "all_to_all");
-  step.strategy.dispatcher = Dispatcher::deepep;
+  step.strategy.experts.dispatcher = Dispatcher::deepep;
   CHECK(bytes_of(step, "all_to_all") == 0);
   CHECK_THAT(bytes_of(step, "send_to_nodes"), exactly(ways * layers * once * groups_met(8, 2, 2)));
   CHECK_THAT(bytes_of(step, "send_to_ranks"), exactly(copies));
@@ -210,11 +210,11 @@ TEST_CASE("kernels that send a token once send fewer rows", "[workloads]") {
 
 TEST_CASE("kernels that send a token once leave nothing to put in order before", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero1, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::grouped;
-  step.strategy.expert_parallel = 4;
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  step.strategy.experts.parallel = 4;
   step.stack.fused.permute = true;
   const auto moved = [&](Dispatcher dispatcher) {
-    step.strategy.dispatcher = dispatcher;
+    step.strategy.experts.dispatcher = dispatcher;
     double bytes = 0;
     const ModelUnits units = units_of(step.input());
     for (const Unit& unit : units.layers.front())

@@ -17,7 +17,7 @@ constexpr double t = 128, h = 64, w = 32, n = 8, k = 2, half = 2;
 
 std::vector<Unit> units_of(MoeKernel kernel, const std::function<void(TinyStep&)>& change = {}) {
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
-  step.strategy.moe_kernel = kernel;
+  step.strategy.experts.kernel = kernel;
   if (change) change(step);
   return layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0);
 }
@@ -65,7 +65,7 @@ TEST_CASE("a loop over experts dispatches 13 operators and 21, of which some are
 TEST_CASE("a loop over slices reads back five values and passes over the whole stack for each",
           "[workloads]") {
   const std::vector<Unit> units = units_of(
-      MoeKernel::loop, [](TinyStep& step) { step.strategy.expert_layout = ExpertLayout::fused; });
+      MoeKernel::loop, [](TinyStep& step) { step.strategy.experts.layout = ExpertLayout::fused; });
   const Unit experts = named(units, "mlp.experts");
   CHECK(experts.tensors == std::vector<double>{n * h * 2 * w, n * w * h});
   CHECK(experts.rounds == 8);
@@ -89,7 +89,7 @@ TEST_CASE("experts that stay apart are stacked for a grouped kernel, and kept so
           "[workloads]") {
   for (const MoeKernel kernel : {MoeKernel::grouped, MoeKernel::megablocks, MoeKernel::padded}) {
     const auto experts = [&](ExpertLayout layout) {
-      return named(units_of(kernel, [&](TinyStep& s) { s.strategy.expert_layout = layout; }),
+      return named(units_of(kernel, [&](TinyStep& s) { s.strategy.experts.layout = layout; }),
                    "mlp.experts");
     };
     const Unit apart = experts(ExpertLayout::separate), fused = experts(ExpertLayout::fused);
@@ -111,8 +111,8 @@ TEST_CASE("stage 3 gathers experts that stay apart one by one, whatever multipli
           "[workloads]") {
   const auto gathers = [](ExpertLayout layout) {
     TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
-    step.strategy.moe_kernel = MoeKernel::grouped;
-    step.strategy.expert_layout = layout;
+    step.strategy.experts.kernel = MoeKernel::grouped;
+    step.strategy.experts.layout = layout;
     step.strategy.zero.persistence_threshold = 0;
     step.strategy.zero.max_live = step.strategy.zero.max_reuse = 0;
     const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
@@ -132,9 +132,9 @@ TEST_CASE("the work of experts, kernel by kernel", "[workloads]") {
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::megablocks)),
              exactly(6 * (t * k + n * 127 / 2) * h * w));
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::all_experts)), exactly(needed * n / k));
-  const auto fused = [](TinyStep& step) { step.strategy.expert_layout = ExpertLayout::fused; };
+  const auto fused = [](TinyStep& step) { step.strategy.experts.layout = ExpertLayout::fused; };
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::all_experts, fused)), exactly(needed * n / k));
-  const auto roomy = [](TinyStep& step) { step.strategy.capacity_factor = 1.5; };
+  const auto roomy = [](TinyStep& step) { step.strategy.experts.capacity_factor = 1.5; };
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::tutel, roomy)), exactly(1.5 * needed));
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::deepspeed, roomy)), exactly(1.5 * needed));
   // Masks of tokens x slots are multiplied twice: quadratic in the tokens.
@@ -144,21 +144,21 @@ TEST_CASE("the work of experts, kernel by kernel", "[workloads]") {
 
 TEST_CASE("without dropping, every expert has the slots that the busiest needs", "[workloads]") {
   const auto skewed = [](TinyStep& step) {
-    step.strategy.capacity_factor = 0;
-    step.strategy.moe_skew = 0.5;
+    step.strategy.experts.capacity_factor = 0;
+    step.strategy.experts.skew = 0.5;
   };
   const std::vector<Unit> units = units_of(MoeKernel::tutel, skewed);
   CHECK(named(units, "mlp.encode").stops.agrees);
   CHECK_THAT(flops_of_experts(units), exactly(6 * t * k * imbalance(8, 0.5) * h * w));
   // Slots of fixed number are not lengthened by skew: what does not fit is dropped.
-  const auto fixed = [](TinyStep& step) { step.strategy.moe_skew = 0.5; };
+  const auto fixed = [](TinyStep& step) { step.strategy.experts.skew = 0.5; };
   CHECK_THAT(flops_of_experts(units_of(MoeKernel::tutel, fixed)), exactly(6 * t * k * h * w));
   CHECK_FALSE(named(units_of(MoeKernel::tutel, fixed), "mlp.encode").stops.agrees);
 }
 
 TEST_CASE("a skewed loop has experts of all sizes and loses no token", "[workloads]") {
   const std::vector<Unit> units =
-      units_of(MoeKernel::loop, [](TinyStep& step) { step.strategy.moe_skew = 1; });
+      units_of(MoeKernel::loop, [](TinyStep& step) { step.strategy.experts.skew = 1; });
   CHECK(std::count_if(units.begin(), units.end(), [](const Unit& unit) {
           return unit.name == "mlp.experts" && unit.times == 1;
         }) == 8);

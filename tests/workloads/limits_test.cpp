@@ -63,7 +63,7 @@ TEST_CASE("preferences keep logits that a fused loss would not", "[workloads]") 
 
 TEST_CASE("a grouped kernel takes fused tensors, however a checkpoint stores them", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::grouped;
+  step.strategy.experts.kernel = MoeKernel::grouped;
   for (const Unit& unit :
        layer_units(step.model, step.stack, step.strategy, load_of(step.model, step.job, 0), 0))
     if (unit.kind == TensorClass::expert)

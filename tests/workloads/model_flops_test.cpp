@@ -43,8 +43,8 @@ TEST_CASE("a token meets the experts that it is sent to", "[workloads]") {
   CHECK_THAT(multiplied_parameters(step.model), exactly(3 * layer + head));
   // Slots that nobody fills are no work.
   const double before = model_flops(step.input()).total();
-  step.strategy.moe_kernel = MoeKernel::tutel;
-  step.strategy.capacity_factor = 2;
+  step.strategy.experts.kernel = MoeKernel::tutel;
+  step.strategy.experts.capacity_factor = 2;
   CHECK(model_flops(step.input()).total() == before);
 }
 

@@ -67,19 +67,23 @@ TEST_CASE("every class of held memory has a name of its own", "[workloads]") {
 TEST_CASE("memory has streams of its own where a framework gathers beside its kernels",
           "[workloads]") {
   Strategy strategy;
+  const auto stream = [&](Held held) {
+    return allocating_streams(strategy)[static_cast<std::size_t>(held)];
+  };
   strategy.sharding = Sharding::fsdp;
-  CHECK(allocating_stream(strategy, to_text(Held::gathered)) == 0);  // version 2
+  CHECK(stream(Held::gathered) == 0);  // version 2
   strategy.fsdp.version = 1;
-  CHECK(allocating_stream(strategy, to_text(Held::gathered)) == 1);
-  CHECK(allocating_stream(strategy, to_text(Held::reduce_input)) == 2);
-  CHECK(allocating_stream(strategy, to_text(Held::parameters)) == 0);
+  CHECK(stream(Held::gathered) == 1);
+  CHECK(stream(Held::reduce_input) == 2);
+  CHECK(stream(Held::own_gradients) == 2);
+  CHECK(stream(Held::parameters) == 0);
 }
 
 TEST_CASE("the stages that share out more are those that a job could have", "[workloads]") {
   Strategy strategy;
   strategy.sharding = Sharding::zero0;
   CHECK(further_stages(strategy) == std::vector{Sharding::zero1, Sharding::zero2, Sharding::zero3});
-  strategy.expert_parallel = 2;
+  strategy.experts.parallel = 2;
   CHECK(further_stages(strategy) == std::vector{Sharding::zero1, Sharding::zero2});
   strategy.pipeline_parallel.size = 2;
   CHECK(further_stages(strategy) == std::vector{Sharding::zero1});

@@ -111,7 +111,7 @@ TEST_CASE("a leaf module is fetched in each pass, whatever its first unit is", "
   const auto kernel = GENERATE(MoeKernel::loop, MoeKernel::grouped, MoeKernel::tutel);
   TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
   step.model.experts->shared_width = 48;
-  step.strategy.moe_kernel = kernel;
+  step.strategy.experts.kernel = kernel;
   step.strategy.zero.leaf_modules = true;
   step.strategy.zero.max_reuse = 0;
   step.strategy.zero.prefetch_bucket = 0;
@@ -123,9 +123,9 @@ TEST_CASE("an expert layer exchanges tokens six times, four without recomputatio
   const auto ranks = GENERATE(2, 4, 8);
   const auto checkpointing = GENERATE(Checkpointing::full, Checkpointing::none);
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::tutel;
-  step.strategy.expert_parallel = ranks;
-  step.strategy.capacity_factor = 1.25;
+  step.strategy.experts.kernel = MoeKernel::tutel;
+  step.strategy.experts.parallel = ranks;
+  step.strategy.experts.capacity_factor = 1.25;
   step.strategy.checkpointing = checkpointing;
   step.job.accumulation = 2;
   CAPTURE(ranks);
@@ -140,8 +140,8 @@ TEST_CASE("an expert layer exchanges tokens six times, four without recomputatio
 TEST_CASE("experts are reduced among the ranks that hold the same ones", "[workloads]") {
   const auto ranks = GENERATE(2, 4, 8);
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
-  step.strategy.moe_kernel = MoeKernel::tutel;
-  step.strategy.expert_parallel = ranks;
+  step.strategy.experts.kernel = MoeKernel::tutel;
+  step.strategy.experts.parallel = ranks;
   const Elements e = elements_of(step);
   // With as many ranks as there are, nobody else holds an expert: it is not reduced at all.
   const double shared = ranks == 8 ? 0 : e.experts / ranks;

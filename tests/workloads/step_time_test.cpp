@@ -205,8 +205,8 @@ TEST_CASE("experts one by one under stage 3 take several times as long as under 
   TinyStep three = wide_step(Sharding::zero3, model);
   three.strategy.zero.sub_group = 0;
   TinyStep two = wide_step(Sharding::zero2, model);
-  two.strategy.moe_kernel = MoeKernel::tutel;
-  two.strategy.expert_parallel = 8;
+  two.strategy.experts.kernel = MoeKernel::tutel;
+  two.strategy.experts.parallel = 8;
   CHECK(seconds_of(three) > 3 * seconds_of(two));
 }
 

@@ -56,8 +56,8 @@ TEST_CASE("experts exchanged hold a rank's share of what all hold", "[workloads]
     CAPTURE(name);
     const std::int64_t layer = model.layers - 1;
     Strategy strategy;
-    strategy.moe_kernel = MoeKernel::tutel;
-    strategy.expert_parallel = 4;
+    strategy.experts.kernel = MoeKernel::tutel;
+    strategy.experts.parallel = 4;
     const auto held = [&](bool experts) {
       double sum = 0;
       for (const Unit& unit :

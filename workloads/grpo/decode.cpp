@@ -1,10 +1,8 @@
 #include "workloads/grpo/decode.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
-#include <utility>
 
 #include "workloads/collectives/plan.hpp"
 #include "workloads/model/parts.hpp"
@@ -78,10 +76,8 @@ void DecodeModel::add_products(const Model& model, double tp) {
       sums[role] = sum;
     }
   };
-  std::array<std::int64_t, 2> of_kind{model.layers - expert_layers(model), expert_layers(model)};
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    if (std::int64_t& alike = of_kind[has_experts(model, layer) ? 1 : 0]; alike > 0)
-      add(layer_parts(model, layer), std::exchange(alike, 0));
+  for (const AlikeLayers& alike : alike_layers(model))
+    add(layer_parts(model, alike.first), alike.count);
   add(outer_parts(model), 1);
   for (const auto& [role, sum] : sums) {
     // The head stays in 16 bits whatever the layers have.

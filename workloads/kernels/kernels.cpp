@@ -161,20 +161,20 @@ std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
 
 double flops_of(const std::vector<KernelRow>& rows) {
   double sum = 0;
-  for (const KernelRow& row : rows) sum += row.flops;
+  for (const KernelRow& row : rows) sum += row.repeats * row.flops;
   return sum;
 }
 
 double launches_of(const std::vector<KernelRow>& rows) {
   double sum = 0;
-  for (const KernelRow& row : rows) sum += row.launches;
+  for (const KernelRow& row : rows) sum += row.repeats * row.launches;
   return sum;
 }
 
 double operators_of(const std::vector<KernelRow>& rows, const Operators& all) {
   double sum = 0;
   for (const KernelRow& row : rows)
-    sum += row.operators.value_or(row.launches) *
+    sum += row.repeats * row.operators.value_or(row.launches) *
            (row.kind == KernelClass::memory ? 1 : all.product.operators);
   return sum;
 }
@@ -189,7 +189,7 @@ Seconds device_time(const Gpu& gpu, const Stack& stack, const std::vector<Kernel
                 : gpu.gemm.bandwidth.number();
     const double start = (streams ? gpu.elementwise.start : gpu.gemm.start).number();
     const double busy = row.flops > 0 ? arithmetic_time(gpu, stack, row, backward) : 0;
-    time += row.launches * start + std::max(busy, row.bytes / bandwidth);
+    time += row.repeats * (row.launches * start + std::max(busy, row.bytes / bandwidth));
   }
   return {time};
 }

@@ -35,6 +35,7 @@ struct KernelRow {
   bool later = false;       // attention: the kernel of this generation of GPUs
   bool tf32 = false;        // a product of 32-bit numbers, on the units that take them
   Operator op = Operator::none;
+  double repeats = 1;  // all of this so many times, one after the other
 };
 
 // A matrix product over `rows` rows of 16-bit numbers.

@@ -17,13 +17,24 @@ void LayerWriter::attention() {
     rows.push_back(count(Operator::join_heads, t(), q + k));
   } else {
     project();
+    if (a.rotary > 0) {  // the part that is turned, put beside the other
+      rotated = t() * static_cast<double>((a.heads + a.kv_heads) * a.rotary);
+      rows.push_back(count(Operator::join_heads, t(), q + k));
+    }
   }
   if (model.positions == Positions::rotary)
     rows.push_back(count(fused.rope ? Operator::rope_fused : Operator::rope, rotated));
   core(std::move(rows));
   const double result = static_cast<double>(widths.result);
+  if (a.gated) {
+    Unit& gate = unit(Role::attention_gate, "self_attn.gate", {},
+                      {count(Operator::attention_gate, t(), result)});
+    gate.memory.saved = bytes_16 * t() * result;
+    gate.memory.gradient = 2 * bytes_16 * t() * result;
+  }
   linear(Role::attention_output);
   keeps_input(bytes_16 * t() * result);
+  result_norm(Role::attention_result_norm);
   residual(Role::attention_residual, "attention_residual");
 }
 

@@ -16,6 +16,26 @@ std::vector<double> with_bias(std::vector<double> matrices, bool bias,
   return matrices;
 }
 
+// Into the width of an expert: gate and up, or up alone.
+double inward(const Experts& e) {
+  return e.gated ? 2 : 1;
+}
+
+// For each matrix of an expert: into its width, once or twice, and out of it.
+std::vector<double> of_matrices(const Experts& e, double in, double out) {
+  return e.gated ? std::vector{in, in, out} : std::vector{in, out};
+}
+
+std::vector<KernelRow> products_of(const Experts& e, const KernelRow& up, const KernelRow& gate,
+                                   const KernelRow& down) {
+  return e.gated ? std::vector{up, gate, down} : std::vector{up, down};
+}
+
+std::vector<KernelRow> with_activation(std::vector<KernelRow> products, const KernelRow& row) {
+  products.insert(products.end() - 1, row);
+  return products;
+}
+
 }  // namespace
 
 // The router and what it sends are those of the rank's own tokens, where these are divided.
@@ -29,9 +49,9 @@ void LayerWriter::experts(const Experts& e) {
 
 void LayerWriter::routed_experts(const Experts& e) {
   router(e);
-  switch (strategy.moe_kernel) {
+  switch (strategy.experts.kernel) {
     case MoeKernel::loop:
-      if (is_fused(e, strategy.expert_layout))
+      if (is_fused(e, strategy.experts.layout))
         loop_over_slices(e);
       else
         expert_loop(e);
@@ -63,7 +83,7 @@ void LayerWriter::router(const Experts& e) {
   result.plain_modules = 1;
   result.memory.normed = bytes_16 * t() * h();
   result.memory.saved = t() * n * (4 + 4) + result.memory.normed;
-  if (strategy.moe_kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
+  if (strategy.experts.kernel == MoeKernel::loop)  // the int64 one-hot mask lives through the layer
     result.memory.saved += 8 * n * static_cast<double>(e.per_token) * t();
 }
 
@@ -82,7 +102,8 @@ std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) co
 // one row wide, either those of activation, gate and up are there, or those through gate and up.
 void LayerWriter::gradients_inside(Unit& experts, double rows, double w) const {
   experts.memory.gradient = bytes_16 * rows * h();
-  experts.memory.backward = bytes_16 * rows * std::max(3 * w - 2 * h(), w);
+  const double inside = inward(*model.experts) + 1;
+  experts.memory.backward = bytes_16 * rows * std::max(inside * w - 2 * h(), w);
 }
 
 // One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
@@ -91,29 +112,29 @@ void LayerWriter::expert_loop(const Experts& e) {
   const double routed = t() * static_cast<double>(e.per_token);
   const double w = static_cast<double>(e.width);
   const auto add = [&](double rows, std::int64_t times) {
-    const std::vector<KernelRow> products{gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
-                                          gemm("down", rows, w, h())};
+    const std::vector<KernelRow> products = products_of(
+        e, gemm("up", rows, h(), w), gemm("gate", rows, h(), w), gemm("down", rows, w, h()));
     std::vector<KernelRow> forward = products;
-    forward.push_back(activation_row(rows, w, true));
+    forward.push_back(activation_row(rows, w, e.gated));
     forward.push_back(count(Operator::loop_dispatch, rows, h()));
-    Unit& result =
-        expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}), forward);
+    Unit& result = expert_unit(
+        with_bias(of_matrices(e, h() * w, h() * w), e.bias, of_matrices(e, w, h())), forward);
     result.backward = backward(products);
     for (const KernelRow& row : round_backward(rows, w)) result.backward.push_back(row);
     result.times = times;
     result.stops.reads = 2;
-    result.owners = 3;
+    result.owners = static_cast<int>(products.size());
     result.plain_modules = 2;
-    result.memory.saved = bytes_16 * rows * (2 * h() + 4 * w);
+    result.memory.saved = bytes_16 * rows * (2 * h() + 2 * inward(e) * w);
     result.memory.gradient = bytes_16 * t() * h();  // the zero-filled one
-    if (frozen()) quantise(result, 3);
+    if (frozen()) quantise(result, products.size());
     expert_adapter(1, rows, w, times);
   };
-  if (strategy.moe_skew <= 0) {
+  if (strategy.experts.skew <= 0) {
     add(routed / static_cast<double>(e.count), e.count);
     return;
   }
-  for (const double share : expert_shares(e.count, strategy.moe_skew)) add(routed * share, 1);
+  for (const double share : expert_shares(e.count, strategy.experts.skew)) add(routed * share, 1);
 }
 
 // The same loop inside one module that holds all experts in one tensor for gate and up and one for
@@ -123,37 +144,39 @@ void LayerWriter::expert_loop(const Experts& e) {
 void LayerWriter::loop_over_slices(const Experts& e) {
   const double n = static_cast<double>(e.count), w = static_cast<double>(e.width);
   const double rows = t() * static_cast<double>(e.per_token) / n;
-  const std::vector<KernelRow> products{gemm("gate_up", rows, h(), 2 * w),
+  const double in = inward(e);
+  const std::vector<KernelRow> products{gemm("gate_up", rows, h(), in * w),
                                         gemm("down", rows, w, h())};
   std::vector<KernelRow> forward = products;
-  forward.push_back(activation_row(rows, w, true));
+  forward.push_back(activation_row(rows, w, e.gated));
   forward.push_back(count(Operator::slice_dispatch, rows, h()));
-  Unit& result =
-      expert_unit(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}), forward);
+  Unit& result = expert_unit(
+      with_bias({in * n * h() * w, n * h() * w}, e.bias, {in * n * w, n * h()}), forward);
   result.backward = backward(products);
   for (const KernelRow& row : round_backward(rows, w)) result.backward.push_back(row);
-  if (!frozen()) result.backward.push_back(count(Operator::slice_backward, 3 * n * h(), w));
+  if (!frozen()) result.backward.push_back(count(Operator::slice_backward, (in + 1) * n * h(), w));
   result.rounds = e.count;
   result.stops.reads = 5;  // the expert's number, read four times, and its tokens
   result.plain_modules = 1;
-  result.memory.saved = bytes_16 * rows * n * (2 * h() + 4 * w);
+  result.memory.saved = bytes_16 * rows * n * (2 * h() + 2 * in * w);
   result.memory.gradient = bytes_16 * t() * h();
-  result.memory.backward = bytes_16 * 3 * n * h() * w;  // the zero-filled stack
+  result.memory.backward = bytes_16 * (in + 1) * n * h() * w;  // the zero-filled stack
 }
 
 // Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
 // as the busiest needs.
 double LayerWriter::expert_slots(const Experts& e) const {
   const double routed = t() * static_cast<double>(e.per_token);
-  return routed * (strategy.capacity_factor > 0 ? strategy.capacity_factor
-                                                : imbalance(e.count, strategy.moe_skew));
+  return routed * (strategy.experts.capacity_factor > 0
+                       ? strategy.experts.capacity_factor
+                       : imbalance(e.count, strategy.experts.skew));
 }
 
 // A unit without tensors inside the MoE block, in front of which tokens may be exchanged.
 Unit& LayerWriter::moe_step(std::string name, std::vector<KernelRow> rows, double exchanged) {
   Unit& result = unit(Role::move_tokens, std::move(name), {}, std::move(rows));
   result.in_moe = true;
-  result.exchange = strategy.expert_parallel > 1 ? exchanged : 0;
+  result.exchange = strategy.experts.parallel > 1 ? exchanged : 0;
   return result;
 }
 
@@ -169,7 +192,7 @@ Unit& LayerWriter::expert_unit(std::vector<double> tensors, std::vector<KernelRo
 void LayerWriter::tutel_experts(const Experts& e) {
   const double slots = expert_slots(e), w = static_cast<double>(e.width);
   const double n = static_cast<double>(e.count), k = static_cast<double>(e.per_token);
-  const double local = n / static_cast<double>(strategy.expert_parallel);
+  const double local = n / static_cast<double>(strategy.experts.parallel);
   Unit& encode = moe_step(
       "mlp.encode",
       {count(Operator::tutel_masks, k * t(), n, k), count(Operator::tutel_encode, slots, h(), k)},
@@ -178,19 +201,19 @@ void LayerWriter::tutel_experts(const Experts& e) {
   encode.memory.gradient = bytes_16 * t() * h();
   encode.memory.forward = 4 * slots * h() + 8 * k * t() * n;
   encode.memory.backward = 4 * slots * h();
-  encode.stops.agrees = strategy.capacity_factor <= 0;
+  encode.stops.agrees = strategy.experts.capacity_factor <= 0;
   const double matrix = local * h() * w;
-  const std::vector<double> biases{local * w, local * w, local * h()};
-  Unit& result = expert_unit(
-      with_bias({matrix, matrix, matrix}, e.bias, biases),
-      {grouped_gemm("up", local, slots / local, h(), w),
-       grouped_gemm("gate", local, slots / local, h(), w),
-       grouped_gemm("down", local, slots / local, w, h()),
-       count(strategy.compiled ? Operator::tutel_activation_compiled : Operator::tutel_activation,
-             slots, w)});
+  const std::vector<double> biases = of_matrices(e, local * w, local * h());
+  std::vector<KernelRow> kernels = products_of(e, grouped_gemm("up", local, slots / local, h(), w),
+                                               grouped_gemm("gate", local, slots / local, h(), w),
+                                               grouped_gemm("down", local, slots / local, w, h()));
+  kernels.push_back(
+      count(strategy.compiled ? Operator::tutel_activation_compiled : Operator::tutel_activation,
+            slots, w));
+  Unit& result = expert_unit(with_bias(of_matrices(e, matrix, matrix), e.bias, biases), kernels);
   result.plain_modules = 1;
-  result.exchange = strategy.expert_parallel > 1 ? bytes_16 * slots * h() : 0;
-  result.memory.saved = bytes_16 * slots * (h() + 4 * w);
+  result.exchange = strategy.experts.parallel > 1 ? bytes_16 * slots * h() : 0;
+  result.memory.saved = bytes_16 * slots * (h() + 2 * inward(e) * w);
   gradients_inside(result, slots, w);
   result.memory.forward = result.exchange;  // what arrives, beside what is sent
   Unit& decode = moe_step("mlp.decode", {count(Operator::tutel_decode, slots, h(), k)},
@@ -207,8 +230,8 @@ void LayerWriter::tutel_experts(const Experts& e) {
 void LayerWriter::deepspeed_experts(const Experts& e) {
   const double slots = expert_slots(e), w = static_cast<double>(e.width);
   const double n = static_cast<double>(e.count);
-  const double local = n / static_cast<double>(strategy.expert_parallel);
-  const bool masks = strategy.moe_kernel == MoeKernel::deepspeed_einsum;
+  const double local = n / static_cast<double>(strategy.experts.parallel);
+  const bool masks = strategy.experts.kernel == MoeKernel::deepspeed_einsum;
   const KernelRow gating = count(Operator::deepspeed_gating, t(), n);
   const KernelRow move = count(Operator::deepspeed_dispatch, slots, h());
   // A mask in fp32, its copy as flags and both again in 16 bits; the product is a dense one.
@@ -218,17 +241,19 @@ void LayerWriter::deepspeed_experts(const Experts& e) {
       "mlp.encode", masks ? std::vector{gating, build[0], build[1]} : std::vector{gating, move}, 0);
   encode.memory.saved = masks ? 2 * bytes_16 * t() * slots : bytes_16 * slots * h();
   encode.memory.gradient = bytes_16 * t() * h();
-  encode.stops.agrees = strategy.capacity_factor <= 0;
+  encode.stops.agrees = strategy.experts.capacity_factor <= 0;
   encode.stops.reads = 1;  // the capacity is a number of the host
   moe_step("mlp.to_experts", {}, bytes_16 * slots * h());
   const double rows = slots / local;
-  Unit& result = expert_unit(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
-                             {gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
-                              activation_row(rows, w, true), gemm("down", rows, w, h())});
+  Unit& result = expert_unit(
+      with_bias(of_matrices(e, h() * w, h() * w), e.bias, of_matrices(e, w, h())),
+      with_activation(products_of(e, gemm("up", rows, h(), w), gemm("gate", rows, h(), w),
+                                  gemm("down", rows, w, h())),
+                      activation_row(rows, w, e.gated)));
   result.times = static_cast<std::int64_t>(local);
-  result.owners = 3;
+  result.owners = static_cast<int>(inward(e)) + 1;
   result.plain_modules = 2;
-  result.memory.saved = bytes_16 * rows * (h() + 4 * w);
+  result.memory.saved = bytes_16 * rows * (h() + 2 * inward(e) * w);
   gradients_inside(result, rows, w);
   const KernelRow joined = count(Operator::deepspeed_join, slots, h());
   moe_step("mlp.decode",
@@ -246,26 +271,29 @@ void LayerWriter::all_experts(const Experts& e) {
   const double rows = n * t();
   moe_step("mlp.replicate", {count(Operator::replicate, (rows + t()) * h() + 2 * rows * h())}, 0)
       .memory.saved = bytes_16 * rows * h();
-  const bool separate = !is_fused(e, strategy.expert_layout);
+  const bool separate = !is_fused(e, strategy.experts.layout);
+  const double in = inward(e);
   const auto add = [&](std::vector<double> tensors, std::vector<KernelRow> kernels) -> Unit& {
     Unit& result = expert_unit(std::move(tensors), std::move(kernels));
     return result;
   };
   if (separate) {
-    Unit& result = add(with_bias({h() * w, h() * w, h() * w}, e.bias, {w, w, h()}),
-                       {gemm("up", t(), h(), w), gemm("gate", t(), h(), w),
-                        activation_row(t(), w, true), gemm("down", t(), w, h())});
+    Unit& result =
+        add(with_bias(of_matrices(e, h() * w, h() * w), e.bias, of_matrices(e, w, h())),
+            with_activation(products_of(e, gemm("up", t(), h(), w), gemm("gate", t(), h(), w),
+                                        gemm("down", t(), w, h())),
+                            activation_row(t(), w, e.gated)));
     result.times = e.count;
-    result.owners = 3;
+    result.owners = static_cast<int>(in) + 1;
     result.plain_modules = 2;
-    result.memory.saved = bytes_16 * t() * (h() + 4 * w);
-    if (frozen()) quantise(result, 3);
+    result.memory.saved = bytes_16 * t() * (h() + 2 * in * w);
+    if (frozen()) quantise(result, static_cast<std::size_t>(in) + 1);
   } else {
-    Unit& result = add(with_bias({2 * n * h() * w, n * h() * w}, e.bias, {2 * n * w, n * h()}),
-                       {grouped_gemm("gate_up", n, t(), h(), 2 * w),
-                        grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, true)});
+    Unit& result = add(with_bias({in * n * h() * w, n * h() * w}, e.bias, {in * n * w, n * h()}),
+                       {grouped_gemm("gate_up", n, t(), h(), in * w),
+                        grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, e.gated)});
     result.plain_modules = 1;
-    result.memory.saved = bytes_16 * rows * (h() + 4 * w);
+    result.memory.saved = bytes_16 * rows * (h() + 2 * in * w);
   }
   moe_step("mlp.sum", {count(Operator::sum_experts, rows + t(), h())}, 0);
 }
@@ -273,7 +301,7 @@ void LayerWriter::all_experts(const Experts& e) {
 void LayerWriter::shared_expert(const Experts& e) {
   const std::size_t first = units.size();
   if (e.shared_width > 0)
-    dense_ffn({Role::shared_gate, Role::shared_up, Role::none, Role::shared_activation,
+    dense_ffn({Role::shared_gate, Role::shared_up, Role::gate_up, Role::shared_activation,
                Role::shared_down});
   if (e.shared_gate) linear(Role::shared_weight);
   for (std::size_t i = first; i < units.size(); ++i) {

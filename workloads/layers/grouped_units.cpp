@@ -21,7 +21,7 @@ KernelRow with_share(KernelRow row, std::string_view name, double share) {
 
 // Kernels written for permuting tokens, as those of MegaBlocks and of Transformer Engine are.
 bool LayerWriter::tight() const {
-  return fused.permute || strategy.moe_kernel == MoeKernel::megablocks;
+  return fused.permute || strategy.experts.kernel == MoeKernel::megablocks;
 }
 
 // Rows that pass by an index.
@@ -40,18 +40,18 @@ KernelRow LayerWriter::added(std::string_view name, double rows) const {
 // Megatron-Core's experts: gate and up are one product, and the router's weights are multiplied in
 // the activation's kernel, so that nothing is left of them behind the experts.
 bool LayerWriter::weighted() const {
-  return fused.permute && strategy.moe_kernel == MoeKernel::grouped;
+  return fused.permute && strategy.experts.kernel == MoeKernel::grouped;
 }
 
 // One copy of a token's row goes to each rank that has one of its experts.
 bool LayerWriter::sends_once() const {
-  return sends_tokens(strategy) && strategy.dispatcher == Dispatcher::deepep;
+  return sends_tokens(strategy) && strategy.experts.dispatcher == Dispatcher::deepep;
 }
 
 // Counts of tokens per expert, their order, and each token's rows behind one another. Kernels that
 // send a token once take it from where it is, and bring back sums.
 void LayerWriter::dispatch(double routed) {
-  const double ranks = static_cast<double>(strategy.expert_parallel);
+  const double ranks = static_cast<double>(strategy.experts.parallel);
   const KernelRow sort = count(Operator::sort, routed);
   Unit& result =
       moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
@@ -60,7 +60,7 @@ void LayerWriter::dispatch(double routed) {
   result.memory.gradient = bytes_16 * t() * h();
   if (sends_tokens(strategy)) result.stops.told = 8 * ranks * ranks;
   // Otherwise only kernels that pad or lay out blocks have to know the counts.
-  else if (strategy.moe_kernel != MoeKernel::grouped)
+  else if (strategy.experts.kernel != MoeKernel::grouped)
     result.stops.reads = 1;
 }
 
@@ -101,7 +101,7 @@ void LayerWriter::combine(const GroupedRows& rows) {
 // padded batch is filled and emptied expert by expert, and the gradient of each such piece begins
 // with a copy of the whole.
 KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
-  if (strategy.moe_kernel == MoeKernel::padded) {
+  if (strategy.experts.kernel == MoeKernel::padded) {
     const double pieces = 2 * rows.held * h();
     if (backward)
       return count(Operator::pad_backward, pieces + 2 * rows.experts * rows.multiplied * h(), 1,
@@ -118,7 +118,7 @@ KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
 }
 
 GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
-  const std::int64_t local = e.count / strategy.expert_parallel;
+  const std::int64_t local = e.count / strategy.experts.parallel;
   GroupedRows rows;
   rows.routed = t() * static_cast<double>(e.per_token);
   rows.experts = static_cast<double>(local);
@@ -126,18 +126,20 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
   // The busiest rank is waited for. Experts lie side by side on a rank, so what ranks get spreads
   // less than what experts get.
   if (sends_tokens(strategy))
-    rows.sent *= imbalance(strategy.expert_parallel, strategy.moe_skew / std::sqrt(rows.experts));
+    rows.sent *=
+        imbalance(strategy.experts.parallel, strategy.experts.skew / std::sqrt(rows.experts));
   rows.held = rows.arrived = rows.sent;
   if (sends_once())
-    rows.arrived *= t() / rows.routed *
-                    groups_met(e.count, e.per_token, static_cast<double>(strategy.expert_parallel));
+    rows.arrived *=
+        t() / rows.routed *
+        groups_met(e.count, e.per_token, static_cast<double>(strategy.experts.parallel));
   if (sends_tokens(strategy)) rows.held *= static_cast<double>(expert_tensor_of(strategy));
   rows.multiplied = rows.held;
   constexpr double block = 128;
-  if (strategy.moe_kernel == MoeKernel::megablocks)
+  if (strategy.experts.kernel == MoeKernel::megablocks)
     rows.multiplied += rows.experts * (block - 1) / 2;
-  if (strategy.moe_kernel == MoeKernel::padded)
-    rows.multiplied *= imbalance(local, strategy.moe_skew);
+  if (strategy.experts.kernel == MoeKernel::padded)
+    rows.multiplied *= imbalance(local, strategy.experts.skew);
   return rows;
 }
 
@@ -149,20 +151,22 @@ void LayerWriter::grouped_experts(const Experts& e) {
   const KernelRow down = grouped_gemm("down", n, each, w, h());
   std::vector<KernelRow> products{grouped_gemm("gate", n, each, h(), w),
                                   grouped_gemm("up", n, each, h(), w), down};
-  if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), 2 * w), down};
-  for (KernelRow& row : products) row.ragged = strategy.moe_kernel == MoeKernel::grouped;
+  const double in = e.gated ? 2 : 1;
+  if (!e.gated) products.erase(products.begin());
+  if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), in * w), down};
+  for (KernelRow& row : products) row.ragged = strategy.experts.kernel == MoeKernel::grouped;
   // Models of single experts are rewritten for grouped kernels, unless the scenario says otherwise.
   const bool separate =
-      strategy.expert_layout == ExpertLayout::separate ||
-      (strategy.moe_kernel == MoeKernel::padded && !is_fused(e, strategy.expert_layout));
-  const KernelRow stacked = separate ? moved("stack", 3 * n * w) : nothing;
-  const double stack_bytes = separate ? bytes_16 * 3 * n * h() * w : 0;
-  const KernelRow activation = activation_row(rows.multiplied, w, true);
+      strategy.experts.layout == ExpertLayout::separate ||
+      (strategy.experts.kernel == MoeKernel::padded && !is_fused(e, strategy.experts.layout));
+  const KernelRow stacked = separate ? moved("stack", (in + 1) * n * w) : nothing;
+  const double stack_bytes = separate ? bytes_16 * (in + 1) * n * h() * w : 0;
+  const KernelRow activation = activation_row(rows.multiplied, w, e.gated);
 
   dispatch(rows.routed);
-  std::vector<double> tensors{2 * n * h() * w, n * h() * w};
-  std::vector<double> biases{2 * n * w, n * h()};
-  if (separate) tensors.assign(static_cast<std::size_t>(3 * n), h() * w);
+  std::vector<double> tensors{in * n * h() * w, n * h() * w};
+  std::vector<double> biases{in * n * w, n * h()};
+  if (separate) tensors.assign(static_cast<std::size_t>((in + 1) * n), h() * w);
   if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
   Unit& result = expert_unit(std::move(tensors), {});
   result.forward = {in_order(rows, false), stacked};
@@ -173,18 +177,19 @@ void LayerWriter::grouped_experts(const Experts& e) {
     result.backward.push_back(row);
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
     result.backward.push_back(row);
-  result.owners = separate ? static_cast<int>(3 * n) : 1;
+  result.owners = separate ? static_cast<int>((in + 1) * n) : 1;
   result.plain_modules = 1;
   send(result, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
   result.memory.acted = bytes_16 * rows.multiplied * w;
   result.memory.saved = bytes_16 * rows.multiplied * h() +
-                        activation_bytes(rows.multiplied, w, true) + result.memory.acted +
+                        activation_bytes(rows.multiplied, w, e.gated) + result.memory.acted +
                         stack_bytes;
   gradients_inside(result, rows.multiplied, w);
   result.memory.backward += stack_bytes;
   // What came has to be told apart once more before a batch can be result of it.
-  if (sends_tokens(strategy) && strategy.moe_kernel == MoeKernel::padded) result.stops.reads = 1;
+  if (sends_tokens(strategy) && strategy.experts.kernel == MoeKernel::padded)
+    result.stops.reads = 1;
   // What arrives, beside what is sent.
   result.memory.forward = sends_tokens(strategy) ? bytes_16 * rows.arrived * h() : 0;
   if (rows.held > rows.sent) share_tokens(result, bytes_16 * rows.held * h());
@@ -192,7 +197,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
   combine(rows);
 }
 
-// Adapters beside the three matrices of each expert, in products as the experts' own are: all
+// Adapters beside the matrices of each expert, in products as the experts' own are: all
 // experts of a group at once, or `times` single ones.
 void LayerWriter::expert_adapter(double experts, double rows, double width, std::int64_t times) {
   if (!frozen() || strategy.lora.targets != LoraTargets::all) return;
@@ -206,21 +211,21 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
                                    : grouped_gemm("lora", experts, rows, from, to));
     sums.push_back(lora_add(experts * rows * out));
   };
-  beside(h(), width);
-  beside(h(), width);
+  const double in = model.experts->gated ? 2 : 1;
+  for (int matrix = 0; matrix < in; ++matrix) beside(h(), width);
   beside(width, h());
   std::vector<KernelRow> backward;
   if (strategy.compiled && times == 1) {
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {count(Operator::lora_add_around, experts * rows, 2 * width + 3 * h())};
+    sums = {count(Operator::lora_add_around, experts * rows, in * width + 3 * h())};
     backward = backward_of(products, stack.operators);
     backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * h()));
   } else {
-    const double numbers = experts * rows * (2 * width + h());  // of the results
+    const double numbers = experts * rows * (in * width + h());  // of the results
     backward =
-        adapter_backward(stack.operators, products, numbers, experts * rows * (2 * h() + width));
+        adapter_backward(stack.operators, products, numbers, experts * rows * (in * h() + width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& result = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));
@@ -229,11 +234,10 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
   result.trained = true;
   result.kind = TensorClass::expert;
   result.times = times;
-  result.owners = 6;
-  result.plain_modules = 6;
+  result.owners = result.plain_modules = 2 * (static_cast<int>(in) + 1);
   result.in_moe = true;
   result.stops.reads = stack.adapters.reads;
-  result.memory.saved = 3 * bytes_16 * experts * rows * rank;
+  result.memory.saved = (in + 1) * bytes_16 * experts * rows * rank;
 }
 
 // All ranks of an expert multiply all of its tokens with their columns.

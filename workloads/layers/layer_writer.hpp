@@ -55,6 +55,7 @@ struct LayerWriter {
   void residual(Role role, std::string name);
 
   void attention();
+  void mixer();
   void feed_forward(bool with_experts);
   void experts(const Experts& e);
 
@@ -77,6 +78,16 @@ struct LayerWriter {
   void project_latent();
   void core(std::vector<KernelRow> rows);
   void core_in_memory(std::vector<KernelRow> rows);
+  void result_norm(Role role);
+  KernelRow mixing(Operator op, double numbers, double flops, double share) const;
+  KernelRow chunks(Operator op, double flops, double share, double states) const;
+  void convolve(double saved);
+  Unit& mix(std::string name, std::vector<KernelRow> rows);
+  void gated_norm(double saved);
+  void short_convolution(const Mixer& m);
+  void selective_scan(const Mixer& m);
+  void state_space(const Mixer& m);
+  void delta_net(const Mixer& m);
   void router(const Experts& e);
   std::vector<KernelRow> round_backward(double rows, double width) const;
   void expert_loop(const Experts& e);

@@ -180,6 +180,14 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   } else {
     loss_over_logits(head, stack, strategy, logits);
   }
+  // Kernels that take the head and the loss together bound logits on the way.
+  if (model.caps_logits && kind != CrossEntropy::fused) {
+    const KernelRow cap = counted(stack.operators, Operator::softcap, logits);
+    const std::vector<KernelRow> back = backward_of({cap}, stack.operators);
+    head.forward.insert(head.forward.begin() + 1, cap);
+    head.backward.insert(head.backward.begin(), back.begin(), back.end());
+    head.memory.saved += bytes_16 * logits;
+  }
   if (!head.trained) head.backward = frozen_backward_of(head.forward, stack.operators);
   return {norm, head};
 }

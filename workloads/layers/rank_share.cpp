@@ -30,8 +30,10 @@ enum class Place : std::uint8_t {
 Place place_of(const Unit& unit) {
   switch (unit.role) {
     case Role::attention_norm:
+    case Role::attention_result_norm:
     case Role::attention_residual:
     case Role::feed_forward_norm:
+    case Role::feed_forward_result_norm:
     case Role::feed_forward_residual:
       return Place::between;
     case Role::query:
@@ -55,6 +57,7 @@ Place place_of(const Unit& unit) {
     case Role::query_norm:
     case Role::key_norm:
     case Role::attend:
+    case Role::attention_gate:
     case Role::activation:
     case Role::shared_activation:
     case Role::experts:
@@ -64,6 +67,19 @@ Place place_of(const Unit& unit) {
     case Role::down:
     case Role::shared_down:
       return Place::ends;
+    // Scenarios with these are refused: what ranks would share of a state is not modelled.
+    case Role::mixer_in:
+    case Role::mixer_gates:
+    case Role::mixer_constant:
+    case Role::convolution:
+    case Role::mixer_narrow:
+    case Role::step_norm:
+    case Role::put_norm:
+    case Role::read_norm:
+    case Role::mixer_steps:
+    case Role::mix:
+    case Role::mixer_norm:
+    case Role::mixer_out:
     case Role::none:
     case Role::container:
     case Role::embedding:
@@ -261,10 +277,13 @@ void share_attention(std::vector<Unit>& units, const Sharing& sharing) {
 // Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
 // takes all.
 void share_feed_forward(std::vector<Unit>& units, const Sharing& sharing, bool sent) {
-  Unit* const last =
-      last_of(units, [](const Unit& unit) { return unit.role != Role::feed_forward_residual; });
-  const std::vector<Unit*> readers = sent ? matrices(units, {Role::shared_gate, Role::shared_up})
-                                          : matrices(units, {Role::gate, Role::up, Role::gate_up});
+  Unit* const last = last_of(units, [](const Unit& unit) {
+    return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
+  });
+  // Where there are routers, gate and up in one matrix are the shared expert's.
+  const std::vector<Unit*> readers =
+      sent ? matrices(units, {Role::shared_gate, Role::shared_up, Role::gate_up})
+           : matrices(units, {Role::gate, Role::up, Role::gate_up});
   const std::vector<Unit*> routers = matrices(units, {Role::router});
   if (!sent && !routers.empty())
     share_block(*routers.front(), *last, sharing, readers);

@@ -155,6 +155,11 @@ void LayerWriter::adapter(const Part& matrix) {
   if (strategy.tensor_parallel.size > 1) added.common = rank * (of_rows ? out : in);
 }
 
+// Of families that have one behind each block as well.
+void LayerWriter::result_norm(Role role) {
+  if (has(role)) norm(role);
+}
+
 // Unless the next norm does it.
 void LayerWriter::residual(Role role, std::string name) {
   if (!fused.residual) unit(role, std::move(name), {}, {count(Operator::residual, t(), h())});
@@ -205,6 +210,7 @@ void LayerWriter::feed_forward(bool with_experts) {
   for (std::size_t i = first; i < units.size(); ++i)
     if (units[i].part == LayerPart::none)
       units[i].part = with_experts ? LayerPart::moe : LayerPart::mlp;
+  result_norm(Role::feed_forward_result_norm);
   residual(Role::feed_forward_residual, "ffn_residual");
 }
 
@@ -212,8 +218,13 @@ std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Stra
                               const Load& load, std::int64_t layer) {
   LayerWriter writer{
       model, stack, strategy, load, fusion_of(stack, strategy), layer_parts(model, layer), {}};
-  writer.attention();
-  writer.feed_forward(has_experts(model, layer));
+  const LayerKind kind = kind_of(model, layer);
+  if (kind.mixes == LayerKind::Mixes::attention) writer.attention();
+  if (kind.mixes == LayerKind::Mixes::mixer) writer.mixer();
+  if (kind.follows != LayerKind::Follows::nothing)
+    writer.feed_forward(kind.follows == LayerKind::Follows::experts);
+  // The layer itself is called, too.
+  if (kind.mixes == LayerKind::Mixes::nothing) writer.units.front().plain_modules = 1;
   return std::move(writer.units);
 }
 

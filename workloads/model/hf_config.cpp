@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 
+#include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_families.hpp"
 
 namespace stepsim {
@@ -20,31 +22,63 @@ constexpr std::array known{
     Architecture{"Phi3ForCausalLM", "Phi-3, Phi-4: q, k, v and gate, up fused", read_phi3},
     Architecture{"Olmo2ForCausalLM", "norms behind, and across all heads", read_olmo2},
     Architecture{"Olmo3ForCausalLM", "OLMo 2 with a window in 3 of 4 layers", read_olmo3},
+    Architecture{"GemmaForCausalLM", "heads of 256, tied embeddings", read_gemma},
+    Architecture{"Gemma2ForCausalLM", "four norms a layer, a window in every other", read_gemma2},
+    Architecture{"Gemma3ForCausalLM", "Gemma 3: a window in 5 of 6 layers", read_gemma3},
+    Architecture{"Gemma3ForConditionalGeneration", "Gemma 3, its text tower", read_gemma3_tower},
+    Architecture{"GraniteForCausalLM", "Granite 3: Llama with multipliers", read_llama},
+    Architecture{"Ministral3ForCausalLM", "Ministral 3, the text tower alone", read_mistral},
+    Architecture{"Mistral3ForConditionalGeneration", "Mistral 3, its text tower",
+                 read_mistral_tower},
+    Architecture{"Qwen2VLForConditionalGeneration", "Qwen2-VL, its text tower", read_qwen2_tower},
+    Architecture{"Qwen2_5_VLForConditionalGeneration", "Qwen2.5-VL, its text tower",
+                 read_qwen2_tower},
+    Architecture{"Qwen3VLForConditionalGeneration", "Qwen3-VL, its text tower", read_qwen3_tower},
     Architecture{"MPTForCausalLM", "GPT with alibi or learned positions", read_mpt},
     Architecture{"GPT2LMHeadModel", "GPT with learned positions and biases", read_gpt2},
     Architecture{"MixtralForCausalLM", "experts in all layers", read_mixtral},
     Architecture{"Qwen2MoeForCausalLM", "with a gated shared expert", read_qwen2_moe},
     Architecture{"Qwen3MoeForCausalLM", "no shared expert", read_qwen3_moe},
+    Architecture{"Qwen3VLMoeForConditionalGeneration", "Qwen3-VL with experts, its text tower",
+                 read_qwen3_moe_tower},
+    Architecture{"Qwen3NextForCausalLM", "gated delta nets in 3 of 4 layers", read_qwen3_next},
+    Architecture{"GraniteMoeForCausalLM", "Granite 3 with experts", read_granite_moe},
     Architecture{"Glm4MoeForCausalLM", "GLM-4.5: dense first layers", read_glm4_moe},
-    Architecture{"DeepseekV3ForCausalLM", "DeepSeek V3, Moonlight: latent attention",
+    Architecture{"DeepseekV2ForCausalLM", "DeepSeek V2 and V2-Lite: latent attention",
+                 read_deepseek_v2},
+    Architecture{"DeepseekV3ForCausalLM", "DeepSeek V3, Moonlight, Kimi K2: latent attention",
                  read_deepseek},
     Architecture{"BailingMoeForCausalLM", "Ling and Ring, first generation", read_bailing_moe},
     Architecture{"BailingMoeV2ForCausalLM", "Ling and Ring 2.0", read_bailing_moe_v2},
     Architecture{"Llama4ForConditionalGeneration", "Llama 4, its text tower", read_llama4},
     Architecture{"Llama4ForCausalLM", "the text tower alone", read_llama4},
+    Architecture{"Lfm2ForCausalLM", "LFM2: short convolutions in most layers", read_lfm2},
+    Architecture{"Lfm2MoeForCausalLM", "LFM2 with experts", read_lfm2_moe},
+    Architecture{"GraniteMoeHybridForCausalLM", "Granite 4: attention, Mamba-2, or both",
+                 read_granite_hybrid},
+    Architecture{"NemotronHForCausalLM", "Nemotron-H: Mamba-2, attention or feed-forward a layer",
+                 read_nemotron_h},
+    Architecture{"JambaForCausalLM", "Mamba in most layers, experts in some", read_jamba},
     Architecture{"GptOssForCausalLM", "biased experts, attention sinks", read_gpt_oss},
 };
 
-std::vector<std::string> known_names() {
-  std::vector<std::string> names;
-  names.reserve(known.size());
-  for (const Architecture& architecture : known) names.emplace_back(architecture.name);
-  return names;
+// A name that differs in its small and capital letters only is misspelt; one that is merely near
+// is another model, whose reader would count wrongly.
+std::string other_case(std::string_view name) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) ==
+           std::tolower(static_cast<unsigned char>(b));
+  };
+  for (const Architecture& each : known)
+    if (std::equal(name.begin(), name.end(), each.name.begin(), each.name.end(), same))
+      return fmt::format(" (did you mean \"{}\"?)", each.name);
+  return "";
 }
 
 const Architecture* find_architecture(const Table& root) {
   if (!root.has("architectures")) {
-    root.problem("architectures", fmt::format("is missing; known: {}", one_of(known_names())));
+    root.problem("architectures",
+                 "is missing; `stepsim list architectures` names those that are known");
     return nullptr;
   }
   const std::vector<std::string> named = root.texts("architectures");
@@ -52,9 +86,9 @@ const Architecture* find_architecture(const Table& root) {
     for (const Architecture& architecture : known)
       if (architecture.name == named.front()) return &architecture;
   if (named.size() == 1)
-    root.problem("architectures",
-                 fmt::format("unknown architecture \"{}\"{}; known: {}", named.front(),
-                             did_you_mean(named.front(), known_names()), one_of(known_names())));
+    root.problem("architectures", fmt::format("no reader for \"{}\"{}; `stepsim list "
+                                              "architectures` names those that are known",
+                                              named.front(), other_case(named.front())));
   else
     root.problem("architectures", fmt::format("expected one name, found {}", named.size()));
   return nullptr;
@@ -79,28 +113,35 @@ Model read_hf_config(const Table& root, std::string name) {
     model.stored_as = stored.text_or("quant_method", "fewer bits");
   }
   // Widths that no layer has would only mislead.
-  const std::int64_t with_experts = expert_layers(model);
-  if (with_experts == 0) model.experts.reset();
-  if (with_experts == model.layers) model.feed_forward.width = 0;
+  if (expert_layers(model) == 0) model.experts.reset();
+  if (feed_forward_layers(model) == 0) model.feed_forward.width = 0;
+  if (attention_layers(model) == model.layers) model.mixer.reset();
   return model;
 }
 
 std::optional<std::string> experts_said(const Document& file, const std::string& path) {
   for (const std::string_view part : {"", ".text_config"})
     for (const std::string_view key : {"num_experts", "num_local_experts", "n_routed_experts"})
-      if (auto count = file.peek(fmt::format("{}{}.{}", path, part, key)); count && count != "0")
+      if (auto count = file.peek(fmt::format("{}{}.{}", path, part, key));
+          count && count != "0" && count != "1")  // one is no choice: Jamba without experts
         return count;
   return {};
 }
 
-Model load_hf_config(const std::string& path) {
-  std::filesystem::path file(path);
+std::string config_file(const std::string& path) {
   std::error_code failed;
-  if (std::filesystem::is_directory(file, failed)) file /= "config.json";
+  if (!std::filesystem::is_directory(path, failed)) return path;
+  return (std::filesystem::path(path) / "config.json").string();
+}
+
+Model load_hf_config(const std::string& path) {
+  const std::filesystem::path file(config_file(path));
+  std::error_code failed;
   const bool usual = file.filename() == "config.json";
   const auto folder = std::filesystem::absolute(file, failed).lexically_normal().parent_path();
   const Document document = read_document(file.string());
-  Model model = read_hf_config(document.root(), (usual ? folder.filename() : file.stem()).string());
+  const std::string own = (usual ? folder.filename() : file.stem()).string();
+  Model model = read_hf_config(document.root(), name_of_snapshot(folder).value_or(own));
   document.finish(Leftovers::allowed);
   return model;
 }

@@ -26,6 +26,8 @@ Model read_hf_config(const Table& root, std::string name);
 // nothing for a dense model.
 std::optional<std::string> experts_said(const Document& file, const std::string& path);
 
+// The file itself, where a path leads to a folder that holds one.
+std::string config_file(const std::string& path);
 // The path of a config.json, or of the folder that holds one; the model is named after the folder.
 Model load_hf_config(const std::string& path);
 

@@ -14,15 +14,32 @@ Model read_qwen3(const Table& root);
 Model read_phi3(const Table& root);
 Model read_olmo2(const Table& root);
 Model read_olmo3(const Table& root);
+Model read_gemma(const Table& root);
+Model read_gemma2(const Table& root);
+Model read_gemma3(const Table& root);
+Model read_gemma3_tower(const Table& root);
+Model read_mistral_tower(const Table& root);
+Model read_qwen2_tower(const Table& root);
+Model read_qwen3_tower(const Table& root);
+Model read_qwen3_moe_tower(const Table& root);
 
 Model read_gpt2(const Table& root);
 Model read_mpt(const Table& root);
+
+Model read_lfm2(const Table& root);
+Model read_lfm2_moe(const Table& root);
+Model read_granite_hybrid(const Table& root);
+Model read_jamba(const Table& root);
+Model read_nemotron_h(const Table& root);
 
 Model read_mixtral(const Table& root);
 Model read_qwen2_moe(const Table& root);
 Model read_qwen3_moe(const Table& root);
 Model read_glm4_moe(const Table& root);
 Model read_deepseek(const Table& root);
+Model read_deepseek_v2(const Table& root);
+Model read_granite_moe(const Table& root);
+Model read_qwen3_next(const Table& root);
 Model read_bailing_moe(const Table& root);
 Model read_bailing_moe_v2(const Table& root);
 Model read_llama4(const Table& root);

@@ -7,30 +7,54 @@
 
 namespace stepsim {
 
-void read_heads(const Table& table, const HeadKeys& keys, Model& model) {
+namespace {
+
+std::int64_t given_or(const Table& table, std::string_view key, std::int64_t usual,
+                      std::int64_t most) {
+  return usual > 0 ? table.integer_or(key, usual, 1, most) : table.integer(key, 1, most);
+}
+
+}  // namespace
+
+void read_heads(const Table& table, const HeadKeys& keys, Model& model, const UsualHeads& usual) {
   Attention& a = model.attention;
-  a.heads = table.integer(keys.heads, 1, hf_limits.heads);
-  a.kv_heads = keys.kv_heads.empty() ? a.heads
-                                     : table.integer_or(keys.kv_heads, a.heads, 1, hf_limits.heads);
-  a.head_dim = table.integer_or("head_dim", model.hidden / a.heads, 1, hf_limits.heads);
+  a.heads = given_or(table, keys.heads, usual.heads, hf_limits.heads);
+  const std::int64_t shared = usual.kv_heads > 0 ? usual.kv_heads : a.heads;
+  a.kv_heads =
+      keys.kv_heads.empty() ? a.heads : table.integer_or(keys.kv_heads, shared, 1, hf_limits.heads);
+  const std::int64_t even = usual.width > 0 ? usual.width : model.hidden / a.heads;
+  a.head_dim = table.integer_or("head_dim", even, 1, hf_limits.heads);
   if (!table.sound()) return;
   if (a.heads % a.kv_heads != 0)
     table.problem(keys.kv_heads, fmt::format("{} heads cannot share {} key-value heads evenly",
                                              a.heads, a.kv_heads));
-  if (!table.has("head_dim") && model.hidden % a.heads != 0)
+  if (!table.has("head_dim") && usual.width == 0 && model.hidden % a.heads != 0)
     table.problem(keys.heads, fmt::format("{} heads do not divide {} {}; give head_dim", a.heads,
                                           keys.hidden, model.hidden));
 }
 
-Model read_decoder(const Table& table) {
+Model read_decoder(const Table& table, const DecoderKeys& keys) {
+  const auto number = [&](std::string_view key, std::int64_t usual, std::int64_t most) {
+    return given_or(table, key, usual, most);
+  };
   Model model;
-  model.layers = table.integer("num_hidden_layers", 1, hf_limits.layers);
-  model.hidden = table.integer("hidden_size", 1, hf_limits.width);
-  model.vocabulary = table.integer("vocab_size", 1, hf_limits.vocabulary);
-  model.longest_sequence = table.integer("max_position_embeddings", 1, hf_limits.tokens);
-  model.tied_embeddings = table.flag_or("tie_word_embeddings", false);
-  model.feed_forward.width = table.integer("intermediate_size", 1, hf_limits.width);
-  read_heads(table, {"num_attention_heads", "num_key_value_heads", "hidden_size"}, model);
+  model.layers = number("num_hidden_layers", keys.layers, hf_limits.layers);
+  model.hidden = number("hidden_size", keys.hidden, hf_limits.width);
+  model.vocabulary = number("vocab_size", keys.vocabulary, hf_limits.vocabulary);
+  model.longest_sequence = number("max_position_embeddings", keys.positions, hf_limits.tokens);
+  model.tied_embeddings = table.flag_or("tie_word_embeddings", keys.tied);
+  model.feed_forward.width = number(keys.width, keys.feed_forward, hf_limits.width);
+  read_heads(table, {"num_attention_heads", "num_key_value_heads", "hidden_size"}, model,
+             keys.heads);
+  return model;
+}
+
+Model read_text_tower(const Table& root, Model (*read)(const Table&)) {
+  if (!root.has("text_config")) return read(root);
+  const Table text = root.table("text_config");
+  Model model = read(text);
+  if (!text.has("tie_word_embeddings") && root.has("tie_word_embeddings"))
+    model.tied_embeddings = root.flag_or("tie_word_embeddings", false);
   return model;
 }
 
@@ -88,6 +112,40 @@ void read_layer_types(const Table& table, Model& model) {
     full.push_back(type == known.front());
   }
   set_full_layers(table, "layer_types", model, full);
+}
+
+void set_kinds(Model& model, const std::vector<LayerKind::Mixes>& mixes) {
+  std::vector<LayerKind> kinds;
+  for (std::size_t i = 0; i < mixes.size(); ++i)
+    kinds.push_back({.mixes = mixes[i],
+                     .follows = has_experts(model, static_cast<std::int64_t>(i))
+                                    ? LayerKind::Follows::experts
+                                    : LayerKind::Follows::feed_forward});
+  model.kinds = std::move(kinds);
+}
+
+void set_kinds(const Table& table, std::string_view key, Model& model,
+               const std::vector<MixesWord>& words) {
+  std::vector<std::string> known;
+  for (const MixesWord& each : words) known.emplace_back(each.word);
+  std::vector<LayerKind::Mixes> mixes;
+  for (const std::string& type : table.texts(key)) {
+    const auto found = std::find_if(words.begin(), words.end(),
+                                    [&](const MixesWord& each) { return each.word == type; });
+    if (found == words.end()) {
+      table.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), type,
+                                     did_you_mean(type, known)));
+      return;
+    }
+    mixes.push_back(found->mixes);
+  }
+  if (!table.sound()) return;
+  if (mixes.size() != static_cast<std::size_t>(model.layers)) {
+    table.problem(key, fmt::format("expected {} entries, one per layer, found {}", model.layers,
+                                   mixes.size()));
+    return;
+  }
+  set_kinds(model, mixes);
 }
 
 void set_bias(Model& model, bool everywhere) {

@@ -20,11 +20,9 @@ struct HfLimits {
   std::int64_t shared = 64;
   std::int64_t tokens = 1'000'000'000;
   std::int64_t vocabulary = 100'000'000;
+  std::int64_t taps = 64;
 };
 inline constexpr HfLimits hf_limits;
-
-// Layers, widths, heads, vocabulary, positions, tied embeddings, as Llama spells them.
-Model read_decoder(const Table& table);
 
 // Heads and their width, which follows from `hidden` where head_dim is not given.
 struct HeadKeys {
@@ -32,7 +30,25 @@ struct HeadKeys {
   std::string_view kv_heads;  // missing, or without a key: as many as heads
   std::string_view hidden;
 };
-void read_heads(const Table& table, const HeadKeys& keys, Model& model);
+// Of a family that writes only what is different; 0: must be given, or follows from the others.
+struct UsualHeads {
+  std::int64_t heads = 0, kv_heads = 0, width = 0;
+};
+void read_heads(const Table& table, const HeadKeys& keys, Model& model,
+                const UsualHeads& usual = {});
+
+// What a family spells otherwise than Llama, or has where nothing is said; 0: it must be.
+struct DecoderKeys {
+  std::string_view width = "intermediate_size";
+  bool tied = false;
+  std::int64_t layers = 0, hidden = 0, feed_forward = 0, vocabulary = 0, positions = 0;
+  UsualHeads heads{};
+};
+// Layers, widths, heads, vocabulary, positions, tied embeddings.
+Model read_decoder(const Table& table, const DecoderKeys& keys = {});
+
+// Of a model with a vision tower, what its text tower is: a block of its own, or the file itself.
+Model read_text_tower(const Table& root, Model (*read)(const Table&));
 
 struct ExpertKeys {
   std::string_view count;
@@ -48,6 +64,16 @@ void read_layer_types(const Table& table, Model& model);
 // The same from any list; `key` is where a list that follows no period is reported.
 void set_full_layers(const Table& table, std::string_view key, Model& model,
                      const std::vector<bool>& full);
+
+// How the tokens of each layer hear of each other; what follows is as the experts say.
+void set_kinds(Model& model, const std::vector<LayerKind::Mixes>& mixes);
+// The same from a list of words.
+struct MixesWord {
+  std::string_view word;
+  LayerKind::Mixes mixes = LayerKind::Mixes::attention;
+};
+void set_kinds(const Table& table, std::string_view key, Model& model,
+               const std::vector<MixesWord>& words);
 
 // Biases in query, key, value and output alike.
 void set_bias(Model& model, bool everywhere);

@@ -106,6 +106,59 @@ Model read_glm4_moe(const Table& root) {
   return model;
 }
 
+// Every fourth layer attends, and weighs what it finds; the others are delta nets.
+Model read_qwen3_next(const Table& root) {
+  Model model = read_decoder(root, {.heads = {.width = 256}});
+  Attention& a = model.attention;
+  set_bias(model, root.flag_or("attention_bias", false));
+  a.qk_norm = Attention::QkNorm::per_head;
+  a.gated = true;
+  const double turned = root.number_or("partial_rotary_factor", 0.25, 0, 1);
+  a.rotary = static_cast<std::int64_t>(turned * static_cast<double>(a.head_dim));
+  if (a.rotary == a.head_dim) a.rotary = 0;
+  read_qwen_moe(root, model,
+                {"num_experts", "moe_intermediate_size", "", "shared_expert_intermediate_size"});
+  model.experts->shared_gate = model.experts->shared_width > 0;
+  Mixer mixer{.kind = MixerKind::delta};
+  mixer.heads = root.integer_or("linear_num_value_heads", 32, 1, hf_limits.heads);
+  mixer.width = root.integer_or("linear_value_head_dim", 128, 1, hf_limits.heads);
+  mixer.groups = root.integer_or("linear_num_key_heads", 16, 1, hf_limits.heads);
+  mixer.state = root.integer_or("linear_key_head_dim", 128, 1, hf_limits.heads);
+  mixer.taps = root.integer_or("linear_conv_kernel_dim", 4, 1, hf_limits.taps);
+  mixer.chunk = 64;  // of the kernels
+  model.mixer = mixer;
+  using Mixes = LayerKind::Mixes;
+  if (root.has("layer_types")) {
+    set_kinds(root, "layer_types", model,
+              {{"linear_attention", Mixes::mixer}, {"full_attention", Mixes::attention}});
+    return model;
+  }
+  const std::int64_t every = root.integer_or("full_attention_interval", 4, 1, hf_limits.layers);
+  std::vector<Mixes> mixes;
+  for (std::int64_t layer = 1; layer <= model.layers; ++layer)
+    mixes.push_back(layer % every == 0 ? Mixes::attention : Mixes::mixer);
+  set_kinds(model, mixes);
+  return model;
+}
+
+Model read_qwen3_moe_tower(const Table& root) {
+  return read_text_tower(root, read_qwen3_moe);
+}
+
+Model read_granite_moe(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
+  model.experts->fused = true;
+  return model;
+}
+
+Model read_deepseek_v2(const Table& root) {
+  Model model = read_deepseek(root);
+  model.experts->selection_bias = false;
+  return model;
+}
+
 // Keys and values out of one narrow vector a token; queries out of another one, or directly.
 Model read_deepseek(const Table& root) {
   Model model = read_decoder(root);

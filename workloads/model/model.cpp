@@ -1,5 +1,6 @@
 #include "workloads/model/model.hpp"
 
+#include <map>
 #include <numeric>
 #include <span>
 
@@ -46,7 +47,9 @@ Modules modules_of(const std::vector<Part>& parts) {
          ++end)
       ;
     const std::span<const Part> run(&parts[first], end - first);
-    if (parts[first].stacked)
+    if (parts[first].role == Role::mixer_constant)  // a tensor of the block itself
+      list.back().tensors.push_back({parts[first].name, parts[first].weights(), parts[first].kind});
+    else if (parts[first].stacked)
       list.push_back(stacked_module(run));
     else
       for (std::int64_t copy = 0; copy < parts[first].copies; ++copy)
@@ -85,17 +88,60 @@ CachedToken cached_token_of(const Attention& a) {
   return {key, 1, a.heads * (key + a.latent->width)};
 }
 
-bool has_experts(const Model& model, std::int64_t layer) {
+std::int64_t Mixer::convolved() const {
+  const bool shares = kind == MixerKind::mamba2 || kind == MixerKind::delta;
+  return channels() + (shares ? 2 * groups * state : 0);
+}
+
+LayerKind kind_of(const Model& model, std::int64_t layer) {
   const std::int64_t place = whole_layer(model, layer);
-  return model.experts && place >= model.experts->first_dense &&
-         (place + 1) % model.experts->every == 0;
+  if (!model.kinds.empty()) return model.kinds[static_cast<std::size_t>(place)];
+  const bool sparse = model.experts && place >= model.experts->first_dense &&
+                      (place + 1) % model.experts->every == 0;
+  return {.mixes = LayerKind::Mixes::attention,
+          .follows = sparse ? LayerKind::Follows::experts : LayerKind::Follows::feed_forward};
+}
+
+std::vector<AlikeLayers> alike_layers(const Model& model) {
+  std::vector<AlikeLayers> list;
+  std::map<LayerKind, std::size_t> places;
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    const auto [place, added] = places.try_emplace(kind_of(model, layer), list.size());
+    if (added) list.push_back({.first = layer, .count = 0});
+    ++list[place->second].count;
+  }
+  return list;
+}
+
+namespace {
+
+std::int64_t layers_where(const Model& model, const auto& wanted) {
+  std::int64_t count = 0;
+  for (const AlikeLayers& alike : alike_layers(model))
+    if (wanted(kind_of(model, alike.first))) count += alike.count;
+  return count;
+}
+
+}  // namespace
+
+std::int64_t attention_layers(const Model& model) {
+  return layers_where(
+      model, [](const LayerKind& kind) { return kind.mixes == LayerKind::Mixes::attention; });
+}
+
+std::int64_t feed_forward_layers(const Model& model) {
+  return layers_where(model, [](const LayerKind& kind) {
+    return kind.follows == LayerKind::Follows::feed_forward;
+  });
 }
 
 std::int64_t expert_layers(const Model& model) {
-  std::int64_t count = 0;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    count += has_experts(model, layer) ? 1 : 0;
-  return count;
+  return layers_where(
+      model, [](const LayerKind& kind) { return kind.follows == LayerKind::Follows::experts; });
+}
+
+bool has_experts(const Model& model, std::int64_t layer) {
+  return kind_of(model, layer).follows == LayerKind::Follows::experts;
 }
 
 std::int64_t window_of(const Model& model, std::int64_t layer) {
@@ -119,17 +165,10 @@ std::int64_t ParameterCount::total() const {
 ParameterCount count_parameters(const Model& model) {
   ParameterCount count;
   add_to(count, outer_parts(model), 1);
-  // Two kinds of layer at most, and all of one kind are alike.
-  const std::int64_t with_experts = expert_layers(model);
-  for (const bool experts : {false, true})
-    for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-      if (has_experts(model, layer) != experts) continue;
-      add_to(count, layer_parts(model, layer),
-             experts ? with_experts : model.layers - with_experts);
-      break;
-    }
+  for (const AlikeLayers& alike : alike_layers(model))
+    add_to(count, layer_parts(model, alike.first), alike.count);
   if (model.experts && model.experts->selection_bias)
-    count.buffers = with_experts * model.experts->count;
+    count.buffers = expert_layers(model) * model.experts->count;
   return count;
 }
 

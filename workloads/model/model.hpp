@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct Attention {
   std::int64_t full_every = 0;      // with a window: each such layer sees all; 0: none does
   bool chunked = false;             // the window starts anew at multiples of its width
   std::optional<Latent> latent;     // then every head has keys and values of its own
+  std::int64_t rotary = 0;          // numbers of a head that have positions; 0: all
+  bool gated = false;  // half of what makes queries weighs the result, number by number
 };
 
 // Numbers of a token in queries, keys, values and what comes out of attention.
@@ -70,11 +73,55 @@ struct Experts {
   std::int64_t every = 1;         // among all layers, each such one has experts
   bool bias = false;              // in the router and in the experts
   bool selection_bias = false;    // a buffer of the router, balanced by rule and not by gradient
-  bool fused = false;  // one three-dimensional tensor per matrix kind, not one per expert
+  bool fused = false;         // one three-dimensional tensor per matrix kind, not one per expert
+  bool shared_fused = false;  // the shared expert has gate and up in one matrix
+  bool gated = true;          // gate, up, down; else up, down; the shared expert likewise
 };
 
-enum class Positions : std::uint8_t { rotary, learned, alibi };
-inline constexpr std::array<std::string_view, 3> positions_names{"rotary", "learned", "alibi"};
+enum class MixerKind : std::uint8_t { convolution, mamba, mamba2, delta };
+inline constexpr std::array<std::string_view, 4> mixer_names{"short convolution", "Mamba",
+                                                             "Mamba-2", "gated delta net"};
+
+// What stands in place of attention in some layers: tokens hear of those before them through a
+// convolution over the last few, and through a state of fixed size.
+struct Mixer {
+  MixerKind kind = MixerKind::convolution;
+  std::int64_t heads = 1;
+  std::int64_t width = 0;       // channels of a head
+  std::int64_t groups = 1;      // heads of one group share what is put into the state and read out
+  std::int64_t state = 0;       // numbers that a channel remembers; in a delta net a key's width
+  std::int64_t taps = 0;        // tokens that the convolution sees
+  std::int64_t chunk = 0;       // tokens that kernels multiply with each other at once
+  std::int64_t step_width = 0;  // Mamba: of the narrow vector that time steps are made from
+  bool bias = false;            // in the matrices at both ends
+  bool taps_bias = false;       // in the convolution
+
+  std::int64_t channels() const { return heads * width; }
+  // What goes through the convolution: the channels, and what all heads of a group share.
+  std::int64_t convolved() const;
+};
+inline std::string_view mixer_name(const Mixer& mixer) {
+  return mixer_names[static_cast<std::size_t>(mixer.kind)];
+}
+
+enum class Positions : std::uint8_t { rotary, learned, alibi, none };
+inline constexpr std::array<std::string_view, 4> positions_names{"rotary", "learned", "alibi",
+                                                                 "none"};
+
+// Where a layer has its norms: before attention and feed-forward, behind them, or at both ends.
+enum class Norms : std::uint8_t { before, behind, both };
+
+// What a layer is made of: how its tokens hear of each other, and what follows.
+struct LayerKind {
+  enum class Mixes : std::uint8_t { attention, mixer, nothing } mixes = Mixes::attention;
+  enum class Follows : std::uint8_t {
+    feed_forward,
+    experts,
+    nothing
+  } follows = Follows::feed_forward;
+
+  auto operator<=>(const LayerKind&) const = default;
+};
 
 // What of a whole model a pipeline stage has.
 struct ModelPart {
@@ -95,10 +142,13 @@ struct Model {
   Positions positions = Positions::rotary;  // learned: a row for each of longest_sequence
   bool tied_embeddings = false;
   bool norm_bias = false;
-  bool norm_after = false;  // both norms of a layer follow attention and feed-forward
+  Norms norms = Norms::before;
+  bool caps_logits = false;  // a tanh bounds them
   Attention attention;
-  FeedForward feed_forward;  // of the dense layers
+  std::optional<Mixer> mixer;  // of the layers that do not attend
+  FeedForward feed_forward;    // of the dense layers
   std::optional<Experts> experts;
+  std::vector<LayerKind> kinds{};  // of the whole model's layers; empty: all attend
   ModelPart part;
 
   std::int64_t rows_of_table() const { return looked_up > 0 ? looked_up : vocabulary; }
@@ -119,6 +169,15 @@ struct Module {
 
 // Where a layer stands in the whole model.
 std::int64_t whole_layer(const Model& model, std::int64_t layer);
+LayerKind kind_of(const Model& model, std::int64_t layer);
+// Layers of one kind are made of the same parts: the first of each kind, and how many there are.
+struct AlikeLayers {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+std::vector<AlikeLayers> alike_layers(const Model& model);
+std::int64_t attention_layers(const Model& model);
+std::int64_t feed_forward_layers(const Model& model);  // those with experts are none of them
 bool has_experts(const Model& model, std::int64_t layer);
 std::int64_t expert_layers(const Model& model);
 // Tokens that a query of this layer sees at most; 0: all before it.

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 
+#include "sim/base/error.hpp"
+#include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 
 namespace stepsim {
@@ -23,6 +27,12 @@ void check_pins(const Table& root, const Model& model) {
   check("buffers", root.integer_or("buffers", 0, 0, most), count.buffers);
 }
 
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 }  // namespace
 
 bool is_config_path(std::string_view name_or_path) {
@@ -31,11 +41,35 @@ bool is_config_path(std::string_view name_or_path) {
          std::filesystem::exists(std::filesystem::path(name_or_path) / "config.json", failed);
 }
 
+std::string resolve_model(const std::string& data, const std::string& name) {
+  if (!is_hf_id(name)) return name;
+  const std::vector<std::string> entries = names_on(data, model_shelf);
+  const std::string last = lower(name.substr(name.find('/') + 1));
+  if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
+  for (const std::string& entry : entries) {
+    const Document document = open_entry(data, model_shelf, entry);
+    for (const std::string& also : document.root().texts_or("also"))
+      if (lower(also) == lower(name)) return entry;
+  }
+  return cached_config(hub_of(data), name).value_or(name);
+}
+
+std::string unknown_id_text(const std::string& data, const std::string& id) {
+  const std::string hub = hub_of(data);
+  return fmt::format(
+      "\"{}\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file "
+      "here, nor in the local cache of Hugging Face{}",
+      id, hub.empty() ? "" : fmt::format(" ({})", hf_folder(hub, id).string()));
+}
+
 Model load_model(const std::string& data, const std::string& name_or_path) {
-  if (is_config_path(name_or_path)) return load_hf_config(name_or_path);
-  const Document document = open_entry(data, model_shelf, name_or_path);
+  const std::string resolved = resolve_model(data, name_or_path);
+  if (is_hf_id(resolved)) throw UserError(unknown_id_text(data, resolved));
+  if (is_config_path(resolved)) return load_hf_config(resolved);
+  const Document document = open_entry(data, model_shelf, resolved);
   const Table root = document.root();
   root.text("title");
+  root.texts_or("also");
   root.text("source");
   Model model = read_hf_config(root.table("config"), root.text("name"));
   if (root.sound()) check_pins(root, model);

@@ -14,6 +14,12 @@ inline constexpr Shelf model_shelf{"workloads/models", "model"};
 // A word that ends in .json, holds a slash, or names a folder with a config.json in it.
 bool is_config_path(std::string_view name_or_path);
 
+// What a name of Hugging Face, ORG/NAME, leads to: a model of the catalogue that is called like it
+// or lists it under `also`, or a config.json in the local cache. Everything else stays as it is.
+std::string resolve_model(const std::string& data, const std::string& name);
+// What to say of an id that leads nowhere.
+std::string unknown_id_text(const std::string& data, const std::string& id);
+
 // Throws UserError with the nearest name, or with every problem of the file. A catalogue file pins
 // its number of parameters: one that its dimensions do not give is an error, too.
 Model load_model(const std::string& data, const std::string& name_or_path);

@@ -85,13 +85,83 @@ void add_attention(Parts& list, const Model& model) {
     add_qk_norm(list, a, "self_attn.q_norm", Role::query_norm, a.heads);
     add_qk_norm(list, a, "self_attn.k_norm", Role::key_norm, a.kv_heads);
   } else {
-    add_matrix(list, "self_attn.q_proj", Role::query, model.hidden, q, a.qkv_bias);
+    add_matrix(list, "self_attn.q_proj", Role::query, model.hidden, a.gated ? 2 * q : q,
+               a.qkv_bias);
     add_qk_norm(list, a, "self_attn.q_norm", Role::query_norm, a.heads);
     add_matrix(list, "self_attn.k_proj", Role::key, model.hidden, kv, a.qkv_bias);
     add_qk_norm(list, a, "self_attn.k_norm", Role::key_norm, a.kv_heads);
     add_matrix(list, "self_attn.v_proj", Role::value, model.hidden, kv, a.qkv_bias);
   }
   add_matrix(list, "self_attn.o_proj", Role::attention_output, q, model.hidden, a.output_bias);
+}
+
+void add_constant(Parts& list, std::string name, std::int64_t elements) {
+  add_vector(list, std::move(name), Role::mixer_constant, elements, false);
+  list.back().kind = TensorClass::dense;
+}
+
+void add_convolution(Parts& list, std::string name, const Mixer& m) {
+  add_matrix(list, std::move(name), Role::convolution, m.taps, m.convolved(), m.taps_bias);
+}
+
+void add_short_convolution(Parts& list, const Model& model, const Mixer& m) {
+  add_container(list, "conv");
+  add_matrix(list, "conv.in_proj", Role::mixer_in, model.hidden, 3 * m.channels(), m.bias);
+  add_convolution(list, "conv.conv", m);
+  add_matrix(list, "conv.out_proj", Role::mixer_out, m.channels(), model.hidden, m.bias);
+}
+
+void add_mamba(Parts& list, const Model& model, const Mixer& m) {
+  const std::int64_t d = m.channels();
+  add_container(list, "mamba");
+  add_constant(list, "mamba.A_log", d * m.state);
+  add_constant(list, "mamba.D", d);
+  add_matrix(list, "mamba.in_proj", Role::mixer_in, model.hidden, 2 * d, m.bias);
+  add_convolution(list, "mamba.conv1d", m);
+  add_matrix(list, "mamba.x_proj", Role::mixer_narrow, d, m.step_width + 2 * m.state);
+  add_vector(list, "mamba.dt_layernorm", Role::step_norm, m.step_width, false);
+  add_vector(list, "mamba.b_layernorm", Role::put_norm, m.state, false);
+  add_vector(list, "mamba.c_layernorm", Role::read_norm, m.state, false);
+  add_matrix(list, "mamba.dt_proj", Role::mixer_steps, m.step_width, d, true);
+  add_matrix(list, "mamba.out_proj", Role::mixer_out, d, model.hidden, m.bias);
+}
+
+void add_mamba2(Parts& list, const Model& model, const Mixer& m) {
+  const std::int64_t d = m.channels();
+  add_container(list, "mamba");
+  for (const char* name : {"mamba.A_log", "mamba.D", "mamba.dt_bias"})
+    add_constant(list, name, m.heads);
+  add_matrix(list, "mamba.in_proj", Role::mixer_in, model.hidden, d + m.convolved() + m.heads,
+             m.bias);
+  add_convolution(list, "mamba.conv1d", m);
+  add_vector(list, "mamba.norm", Role::mixer_norm, d, false);
+  add_matrix(list, "mamba.out_proj", Role::mixer_out, d, model.hidden, m.bias);
+}
+
+void add_delta_net(Parts& list, const Model& model, const Mixer& m) {
+  const std::int64_t d = m.channels();
+  add_container(list, "linear_attn");
+  for (const char* name : {"linear_attn.dt_bias", "linear_attn.A_log"})
+    add_constant(list, name, m.heads);
+  add_matrix(list, "linear_attn.in_proj_qkvz", Role::mixer_in, model.hidden, m.convolved() + d);
+  add_matrix(list, "linear_attn.in_proj_ba", Role::mixer_gates, model.hidden, 2 * m.heads);
+  add_convolution(list, "linear_attn.conv1d", m);
+  add_vector(list, "linear_attn.norm", Role::mixer_norm, m.width, false);
+  add_matrix(list, "linear_attn.out_proj", Role::mixer_out, d, model.hidden);
+}
+
+void add_mixer(Parts& list, const Model& model) {
+  const Mixer& m = *model.mixer;
+  switch (m.kind) {
+    case MixerKind::convolution:
+      return add_short_convolution(list, model, m);
+    case MixerKind::mamba:
+      return add_mamba(list, model, m);
+    case MixerKind::mamba2:
+      return add_mamba2(list, model, m);
+    case MixerKind::delta:
+      return add_delta_net(list, model, m);
+  }
 }
 
 struct FeedForwardRoles {
@@ -123,10 +193,15 @@ void add_experts(Parts& list, const Experts& e, std::int64_t hidden) {
   Parts experts;
   const std::string name = "mlp.experts";
   if (e.fused) {
-    add_matrix(experts, name + ".gate_up_proj", Role::expert_gate_up, hidden, 2 * e.width, e.bias);
+    if (e.gated)
+      add_matrix(experts, name + ".gate_up_proj", Role::expert_gate_up, hidden, 2 * e.width,
+                 e.bias);
+    else
+      add_matrix(experts, name + ".up_proj", Role::expert_up, hidden, e.width, e.bias);
     add_matrix(experts, name + ".down_proj", Role::expert_down, e.width, hidden, e.bias);
   } else {
-    const FeedForward one{.width = e.width, .gated = true, .bias = e.bias, .fused_gate_up = false};
+    const FeedForward one{
+        .width = e.width, .gated = e.gated, .bias = e.bias, .fused_gate_up = false};
     add_feed_forward(experts, name, hidden, one, expert_roles);
   }
   for (Part& part : experts) {
@@ -144,7 +219,8 @@ void add_moe(Parts& list, const Model& model) {
   add_matrix(list, "mlp.gate", Role::router, model.hidden, e.count, e.bias);
   add_experts(list, e, model.hidden);
   if (e.shared_width > 0)
-    add_feed_forward(list, "mlp.shared_expert", model.hidden, {.width = e.shared_width},
+    add_feed_forward(list, "mlp.shared_expert", model.hidden,
+                     {.width = e.shared_width, .gated = e.gated, .fused_gate_up = e.shared_fused},
                      shared_roles);
   if (e.shared_gate)
     add_matrix(list, "mlp.shared_expert_gate", Role::shared_weight, model.hidden, 1);
@@ -167,6 +243,7 @@ bool in_attention(Role role) {
     case Role::query_norm:
     case Role::key_norm:
     case Role::attend:
+    case Role::attention_gate:
     case Role::attention_output:
       return true;
     default:
@@ -181,6 +258,26 @@ bool in_shared_expert(Role role) {
     case Role::shared_activation:
     case Role::shared_down:
     case Role::shared_weight:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool in_mixer(Role role) {
+  switch (role) {
+    case Role::mixer_in:
+    case Role::mixer_gates:
+    case Role::mixer_constant:
+    case Role::convolution:
+    case Role::mixer_narrow:
+    case Role::step_norm:
+    case Role::put_norm:
+    case Role::read_norm:
+    case Role::mixer_steps:
+    case Role::mix:
+    case Role::mixer_norm:
+    case Role::mixer_out:
       return true;
     default:
       return false;
@@ -207,20 +304,27 @@ std::int64_t Part::tensors() const {
 std::vector<Part> layer_parts(const Model& model, std::int64_t layer) {
   assert(layer >= 0 && layer < model.layers);
   Parts list;
+  const LayerKind kind = kind_of(model, layer);
   const auto norm = [&](const char* name, Role role) {
     add_vector(list, name, role, model.hidden, model.norm_bias);
   };
+  const bool first = kind.mixes != LayerKind::Mixes::nothing;
+  const bool second = kind.follows != LayerKind::Follows::nothing;
+  const bool behind = model.norms == Norms::behind, both = model.norms == Norms::both;
   add_container(list, "layer");
-  if (!model.norm_after) norm("input_layernorm", Role::attention_norm);
-  add_attention(list, model);
-  // In both orders a norm of this name stands here, once after, once before.
-  norm("post_attention_layernorm",
-       model.norm_after ? Role::attention_norm : Role::feed_forward_norm);
-  if (has_experts(model, layer))
-    add_moe(list, model);
-  else
+  if (first && !behind) norm("input_layernorm", Role::attention_norm);
+  if (kind.mixes == LayerKind::Mixes::attention) add_attention(list, model);
+  if (kind.mixes == LayerKind::Mixes::mixer) add_mixer(list, model);
+  // A norm of this name stands here in all families, once behind, once before.
+  if (first && behind) norm("post_attention_layernorm", Role::attention_norm);
+  if (first && both) norm("post_attention_layernorm", Role::attention_result_norm);
+  if (second && !behind)
+    norm(both ? "pre_feedforward_layernorm" : "post_attention_layernorm", Role::feed_forward_norm);
+  if (kind.follows == LayerKind::Follows::experts) add_moe(list, model);
+  if (kind.follows == LayerKind::Follows::feed_forward)
     add_feed_forward(list, "mlp", model.hidden, model.feed_forward, dense_roles);
-  if (model.norm_after) norm("post_feedforward_layernorm", Role::feed_forward_norm);
+  if (second && behind) norm("post_feedforward_layernorm", Role::feed_forward_norm);
+  if (second && both) norm("post_feedforward_layernorm", Role::feed_forward_result_norm);
   return list;
 }
 

@@ -31,9 +31,23 @@ enum class Role : std::uint8_t {
   wide_latent,        //
   query_norm,
   key_norm,
-  attend,  // scores, probabilities, and values weighed by them
+  attend,          // scores, probabilities, and values weighed by them
+  attention_gate,  // weighs the result
   attention_output,
+  attention_result_norm,  // behind it
   attention_residual,
+  mixer_in,        // in place of attention: what is convolved, and what weighs its result
+  mixer_gates,     // of each head: how much is forgotten, and how much is put in
+  mixer_constant,  // vectors, and one matrix that nothing is multiplied with
+  convolution,     // over the last tokens, channel by channel
+  mixer_narrow,    // Mamba: down to time steps and to what is put in and read out ...
+  step_norm,       // ... their norms
+  put_norm,        //
+  read_norm,       //
+  mixer_steps,     // ... and up to the time step of each channel
+  mix,             // the state, token by token or chunk by chunk
+  mixer_norm,      // of the result, weighed by what came in
+  mixer_out,
   feed_forward_norm,
   gate,
   up,
@@ -52,6 +66,7 @@ enum class Role : std::uint8_t {
   shared_activation,
   shared_down,
   shared_weight,  // weighs its result
+  feed_forward_result_norm,
   feed_forward_residual,
   final_norm,
   head,
@@ -60,6 +75,7 @@ enum class Role : std::uint8_t {
 // Of attention, with its projections, but without the norm before it.
 bool in_attention(Role role);
 bool in_shared_expert(Role role);
+bool in_mixer(Role role);  // with its matrices, but without the norm before it
 
 struct Part {
   std::string name;  // "self_attn.q_proj"

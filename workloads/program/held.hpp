@@ -18,6 +18,7 @@ enum class Held : std::uint8_t {
   master_weights,
   optimizer,
   gradients,       // within a step, or from step to step
+  own_gradients,   // of the rank's part, summed over all ranks
   fp32_gradients,  // of an optimizer on the host
   bucket,          // in which gradients are put together
   update_copy,     // 16-bit copy of what the host has updated
@@ -43,13 +44,14 @@ enum class Held : std::uint8_t {
   saved_part,
   saved_model,
 };
-inline constexpr std::array<std::string_view, 29> held_names{"parameters",
+inline constexpr std::array<std::string_view, 30> held_names{"parameters",
                                                              "reference",
                                                              "persistent",
                                                              "secondary",
                                                              "master_weights",
                                                              "optimizer",
                                                              "gradients",
+                                                             "own_gradients",
                                                              "fp32_gradients",
                                                              "bucket",
                                                              "update_copy",

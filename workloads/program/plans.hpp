@@ -53,8 +53,11 @@ enum class Plan : std::uint8_t {
   owners_from_file,
   all_from_file,  // every rank reads the same
   share_out,      // from the first rank of a shard to the others
+  // Of an optimizer that updates whole matrices: parts go to the rank that updates them, and back.
+  deal_matrices,
+  deal_experts,
 };
-inline constexpr std::size_t plan_count = static_cast<std::size_t>(Plan::share_out) + 1;
+inline constexpr std::size_t plan_count = static_cast<std::size_t>(Plan::deal_experts) + 1;
 constexpr std::size_t index(Plan plan) {
   return static_cast<std::size_t>(plan);
 }

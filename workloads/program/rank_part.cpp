@@ -59,6 +59,11 @@ RankPart rank_part(const StepInput& input) {
   RankPart part{input, mesh_of(input.strategy, input.cluster), units_of(input), {}, {}};
   part.tensors = sizes_of(input, part.units);
   part.shares = shares_of(input, part.mesh, part.units);
+  const Optimizer& optimizer = input.strategy.optimizer;
+  if (optimizer.factored || optimizer.orthogonal)
+    part.matrices = matrices_of(input, part.mesh, part.units);
+  if (optimizer.orthogonal)
+    std::erase_if(part.matrices, [](const Matrix& matrix) { return !matrix.of_layers; });
   return part;
 }
 

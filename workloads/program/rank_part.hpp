@@ -1,8 +1,7 @@
 // What a rank has of a model, found once from what a step is made from.
 #pragma once
 
-#include "workloads/program/visits.hpp"
-#include "workloads/strategy/mesh.hpp"
+#include "workloads/program/matrices.hpp"
 
 namespace stepsim {
 
@@ -27,6 +26,7 @@ struct RankPart {
   ModelUnits units;  // visits point into them: a part that has visits stays where it is
   TensorSizes tensors;
   Shares shares;
+  std::vector<Matrix> matrices{};  // that the optimizer takes as such
 };
 RankPart rank_part(const StepInput& input);
 

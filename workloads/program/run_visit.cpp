@@ -38,7 +38,7 @@ void exchange_once(StepWriter& writer, const Unit& unit) {
 // The all-to-all before a unit; its gradient goes the other way after the unit's backward.
 void exchange(StepWriter& writer, const Unit& unit) {
   if (unit.exchange <= 0) return;
-  if (writer.input().strategy.dispatcher == Dispatcher::deepep) {
+  if (writer.input().strategy.experts.dispatcher == Dispatcher::deepep) {
     exchange_once(writer, unit);
     return;
   }
@@ -57,8 +57,8 @@ Seconds input_call(const StepWriter& writer, const Unit& unit) {
 // before it learns how many come. DeepEP's kernels do that on the device.
 void call_dispatcher(StepWriter& writer, const Unit& unit) {
   const Strategy& strategy = writer.input().strategy;
-  if (unit.stops.told <= 0 || strategy.dispatch_graphs) return;
-  if (strategy.dispatcher != Dispatcher::all_to_all) return;
+  if (unit.stops.told <= 0 || strategy.experts.graphs) return;
+  if (strategy.experts.dispatcher != Dispatcher::all_to_all) return;
   writer.spend(writer.scaled(writer.input().stack.host.expert_call.value / 2));
 }
 

@@ -30,9 +30,11 @@ Plan communicator_of(Plan plan) {
   switch (plan) {
     case Plan::reduce_scatter:
     case Plan::all_reduce:
+    case Plan::deal_matrices:
       return Plan::all_gather;
     case Plan::expert_reduce:
     case Plan::expert_scatter:
+    case Plan::deal_experts:
       return Plan::expert_gather;
     case Plan::tensor_sum:
     case Plan::tensor_scatter:
@@ -170,12 +172,29 @@ void StepWriter::effect(Mark at, bool at_start, Held held, double bytes, Pool po
                                .bytes = bytes});
 }
 
+// The driver gives memory back when the device is done, and takes its time for each piece.
+void StepWriter::map_memory(Allocator::Remapped change) {
+  const Operators::Allocator& rates = input().stack.operators.allocator;
+  const double rate = input().strategy.expandable_segments ? rates.map : rates.allocate;
+  const Seconds seconds{(change.returned + change.mapped) / rate};
+  if (change.returned > 0)
+    drain(seconds, Cause::other, "map_memory");
+  else
+    host(seconds, Cause::other, "map_memory");
+}
+
 void StepWriter::allocate(Mark at, Held held, double bytes, Pool pool) {
-  if (bytes > 0) effect(at, true, held, bytes, pool);
+  if (bytes <= 0) return;
+  effect(at, true, held, bytes, pool);
+  if (allocator_ == nullptr || pool != Pool::device) return;
+  const Allocator::Remapped change = allocator_->take(held, bytes);
+  if (mapping_costs_ && change.mapped > 0) map_memory(change);
 }
 
 void StepWriter::release(Mark at, Held held, double bytes, Pool pool) {
-  if (bytes > 0) effect(at, false, held, -bytes, pool);
+  if (bytes <= 0) return;
+  effect(at, false, held, -bytes, pool);
+  if (allocator_ != nullptr && pool == Pool::device) allocator_->give(held, bytes);
 }
 
 }  // namespace stepsim

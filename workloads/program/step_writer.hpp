@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/program/allocator.hpp"
 #include "workloads/program/held.hpp"
 #include "workloads/program/plans.hpp"
 #include "workloads/program/program_builder.hpp"
@@ -27,6 +28,12 @@ class StepWriter {
  public:
   // Into `builder`, which others may write into as well, one part of its lanes at a time.
   StepWriter(const RankPart& rank, ProgramBuilder& builder);
+  // From now on what is allocated passes through this, and the host stops where memory is given
+  // back and mapped anew. Without `costs` it is only counted.
+  void allocate_through(Allocator& allocator, bool costs) {
+    allocator_ = &allocator;
+    mapping_costs_ = costs;
+  }
 
   const RankPart& rank() const { return rank_; }
   const StepInput& input() const { return rank_.input; }
@@ -77,6 +84,7 @@ class StepWriter {
  private:
   std::optional<Mark> room_in_queue(double launches);
   Op labelled(OpKind kind, Stream stream, Cause cause, std::string_view name);
+  void map_memory(Allocator::Remapped change);
   void effect(Mark at, bool at_start, Held held, double bytes, Pool pool);
 
   const RankPart& rank_;
@@ -93,6 +101,8 @@ class StepWriter {
     double kernels = 0;
   };
   std::deque<Launched> queue_;
+  Allocator* allocator_ = nullptr;
+  bool mapping_costs_ = false;
   Seconds spent_{0};  // with the next operation of the host
   double launched_ = 0;
   double finished_ = 0;  // of them, what the host knows to be done

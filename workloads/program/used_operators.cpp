@@ -23,9 +23,9 @@ UsedOperators::UsedOperators(const StepInput& input) {
     used_.set(static_cast<std::size_t>(Operator::cross_entropy_casts));
     used_.set(static_cast<std::size_t>(Operator::cross_entropy_sums));
   }
-  adamw_ = input.strategy.optimizer == OptimizerKind::adamw &&
-           (input.strategy.update_kernels != UpdateKernels::fused ||
-            input.strategy.offload.adam == HostAdam::operators);
+  optimizer_ = input.strategy.optimizer.name;
+  counts_update_ = input.strategy.update_kernels != UpdateKernels::fused ||
+                   input.strategy.offload.adam == HostAdam::operators;
 }
 
 void UsedOperators::add(const std::vector<KernelRow>& rows) {
@@ -35,7 +35,8 @@ void UsedOperators::add(const std::vector<KernelRow>& rows) {
 
 bool UsedOperators::has(std::string_view name) const {
   const std::string_view first = name.substr(0, name.find('.'));
-  if (first == "adamw") return adamw_;
+  if (first == optimizer_)
+    return counts_update_ || name.ends_with(".bytes") || name.find(".orthogonal.") != name.npos;
   const auto place = std::find(operator_names.begin(), operator_names.end(), first);
   return place == operator_names.end() ||
          used_.test(static_cast<std::size_t>(place - operator_names.begin()));

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <bitset>
+#include <string>
 #include <string_view>
 
 #include "workloads/program/step_writer.hpp"
 
 namespace stepsim {
 
-// Whether what stands at this name of the operators' file ("norm.kernels") has a part in a step.
+// Whether what stands at this name of the operators' file ("norm.kernels"), or of the optimizer's
+// ("adamw.passes"), has a part in a step.
 class UsedOperators {
  public:
   explicit UsedOperators(const StepInput& input);
@@ -18,7 +20,8 @@ class UsedOperators {
   void add(const std::vector<KernelRow>& rows);
 
   std::bitset<operator_names.size()> used_;
-  bool adamw_ = false;  // operator by operator
+  std::string optimizer_;
+  bool counts_update_ = false;  // it runs operator by operator
 };
 
 }  // namespace stepsim

@@ -28,14 +28,28 @@ double states_of(const RankPart& rank) {
          with_scheme(rank.input.strategy, [&]<Scheme S>() { return S::gradients_at_update(rank); });
 }
 
-std::size_t allocating_stream(const Strategy& strategy, std::string_view held) {
-  if (!facts_of(strategy).takes_apart) return 0;
-  if (held == to_text(Held::gathered)) return 1;
-  return held == to_text(Held::reduce_input) || held == to_text(Held::gradient_copy) ? 2 : 0;
+AllocatingStreams allocating_streams(const Strategy& strategy) {
+  AllocatingStreams streams{};
+  if (!facts_of(strategy).takes_apart) return streams;
+  const auto place = [&](Held held) -> std::uint8_t& {
+    return streams[static_cast<std::size_t>(held)];
+  };
+  place(Held::gathered) = 1;
+  for (const Held reduced : {Held::reduce_input, Held::gradient_copy, Held::own_gradients})
+    place(reduced) = 2;
+  return streams;
 }
 
-const Constant<Ratio>& slack_of(const StepInput& input) {
-  return input.stack.*facts_of(input.strategy).slack;
+Constant<Ratio> slack_of(const StepInput& input) {
+  Constant<Ratio> slack = input.stack.*facts_of(input.strategy).slack;
+  if (input.strategy.expandable_segments) slack.value = slack.low = slack.high = Ratio{0};
+  return slack;
+}
+
+Allocator allocator_of(const RankPart& rank) {
+  const auto& memory = rank.input.cluster.gpu.memory;
+  return {(memory.usable.value - memory.library.value).value, resident_of(rank).in(Pool::device),
+          allocating_streams(rank.input.strategy)};
 }
 
 }  // namespace stepsim

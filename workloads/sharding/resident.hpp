@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/op_graph.hpp"
+#include "workloads/program/allocator.hpp"
 #include "workloads/program/held.hpp"
 #include "workloads/program/rank_part.hpp"
 
@@ -18,6 +19,8 @@ struct Holding {
 // Of one rank: its device, and its share of the node's memory and drives.
 struct Resident {
   std::vector<Holding> holdings;  // a class once per pool, none of them empty
+  // Mapped on the device when an update begins, where each step gives memory back; else 0.
+  double mapped_before_update = 0;
 
   double in(Pool pool) const;
 };
@@ -36,12 +39,11 @@ Resident resident_of(const RankPart& rank);
 // Bytes of parameters, gradients, master copy and optimizer on the device when an update begins.
 double states_of(const RankPart& rank);
 
-// Streams of a framework that ask its allocator for memory, and on which of them something of this
-// class is made: kernels, gathers, reductions.
-inline constexpr std::size_t allocating_streams = 3;
-std::size_t allocating_stream(const Strategy& strategy, std::string_view held);
+AllocatingStreams allocating_streams(const Strategy& strategy);
 
-// What the allocator reserves beyond what is used, as a share.
-const Constant<Ratio>& slack_of(const StepInput& input);
+// What the allocator reserves beyond what is used and cannot give back, as a share.
+Constant<Ratio> slack_of(const StepInput& input);
+// As a step finds it that no other came before.
+Allocator allocator_of(const RankPart& rank);
 
 }  // namespace stepsim

@@ -226,7 +226,7 @@ Checkpoint checkpoint_of(const RankPart& rank) {
   const Shares& shares = rank.shares;
   const SchemeFacts facts = facts_of(s);
   const bool adapters = s.lora.rank > 0;
-  const bool exchanged = exchanges_tokens(s.moe_kernel) && s.expert_parallel > 1;
+  const bool exchanged = exchanges_tokens(s.experts.kernel) && s.experts.parallel > 1;
   Checkpoint made;
   made.writers = mesh.tensor;
   made.owners = facts.shares_states ? mesh.shard * mesh.tensor : mesh.tensor;
@@ -245,7 +245,7 @@ Checkpoint checkpoint_of(const RankPart& rank) {
     if (exchanged) made.files += made.expert_writers * pieces(made.experts);
   }
   if (!save.states) return made;
-  made.states = (facts.master_bytes + state_bytes(s)) * owned_elements(rank);
+  made.states = (facts.master_bytes + state_bytes(rank)) * owned_elements(rank);
   if (facts.updates_stored) made.states += facts.stored_bytes * shares.updated;
   if (!facts.gathers_parameters) made.model_states = whole;
   if (exchanged && input.model.experts)  // DeepSpeed: a file for each expert of each layer

@@ -12,7 +12,7 @@ std::vector<Sharding> further_stages(const Strategy& strategy) {
   std::vector<Sharding> stages;
   for (const Sharding stage : {Sharding::zero1, Sharding::zero2, Sharding::zero3}) {
     const bool piped = strategy.pipeline_parallel.size > 1;  // needs stage 0 or 1
-    const bool exchanged = strategy.expert_parallel > 1;     // DeepSpeed rejects it at stage 3
+    const bool exchanged = strategy.experts.parallel > 1;    // DeepSpeed rejects it at stage 3
     if (strategy.sharding >= stage || (piped && stage != Sharding::zero1) ||
         (exchanged && stage == Sharding::zero3))
       continue;

@@ -10,6 +10,18 @@
 
 namespace stepsim {
 
+// How the ranks that share the states come by whole matrices, for optimizers that need these.
+struct WholeMatrices {
+  bool flat = true;         // an optimizer is given pieces of one long vector
+  bool dealt = false;       // a rank takes whole matrices in turn; else all that its part touches
+  bool by_shape = false;    // those of each shape are dealt out for themselves
+  bool partitioned = true;  // a rank keeps the momentum of its part; else of what it updates
+  double momentum = 4;      // bytes of a number
+  double gathered = 0;      // bytes of each number that all ranks get before
+  double returned = 0;      // and after
+  double exchanged = 0;     // bytes of each number that go to the rank that updates it, and back
+};
+
 struct SchemeFacts {
   bool gathers_parameters = false;   // a rank stores a part of them, and gathers them to use them
   bool shares_states = true;         // a rank updates a part
@@ -23,6 +35,7 @@ struct SchemeFacts {
   double stored_bytes = bytes_16;    // of a parameter, as it is kept and saved
   double master_bytes = 0;           // of its fp32 copy beside it
   Rank secondary = 1;                // ranks of a second, nearer partition
+  WholeMatrices matrices{};
   const Constant<Ratio> Stack::*slack = &Stack::allocator_slack;
 };
 SchemeFacts facts_of(const Strategy& strategy);

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "workloads/sharding/scheme_facts.hpp"
-#include "workloads/sharding/updates.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
 
 namespace stepsim {
 namespace {
@@ -17,12 +17,34 @@ double largest_sub_group(const RankPart& rank) {
 
 }  // namespace
 
-double state_bytes(const Strategy& strategy) {
+double element_state_bytes(const Strategy& strategy) {
   // Moments have the type of what is updated: 16 bits where there is no fp32 copy.
-  if (strategy.optimizer == OptimizerKind::adamw &&
-      (strategy.moments == MomentType::bf16 || !strategy.master_weights))
-    return 2 * bytes_16;
-  return optimizer_state_bytes(strategy.optimizer);
+  const bool narrow = strategy.moments == MomentType::bf16 || !strategy.master_weights;
+  return strategy.optimizer.bytes.value_or(strategy.optimizer.moments * (narrow ? bytes_16 : 4));
+}
+
+double state_bytes(const RankPart& rank) {
+  const Optimizer& optimizer = rank.input.strategy.optimizer;
+  const double each = element_state_bytes(rank.input.strategy);
+  const SchemeFacts facts = facts_of(rank.input.strategy);
+  const WholeMatrices& how = facts.matrices;
+  if (!optimizer.orthogonal && (!optimizer.factored || how.flat)) return each;
+  double bytes = 0, elements = 0;
+  for (const Matrix& matrix : rank.matrices) {
+    const double ranks = sharers_of(rank, matrix), owners = facts.shares_states ? ranks : 1;
+    const double momenta = how.partitioned ? 1 / ranks : share_of_matrices(rank, matrix);
+    bytes += optimizer.orthogonal
+                 ? how.momentum * momenta * matrix.elements()
+                 : each * matrix.batch * matrix.count * (matrix.rows / owners + matrix.columns);
+    elements += matrix.elements() / owners;
+  }
+  const double owned = owned_elements(rank);
+  return (bytes + each * std::max(0.0, owned - elements)) / owned;
+}
+
+double passed_state_bytes(const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  return s.optimizer.orthogonal ? element_state_bytes(s) : state_bytes(rank);
 }
 
 double gradient_bytes(const Strategy& strategy) {

@@ -5,8 +5,12 @@
 
 namespace stepsim {
 
-// Bytes per element that the optimizer keeps beside parameters and master copy.
-double state_bytes(const Strategy& strategy);
+// Bytes that the optimizer keeps beside parameters and master copy: of each element that it takes
+// by itself, and per element of all that a rank has of it.
+double element_state_bytes(const Strategy& strategy);
+double state_bytes(const RankPart& rank);
+// Of those, what the update of an element itself passes over.
+double passed_state_bytes(const RankPart& rank);
 // Bytes of a gradient that waits for the optimizer.
 double gradient_bytes(const Strategy& strategy);
 // A frozen copy beside the policy. Without its adapters a model is its own reference.

@@ -36,12 +36,15 @@ void plan_shards(Plans& plans, const Planner& plan, const RankPart& rank) {
   const SchemeFacts facts = facts_of(rank.input.strategy);
   const Mesh& mesh = rank.mesh;
   const Rank apart = mesh.apart();
-  if (facts.shares_states)
+  const bool whole = rank.input.strategy.optimizer.orthogonal.has_value();
+  if (facts.shares_states || (whole && facts.matrices.returned > 0))
     plans[Plan::all_gather] = plan.of(Collective::all_gather, mesh.shard, apart);
   if (facts.scatters_gradients)
     plans[Plan::reduce_scatter] = plan.of(Collective::reduce_scatter, mesh.shard, apart);
-  else
+  if (!facts.scatters_gradients || (whole && facts.matrices.dealt && facts.matrices.gathered > 0))
     plans[Plan::all_reduce] = plan.of(Collective::all_reduce, mesh.shard, apart);
+  if (whole && facts.matrices.exchanged > 0)
+    plans[Plan::deal_matrices] = plan.of(Collective::all_to_all, mesh.shard, apart);
   plans[Plan::signal] = latency_only(plan.of(Collective::all_reduce, mesh.ranks, 1), {8});
   plans[Plan::replica_reduce] =
       plan.if_shared(Collective::all_reduce, mesh.replicas, apart * mesh.shard);
@@ -65,9 +68,12 @@ void plan_experts(Plans& plans, const Planner& plan, const RankPart& rank) {
   plans[reduce] = plan.if_shared(scattered ? Collective::reduce_scatter : Collective::all_reduce,
                                  mesh.expert_shard, same);
   plans[Plan::expert_gather] = plan.if_shared(Collective::all_gather, mesh.expert_shard, same);
+  if (rank.input.strategy.optimizer.orthogonal &&
+      facts_of(rank.input.strategy).matrices.exchanged > 0)
+    plans[Plan::deal_experts] = plan.if_shared(Collective::all_to_all, mesh.expert_shard, same);
   plans[Plan::expert_sum] = plan.if_shared(Collective::reduce_scatter, mesh.expert_tensor, 1);
   plans[Plan::expert_collect] = plan.if_shared(Collective::all_gather, mesh.expert_tensor, 1);
-  if (rank.input.strategy.dispatcher != Dispatcher::deepep) return;
+  if (rank.input.strategy.experts.dispatcher != Dispatcher::deepep) return;
   const Rank inside = mesh.experts / mesh.expert_nodes;
   plans[Plan::rail_exchange] = plan.of_exchange(mesh.expert_nodes, beside * inside);
   plans[Plan::node_exchange] = plan.of_exchange(inside, beside);

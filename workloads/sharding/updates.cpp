@@ -4,6 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "workloads/sharding/states.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -21,49 +24,56 @@ double launches_over(const UpdatedTensors& of, std::size_t lists) {
 
 }  // namespace
 
-double optimizer_state_bytes(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::adamw:
-      return 8;  // two moments in fp32
-    case OptimizerKind::adamw_8bit:
-      return 2.03;  // a byte each, one fp32 scale per 256 and moment
-    case OptimizerKind::adamw_4bit:
-      return 1.0625;  // half a byte each, one fp32 scale per 128
-  }
-  return 0;
+// What became orthogonal is applied to the rest.
+double update_traffic(const RankPart& rank, double of_element) {
+  const double apart = share_in_matrices(rank);
+  if (apart <= 0) return of_element;
+  const Strategy& s = rank.input.strategy;
+  const double width = s.master_weights ? 4 : bytes_16;
+  return (1 - apart) * of_element + apart * s.optimizer.orthogonal->applied_passes * width;
 }
 
-double optimizer_traffic_bytes(const Strategy& strategy) {
+double optimizer_traffic_bytes(const RankPart& rank) {
+  const Strategy& strategy = rank.input.strategy;
   // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
-  const double states = strategy.moments == MomentType::bf16
-                            ? 2 * bytes_16
-                            : optimizer_state_bytes(strategy.optimizer);
-  return 2 * states + 2 * 4 + 4 + bytes_16;
+  const Optimizer& optimizer = strategy.optimizer;
+  const double width = strategy.moments == MomentType::bf16 ? bytes_16 : 4;
+  const double states =
+      optimizer.factored ? state_bytes(rank) : optimizer.bytes.value_or(optimizer.moments * width);
+  return update_traffic(rank, 2 * states + 2 * 4 + 4 + bytes_16);
 }
 
-UpdateCost update_cost(const Operators::AdamW& adamw, const Strategy& strategy,
-                       const UpdatedTensors& of) {
+UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& all) {
   UpdateCost cost;
+  const Strategy& strategy = rank.input.strategy;
+  const double apart = share_in_matrices(rank);
+  UpdatedTensors of = all;
+  of.elements *= 1 - apart;
+  const Optimizer& optimizer = strategy.optimizer;
+  const Optimizer::Counts& counts = optimizer.counts;
   const double width = strategy.master_weights ? 4 : bytes_16;  // bytes of a moment
-  const double more = width * (adamw.passes - adamw.passes_of_kernel) * of.elements;
-  const double count = adamw.operators();
-  if (strategy.optimizer == OptimizerKind::adamw_8bit) {
-    cost.launches = cost.dispatches = of.tensors;
-  } else if (strategy.optimizer == OptimizerKind::adamw_4bit) {
-    cost.launches = cost.dispatches = 2 * of.tensors;  // torchao: compiled for each shape
+  const double more = width * (counts.passes - counts.passes_of_kernel) * of.elements;
+  const double count = counts.operators();
+  if (optimizer.kernels.empty()) {
+    cost.launches = cost.dispatches = optimizer.own_launches * of.tensors;
   } else if (strategy.update_kernels == UpdateKernels::fused) {
-    cost.launches = launches_over(of, 4);
+    cost.launches = launches_over(of, static_cast<std::size_t>(optimizer.lists()));
     cost.dispatches = 1;
   } else if (strategy.update_kernels == UpdateKernels::foreach) {
-    for (std::size_t lists = 1; lists <= adamw.of_lists.size(); ++lists)
-      cost.launches += adamw.of_lists[lists - 1] * launches_over(of, lists);
+    for (std::size_t lists = 1; lists <= counts.of_lists.size(); ++lists)
+      cost.launches += counts.of_lists[lists - 1] * launches_over(of, lists);
     cost.dispatches = count;
     cost.more_bytes = more;
-    cost.temporary = width * of.elements;  // the root of all second moments
+    cost.temporary = counts.all_for_lists * width * of.elements;
   } else {
     cost.launches = cost.dispatches = count * of.tensors;
     cost.more_bytes = more;
-    cost.temporary = 2 * width * of.largest;  // that of one tensor, and divided
+    cost.temporary = counts.all_for_tensor * width * of.largest;
+  }
+  if (apart > 0) {
+    const double applied = optimizer.orthogonal->applied_kernels * of.tensors;
+    cost.launches += applied;
+    cost.dispatches += applied;
   }
   return cost;
 }
@@ -84,12 +94,14 @@ HostUpdate host_update_of(const StepInput& input) {
   return update;
 }
 
-// Operator by operator what is in memory passes through the cores as often as on a device.
+// Operator by operator what is in memory passes through the cores as often as on a device. The
+// node's file has the bytes of an optimizer with two moments: seven passes over a list.
 double host_adam_bytes(const StepInput& input) {
-  const double once = input.cluster.node.host.cpu_adam_bytes.value.value;
+  const Optimizer& optimizer = input.strategy.optimizer;
+  const double of_two = (3 + 2 * optimizer.moments) / (3 + 2 * 2);
+  const double once = input.cluster.node.host.cpu_adam_bytes.value.value * of_two;
   const bool apart = input.strategy.offload.adam == HostAdam::operators;
-  const Operators::AdamW& adamw = input.stack.operators.adamw;
-  return apart ? once * adamw.passes / adamw.passes_of_kernel : once;
+  return apart ? once * optimizer.counts.passes / optimizer.counts.passes_of_kernel : once;
 }
 
 KernelRow update_row(const UpdateCost& cost, double bytes, double others) {
@@ -103,8 +115,8 @@ void hold_while_updating(StepWriter& writer, Mark update, const UpdateCost& cost
   writer.release(update, Held::update_temporary, cost.temporary);
 }
 
-Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready) {
-  const double bytes = elements * host_adam_bytes(writer.input());
+Mark update_shard_on_host(StepWriter& writer, double elements, double more_bytes, Mark ready) {
+  const double bytes = elements * (host_adam_bytes(writer.input()) + more_bytes);
   const Mark update =
       writer.traffic(Plan::cpu_update, {bytes}, Cause::cpu_optimizer, "cpu_adam", {ready});
   writer.host({0}, Cause::cpu_optimizer, "cpu_adam_done", {update});
@@ -112,7 +124,7 @@ Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready) {
 }
 
 void stop_behind_update(StepWriter& writer, double tensors) {
-  if (writer.input().strategy.optimizer != OptimizerKind::adamw_8bit) return;
+  if (!writer.input().strategy.optimizer.stops_behind_tensor) return;
   writer.drain(tensors * writer.input().stack.host.sync.value, Cause::optimizer, "update_done");
 }
 

@@ -1,5 +1,5 @@
-// What the update of a list of tensors is made of, by the kind of optimizer and its kernels, on the
-// device and on the host.
+// What the update of a list of tensors is made of, by the optimizer and its kernels, on the device
+// and on the host.
 #pragma once
 
 #include "workloads/program/step_writer.hpp"
@@ -13,8 +13,9 @@ Seconds gradient_hook(const StepInput& input, double tensors);
 HostUpdate host_update_of(const StepInput& input);
 double host_adam_bytes(const StepInput& input);
 
-// The host cores update a shard when `ready` is done; the host thread waits for it.
-Mark update_shard_on_host(StepWriter& writer, double elements, Mark ready);
+// The host cores update a shard when `ready` is done, and move so many bytes more for each element;
+// the host thread waits for it.
+Mark update_shard_on_host(StepWriter& writer, double elements, double more_bytes, Mark ready);
 
 // What one call of the optimizer updates: a flat shard is one tensor.
 struct UpdatedTensors {
@@ -28,18 +29,17 @@ struct UpdateCost {
   double more_bytes = 0;  // of traffic, than one kernel has that does everything
   double temporary = 0;   // bytes of device memory while it runs
 };
-UpdateCost update_cost(const Operators::AdamW& adamw, const Strategy& strategy,
-                       const UpdatedTensors& of);
+UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& of);
 // Its kernels, and `others` around them: norms, scales, casts.
 KernelRow update_row(const UpdateCost& cost, double bytes, double others);
 // Its device memory, while it runs.
 void hold_while_updating(StepWriter& writer, Mark update, const UpdateCost& cost);
-// Behind each tensor bitsandbytes stops the host until the device is done.
+// Some optimizers stop the host behind each tensor until the device is done.
 void stop_behind_update(StepWriter& writer, double tensors);
 
-// Bytes of device memory per element that the optimizer keeps beside the parameters, and that one
-// update reads and writes.
-double optimizer_state_bytes(OptimizerKind kind);
-double optimizer_traffic_bytes(const Strategy& strategy);
+// Bytes of device memory per element that one update reads and writes: of a flat shard, and where
+// elements that are updated by themselves have so many.
+double optimizer_traffic_bytes(const RankPart& rank);
+double update_traffic(const RankPart& rank, double of_element);
 
 }  // namespace stepsim

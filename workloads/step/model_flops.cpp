@@ -1,7 +1,6 @@
 #include "workloads/step/model_flops.hpp"
 
-#include <array>
-
+#include "workloads/model/mixers.hpp"
 #include "workloads/model/parts.hpp"
 #include "workloads/program/visits.hpp"
 
@@ -25,12 +24,9 @@ double multiplied(const std::vector<Part>& parts, std::int64_t experts_of_token)
 double multiplied_parameters(const Model& model) {
   double sum = multiplied(outer_parts(model), 1);
   const std::int64_t per_token = model.experts ? model.experts->per_token : 0;
-  std::array<double, 2> kinds{-1, -1};  // all layers with experts are alike, and all without
-  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
-    double& one = kinds[has_experts(model, layer) ? 1 : 0];
-    if (one < 0) one = multiplied(layer_parts(model, layer), per_token);
-    sum += one;
-  }
+  for (const AlikeLayers& alike : alike_layers(model))
+    sum +=
+        static_cast<double>(alike.count) * multiplied(layer_parts(model, alike.first), per_token);
   return sum;
 }
 
@@ -53,11 +49,16 @@ ModelFlops model_flops(const StepInput& input) {
         flops.matrices +=
             passes * 2 * tokens * (ranks * unit.trained_elements() - (ranks - 1) * unit.common);
   }
-  for (std::int64_t layer = 0; layer < input.model.layers; ++layer)
-    flops.attention += (passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;
+  for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
+    const LayerKind::Mixes mixes = kind_of(input.model, layer).mixes;
+    if (mixes == LayerKind::Mixes::attention)
+      flops.attention += (passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;
+    if (mixes == LayerKind::Mixes::mixer)
+      flops.attention += (passes + scored) * tokens * mixer_flops(*input.model.mixer).forward;
+  }
   flops.attention_in_rows = (passes + scored) * 4 * width * tokens *
                             static_cast<double>(job.sequence) *
-                            static_cast<double>(input.model.layers);
+                            static_cast<double>(attention_layers(input.model));
   // Of one rank's part where several share a model or a sequence; of stages the mean.
   const double micro =
       static_cast<double>(job.accumulation) /

@@ -11,7 +11,9 @@ struct ModelFlops {
   // reference model scores it, too.
   double per_parameter = 0;
   double matrices = 0;
-  double attention = 0;  // scores and their product with values, of keys that a query sees
+  // Scores and their product with values, of keys that a query sees; in layers without attention
+  // what stands in its place.
+  double attention = 0;
   // The same as if every query saw a whole row, as those count it who write 12 x layers x width x
   // sequence for a token.
   double attention_in_rows = 0;

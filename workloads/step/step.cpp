@@ -1,5 +1,7 @@
 #include "workloads/step/step.hpp"
 
+#include <functional>
+
 #include "sim/stretch.hpp"
 #include "workloads/program/activations.hpp"
 #include "workloads/program/run_visit.hpp"
@@ -9,8 +11,10 @@
 namespace stepsim {
 namespace {
 
+// `before_update` is called when the last backward pass is written.
 template <StepSchedule S>
-void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
+void write_step(StepWriter& writer, const std::vector<Visit>& visits,
+                const std::function<void()>& before_update) {
   const StepInput& input = writer.input();
   S schedule(writer, visits);
   Activations activations(writer, visits);
@@ -31,20 +35,36 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits) {
     schedule.finish_backward(last);
     if (last) sum_norms(writer, visits);
   }
+  before_update();
   schedule.step();
 }
 
-OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written) {
+// `mapped`: bytes of the device, when the update begins.
+OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written,
+                   Allocator& allocator, bool mapping_costs, double& mapped) {
   const StepInput& input = rank.input;
   ProgramBuilder builder(traffic, written);
   StepWriter writer(rank, builder);
+  writer.allocate_through(allocator, mapping_costs);
   const bool with_reference = input.job.has_reference();
   const ModelUnits reference = with_reference ? rank.units : ModelUnits{};
   const std::vector<Visit> visits =
       visits_of(rank.units, with_reference ? &reference : nullptr, input.job.scoring_passes);
-  with_scheme(input.strategy,
-              [&]<Scheme S>() { write_step<typename S::Schedule>(writer, visits); });
+  with_scheme(input.strategy, [&]<Scheme S>() {
+    write_step<typename S::Schedule>(writer, visits, [&] { mapped = allocator.mapped(); });
+  });
   return builder.take();
+}
+
+// Where a step finds no room for a request, the next one finds memory as that one left it: it is
+// that one which is written, with what giving back and mapping cost.
+void write_step(StepProgram& program, const RankPart& rank, Written written) {
+  Allocator allocator = allocator_of(rank);
+  double mapped = 0;
+  program.graph = write_step(rank, program.traffic, written, allocator, false, mapped);
+  if (!allocator.has_returned()) return;
+  program.graph = write_step(rank, program.traffic, written, allocator, true, mapped);
+  program.resident.mapped_before_update = mapped;
 }
 
 }  // namespace
@@ -60,8 +80,8 @@ StepProgram build_step(const StepInput& input, Folding folding, Written written)
     program.resident = program.stages.front().resident;
   } else {
     program.traffic = make_traffic(machinery_of(input.cluster), step_plans(rank).take(), folding);
-    program.graph = write_step(rank, program.traffic, written);
     program.resident = resident_of(rank);
+    write_step(program, rank, written);
   }
   stretch(program.traffic.folded.platform, program.graph, input.stack.unexplained.value.value);
   if (input.job.only_update) return program;

@@ -44,4 +44,16 @@ enum class ExpertLayout : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> expert_layout_names{"model", "separate", "fused"};
 
+struct ExpertStrategy {
+  MoeKernel kernel = MoeKernel::loop;
+  ExpertLayout layout = ExpertLayout::model;
+  Dispatcher dispatcher = Dispatcher::all_to_all;
+  std::int64_t parallel = 1;   // ranks that share one set of experts
+  std::int64_t tensor = 0;     // ranks that share each expert; 0: as many as share a layer
+  bool same_rows = false;      // ranks with different experts have the same rows
+  double capacity_factor = 1;  // expert slots per token that is routed; 0: none is dropped
+  bool graphs = false;         // routing and sending tokens are replayed as CUDA graphs
+  double skew = 0;             // of the tokens that experts get: standard deviation over mean
+};
+
 }  // namespace stepsim

@@ -46,7 +46,7 @@ Mesh mesh_of(const Strategy& strategy, const Cluster& cluster) {
     take(dealt, strategy.tensor_parallel.size);
   else
     mesh.expert_tensor = take(dealt, expert_tensor_of(strategy));
-  mesh.experts = take(dealt, strategy.expert_parallel);
+  mesh.experts = take(dealt, strategy.experts.parallel);
   mesh.expert_shard = dealt;
   const Rank in_node = std::max<Rank>(1, cluster.gpus_per_node() / mesh.expert_tensor);
   if (mesh.experts % in_node == 0) mesh.expert_nodes = mesh.experts / in_node;

@@ -46,11 +46,13 @@ Operators read_operators(const Table& table) {
   all.backward = {.attention = backward.constant<Ratio>("attention").number(),
                   .streaming = backward.constant<Ratio>("streaming").number()};
   all.product = read_product(table.table("product"));
-  const Table adamw = table.table("adamw");
-  const auto number = [&](std::string_view key) { return adamw.constant<Ratio>(key).number(); };
-  all.adamw = {.of_lists = {number("one_list"), number("two_lists"), number("three_lists")},
-               .passes = number("passes"),
-               .passes_of_kernel = number("passes_of_kernel")};
+  const Table zero = table.table("zero_update");
+  all.zero_update = {.norm = zero.constant<Bytes>("norm").number(),
+                     .scale_and_copy = zero.constant<Bytes>("scale_and_copy").number(),
+                     .host = zero.constant<Bytes>("host").number()};
+  const Table allocator = table.table("allocator");
+  all.allocator = {.map = allocator.constant<BytesPerSecond>("map").number(),
+                   .allocate = allocator.constant<BytesPerSecond>("allocate").number()};
   return all;
 }
 

@@ -80,6 +80,28 @@ enum class Operator : std::uint8_t {
   cross_entropy_words_backward,
   cross_entropy_casts,
   cross_entropy_sums,
+  attention_gate,
+  convolution,
+  convolution_backward,
+  convolution_gates,
+  convolution_gates_backward,
+  gated_norm,
+  gated_norm_backward,
+  scan,
+  scan_backward,
+  scan_copies,
+  state_space,
+  state_space_backward,
+  state_space_states,
+  state_space_states_backward,
+  delta,
+  delta_backward,
+  delta_states,
+  delta_states_backward,
+  delta_join,
+  delta_gates,
+  delta_norms,
+  softcap,
   none,  // a copy whose bytes are what they are, or a product
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Operator::none)>
@@ -150,7 +172,29 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Operator:
                    "cross_entropy_words",
                    "cross_entropy_words_backward",
                    "cross_entropy_casts",
-                   "cross_entropy_sums"};
+                   "cross_entropy_sums",
+                   "attention_gate",
+                   "convolution",
+                   "convolution_backward",
+                   "convolution_gates",
+                   "convolution_gates_backward",
+                   "gated_norm",
+                   "gated_norm_backward",
+                   "scan",
+                   "scan_backward",
+                   "scan_copies",
+                   "state_space",
+                   "state_space_backward",
+                   "state_space_states",
+                   "state_space_states_backward",
+                   "delta",
+                   "delta_backward",
+                   "delta_states",
+                   "delta_states_backward",
+                   "delta_join",
+                   "delta_gates",
+                   "delta_norms",
+                   "softcap"};
 
 struct Operators {
   struct Count {
@@ -174,13 +218,15 @@ struct Operators {
     double most_cuts = 0;
     double shortest_cut = 0;  // depth
   } product;
-  struct AdamW {                       // operator by operator
-    std::array<double, 3> of_lists{};  // operators over one, two and three lists of tensors
-    double passes = 0;                 // over a list, in or out, by all of them
-    double passes_of_kernel = 0;       // by one kernel that does it all
-
-    double operators() const { return of_lists[0] + of_lists[1] + of_lists[2]; }
-  } adamw;
+  struct ZeroUpdate {  // bytes for each number of a rank's part
+    double norm = 0;
+    double scale_and_copy = 0;  // around the optimizer's kernels
+    double host = 0;            // the same where the host updates
+  } zero_update;
+  struct Allocator {      // bytes a second of memory that is given back and asked for anew
+    double map = 0;       // piece by piece, with expandable segments
+    double allocate = 0;  // in whole blocks
+  } allocator;
 
   const Count& operator[](Operator which) const { return counts[static_cast<std::size_t>(which)]; }
 };

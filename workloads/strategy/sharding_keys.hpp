@@ -27,6 +27,9 @@ struct ZeroKeys {
   // back.
   bool stops_at_fetches = false;
   bool overlap_comm = true;  // DeepSpeed: true at stage 3, false below
+  // Stages 1 and 2, with overlap_comm all the same: no kernel of the backward pass before a
+  // bucket's reduction is done.
+  bool waits_for_reductions = false;
 };
 
 // Megatron's distributed optimizer: products add to one buffer of all gradients, whose buckets are

@@ -133,4 +133,15 @@ Stack::ExpertShares read_expert_shares(const Table& table) {
   return {.gather = table.constant<Ratio>("gather"), .scatter = table.constant<Ratio>("scatter")};
 }
 
+Stack::Mixers read_mixers(const Table& table) {
+  const auto share = [&](std::string_view key) { return table.constant<Ratio>(key); };
+  return {.convolution = share("convolution"),
+          .scan_forward = share("scan_forward"),
+          .scan_backward = share("scan_backward"),
+          .state_space_forward = share("state_space_forward"),
+          .state_space_backward = share("state_space_backward"),
+          .delta_forward = share("delta_forward"),
+          .delta_backward = share("delta_backward")};
+}
+
 }  // namespace stepsim

@@ -118,6 +118,17 @@ struct Stack {
     Constant<Ratio> gather;
     Constant<Ratio> scatter;
   } expert_shares;  // the same for all stacks: workloads/experts.yaml
+  // Kernels of layers without attention: of the rate at which memory streams, and of the rate of
+  // products where chunks are multiplied.
+  struct Mixers {
+    Constant<Ratio> convolution;
+    Constant<Ratio> scan_forward;
+    Constant<Ratio> scan_backward;
+    Constant<Ratio> state_space_forward;
+    Constant<Ratio> state_space_backward;
+    Constant<Ratio> delta_forward;
+    Constant<Ratio> delta_backward;
+  } mixers;  // the same for all stacks: workloads/mixers.yaml
   // Reserved beyond what is allocated, as a share: as long as the same sizes come again and again,
   // and when gathers of many sizes come between.
   Constant<Ratio> allocator_slack;
@@ -131,5 +142,6 @@ Stack read_stack(const Table& table);
 RowVocabulary read_row_vocabulary(const Table& stack);
 Stack::AttentionShares read_attention_shares(const Table& table);
 Stack::ExpertShares read_expert_shares(const Table& table);
+Stack::Mixers read_mixers(const Table& table);
 
 }  // namespace stepsim

@@ -8,6 +8,7 @@
 
 #include "workloads/strategy/expert_strategy.hpp"
 #include "workloads/strategy/offload.hpp"
+#include "workloads/strategy/optimizer.hpp"
 #include "workloads/strategy/pipeline_strategy.hpp"
 #include "workloads/strategy/recompute.hpp"
 #include "workloads/strategy/sharding_keys.hpp"
@@ -47,15 +48,6 @@ enum class CrossEntropy : std::uint8_t {
 inline constexpr std::array<std::string_view, 8> cross_entropy_names{
     "logits", "logits_16", "logits_32", "kernel", "in_place", "fused", "words_32", "chunks"};
 
-enum class OptimizerKind : std::uint8_t { adamw, adamw_8bit, adamw_4bit };
-inline constexpr std::array<std::string_view, 3> optimizer_names{"adamw", "adamw_8bit",
-                                                                 "adamw_4bit"};
-
-// AdamW's: one kernel that does everything to many tensors, an operator at a time over many
-// tensors, or an operator at a time over one.
-enum class UpdateKernels : std::uint8_t { fused, foreach, single };
-inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
-
 enum class AttentionKernel : std::uint8_t {
   flash,           // knows where documents end
   flash3,          // the same, written for this generation of GPUs where there is such a kernel
@@ -67,10 +59,6 @@ enum class AttentionKernel : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 7> attention_names{
     "flash", "flash3", "sdpa", "sdpa_efficient", "sdpa_math", "flex", "eager"};
-
-// Of AdamW's moments, beside fp32 copies.
-enum class MomentType : std::uint8_t { fp32, bf16 };
-inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16"};
 
 // The type in which gradients wait for the optimizer; DeepSpeed's default is the model's.
 enum class GradientType : std::uint8_t { bf16, fp32 };
@@ -121,11 +109,9 @@ struct Strategy {
   RecomputedModules recomputed;  // under selective
   bool compiled = false;         // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
-  OptimizerKind optimizer = OptimizerKind::adamw;
+  Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
-  MoeKernel moe_kernel = MoeKernel::loop;
-  ExpertLayout expert_layout = ExpertLayout::model;
-  Dispatcher dispatcher = Dispatcher::all_to_all;
+  ExpertStrategy experts;
   std::optional<AttentionKernel> attention;  // nothing: what the stack uses
   Offload optimizer_place = Offload::none;
   Offload parameter_place = Offload::none;
@@ -136,13 +122,8 @@ struct Strategy {
   GradientType gradients = GradientType::bf16;
   MomentType moments = MomentType::fp32;
   Loading load = Loading::sharded;
-  double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
-  std::int64_t expert_parallel = 1;  // ranks that share one set of experts
-  std::int64_t expert_tensor = 0;    // ranks that share each expert; 0: as many as share a layer
-  bool same_rows = false;            // ranks with different experts have the same rows
-  double capacity_factor = 1;        // expert slots per token that is routed; 0: none is dropped
-  bool dispatch_graphs = false;      // routing and sending tokens are replayed as CUDA graphs
-  double moe_skew = 0;               // of the tokens that experts get: standard deviation over mean
+  bool expandable_segments = false;  // PyTorch's allocator maps memory piece by piece
+  double checkpoint_every = 1;  // of so many layers, in the mean, one is computed again
   ZeroKeys zero;
   DistributedOptimizer distributed;
   FsdpKeys fsdp;
@@ -154,20 +135,20 @@ struct Strategy {
 
 // Ranks that share each expert.
 constexpr std::int64_t expert_tensor_of(const Strategy& strategy) {
-  return strategy.expert_tensor > 0 ? strategy.expert_tensor : strategy.tensor_parallel.size;
+  return strategy.experts.tensor > 0 ? strategy.experts.tensor : strategy.tensor_parallel.size;
 }
 // Tokens of a rank are its own between blocks, and go to the ranks that hold their experts.
 constexpr bool sends_tokens(const Strategy& strategy) {
-  return strategy.expert_parallel > 1;
+  return strategy.experts.parallel > 1;
 }
 // Ranks that go through the same rows, but hold different experts.
 constexpr std::int64_t repeats_of(const Strategy& strategy) {
-  return strategy.same_rows ? strategy.expert_parallel : 1;
+  return strategy.experts.same_rows ? strategy.experts.parallel : 1;
 }
 // Ranks that share a layer have each expert whole and the same tokens: each runs all of it.
 constexpr bool repeats_experts(const Strategy& strategy) {
   return strategy.tensor_parallel.size > 1 && !strategy.tensor_parallel.sequence &&
-         strategy.expert_tensor == 1;
+         strategy.experts.tensor == 1;
 }
 constexpr std::int64_t ranks_of_embedding(const TensorParallel& tensor) {
   return tensor.divides_embedding ? tensor.size : 1;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -36,9 +38,8 @@ void add(std::vector<Moved>& all, const ByCause<std::vector<Carrier>>& carriers,
     }
   }
   for (const auto& [name, sum] : sums) {
-    const auto place = std::find_if(all.begin(), all.end(), [&, &key = name](const Moved& moved) {
-      return moved.constant.name == key;
-    });
+    const auto place = std::ranges::find_if(
+        all, [&, &key = name](const Moved& moved) { return moved.constant.name == key; });
     if (place == all.end())
       all.push_back({sum.first, {sum.second}});
     else
@@ -71,13 +72,10 @@ std::vector<NamedConstant> ClaimCarriers::of(const Claim& claim, ClaimPoints& po
     add(all, of_scenario(scenario), *facts);
   }
   points.forget_wanted();
-  std::stable_sort(all.begin(), all.end(), [&](const Moved& a, const Moved& b) {
+  std::ranges::stable_sort(all, [&](const Moved& a, const Moved& b) {
     return spread(a, scenarios) > spread(b, scenarios);
   });
-  std::vector<NamedConstant> constants;
-  constants.reserve(all.size());
-  for (const Moved& moved : all) constants.push_back(moved.constant);
-  return constants;
+  return mapped(all, &Moved::constant);
 }
 
 }  // namespace stepsim

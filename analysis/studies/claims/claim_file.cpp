@@ -11,15 +11,13 @@
 #include "scenarios/entries.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
 
 std::vector<std::string> aliases_of(const Claim& claim) {
-  std::vector<std::string> names;
-  names.reserve(claim.scenarios.size());
-  for (const ClaimScenario& each : claim.scenarios) names.push_back(each.alias);
-  return names;
+  return mapped(claim.scenarios, &ClaimScenario::alias);
 }
 
 std::vector<Setting> read_settings(const Table& table) {
@@ -147,8 +145,8 @@ class ClaimReader {
       return;
     }
     ClaimQuantity& quantity = assertion.quantity;
-    quantity.kind = static_cast<ClaimQuantity::Kind>(
-        std::find(kinds.begin(), kinds.end(), named.front()) - kinds.begin());
+    quantity.kind =
+        static_cast<ClaimQuantity::Kind>(std::ranges::find(kinds, named.front()) - kinds.begin());
     if (quantity.kind == ClaimQuantity::Kind::value)
       read_value(table, assertion);
     else if (quantity.kind == ClaimQuantity::Kind::ratio)
@@ -228,7 +226,7 @@ class ClaimReader {
     const std::vector<std::string> names(cause_names.begin(), cause_names.end());
     const std::vector<std::string> free = table.texts("free");
     for (const std::string& word : free) {
-      const auto place = std::find(names.begin(), names.end(), word);
+      const auto place = std::ranges::find(names, word);
       if (place == names.end())
         table.problem("free", fmt::format("no cause \"{}\"{}", word, did_you_mean(word, names)));
       else
@@ -318,8 +316,7 @@ class ClaimReader {
     for (const std::size_t i : changed)
       check_settings(table, claim_.scenarios[i].source, claim_.scenarios[i].settings, settings);
     for (const auto& [point, origin] : origins_)
-      if (std::find(changed.begin(), changed.end(), origin) != changed.end())
-        changed.push_back(point);
+      if (holds(changed, origin)) changed.push_back(point);
     for (const std::size_t scenario : changed) condition.changes.emplace_back(scenario, settings);
     claim_.conditions.push_back(std::move(condition));
   }
@@ -342,7 +339,7 @@ std::vector<Claim> read_claims(const std::string& data, const std::string& path)
   for (const Table& table : root.tables("claims")) {
     claims.push_back(ClaimReader(data, path, table).read());
     const std::string& id = claims.back().id;
-    if (!id.empty() && std::find(ids.begin(), ids.end(), id) != ids.end())
+    if (!id.empty() && holds(ids, id))
       table.problem("id", fmt::format("\"{}\" stands here twice", id));
     ids.push_back(id);
   }

@@ -22,8 +22,8 @@ std::string link_of(const Platform& platform, const Pattern& pattern) {
         const Link& link = platform.links[index(id)];
         load[link.name] += flow.wire * link.weight / link.capacity.value;
       }
-  const auto busiest = std::max_element(
-      load.begin(), load.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto busiest = std::ranges::max_element(
+      load, [](const auto& a, const auto& b) { return a.second < b.second; });
   if (busiest == load.end()) return "latency";
   std::string name = busiest->first;
   if (name.starts_with("node")) name.erase(0, name.find('.') + 1);
@@ -57,9 +57,8 @@ std::string bound_by(const Run& run) {
     part.seconds += run.trace.finish[index(id)] - run.trace.start[index(id)];
     part.example = id;
   }
-  const auto most = std::max_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) {
-    return a.second.seconds < b.second.seconds;
-  });
+  const auto most = std::ranges::max_element(
+      parts, [](const auto& a, const auto& b) { return a.second.seconds < b.second.seconds; });
   if (most == parts.end()) return "nothing";
   return fmt::format("{} on {}, {:.0f} %", to_text(most->first.first),
                      resource_of(run, run.graph[most->second.example]),

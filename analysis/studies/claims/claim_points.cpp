@@ -93,7 +93,7 @@ AllowedScenario allowed_scenario(const std::string& data, const std::string& sou
     const auto rule = [](const Problem& problem) {
       return problem.fault == Fault::rule && problem.key.starts_with("job");
     };
-    if (!std::all_of(error.problems().begin(), error.problems().end(), rule)) throw;
+    if (!std::ranges::all_of(error.problems(), rule)) throw;
     return {std::nullopt, error.problems().front().message};
   }
 }

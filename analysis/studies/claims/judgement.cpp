@@ -10,6 +10,7 @@
 
 #include "analysis/studies/claims/claim_carriers.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -37,9 +38,8 @@ struct Trial {
   std::vector<std::vector<double>> drawn;  // [draw][assertion]
 
   std::uint32_t holds() const {
-    return static_cast<std::uint32_t>(
-        std::count_if(drawn.begin(), drawn.end(),
-                      [&](const std::vector<double>& values) { return all(values); }));
+    return static_cast<std::uint32_t>(std::ranges::count_if(
+        drawn, [&](const std::vector<double>& values) { return all(values); }));
   }
   bool all(const std::vector<double>& values) const {
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -104,21 +104,23 @@ void play(std::vector<Trial>& trials, const JudgementOptions& options, ClaimPoin
 }
 
 std::vector<double> drawn_values(const Trial& trial, std::size_t assertion) {
-  std::vector<double> values;
-  values.reserve(trial.drawn.size());
-  for (const std::vector<double>& each : trial.drawn) values.push_back(each[assertion]);
-  return values;
+  return mapped(trial.drawn, [&](const std::vector<double>& each) { return each[assertion]; });
 }
 
+JudgedFigure figure_of(const Trial& trial, std::size_t number) {
+  const std::vector<double> values = drawn_values(trial, number);
+  const auto holds = std::ranges::count_if(
+      values, [&](double value) { return within(trial.claim->assertions[number], value); });
+  const Range range = range_of(values, trial.stated[number]);
+  return {static_cast<std::uint32_t>(holds), static_cast<std::uint32_t>(values.size()),
+          trial.stated[number], range.low, range.high};
+}
+
+// It holds when all assertions do.
 JudgedCondition summary_of(const Trial& trial) {
-  JudgedCondition judged;
-  judged.name = trial.condition == nullptr ? "" : trial.condition->name;
+  JudgedCondition judged{figure_of(trial, trial.in_question()),
+                         trial.condition == nullptr ? "" : trial.condition->name};
   judged.holds = trial.holds();
-  judged.draws = static_cast<std::uint32_t>(trial.drawn.size());
-  judged.stated = trial.stated[trial.in_question()];
-  const Range range = range_of(drawn_values(trial, trial.in_question()), judged.stated);
-  judged.low = range.low;
-  judged.high = range.high;
   return judged;
 }
 
@@ -218,17 +220,8 @@ std::string value_text(const Assertion& assertion, const JudgedPart& part) {
 }
 
 JudgedPart part_of(const Trial& trial, std::size_t number) {
-  const Assertion& assertion = trial.claim->assertions[number];
-  const std::vector<double> values = drawn_values(trial, number);
-  JudgedPart part;
-  part.draws = static_cast<std::uint32_t>(values.size());
-  part.holds = static_cast<std::uint32_t>(std::count_if(
-      values.begin(), values.end(), [&](double value) { return within(assertion, value); }));
-  part.stated = trial.stated[number];
-  const Range range = range_of(values, part.stated);
-  part.low = range.low;
-  part.high = range.high;
-  part.text = value_text(assertion, part);
+  JudgedPart part{figure_of(trial, number), {}};
+  part.text = value_text(trial.claim->assertions[number], part);
   return part;
 }
 

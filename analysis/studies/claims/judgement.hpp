@@ -23,22 +23,23 @@ enum class Verdict : std::uint8_t {
 };
 std::string_view to_text(Verdict verdict);
 
-// One condition; the first of a claim is the claim as it stands.
-struct JudgedCondition {
-  std::string name;
+// The quantity of an assertion.
+struct JudgedFigure {
   std::uint32_t holds = 0, draws = 0;
-  double stated = 0;         // the quantity of the assertion in question, under stated constants
+  double stated = 0;         // under stated constants
   double low = 0, high = 0;  // eight of ten draws of it
 
   double probability() const { return draws == 0 ? 0 : static_cast<double>(holds) / draws; }
 };
 
+// One condition, with the assertion in question; the first of a claim is the claim as it stands.
+struct JudgedCondition : JudgedFigure {
+  std::string name;
+};
+
 // One assertion of a claim, as it stands.
-struct JudgedPart {
+struct JudgedPart : JudgedFigure {
   std::string text;  // "a.step_time / b.step_time is 2.66 (2.09 to 4.23 in 8 of 10 draws; ...)"
-  std::uint32_t holds = 0, draws = 0;
-  double stated = 0;
-  double low = 0, high = 0;
 };
 
 struct JudgedClaim {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "sim/base/lists.hpp"
 #include "sim/replay.hpp"
 
 namespace stepsim {
@@ -71,11 +72,8 @@ void note_anomalies(const Times& times, const std::vector<Cause>& players, Attri
 
 // What is saved by each coalition of the plan.
 std::vector<double> saved_by(const ShapleyPlan& plan, const Times& times) {
-  std::vector<double> saved;
-  saved.reserve(plan.coalitions.size());
-  for (const Coalition coalition : plan.coalitions)
-    saved.push_back(times.at(0) - times.at(coalition));
-  return saved;
+  return mapped(plan.coalitions,
+                [&](Coalition coalition) { return times.at(0) - times.at(coalition); });
 }
 
 ByCause<double> by_cause(const Players& players, std::span<const double> values) {
@@ -99,8 +97,7 @@ std::vector<ByCause<double>> read_pairs(const ShapleyPlan& plan, const Players& 
 }
 
 bool precise_enough(const std::vector<ShapleyValue>& values, Seconds precise) {
-  return precise.value > 0 &&
-         std::all_of(values.begin(), values.end(), [&](const ShapleyValue& each) {
+  return precise.value > 0 && std::ranges::all_of(values, [&](const ShapleyValue& each) {
            return each.standard_error <= precise.value;
          });
 }

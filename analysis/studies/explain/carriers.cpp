@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/studies/predict/draws.hpp"
+#include "sim/base/lists.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {
@@ -55,9 +56,8 @@ Setting moved(const NamedConstant& constant) {
 }  // namespace
 
 ByCause<double> costs_of(const Platform& platform, const OpGraph& graph) {
-  std::vector<PatternCost> patterns;
-  patterns.reserve(graph.patterns().size());
-  for (const Pattern& pattern : graph.patterns()) patterns.push_back(cost_alone(platform, pattern));
+  std::vector<PatternCost> patterns = mapped(
+      graph.patterns(), [&](const Pattern& pattern) { return cost_alone(platform, pattern); });
   ByCause<double> costs{};
   for (const Op& op : graph.ops()) {
     double& sum = costs[index(op.cause)];
@@ -96,7 +96,7 @@ ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::st
     }
   }
   for (std::vector<Carrier>& list : carriers)
-    std::stable_sort(list.begin(), list.end(), [](const Carrier& a, const Carrier& b) {
+    std::ranges::stable_sort(list, [](const Carrier& a, const Carrier& b) {
       return std::abs(a.weight) > std::abs(b.weight);
     });
   return carriers;

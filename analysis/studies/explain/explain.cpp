@@ -136,7 +136,7 @@ std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
     rows.push_back(std::move(row));
   }
   const double sign = gap.value < 0 ? -1 : 1;
-  std::stable_sort(rows.begin(), rows.end(), [&](const ExplainRow& x, const ExplainRow& y) {
+  std::ranges::stable_sort(rows, [&](const ExplainRow& x, const ExplainRow& y) {
     return sign * x.seconds.value > sign * y.seconds.value;
   });
   return rows;

@@ -28,9 +28,9 @@ struct CauseTime {
 };
 
 struct ExplainedSide {
-  std::string label;
-  std::string title;
-  Seconds step_time;
+  std::string label{};
+  std::string title{};
+  Seconds step_time{};
   double sequences = 0;  // rows of a step, all ranks
   double tokens = 0;     // of a step, without padding, all ranks
   double tokens_per_second_per_gpu = 0;
@@ -39,9 +39,9 @@ struct ExplainedSide {
   Fit fit = Fit::fits;
   std::size_t operations = 0;
   ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`
-  Seconds idle;
-  Attribution attribution;
-  std::vector<PathPart> path;  // folded
+  Seconds idle{};
+  Attribution attribution{};
+  std::vector<PathPart> path{};  // folded
 };
 
 struct ExplainRow {

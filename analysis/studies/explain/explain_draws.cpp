@@ -5,6 +5,7 @@
 #include <map>
 
 #include "analysis/studies/explain/explained_side.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -117,18 +118,16 @@ void count(Explanation& e, const std::vector<Pair>& pairs) {
   GapDraws& draws = *e.draws;
   draws.draws = static_cast<std::uint32_t>(pairs.size());
   draws.a_slower = static_cast<std::uint32_t>(
-      std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.gap() > 0; }));
+      std::ranges::count_if(pairs, [](const Pair& pair) { return pair.gap() > 0; }));
   draws.b_slower = static_cast<std::uint32_t>(
-      std::count_if(pairs.begin(), pairs.end(), [](const Pair& pair) { return pair.gap() < 0; }));
-  draws.same_top = static_cast<std::uint32_t>(std::count_if(
-      pairs.begin(), pairs.end(), [&](const Pair& pair) { return same_top(e, pair); }));
+      std::ranges::count_if(pairs, [](const Pair& pair) { return pair.gap() < 0; }));
+  draws.same_top = static_cast<std::uint32_t>(
+      std::ranges::count_if(pairs, [&](const Pair& pair) { return same_top(e, pair); }));
 }
 
 template <class Reading>
 Range range_over(const std::vector<Pair>& pairs, double stated, const Reading& reading) {
-  std::vector<double> values;
-  values.reserve(pairs.size());
-  for (const Pair& pair : pairs) values.push_back(reading(pair));
+  std::vector<double> values = mapped(pairs, [&](const Pair& pair) { return reading(pair); });
   return range_of(std::move(values), stated);
 }
 
@@ -171,10 +170,9 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
     if (each.name == carries_everything)
       moves[each.name] = e.gap().value * (each.high - each.low) / each.value;
   std::vector<NamedConstant> carrying = all;
-  std::stable_sort(carrying.begin(), carrying.end(),
-                   [&](const NamedConstant& x, const NamedConstant& y) {
-                     return std::abs(moves[x.name]) > std::abs(moves[y.name]);
-                   });
+  std::ranges::stable_sort(carrying, [&](const NamedConstant& x, const NamedConstant& y) {
+    return std::abs(moves[x.name]) > std::abs(moves[y.name]);
+  });
   carrying.resize(std::min(most_carrying, carrying.size()));
   for (const NamedConstant& each : telling_constants(all, drawn.gaps, drawn.draws, most_telling))
     if (!has_constant(carrying, each.name)) carrying.push_back(each);

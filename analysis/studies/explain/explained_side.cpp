@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "analysis/breakdown.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
@@ -15,33 +14,17 @@
 namespace stepsim {
 namespace {
 
-// What a worker sees in one full replay.
-struct Observed {
-  double step_time = 0, rate = 0, needed = 0, capacity = 0;
-  Fit fit{};
-  std::size_t operations = 0;
-  double idle = 0;
-  ByCause<CauseTime> causes{};
-  std::vector<PathPart> parts;
-
-  static auto fields(auto& self) {
-    return std::tie(self.step_time, self.rate, self.needed, self.capacity, self.fit,
-                    self.operations, self.idle, self.causes, self.parts);
-  }
-};
-
-Observed observed(const Prediction& p, std::int64_t layers) {
-  Observed seen{.step_time = p.step_time.value,
-                .rate = p.tokens_per_second_per_gpu,
-                .needed = p.memory.needed(),
-                .capacity = p.memory.capacity,
-                .fit = p.memory.fit(),
-                .operations = p.run.graph.size(),
-                .idle = p.breakdown.idle.value,
-                .causes = {},
-                .parts = path_parts(p.run.graph, p.run.trace, layers)};
+ExplainedStep observed(const Prediction& p, std::int64_t layers) {
+  ExplainedStep seen{.side = {.step_time = p.step_time,
+                              .tokens_per_second_per_gpu = p.tokens_per_second_per_gpu,
+                              .needed = p.memory.needed(),
+                              .capacity = p.memory.capacity,
+                              .fit = p.memory.fit(),
+                              .operations = p.run.graph.size(),
+                              .idle = p.breakdown.idle},
+                     .parts = path_parts(p.run.graph, p.run.trace, layers)};
   for (const BreakdownRow& row : p.breakdown.rows)
-    seen.causes[index(row.cause)] = {row.exposed, row.hidden};
+    seen.side.causes[index(row.cause)] = {row.exposed, row.hidden};
   return seen;
 }
 
@@ -51,14 +34,14 @@ PathPart part_of(std::string name, Phase pass, std::vector<std::pair<Cause, Seco
   part.causes = std::move(causes);
   part.name = std::move(name);
   std::erase_if(part.causes, [](const auto& each) { return each.second.value <= 0; });
-  std::stable_sort(part.causes.begin(), part.causes.end(),
-                   [](const auto& x, const auto& y) { return x.second > y.second; });
+  std::ranges::stable_sort(part.causes,
+                           [](const auto& x, const auto& y) { return x.second > y.second; });
   for (const auto& [cause, seconds] : part.causes) part.seconds += seconds;
   return part;
 }
 
 // Its phases follow each other: a mean step waits, trains, and hands its weights over.
-Observed observed(const Scenario& scenario, const GrpoPrediction& p) {
+ExplainedStep observed(const Scenario& scenario, const GrpoPrediction& p) {
   const GrpoPhases& phases = p.phases;
   std::vector<std::pair<Cause, Seconds>> training;
   const double scale = p.training_parts.seconds > 0 ? p.training / p.training_parts.seconds : 0;
@@ -66,15 +49,14 @@ Observed observed(const Scenario& scenario, const GrpoPrediction& p) {
     training.emplace_back(static_cast<Cause>(i), Seconds{scale * p.training_parts.exposed[i]});
   const double sending =
       phases.gather + phases.broadcast + phases.per_tensor + phases.parking + phases.pause;
-  Observed seen{.step_time = p.step_time.value,
-                .rate = p.trained_per_second / scenario.cluster.ranks(),
-                .needed = p.memory.learner.most(),
-                .capacity = p.memory.learner_capacity,
-                .fit = p.memory.failure ? Fit::oom : Fit::fits,
-                .operations = p.run.events,
-                .idle = scale * p.training_parts.idle,
-                .causes = {},
-                .parts = {}};
+  ExplainedStep seen;
+  seen.side = {.step_time = p.step_time,
+               .tokens_per_second_per_gpu = p.trained_per_second / scenario.cluster.ranks(),
+               .needed = p.memory.learner.most(),
+               .capacity = p.memory.learner_capacity,
+               .fit = p.memory.failure ? Fit::oom : Fit::fits,
+               .operations = p.run.events,
+               .idle = {scale * p.training_parts.idle}};
   seen.parts = {
       part_of("wait for a batch", Phase::generate, {{Cause::generation, {phases.wait}}}),
       part_of("training", Phase::other, training),
@@ -83,8 +65,9 @@ Observed observed(const Scenario& scenario, const GrpoPrediction& p) {
               {{Cause::weight_sync, {sending}}, {Cause::generation, {phases.iterations}}})};
   std::erase_if(seen.parts, [](const PathPart& part) { return part.seconds.value <= 0; });
   for (const PathPart& part : seen.parts)
-    for (const auto& [cause, seconds] : part.causes) seen.causes[index(cause)].exposed += seconds;
-  CauseTime& generation = seen.causes[index(Cause::generation)];
+    for (const auto& [cause, seconds] : part.causes)
+      seen.side.causes[index(cause)].exposed += seconds;
+  CauseTime& generation = seen.side.causes[index(Cause::generation)];
   generation.hidden = {std::max(0.0, p.engine_busy * p.step_time.value - generation.exposed.value)};
   return seen;
 }
@@ -116,7 +99,7 @@ StepProgram program_of(const Scenario& scenario) {
 }  // namespace
 
 ExplainedStep observe(const NamedStep& step) {
-  Observed seen = in_worker([&] {
+  ExplainedStep seen = in_worker([&] {
     const Scenario& scenario = step.scenario;
     if (!scenario.grpo)
       return observed(predict(scenario, Folding::automatic), scenario.model.layers);
@@ -124,23 +107,12 @@ ExplainedStep observe(const NamedStep& step) {
     require_start(step, p);
     return observed(scenario, p);
   });
-  ExplainedStep result;
-  ExplainedSide& side = result.side;
-  side.label = step.label;
-  side.title = step.scenario.name;
-  side.gpus = step.scenario.cluster.ranks();
-  side.step_time = {seen.step_time};
-  side.tokens_per_second_per_gpu = seen.rate;
-  side.needed = seen.needed;
-  side.capacity = seen.capacity;
-  side.fit = seen.fit;
-  side.operations = seen.operations;
-  side.idle = {seen.idle};
-  side.causes = seen.causes;
-  side.path = step.scenario.grpo ? seen.parts : folded(seen.parts);
-  count_work(step.scenario, side);
-  result.parts = std::move(seen.parts);
-  return result;
+  seen.side.label = step.label;
+  seen.side.title = step.scenario.name;
+  seen.side.gpus = step.scenario.cluster.ranks();
+  seen.side.path = step.scenario.grpo ? seen.parts : folded(seen.parts);
+  count_work(step.scenario, seen.side);
+  return seen;
 }
 
 Seconds step_time_of(const Scenario& scenario) {

@@ -2,13 +2,23 @@
 // for.
 #pragma once
 
+#include <tuple>
+#include <vector>
+
 #include "analysis/studies/explain/explain.hpp"
 
 namespace stepsim {
 
 struct ExplainedStep {
-  ExplainedSide side;           // all but its attribution
-  std::vector<PathPart> parts;  // of its path, layer by layer
+  ExplainedSide side{};           // all but its attribution
+  std::vector<PathPart> parts{};  // of its path, layer by layer
+
+  // What a worker sees; the rest follows from the scenario.
+  static auto fields(auto& self) {
+    return std::tie(self.side.step_time, self.side.tokens_per_second_per_gpu, self.side.needed,
+                    self.side.capacity, self.side.fit, self.side.operations, self.side.idle,
+                    self.side.causes, self.parts);
+  }
 };
 
 // Replays once, in a worker.

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <set>
 
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -128,9 +130,8 @@ std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<cons
   const std::vector<std::vector<double>> pairs = pair_values(plan, worth);
   std::vector<ShapleyValue> values(plan.players);
   for (std::size_t player = 0; player < plan.players; ++player) {
-    std::vector<double> own;
-    own.reserve(pairs.size());
-    for (const std::vector<double>& pair : pairs) own.push_back(pair[player]);
+    std::vector<double> own =
+        mapped(pairs, [&](const std::vector<double>& pair) { return pair[player]; });
     for (const double value : own) values[player].value += value / static_cast<double>(own.size());
     values[player].standard_error = standard_error(own);
   }

@@ -11,6 +11,7 @@
 #include "analysis/studies/fidelity/stretch_fit.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -90,9 +91,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
   complete_references(rows);
   for (StepRow& row : rows) {
     const ExpressedRow made = express(row, catalog);
-    if (!made.expressed() ||
-        std::find(plan.stacks.begin(), plan.stacks.end(), made.stack) == plan.stacks.end())
-      continue;
+    if (!made.expressed() || !holds(plan.stacks, made.stack)) continue;
     same[made.run].push_back(problem.rows.size());
     problem.rows.push_back(std::move(row));
   }
@@ -112,8 +111,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
     all.push_back(std::move(constant));
   }
   for (const FreeConstant& free : plan.free) {
-    const auto place = std::find_if(all.begin(), all.end(),
-                                    [&](const NamedConstant& c) { return c.name == free.name; });
+    const auto place = std::ranges::find(all, free.name, &NamedConstant::name);
     if (place == all.end())
       throw UserError(fmt::format("{} has no constant \"{}\"", name, free.name));
     problem.constants.push_back(*place);
@@ -140,7 +138,7 @@ Range spread_of(const RobustFit& fit, std::size_t constant, double value,
     if (std::abs(row.slopes[constant]) > weak_slope)
       wanted.push_back(std::clamp(value * std::exp(-row.residual / row.slopes[constant]),
                                   bounds.low, bounds.high));
-  std::sort(wanted.begin(), wanted.end());
+  std::ranges::sort(wanted);
   return {std::min(value, quantile(wanted, 0.1)), std::max(value, quantile(wanted, 0.9))};
 }
 

@@ -9,6 +9,7 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -117,7 +118,7 @@ Errors::Share share_of(const std::vector<double>& errors) {
     sizes.push_back(std::fabs(error));
     share.mean += error / static_cast<double>(errors.size());
   }
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   const std::size_t n = sizes.size();
   share.median = (sizes[(n - 1) / 2] + sizes[n / 2]) / 2;
   share.p90 = sizes[std::min(n - 1, static_cast<std::size_t>(std::ceil(0.9 * double(n))) - 1)];
@@ -148,7 +149,7 @@ void summarise(Comparison& comparison) {
       return other.source == row.measured.source && other.machine == row.machine;
     };
     std::vector<SourceErrors>& sources = comparison.sources;
-    if (std::any_of(sources.begin(), sources.end(), same)) continue;
+    if (std::ranges::any_of(sources, same)) continue;
     const auto wanted = [&row](const ComparedRow& other) {
       return other.measured.source == row.measured.source && other.machine == row.machine;
     };
@@ -160,7 +161,7 @@ void summarise(Comparison& comparison) {
 // Why a row cannot be compared, or nothing.
 std::string obstacle(const ComparedRow& row, bool has_machine) {
   const auto& known = bandwidth_operations();
-  if (std::find(known.begin(), known.end(), row.operation) == known.end())
+  if (!holds(known, row.operation))
     return fmt::format("{} is no operation of this command", row.operation);
   if (!has_machine) return "no machine of the catalogue";
   if (time_of(row.measured) <= 0) return "the row has neither time nor bus bandwidth";

@@ -88,9 +88,7 @@ Work attention_of(const RowReader& read, std::string_view op, const KernelBench&
   if (queries <= 0 || keys <= 0 || width <= 0 || heads <= 0 || read.cell("causal").empty())
     return unknown(op, "is no attention of known shape");
   const std::string_view kernel = read.cell("kernel");
-  const auto* named =
-      std::find_if(attention_names.begin(), attention_names.end(),
-                   [&](const AttentionName& known) { return known.name == kernel; });
+  const auto* named = std::ranges::find(attention_names, kernel, &AttentionName::name);
   if (named == attention_names.end() || (named->later && !bench.gpu.attention.later))
     return unknown(fmt::format("the kernel \"{}\"", kernel), "has no rates in the GPU's file");
   const double seen = read.cell("causal") == "yes" ? keys / 2 : keys;
@@ -139,6 +137,16 @@ KernelBench::KernelBench(const Gpu& measured, const Operators& operators)
 
 double KernelBench::time(const TimedKernel& kernel) const {
   return device_time(gpu, stack, {kernel.work}, kernel.backward).value;
+}
+
+std::vector<CsvTable> read_kernel_tables(const std::string& data,
+                                         std::span<const std::string> files) {
+  std::vector<CsvTable> tables;
+  for (const std::string& file : files) tables.push_back(read_csv(file));
+  if (tables.empty())
+    for (const char* file : {"scenarios/measured/gemm.csv", "scenarios/measured/attention.csv"})
+      tables.push_back(read_csv(data_file(data, file)));
+  return tables;
 }
 
 MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> tables) {

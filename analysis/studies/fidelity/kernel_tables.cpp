@@ -11,6 +11,7 @@
 #include "analysis/studies/fidelity/kernel_bench.hpp"
 #include "analysis/studies/fidelity/robust_fit.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -28,7 +29,7 @@ KernelFamily family_of(const std::string& name, const std::vector<const TimedKer
     family.worst = kernel->id;
     family.worst_error = error;
   }
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   family.median = quantile(sizes, 0.5);
   family.p90 = quantile(sizes, 0.9);
   return family;
@@ -128,21 +129,19 @@ KernelBench fitted(const KernelBench& stated, const CurveFit& problem) {
 }
 
 double median_error(const KernelBench& bench, const std::vector<const TimedKernel*>& rows) {
-  std::vector<double> sizes;
-  sizes.reserve(rows.size());
-  for (const TimedKernel* row : rows)
-    sizes.push_back(std::abs(bench.time(*row) / row->measured - 1));
-  std::sort(sizes.begin(), sizes.end());
+  std::vector<double> sizes = mapped(
+      rows, [&](const TimedKernel* row) { return std::abs(bench.time(*row) / row->measured - 1); });
+  std::ranges::sort(sizes);
   return quantile(sizes, 0.5);
 }
 
-std::vector<CurveSource> by_source(const KernelBench& stated, const KernelBench& all,
-                                   const CurveFit& problem) {
+std::vector<FittedSource> by_source(const KernelBench& stated, const KernelBench& all,
+                                    const CurveFit& problem) {
   std::map<std::string, std::vector<const TimedKernel*>> sources;
   for (const TimedKernel* row : problem.rows) sources[row->source].push_back(row);
-  std::vector<CurveSource> result;
+  std::vector<FittedSource> result;
   for (const auto& [name, rows] : sources) {
-    CurveSource source{name, rows.size(), median_error(stated, rows), median_error(all, rows), 0};
+    FittedSource source{name, rows.size(), median_error(stated, rows), median_error(all, rows), 0};
     if (sources.size() > 1) {
       CurveFit others = problem;
       for (std::size_t i = 0; i < others.rows.size(); ++i)
@@ -184,9 +183,8 @@ std::string fullest_name(const std::vector<TimedKernel>& kernels, const std::str
   std::map<std::string, std::size_t> counts;
   for (const TimedKernel& kernel : kernels)
     if (kernel.gpu.starts_with(begin + "-")) counts[kernel.gpu] += 1;
-  const auto most =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(
+      counts, [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == counts.end() ? begin : most->first;
 }
 

@@ -6,10 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "analysis/studies/fidelity/robust_fit.hpp"
 #include "scenarios/rows/measured.hpp"
 #include "workloads/kernels/kernels.hpp"
 
 namespace stepsim {
+
+// Those that are named; if none is, those of the catalogue.
+std::vector<CsvTable> read_kernel_tables(const std::string& data,
+                                         std::span<const std::string> files);
 
 struct TimedKernel {
   std::string id, source, gpu;  // the GPU by its name in the catalogue
@@ -47,18 +52,12 @@ struct CurveConstant {
   std::string name;
   double stated = 0, fitted = 0;
 };
-struct CurveSource {
-  std::string name;  // of the rows
-  std::size_t rows = 0;
-  double stated = 0, fitted = 0;  // median absolute error
-  double held_out = 0;            // and with a curve fitted without them; 0: they are all there is
-};
 struct FittedCurve {
   std::string gpu;
   std::string kernels;   // which of them
   double best_rate = 0;  // FLOP/s: the fastest row; of products no curve may exceed it
   std::vector<CurveConstant> constants;
-  std::vector<CurveSource> sources;
+  std::vector<FittedSource> sources;
 };
 // Robust least squares over what was measured on this GPU: a curve for its products, and one for
 // each attention kernel.

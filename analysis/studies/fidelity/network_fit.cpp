@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/robust_fit.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -70,11 +71,26 @@ RobustFit linearised(const Trial& trial, const std::vector<double>& at,
   return fit;
 }
 
+// Of an unknown, as a logarithm: what rows that stray so far leave open, the others held.
+double uncertainty_of(const RobustFit& fit, std::size_t unknown) {
+  constexpr double deviations = 1.28;  // hold eight of ten
+  constexpr double of_median = 1.4826;
+  std::vector<double> strays;
+  double squares = 0;
+  for (const RobustFit::Row& row : fit.rows) {
+    strays.push_back(std::abs(row.residual));
+    squares += row.slopes[unknown] * row.slopes[unknown];
+  }
+  std::sort(strays.begin(), strays.end());
+  if (squares <= 0) return 0;
+  return deviations * of_median * quantile(strays, 0.5) / std::sqrt(squares);
+}
+
 double median_error(const std::vector<ComparedRow>& rows, const std::string& source) {
   std::vector<double> errors;
   for (const ComparedRow& row : rows)
     if (row.measured.source == source) errors.push_back(std::abs(row.error));
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   return quantile(errors, 0.5);
 }
 
@@ -85,7 +101,7 @@ std::vector<FittedSource> sources_of(const Trial& trial, const RobustFit& fit,
   std::vector<FittedSource> sources;
   for (const ComparedRow& row : stated) {
     const std::string& name = row.measured.source;
-    const auto place = std::ranges::find(sources, name, &FittedSource::source);
+    const auto place = std::ranges::find(sources, name, &FittedSource::name);
     if (place != sources.end())
       place->rows += 1;
     else
@@ -95,8 +111,8 @@ std::vector<FittedSource> sources_of(const Trial& trial, const RobustFit& fit,
     if (sources.size() < 2) break;
     RobustFit others = fit;
     for (std::size_t row = 0; row < stated.size(); ++row)
-      if (stated[row].measured.source == source.source) others.rows[row].weight = 0;
-    source.held_out = median_error(trial.predict(moved(values, solve(others))), source.source);
+      if (stated[row].measured.source == source.name) others.rows[row].weight = 0;
+    source.held_out = median_error(trial.predict(moved(values, solve(others))), source.name);
   }
   return sources;
 }
@@ -107,9 +123,7 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
                        std::span<const MeasuredCollective> rows, const CompareOptions& options) {
   const std::string network = machine.network ? machine.network->name : "";
   const Trial trial{data, rows, options, network, costs_of(machine)};
-  std::vector<double> values;
-  values.reserve(trial.constants.size());
-  for (const NamedConstant& constant : trial.constants) values.push_back(constant.value);
+  std::vector<double> values = mapped(trial.constants, &NamedConstant::value);
   const std::vector<ComparedRow> stated = trial.predict(values);
   if (stated.empty())
     throw UserError(fmt::format("no row is about {}{}", machine.node.name,
@@ -122,12 +136,14 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
     fit = linearised(trial, values, fitted);
   }
   NetworkFit result{machine.node.name, network, {}, {}};
-  for (std::size_t i = 0; i < values.size(); ++i)
-    result.constants.push_back(
-        {trial.constants[i], values[i],
-         std::any_of(fit.rows.begin(), fit.rows.end(), [&](const RobustFit::Row& row) {
-           return std::abs(row.slopes[i]) > weak_slope;
-         })});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double factor = std::exp(uncertainty_of(fit, i));
+    result.constants.push_back({trial.constants[i], values[i], values[i] / factor,
+                                values[i] * factor,
+                                std::ranges::any_of(fit.rows, [&](const RobustFit::Row& row) {
+                                  return std::abs(row.slopes[i]) > weak_slope;
+                                })});
+  }
   result.sources = sources_of(trial, fit, values, stated, fitted);
   return result;
 }

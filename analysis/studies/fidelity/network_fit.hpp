@@ -5,19 +5,15 @@
 #include <vector>
 
 #include "analysis/studies/fidelity/comparison.hpp"
+#include "analysis/studies/fidelity/robust_fit.hpp"
 
 namespace stepsim {
 
 struct FittedCost {
-  NamedConstant stated;  // "network.collectives.protocols.simple.step"
-  double fitted = 0;     // within its stated range
-  bool seen = false;     // by some row: else no row says anything about it
-};
-struct FittedSource {
-  std::string source;
-  std::size_t rows = 0;
-  double stated = 0, fitted = 0,
-         held_out = 0;  // median absolute errors; the last: without it, or 0
+  NamedConstant stated;      // "network.collectives.protocols.simple.step"
+  double fitted = 0;         // within its stated range
+  double low = 0, high = 0;  // eight of ten fits to rows that stray as these do end between
+  bool seen = false;         // by some row: else no row says anything about it
 };
 struct NetworkFit {
   std::string machine, network;  // network: empty when all rows are of one node

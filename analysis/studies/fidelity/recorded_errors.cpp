@@ -47,14 +47,9 @@ bool is_total(const RowFamily& family) {
 
 // By family, in the order of `figures`.
 std::map<std::string, std::vector<double>> read_recorded(const CsvTable& table) {
-  std::vector<Problem> missing;
   std::vector<std::string> needed{"family"};
   for (const Figure& figure : figures) needed.emplace_back(figure.column);
-  for (const std::string& column : needed)
-    if (!table.column(column))
-      missing.push_back(
-          {table.file, 1, column, "the column is missing" + did_you_mean(column, table.columns)});
-  if (!missing.empty()) throw UserError(missing);
+  require_columns(table, needed);
   NumberReader number{table, {}};
   std::map<std::string, std::vector<double>> recorded;
   for (const CsvTable::Row& row : table.rows) {

@@ -1,6 +1,8 @@
 // Robust least squares in a few unknowns within bounds: the only user of NLopt.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 namespace stepsim {
@@ -23,5 +25,13 @@ double loss_of(const RobustFit& fit, const std::vector<double>& x);
 // Where the loss is least, starting from zero moved into the bounds; the same bits for the same
 // input.
 std::vector<double> solve(const RobustFit& fit);
+
+// How far off the rows of one source are, as median absolute errors.
+struct FittedSource {
+  std::string name;
+  std::size_t rows = 0;
+  double stated = 0, fitted = 0;
+  double held_out = 0;  // fitted without them; 0: they are all there is
+};
 
 }  // namespace stepsim

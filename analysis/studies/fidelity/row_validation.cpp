@@ -19,7 +19,7 @@ namespace {
 // What a worker says of one scenario.
 struct Answer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
-         shown = 0;
+         shown = 0, peak = 0;
   Fit fit{};
   Stack::MemoryLog log;
   std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
@@ -54,6 +54,7 @@ Answer answer_of(const RowQuestion& question, const ExpressedRow& row, const May
           .needed = p.memory.needed(),
           .capacity = p.memory.capacity,
           .shown = p.memory.shown(),
+          .peak = scenario.cluster.gpu.peak.bf16.number(),
           .fit = p.memory.fit(),
           .log = log,
           .lighter = way};
@@ -66,8 +67,7 @@ double measured_step(const StepRow& row, const Answer& answer) {
   if (row.tokens) return answer.tokens / *row.tokens;
   const double flops = counted_flops_per_token(row) * answer.tokens / answer.gpus;
   if (flops > 0 && row.tflops) return flops / (*row.tflops * 1e12);
-  if (flops > 0 && row.mfu && counted_peak(row) > 0)
-    return flops / (*row.mfu / 100 * counted_peak(row));
+  if (flops > 0 && row.mfu) return flops / (*row.mfu / 100 * answer.peak);
   return 0;
 }
 
@@ -83,7 +83,7 @@ std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
   add("tok_s_gpu", row.tokens_per_gpu, rate / answer.gpus);
   add("tok_s_total", row.tokens, rate);
   add("tflops_gpu", row.tflops, flops / 1e12);
-  if (counted_peak(row) > 0) add("mfu_pct", row.mfu, 100 * flops / counted_peak(row));
+  add("mfu_pct", row.mfu, 100 * flops / answer.peak);
   return figures;
 }
 
@@ -156,8 +156,8 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
     family.intervals += 1;
     family.inside += row->interval->low <= 0 && row->interval->high >= 0 ? 1 : 0;
   }
-  std::sort(times.begin(), times.end());
-  std::sort(memories.begin(), memories.end());
+  std::ranges::sort(times);
+  std::ranges::sort(memories);
   family.rows = times.size();
   family.memory_rows = memories.size();
   family.median = quantile(times, 0.5);

@@ -75,7 +75,7 @@ std::vector<AxisErrors> errors_by_axis(std::span<const SeriesStep> steps) {
     std::vector<double> sizes;
     for (const SeriesStep& step : steps)
       if (step.axis == static_cast<Axis>(a)) sizes.push_back(std::abs(step.error()));
-    std::sort(sizes.begin(), sizes.end());
+    std::ranges::sort(sizes);
     result.push_back(
         {static_cast<Axis>(a), sizes.size(), quantile(sizes, 0.5), quantile(sizes, 0.9)});
   }

@@ -56,7 +56,7 @@ Range stretched_interval(const PredictedRow& row, const Range& stretch) {
   for (const DrawnError& drawn : row.drawn)
     errors.push_back((1 + drawn.error) * value_at(constant, quantile(drawn.draw, constant.name)) -
                      1);
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   return {quantile(errors, 0.1), quantile(errors, 0.9)};
 }
 

@@ -7,6 +7,7 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -108,7 +109,7 @@ FamilyErrors errors_of(const std::string& family, const std::vector<ValidatedFig
   }
   errors.rows = sizes.size();
   if (sizes.empty()) return errors;
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   errors.median_abs_error = quantile(sizes, 0.5);
   errors.p90_abs_error = quantile(sizes, 0.9);
   errors.signed_mean = sum / static_cast<double>(sizes.size());
@@ -138,11 +139,9 @@ Validation validate(std::span<const NamedScenario> scenarios, Against against,
     compare(*asked[i], *observed(asked[i]->scenario, against),
             Answers(answers).subspan(i * each, each), result);
   const auto by_family = [](const auto& a, const auto& b) { return a.family < b.family; };
-  std::stable_sort(result.figures.begin(), result.figures.end(), by_family);
-  std::stable_sort(result.verdicts.begin(), result.verdicts.end(), by_family);
-  std::vector<std::string> families;
-  families.reserve(result.figures.size());
-  for (const ValidatedFigure& figure : result.figures) families.push_back(figure.family);
+  std::ranges::stable_sort(result.figures, by_family);
+  std::ranges::stable_sort(result.verdicts, by_family);
+  std::vector<std::string> families = mapped(result.figures, &ValidatedFigure::family);
   families.erase(std::unique(families.begin(), families.end()), families.end());
   for (const std::string& family : families)
     result.families.push_back(errors_of(family, result.figures));

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analysis/studies/predict/worker.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/replay.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"
@@ -30,10 +31,9 @@ double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
     const Op& op = graph.ops()[i];
     if (op.kind != OpKind::collective || op.pattern == no_pattern) continue;
     const auto& members = graph.patterns()[index(op.pattern)].members;
-    if (std::find(members.begin(), members.end(), Rank{0}) != members.end())
-      spans.emplace_back(trace.start[i], trace.finish[i]);
+    if (holds(members, Rank{0})) spans.emplace_back(trace.start[i], trace.finish[i]);
   }
-  std::sort(spans.begin(), spans.end());
+  std::ranges::sort(spans);
   double sum = 0, until = 0;
   for (const auto& [start, finish] : spans) {
     sum += std::max(0.0, finish - std::max(start, until));

@@ -44,8 +44,7 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
 // On one node.
 double most_learners(const Scenario& scenario) {
   const auto& by_node = scenario.grpo->learners;
-  return by_node.empty() ? scenario.cluster.gpus_per_node()
-                         : *std::max_element(by_node.begin(), by_node.end());
+  return by_node.empty() ? scenario.cluster.gpus_per_node() : *std::ranges::max_element(by_node);
 }
 
 // Optimizer states that were moved to the host, in pinned buffers.
@@ -53,8 +52,8 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   const Strategy& s = scenario.strategy;
   const double learners = static_cast<double>(placement.learners.size());
   double each = 0;
-  if (s.optimizer_place != Offload::none)  // fp32 gradient, parameter and two moments
-    each += 16 * parameters_of(scenario) / learners;
+  if (s.optimizer_place != Offload::none)  // gradient, parameter and moments, all in fp32
+    each += 4 * (2 + s.optimizer.moments) * parameters_of(scenario) / learners;
   if (s.parameter_place != Offload::none) each += bytes_16 * parameters_of(scenario) / learners;
   return each * most_learners(scenario);
 }

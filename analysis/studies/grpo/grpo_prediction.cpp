@@ -128,10 +128,10 @@ void measure_card(const Scenario& scenario, GrpoPrediction& p) {
 }
 
 std::string bottleneck_of(const GrpoPrediction& p) {
-  const auto largest = std::max_element(all_phases.begin(), all_phases.end(),
-                                        [&](const PhaseSpec& a, const PhaseSpec& b) {
-                                          return p.phases.*a.seconds < p.phases.*b.seconds;
-                                        });
+  const auto largest =
+      std::ranges::max_element(all_phases, [&](const PhaseSpec& a, const PhaseSpec& b) {
+        return p.phases.*a.seconds < p.phases.*b.seconds;
+      });
   return std::string(largest->text);
 }
 

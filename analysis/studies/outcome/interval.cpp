@@ -3,6 +3,7 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -45,10 +46,7 @@ std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Poi
 }
 
 std::vector<double> column(const std::vector<Figures>& figures, double Figures::*member) {
-  std::vector<double> values;
-  values.reserve(figures.size());
-  for (const Figures& each : figures) values.push_back(each.*member);
-  return values;
+  return mapped(figures, [&](const Figures& each) { return each.*member; });
 }
 
 // The most telling of what goes with the step time and with the whole job, and what the scenario

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -146,10 +147,9 @@ constexpr std::array single_metrics = std::to_array<Metric>({
 });
 
 std::vector<NamedMetric> make_metrics() {
-  std::vector<NamedMetric> list;
-  list.reserve(single_metrics.size());
-  for (const Metric& metric : single_metrics)
-    list.push_back({std::string(metric.name), metric.dimension, std::string(metric.meaning)});
+  std::vector<NamedMetric> list = mapped(single_metrics, [&](const Metric& metric) -> NamedMetric {
+    return {std::string(metric.name), metric.dimension, std::string(metric.meaning)};
+  });
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
                     fmt::format("exposed time of {} in a step", cause)});
@@ -158,8 +158,7 @@ std::vector<NamedMetric> make_metrics() {
   times("idle");
   for (const PhaseSpec& phase : phase_specs()) {  // of a GRPO step; some are called as a cause is
     const std::string name = fmt::format("time.{}", phase.key);
-    const bool known = std::any_of(list.begin(), list.end(),
-                                   [&](const NamedMetric& metric) { return metric.name == name; });
+    const bool known = holds(list, name, &NamedMetric::name);
     if (!known) list.push_back({name, Dimension::seconds, std::string(phase.text)});
   }
   return list;
@@ -218,8 +217,7 @@ std::string why_it_does_not_fit(const Footprint& memory) {
 }
 
 bool any_malformed(const UserError& error) {
-  return std::any_of(error.problems().begin(), error.problems().end(),
-                     [](const Problem& problem) { return problem.fault == Fault::form; });
+  return holds(error.problems(), Fault::form, &Problem::fault);
 }
 
 // Without the file: every point of a study has the same.
@@ -243,8 +241,7 @@ std::span<const NamedMetric> all_metrics() {
 }
 
 std::optional<std::size_t> find_metric(std::string_view name) {
-  const auto place = std::find_if(metrics().begin(), metrics().end(),
-                                  [&](const NamedMetric& metric) { return metric.name == name; });
+  const auto place = std::ranges::find(metrics(), name, &NamedMetric::name);
   if (place == metrics().end()) return std::nullopt;
   return static_cast<std::size_t>(place - metrics().begin());
 }

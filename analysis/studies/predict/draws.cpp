@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
@@ -22,9 +23,8 @@ Column ranks_of(std::span<const double> values) {
   ranks.reserve(values.size());
   const double middle = static_cast<double>(values.size() - 1) / 2;
   for (const double value : values) {
-    const auto below =
-        std::count_if(values.begin(), values.end(), [&](double other) { return other < value; });
-    const auto equal = std::count(values.begin(), values.end(), value);
+    const auto below = std::ranges::count_if(values, [&](double other) { return other < value; });
+    const auto equal = std::ranges::count(values, value);
     ranks.push_back(static_cast<double>(below) + static_cast<double>(equal - 1) / 2 - middle);
   }
   return ranks;
@@ -68,7 +68,7 @@ bool may_change(std::uint32_t holds, std::uint32_t draws) {
 
 Range range_of(std::vector<double> values, double stated) {
   if (values.empty()) return {stated, stated};
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   return {std::min(stated, quantile(values, 0.1)), std::max(stated, quantile(values, 0.9))};
 }
 
@@ -104,7 +104,7 @@ std::vector<Mover> strongest(std::vector<Mover> movers, double stated, std::size
   std::erase_if(movers, [&](const Mover& mover) {
     return !(mover.swing() > least_swing * std::abs(stated));
   });
-  std::stable_sort(movers.begin(), movers.end(), [](const Mover& a, const Mover& b) {
+  std::ranges::stable_sort(movers, [](const Mover& a, const Mover& b) {
     return a.swing() != b.swing() ? a.swing() > b.swing() : a.constant.name < b.constant.name;
   });
   if (movers.size() > most)
@@ -122,12 +122,11 @@ Setting setting_of(const NamedConstant& constant, double value) {
 }
 
 bool has_constant(std::span<const NamedConstant> constants, const std::string& name) {
-  return std::any_of(constants.begin(), constants.end(),
-                     [&](const NamedConstant& each) { return each.name == name; });
+  return holds(constants, name, &NamedConstant::name);
 }
 
 bool is_uncertain(std::span<const NamedConstant> constants, const std::string& name) {
-  return std::any_of(constants.begin(), constants.end(), [&](const NamedConstant& each) {
+  return std::ranges::any_of(constants, [&](const NamedConstant& each) {
     return each.name == name && each.low < each.high;
   });
 }

@@ -37,10 +37,12 @@ Timeline setup_timeline(const RankPart& rank) {
 // keeps what each stream needed at its most, at whatever moment of the step.
 double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& strategy,
                   double peak) {
-  std::array<double, allocating_streams> now{}, most{};
+  const AllocatingStreams streams = allocating_streams(strategy);
+  std::array<double, Allocator::streams> now{}, most{};
   const auto take = [&](const MemoryChange& change) {
     if (change.pool != Pool::device) return;
-    const std::size_t stream = allocating_stream(strategy, change.tensor_class);
+    const auto held = std::find(held_names.begin(), held_names.end(), change.tensor_class);
+    const std::size_t stream = streams[static_cast<std::size_t>(held - held_names.begin())];
     now[stream] += change.bytes;
     most[stream] = std::max(most[stream], now[stream]);
   };
@@ -83,7 +85,7 @@ void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
 // DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
 void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
-  if (!facts_of(s).has_sub_groups || s.optimizer != OptimizerKind::adamw) return;
+  if (!facts_of(s).has_sub_groups || !s.optimizer.places.both) return;
   const double shard = rank_part(input_of(scenario)).shares.updated;
   const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
   Scenario changed = scenario;
@@ -124,7 +126,7 @@ Fit Footprint::fit() const {
 Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step) {
   const StepInput input = input_of(scenario);
   const Gpu& gpu = scenario.cluster.gpu;
-  const Constant<Ratio>& slack = slack_of(input);
+  const Constant<Ratio> slack = slack_of(input);
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
   const RankPart rank = rank_part(input);
   const Timeline setup = setup_timeline(rank);
@@ -141,6 +143,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   f.slack = used * slack.value.value;
   f.library = library.value.value;
   f.idle = idle_bytes(setup, step, scenario.strategy, used);
+  f.mapped = resident.mapped_before_update;
   f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;
   f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
@@ -178,14 +181,15 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
     offer(list, changed, fmt::format("strategy.zero: {}", to_text(stage)));
     changed = scenario;
   }
-  if (scenario.strategy.optimizer == OptimizerKind::adamw) {
-    changed.strategy.optimizer = OptimizerKind::adamw_8bit;
-    offer(list, changed, "strategy.optimizer: adamw_8bit");
+  if (scenario.smaller_optimizer) {
+    changed.strategy.optimizer = *scenario.smaller_optimizer;
+    offer(list, changed, fmt::format("strategy.optimizer: {}", changed.strategy.optimizer.name));
     changed = scenario;
   }
   const SchemeFacts facts = facts_of(scenario.strategy);
-  const bool can_offload =
-      facts.offloads_optimizer && scenario.strategy.pipeline_parallel.size == 1;
+  const bool can_offload = facts.offloads_optimizer &&
+                           scenario.strategy.pipeline_parallel.size == 1 &&
+                           scenario.strategy.optimizer.places.host;
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;

@@ -28,6 +28,7 @@ struct Footprint {
   double slack = 0;      // bytes that the allocator holds beyond what is used
   double library = 0;    // bytes that libraries take past it
   double idle = 0;       // bytes that it keeps for streams which need them at other moments
+  double mapped = 0;     // bytes when an update begins, where a step gives memory back; else 0
   double context = 0;    // bytes of the framework's context, outside the capacity
   double capacity = 0;   // bytes a framework can allocate
   Spread margin;         // bytes left over, or missing
@@ -44,7 +45,9 @@ struct Footprint {
 
   double needed() const { return device.peak.bytes + slack + library; }
   // What the device's own tool shows after a step. Idle memory is given back when it is asked for.
-  double shown() const { return std::min(needed() + idle, capacity) + context; }
+  double shown() const {
+    return (mapped > 0 ? mapped + library : std::min(needed() + idle, capacity)) + context;
+  }
   bool host_fits() const { return host.peak.bytes <= host_capacity; }
   bool drives_fit() const { return disk_capacity == 0 || disk <= disk_capacity; }
   // Tight: it fits, but not with the constants at their worse ends.

@@ -70,7 +70,7 @@ std::string stage_text(const Footprint& f) {
 }
 
 std::string classes_table(const Footprint& f, const std::string& device) {
-  TextTable table{{"on each " + device, "size"}, {Align::left, Align::right}, {}};
+  TextTable table{{"on each " + device, " size"}};
   for (const auto& [name, bytes] : f.device.peak.classes)
     table.rows.push_back({spoken(name), size(bytes)});
   table.rows.push_back({"allocator slack", size(f.slack)});
@@ -81,13 +81,18 @@ std::string classes_table(const Footprint& f, const std::string& device) {
 }
 
 std::string shown_text(const Footprint& f) {
+  if (f.mapped > 0)
+    return fmt::format(
+        "nearly full: in each step the allocator gives idle memory back and maps it anew, which "
+        "is part of\n\"other\"; between updates the device's own tool shows {}\n",
+        size(f.shown()));
   return fmt::format(
       "the device's own tool shows {}: with {} of context{}\n", size(f.shown()), size(f.context),
       f.idle > 0 ? fmt::format(", and {} kept for other streams", size(f.idle)) : "");
 }
 
 std::string moments_table(const Footprint& f) {
-  TextTable table{{"moment", "most held"}, {Align::left, Align::right}, {}};
+  TextTable table{{"moment", " most held"}};
   for (const auto& [name, bytes] : f.device.moments) table.rows.push_back({name, size(bytes)});
   return render(table);
 }
@@ -144,6 +149,9 @@ Records footprint_records(const Footprint& f) {
           {"operation", "at the peak", f.device.peak.name},
           {"classes", "what is held at the peak", classes},
           {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
+          {"mapped_before_update_bytes",
+           "when an update begins, where each step gives memory back; else null",
+           f.mapped > 0 ? std::optional(Bytes{f.mapped}) : std::nullopt},
           {"kept_for_other_streams_bytes", "free, but for other streams", Bytes{f.idle}},
           {"context_bytes", "of the framework's context", Bytes{f.context}},
           {"moments", "the most held in each moment",

@@ -40,8 +40,8 @@ Breakdown mean_breakdown(const std::vector<StepStage>& stages, const OpGraph& gr
   }
   for (const BreakdownRow& row : rows)
     if (row.exposed.value + row.hidden.value > 0) mean.rows.push_back(row);
-  std::stable_sort(mean.rows.begin(), mean.rows.end(),
-                   [](const auto& a, const auto& b) { return a.exposed > b.exposed; });
+  std::ranges::stable_sort(mean.rows,
+                           [](const auto& a, const auto& b) { return a.exposed > b.exposed; });
   return mean;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -124,19 +125,13 @@ class Parser {
     return token_.kind == Token::Kind::sign && token_.text == sign;
   }
 
-  Part any() {
-    Part part{Kind::any, "", 0, {all()}};
-    while (is_word("or")) {
+  Part any() { return chain(Kind::any, "or", &Parser::all); }
+  Part all() { return chain(Kind::all, "and", &Parser::negation); }
+  Part chain(Kind kind, std::string_view between, Part (Parser::*next)()) {
+    Part part{kind, "", 0, {(this->*next)()}};
+    while (is_word(between)) {
       advance();
-      part.parts.push_back(all());
-    }
-    return part;
-  }
-  Part all() {
-    Part part{Kind::all, "", 0, {negation()}};
-    while (is_word("and")) {
-      advance();
-      part.parts.push_back(negation());
+      part.parts.push_back((this->*next)());
     }
     return part;
   }
@@ -191,8 +186,7 @@ class Parser {
     const std::size_t begin = token_.place;
     Operand left = sum();
     constexpr std::array<std::string_view, 6> signs{"<", "<=", ">", ">=", "==", "!="};
-    if (token_.kind != Token::Kind::sign ||
-        std::find(signs.begin(), signs.end(), token_.text) == signs.end()) {
+    if (token_.kind != Token::Kind::sign || !holds(signs, token_.text)) {
       if (left.part.kind == Kind::name && left.part.word == "fits")
         return {Kind::truth, "", 0, {std::move(left.part)}};
       fail(fmt::format("expected one of < <= > >= == != after \"{}\", found {}",
@@ -354,9 +348,9 @@ bool truth_of(const Part& part, const Facts& fact) {
   const auto holds = [&](const Part& each) { return truth_of(each, fact); };
   switch (part.kind) {
     case Kind::any:
-      return std::any_of(part.parts.begin(), part.parts.end(), holds);
+      return std::ranges::any_of(part.parts, holds);
     case Kind::all:
-      return std::all_of(part.parts.begin(), part.parts.end(), holds);
+      return std::ranges::all_of(part.parts, holds);
     case Kind::inverse:
       return !truth_of(part.parts[0], fact);
     case Kind::truth: {

@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <thread>
 
-#include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_journal.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -54,7 +52,7 @@ std::uint64_t digest_of_catalogue(const std::string& data) {
       if (fs::exists(fs::path(folder) / part))
         for (const auto& entry : fs::recursive_directory_iterator(fs::path(folder) / part))
           if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     for (const std::string& file : files)
       sum = checksum(read_file(file), checksum(file.substr(folder.size()), sum));
   }
@@ -113,7 +111,7 @@ void add_interval(const SweepQuestion& question, const std::vector<Setting>& set
     if (const auto time = drawn.of("step_time")) times.push_back(*time);
   }
   if (times.size() < 2) return;
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   const double stated = *outcome.of("step_time");
   outcome.figures[*find_metric("step_time_low")] = std::min(stated, quantile(times, 0.1));
   outcome.figures[*find_metric("step_time_high")] = std::max(stated, quantile(times, 0.9));
@@ -159,8 +157,7 @@ SweepTable run_sweep(const SweepQuestion& question) {
     report();
   };
   report();
-  const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  outcomes_in_workers(open.size(), question.workers > 0 ? question.workers : cores, task, done);
+  outcomes_in_workers(open.size(), question.workers, task, done);
   for (auto& [index, outcome] : known)
     table.rows.push_back({index, points[index], std::move(outcome)});
   return table;

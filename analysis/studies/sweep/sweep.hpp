@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <string>
 
+#include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
 
 namespace stepsim {
@@ -20,8 +20,8 @@ struct SweepQuestion {
   Shard shard;                // every so many-th point
   std::string journal;        // where finished points are kept until finish(); empty: nowhere
   std::uint32_t samples = 0;  // draws of the constants behind an interval for each point
-  std::size_t workers = 0;    // 0: one per core
-  std::function<void(std::size_t done, std::size_t of)> progress;  // may be empty
+  std::size_t workers = usual_workers();
+  Progress progress{};
 };
 
 // Throws UserError when a key or a value can mean nothing; what merely cannot be is a row. A point

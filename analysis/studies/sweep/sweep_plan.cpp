@@ -13,6 +13,7 @@
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -124,10 +125,9 @@ Axis joined(std::string_view where, const std::vector<Axis>& parts) {
 // ---- the file ----
 
 std::vector<Axis> axes_in(const std::string& file, const Table& table, std::string_view group) {
-  std::vector<Axis> axes;
-  for (const std::string& key : table.keys())
-    axes.push_back(single(fmt::format("{}: {}.{}", file, group, key), key, table.values(key)));
-  return axes;
+  return mapped(table.keys(), [&](const std::string& key) {
+    return single(fmt::format("{}: {}.{}", file, group, key), key, table.values(key));
+  });
 }
 
 // Points written one by one: an axis whose choices need not name the same keys.
@@ -135,8 +135,7 @@ Axis listed(const std::vector<Table>& points) {
   Axis axis;
   for (const Table& point : points)
     for (const std::string& key : point.keys())
-      if (std::find(axis.keys.begin(), axis.keys.end(), key) == axis.keys.end())
-        axis.keys.push_back(key);
+      if (!holds(axis.keys, key)) axis.keys.push_back(key);
   for (const Table& point : points) {
     std::vector<std::string> choice;
     for (const std::string& key : axis.keys) {
@@ -169,18 +168,16 @@ Vocabulary vocabulary_of(const SweepPlan& plan) {
     for (std::size_t k = 0; k < axis.keys.size(); ++k)
       dimensions.push_back(dimension_of_values(axis, k));
   words.dimension = [names = words.names, dimensions](std::string_view name) {
-    const auto place = std::find(names.begin(), names.end(), name);
+    const auto place = std::ranges::find(names, name);
     return place == names.end() ? std::nullopt
                                 : dimensions[static_cast<std::size_t>(place - names.begin())];
   };
-  words.is_text = [names = words.names](std::string_view name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  words.is_text = [names = words.names](std::string_view name) { return holds(names, name); };
   return words;
 }
 
 Fact fact_of(const Vocabulary& words, const SweepValues& values, std::string_view name) {
-  const auto place = std::find(words.names.begin(), words.names.end(), name);
+  const auto place = std::ranges::find(words.names, name);
   const std::string& text = values[static_cast<std::size_t>(place - words.names.begin())];
   if (text.empty()) return {};
   if (words.dimension(name)) return parse_quantity(text)->value;
@@ -192,8 +189,7 @@ void check_keys(const SweepPlan& plan) {
     throw UserError("nothing is varied: --vary KEY=VALUES such as cluster.nodes=2:32");
   std::vector<std::string> seen;
   for (const std::string& key : plan.keys()) {
-    if (std::find(seen.begin(), seen.end(), key) != seen.end())
-      throw UserError(fmt::format("{} is varied twice", key));
+    if (holds(seen, key)) throw UserError(fmt::format("{} is varied twice", key));
     for (const Setting& setting : plan.fixed)
       if (setting.first == key) throw UserError(fmt::format("{} is both set and varied", key));
     seen.push_back(key);
@@ -249,10 +245,8 @@ SweepPlan read_sweep_file(const std::string& path) {
 std::vector<SweepValues> expand(const SweepPlan& plan) {
   check_keys(plan);
   const Vocabulary words = vocabulary_of(plan);
-  std::vector<Statement> conditions;
-  conditions.reserve(plan.where.size());
-  for (const std::string& text : plan.where)
-    conditions.push_back(Statement::parse(text, words, "where"));
+  std::vector<Statement> conditions = mapped(
+      plan.where, [&](const std::string& text) { return Statement::parse(text, words, "where"); });
   double size = 1;
   for (const Axis& axis : plan.axes) size *= static_cast<double>(axis.choices.size());
   if (size > static_cast<double>(most_points))
@@ -269,8 +263,8 @@ std::vector<SweepValues> expand(const SweepPlan& plan) {
     SweepValues values;
     for (const auto* choice : chosen) values.insert(values.end(), choice->begin(), choice->end());
     const auto fact = [&](std::string_view name) { return fact_of(words, values, name); };
-    const bool kept = std::all_of(conditions.begin(), conditions.end(),
-                                  [&](const Statement& each) { return each.holds(fact); });
+    const bool kept =
+        std::ranges::all_of(conditions, [&](const Statement& each) { return each.holds(fact); });
     if (kept) points.push_back(std::move(values));
   }
   if (points.empty()) throw UserError("no point is left: no combination meets every condition");

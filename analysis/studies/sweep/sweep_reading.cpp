@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -62,10 +63,7 @@ std::vector<std::string> points_worth_having(const SweepTable& table, const Swee
 }
 
 std::vector<std::string> scaling_lines(const SweepReport& report) {
-  std::vector<std::string> lines;
-  lines.reserve(report.scalings.size());
-  for (const Scaling& scaling : report.scalings) lines.push_back(scaling_text(scaling));
-  return lines;
+  return mapped(report.scalings, [&](const Scaling& scaling) { return scaling_text(scaling); });
 }
 
 }  // namespace stepsim

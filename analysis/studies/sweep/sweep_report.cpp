@@ -62,15 +62,14 @@ std::optional<std::size_t> knee_of(const SweepTable& table,
       const double faster = speed(table.rows[larger.row]) / speed(table.rows[points[i].row]) - 1;
       return faster >= worth_it * (larger.gpus / points[i].gpus - 1);
     };
-    if (std::none_of(points.begin(), points.end(), worth_growing_to)) return i;
+    if (std::ranges::none_of(points, worth_growing_to)) return i;
   }
   return std::nullopt;
 }
 
 Scaling scaling_of(const SweepTable& table, std::string name, std::vector<std::size_t> rows) {
   const auto gpus = [&](std::size_t row) { return figure(table.rows[row], "gpus"); };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](std::size_t a, std::size_t b) { return gpus(a) < gpus(b); });
+  std::ranges::stable_sort(rows, [&](std::size_t a, std::size_t b) { return gpus(a) < gpus(b); });
   Scaling scaling{std::move(name), {}, true, {}};
   const double least = gpus(rows.front()), start = speed(table.rows[rows.front()]);
   const double work = figure(table.rows[rows.front()], "tokens_per_step");
@@ -94,7 +93,7 @@ Scaling scaling_of(const SweepTable& table, std::string name, std::vector<std::s
 
 // Those of one machine size say nothing about growth.
 std::vector<Scaling> scalings_of(const SweepTable& table) {
-  const auto nodes = std::find(table.keys.begin(), table.keys.end(), size_key);
+  const auto nodes = std::ranges::find(table.keys, size_key);
   if (nodes == table.keys.end()) return {};
   const auto of_size = size_keys(table, static_cast<std::size_t>(nodes - table.keys.begin()));
   std::vector<std::string> order;
@@ -122,14 +121,12 @@ SweepReport report_of(const SweepTable& table) {
   if (rows.empty()) return report;
   const auto at = [&](std::size_t i) -> const SweepRow& { return table.rows[i]; };
   // Of equals the first in the order of the sweep.
-  const auto first = [&](const auto& better) {
-    return *std::min_element(rows.begin(), rows.end(), better);
-  };
+  const auto first = [&](const auto& better) { return *std::ranges::min_element(rows, better); };
   report.fastest = first([&](auto a, auto b) { return speed(at(a)) > speed(at(b)); });
   report.cheapest = first([&](auto a, auto b) { return cost(at(a)) < cost(at(b)); });
   report.smallest =
       first([&](auto a, auto b) { return figure(at(a), "gpus") < figure(at(b), "gpus"); });
-  std::stable_sort(rows.begin(), rows.end(), [&](auto a, auto b) {
+  std::ranges::stable_sort(rows, [&](auto a, auto b) {
     return speed(at(a)) != speed(at(b)) ? speed(at(a)) > speed(at(b)) : cost(at(a)) < cost(at(b));
   });
   double least = INFINITY;

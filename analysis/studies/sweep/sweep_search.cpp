@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <map>
-#include <thread>
 
 #include "analysis/studies/predict/worker.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -24,7 +24,7 @@ Vocabulary metric_words() {
       words.names.push_back(fmt::format("share.{}", metric.name.substr(5)));
   words.dimension = [names = words.names](std::string_view name) -> std::optional<Dimension> {
     if (const auto metric = find_metric(name)) return all_metrics()[*metric].dimension;
-    const bool share = std::find(names.begin(), names.end(), name) != names.end();
+    const bool share = holds(names, name);
     return share ? std::optional(Dimension::ratio) : std::nullopt;
   };
   words.is_text = [](std::string_view name) { return name == "bottleneck"; };
@@ -63,7 +63,7 @@ class Trials {
           search_.statement.holds([&](std::string_view name) { return fact_of(outcome, name); });
       known_[open[i]] = {open[i], choices[open[i]].front(), holds, std::move(outcome)};
     };
-    in_workers(open.size(), cores(), task, done);
+    in_workers(open.size(), usual_workers(), task, done);
   }
   bool holds(std::size_t candidate) const { return known_.at(candidate).holds; }
   // Neighbours among the known ones that differ.
@@ -80,7 +80,6 @@ class Trials {
     for (const auto& [candidate, step] : known_) list.push_back(step);
     return list;
   }
-  static std::size_t cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
  private:
   const std::string& data_;
@@ -101,7 +100,7 @@ void narrow_down(Trials& trials) {
   for (auto [low, high] = trials.changes().front(); high - low > 1;
        std::tie(low, high) = trials.changes().front()) {
     std::vector<std::size_t> between;
-    const std::size_t parts = std::min(Trials::cores() + 1, high - low);
+    const std::size_t parts = std::min(usual_workers() + 1, high - low);
     for (std::size_t i = 1; i < parts; ++i) between.push_back(low + (high - low) * i / parts);
     trials.ask(between);
   }

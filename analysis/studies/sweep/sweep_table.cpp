@@ -29,9 +29,8 @@ using Numbers = std::vector<double>;
 std::vector<std::size_t> known_metrics(const SweepTable& table) {
   std::vector<std::size_t> known;
   for (std::size_t m = 0; m < all_metrics().size(); ++m) {
-    const bool some = std::any_of(table.rows.begin(), table.rows.end(), [&](const SweepRow& row) {
-      return !std::isnan(row.outcome.figures[m]);
-    });
+    const bool some = std::ranges::any_of(
+        table.rows, [&](const SweepRow& row) { return !std::isnan(row.outcome.figures[m]); });
     if (some && all_metrics()[m].name != "fits") known.push_back(m);
   }
   return known;
@@ -213,12 +212,11 @@ SweepTable merge_shards(std::span<const std::string> paths) {
     }
   }
   if (whole.rows.size() != whole.points) {
-    const auto hole = std::find(owner.begin(), owner.end(), nullptr) - owner.begin();
+    const auto hole = std::ranges::find(owner, nullptr) - owner.begin();
     throw UserError(fmt::format("{} of {} points are missing, point {} first: name every shard",
                                 whole.points - whole.rows.size(), whole.points, hole));
   }
-  std::sort(whole.rows.begin(), whole.rows.end(),
-            [](const SweepRow& a, const SweepRow& b) { return a.index < b.index; });
+  std::ranges::sort(whole.rows, {}, &SweepRow::index);
   return whole;
 }
 

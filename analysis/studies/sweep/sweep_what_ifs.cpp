@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "analysis/studies/predict/worker.hpp"
 #include "scenarios/import/sources.hpp"
@@ -104,17 +103,16 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
     if (outcome.feasible && gain > worth_showing)
       found.push_back({fmt::format("{}: {}", key, value), gain, std::move(outcome)});
   };
-  in_workers(candidates.size(), std::max(1u, std::thread::hardware_concurrency()), task, done);
-  std::sort(found.begin(), found.end(), [](const WhatIf& a, const WhatIf& b) {
+  in_workers(candidates.size(), usual_workers(), task, done);
+  std::ranges::sort(found, [](const WhatIf& a, const WhatIf& b) {
     return a.gain != b.gain ? a.gain > b.gain : a.change < b.change;
   });
   // Of several values of one key the best is enough.
   std::vector<WhatIf> best;
   for (WhatIf& each : found) {
     const std::string key = each.change.substr(0, each.change.find(':'));
-    const bool said = std::any_of(best.begin(), best.end(), [&](const WhatIf& other) {
-      return other.change.starts_with(key + ":");
-    });
+    const bool said = std::ranges::any_of(
+        best, [&](const WhatIf& other) { return other.change.starts_with(key + ":"); });
     if (!said && best.size() < most_shown) best.push_back(std::move(each));
   }
   return best;

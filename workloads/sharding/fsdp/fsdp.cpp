@@ -17,13 +17,21 @@ double parameter_bytes(const RankPart& rank) {
 
 }  // namespace
 
-// Its second version takes what it gathers on the stream of the kernels.
+// Its second version shards matrices by rows; whole ones go to their ranks and back all to all,
+// shape by shape (github.com/microsoft/dion @0a059a4, dion/megabatch_base.py). It takes what it
+// gathers on the stream of the kernels.
 SchemeFacts FullySharded::facts(const Strategy& strategy) {
+  const double stored = strategy.master_weights ? 4.0 : bytes_16;
   return {.gathers_parameters = true,
           .scatters_gradients = true,
           .takes_apart = strategy.fsdp.version == 1,
           .updates_stored = true,
-          .stored_bytes = strategy.master_weights ? 4.0 : bytes_16};
+          .stored_bytes = stored,
+          .matrices = {.flat = strategy.fsdp.version == 1,
+                       .dealt = true,
+                       .by_shape = true,
+                       .momentum = stored,
+                       .exchanged = bytes_16}};
 }
 
 // The sharded parameters are the master copy themselves. Gradients come with the first reduction
@@ -32,8 +40,7 @@ void FullySharded::hold(Holdings& holdings, const RankPart& rank) {
   holdings.add(Pool::device, Held::parameters, parameter_bytes(rank));
   if (keeps_reference(rank.input))
     holdings.add(Pool::device, Held::reference, bytes_16 * rank.shares.shard);
-  holdings.add(Pool::device, Held::optimizer,
-               state_bytes(rank.input.strategy) * rank.shares.updated);
+  holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);
 }
 
 void FullySharded::set_up(Setup& setup) {
@@ -43,7 +50,7 @@ void FullySharded::set_up(Setup& setup) {
   if (keeps_reference(rank.input)) setup.load_part(Held::reference, Pool::device, bytes_16);
   setup.at("first update");
   setup.take(Pool::device, Held::gradients, gradients);
-  setup.take(Pool::device, Held::optimizer, state_bytes(setup.strategy()) * rank.shares.updated);
+  setup.take(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);
   setup.give(Pool::device, Held::gradients, gradients);
 }
 

@@ -5,6 +5,7 @@
 
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/updates.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
 
 namespace stepsim {
 namespace {
@@ -306,11 +307,12 @@ void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   writer_.context = {Phase::optimizer, -1, -1};
   if (norm) writer_.compute_after(*norm);
   // Moments and parameters are read and written, the gradient is scaled and read.
-  const double traffic = 2 * state_bytes(input.strategy) + (2 + 3) * stored_bytes();
+  const double traffic = update_traffic(
+      writer_.rank(), 2 * passed_state_bytes(writer_.rank()) + (2 + 3) * stored_bytes());
+  orthogonalise(writer_);
   writer_.host(tensors, Cause::optimizer, "update_of_tensors");
   const double largest = writer_.rank().tensors.largest / writer_.sharers();
-  const UpdateCost cost =
-      update_cost(input.stack.operators.adamw, input.strategy, {shard_, tensors_, largest});
+  const UpdateCost cost = update_cost(writer_.rank(), {shard_, tensors_, largest});
   const Mark update =
       writer_.run({update_row(cost, traffic * shard_, 7)}, false, Cause::optimizer, "update");
   hold_while_updating(writer_, update, cost);

@@ -15,7 +15,9 @@ class FlatUpdate {
   // What all ranks agree on before the update; nothing where each tensor was updated by itself.
   std::optional<Mark> agreed_norm();
   Mark own_norm();
-  void update(std::optional<Mark> norm);
+  // `waiting`: bytes of the rank's own gradients, which are given up as soon as they are copied;
+  // nothing of them is left behind it.
+  void update(std::optional<Mark> norm, double waiting);
   // The updated 16-bit parameters come together again; nothing overlaps it.
   void gather();
 
@@ -23,10 +25,16 @@ class FlatUpdate {
   struct Owned {
     double elements = 0, tensors = 0;
   };
+  // What of a shard's gradient is there while it is updated, in bytes.
+  struct Prepared {
+    double flat = 0, fp32 = 0;
+  };
   Owned owned() const;
+  bool flattens() const;
   double sharers(const GradientBucket& bucket) const { return shares_ ? bucket.sharers : 1; }
   std::vector<double> group_shards() const;
-  void update_group(double shard, double tensors);
+  void update_group(double shard, double tensors, double waiting);
+  Prepared prepare_gradient(double shard, double tensors, double waiting);
   void update_on_host(double shard);
 
   StepWriter& writer_;

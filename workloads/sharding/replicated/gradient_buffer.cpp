@@ -76,7 +76,7 @@ void GradientBuffer::finish_backward(bool last_micro_batch) {
 }
 
 void GradientBuffer::finish_step(std::optional<Mark> norm) {
-  update_.update(norm);
+  update_.update(norm, 0);
   if (updated_.empty()) update_.gather();
 }
 

@@ -61,10 +61,8 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
 
 // A tensor's own optimizer runs behind its gradient, which nobody needs any more.
 void ReducedBuckets::update_now(double elements) {
-  const Strategy& s = writer_.input().strategy;
-  const UpdateCost cost =
-      update_cost(writer_.input().stack.operators.adamw, s, {elements, 1, elements});
-  const double bytes = optimizer_traffic_bytes(s) * elements;
+  const UpdateCost cost = update_cost(writer_.rank(), {elements, 1, elements});
+  const double bytes = optimizer_traffic_bytes(writer_.rank()) * elements;
   const Mark updated = writer_.run({update_row(cost, bytes, 3)}, true, Cause::optimizer, "update");
   hold_while_updating(writer_, updated, cost);
 }
@@ -86,7 +84,7 @@ void ReducedBuckets::keep_own_gradients(Mark since) {
   const Strategy& s = writer_.input().strategy;
   if (owned_ > 0 || s.sharding == Sharding::zero0 || keeps_whole_gradient(s)) return;
   owned_ = update_.on_device() * gradient_bytes(s) * writer_.rank().shares.updated;
-  writer_.allocate(since, Held::gradients, owned_);
+  writer_.allocate(since, Held::own_gradients, owned_);
 }
 
 // One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
@@ -107,7 +105,8 @@ Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
     writer_.release(reduction_, Held::reduce_input, bytes.value);
     done = reduction_;
     outstanding_ = true;
-    if (!overlap) writer_.compute_after(reduction_);
+    if (!overlap || writer_.input().strategy.zero.waits_for_reductions)
+      writer_.compute_after(reduction_);
   }
   keep_own_gradients(done);
   if (update_.on_device() < 1)
@@ -149,8 +148,8 @@ void ReducedBuckets::finish_backward(bool last_micro_batch) {
 }
 
 void ReducedBuckets::finish_step(std::optional<Mark> norm) {
-  update_.update(norm);
-  writer_.release(writer_.last_compute(), Held::gradients, kept_ + owned_);
+  update_.update(norm, owned_);
+  writer_.release(writer_.last_compute(), Held::gradients, kept_);
   kept_ = owned_ = 0;
   if (writer_.input().strategy.sharding != Sharding::zero0) update_.gather();
 }

@@ -34,7 +34,7 @@ void flatten_groups(Setup& setup) {
   const ParameterCount count = count_parameters(model_of_rank(setup.rank().input.model, s));
   const double vectors = static_cast<double>(count.of(TensorClass::norm));
   const double experts = sends_tokens(s) ? static_cast<double>(count.of(TensorClass::expert)) /
-                                               static_cast<double>(s.expert_parallel)
+                                               static_cast<double>(s.experts.parallel)
                                          : 0;
   for (const double group : {shares.whole - experts - vectors, vectors, experts})
     flatten(setup, group);
@@ -59,15 +59,27 @@ void add_gradient_buffers(Setup& setup, double on_host) {
 
 SchemeFacts Replicated::facts(const Strategy& strategy) {
   const bool shares = strategy.sharding != Sharding::zero0;
+  // Without stages as in github.com/KellerJordan/Muon @857d1ad: dealt out, and the updated
+  // parameters gathered. Stages 1 and 2 as in DeepSpeed @edaa722, runtime/zero/stage_1_and_2.py:
+  // gradients are whole, and a rank takes all that its part touches.
+  const WholeMatrices matrices{
+      .flat = shares,
+      .dealt = !shares,
+      .partitioned = false,
+      .momentum = shares ? gradient_bytes(strategy) : (strategy.master_weights ? 4 : bytes_16),
+      .returned = shares ? 0 : bytes_16};
   return {.shares_states = shares,
           .takes_apart = strategy.zero.overlap_comm,
           .offloads_optimizer = shares,
-          .master_bytes = strategy.master_weights ? 4.0 : 0.0};
+          .master_bytes = strategy.master_weights ? 4.0 : 0.0,
+          .matrices = matrices};
 }
 
 SchemeFacts Distributed::facts(const Strategy& strategy) {
   SchemeFacts facts = Replicated::facts(strategy);
   facts.scatters_gradients = true;
+  // Moonshot's distributed Muon (arXiv 2502.16982, Algorithm 1): inputs are gathered in 16 bits.
+  facts.matrices = {.gathered = bytes_16};
   return facts;
 }
 
@@ -82,7 +94,7 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
     holdings.add(Pool::device, Held::gradients, gradient_bytes(s) * rank.shares.trained);
   const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
   holdings.add(Pool::device, Held::master_weights, s.master_weights ? 4 * on_device : 0);
-  holdings.add(Pool::device, Held::optimizer, state_bytes(s) * on_device);
+  holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
   if (s.optimizer_place == Offload::none) return;
   // A tensor's gradient passes through a buffer on both sides; its sum waits in 16 bits.
   const double largest = bytes_16 * rank.tensors.largest;
@@ -92,7 +104,7 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   if (rank.input.job.accumulation > 1 && !keeps_whole_gradient(s))
     holdings.add(Pool::pinned, Held::gradients, bytes_16 * on_host);
   holdings.add(Pool::pageable, Held::master_weights, 4 * on_host);
-  holdings.add(Pool::pageable, Held::optimizer, state_bytes(s) * on_host);
+  holdings.add(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
   holdings.add(Pool::pageable, Held::update_copy, bytes_16 * on_host);
 }
 
@@ -115,8 +127,8 @@ void Replicated::set_up(Setup& setup) {
   }
   add_gradient_buffers(setup, on_host);
   setup.at("first update");
-  setup.take(Pool::device, Held::optimizer, state_bytes(s) * on_device);
-  setup.take(Pool::pageable, Held::optimizer, state_bytes(s) * on_host);
+  setup.take(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
+  setup.take(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
   setup.take(Pool::pageable, Held::update_copy, bytes_16 * on_host);
 }
 

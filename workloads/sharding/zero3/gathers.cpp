@@ -113,8 +113,10 @@ void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   make_room(bytes_16 * elements);
   // Without a stream of its own a gather waits for the kernels that were launched before it.
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
-  // Offloaded parameters come up from host memory first, every rank its shard.
-  if (input.strategy.parameter_place != Offload::none) ready = to_device(elements, ready);
+  // Offloaded parameters come up from host memory first, every rank its shard, and the host waits:
+  // DeepSpeed copies them by Tensor.to() without non_blocking.
+  if (input.strategy.parameter_place != Offload::none)
+    ready = writer_.host({0}, Cause::offload_transfer, "copy_wait", {to_device(elements, ready)});
   if (input.strategy.zero.stops_at_fetches) ready = clear_buffer(elements, ready);
   const Mark gather = gather_shards(elements, ready);
   writer_.allocate(gather, Held::gathered, bytes_16 * elements);

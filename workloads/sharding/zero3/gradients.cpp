@@ -2,14 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/updates.hpp"
+#include "workloads/sharding/whole_matrices.hpp"
 
 namespace stepsim {
 namespace {
 
 constexpr std::size_t reductions_in_flight = 2;
+
+// Whole matrices need whole gradients.
+Plan reduction_of(const Strategy& strategy) {
+  return strategy.optimizer.orthogonal ? Plan::all_reduce : Plan::reduce_scatter;
+}
 
 }  // namespace
 
@@ -40,6 +47,8 @@ void Zero3Gradients::add(const Unit& unit, bool last_micro_batch) {
                  "gradient_hook");
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
     bucket_ += elements;
+    if (unit.kind == TensorClass::dense || unit.kind == TensorClass::expert)
+      in_matrices_ += elements;
     waiting_.push_back({elements, unit.kind == TensorClass::norm});
     // Too large for the bucket: it goes as it is.
     const Mark used = elements > keys.reduce_bucket
@@ -67,24 +76,35 @@ Mark Zero3Gradients::on_reduce_stream(double bytes, double launches, std::string
 Mark Zero3Gradients::reduce_bucket(bool last_micro_batch) {
   for (; reductions_.size() > reductions_in_flight; reductions_.pop_front())
     writer_.host({0}, Cause::gradient_reduce, "reduce_limit", {reductions_.front()});
+  update_matrices();
   const Bytes bytes{bytes_16 * bucket_};
   const bool whole = waiting_.size() == 1 && std::fmod(bucket_, writer_.sharers()) == 0;
   const Mark made = writer_.last_compute();
   const Mark ready = writer_.input().strategy.zero.stops_at_fetches ? list_parts(bytes.value, made)
                      : whole ? on_reduce_stream(2 * bytes.value, 1, "divide", made)
                              : on_reduce_stream(3 * bytes.value, 2, "interleave", made);
-  const Mark reduced = quantizes_gradients(writer_.input().strategy, writer_.input().cluster)
-                           ? exchange_quantized(ready)
-                           : writer_.collective(Plan::reduce_scatter, bytes, Stream::reduce,
-                                                Cause::gradient_reduce, "reduce_bucket", {ready});
+  const Mark reduced =
+      quantizes_gradients(writer_.input().strategy, writer_.input().cluster)
+          ? exchange_quantized(ready)
+          : writer_.collective(reduction_of(writer_.input().strategy), bytes, Stream::reduce,
+                               Cause::gradient_reduce, "reduce_bucket", {ready});
   writer_.allocate(ready, Held::reduce_input, whole ? 0 : bytes.value);
   writer_.release(reduced, Held::reduce_input, whole ? 0 : bytes.value);
   if (!writer_.input().strategy.zero.overlap_comm) writer_.compute_after(reduced);
   const bool offloaded = writer_.input().strategy.optimizer_place != Offload::none;
   reductions_.push_back(offloaded ? to_host(reduced, last_micro_batch) : reduced);
+  reduced_ = {reduced, std::exchange(in_matrices_, 0)};
   waiting_.clear();
   bucket_ = 0;
   return reduced;
+}
+
+// The device comes to them when the next bucket is full.
+void Zero3Gradients::update_matrices() {
+  if (!reduced_ || !writer_.input().strategy.optimizer.orthogonal) return;
+  orthogonalise(writer_, reduced_->in_matrices / elements_in_matrices(writer_.rank()),
+                {reduced_->done});
+  reduced_.reset();
 }
 
 // The same by releases that stop at fetches: divided in place, and handed over as a list of parts,
@@ -153,6 +173,7 @@ Mark Zero3Gradients::to_host(Mark reduced, bool last_micro_batch) {
 
 void Zero3Gradients::finish(bool last_micro_batch) {
   if (bucket_ > 0) reduce_bucket(last_micro_batch);
+  update_matrices();
   reductions_.clear();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "workloads/program/step_writer.hpp"
@@ -32,12 +33,20 @@ class Zero3Gradients {
   Mark list_parts(double bytes, Mark made);
   Mark exchange_quantized(Mark ready);
   Mark to_host(Mark reduced, bool last_micro_batch);
+  void update_matrices();
 
   StepWriter& writer_;
   const TrainedTensors& trained_;
   double on_device_ = 1;         // share of the optimizer's elements that the device updates
   std::deque<Mark> reductions_;  // under way; the host keeps at most two
   double bucket_ = 0;            // elements
+  double in_matrices_ = 0;       // of them, those of matrices that are updated whole
+  // The last bucket that was reduced, until the device comes to its matrices.
+  struct Reduced {
+    Mark done{};
+    double in_matrices = 0;
+  };
+  std::optional<Reduced> reduced_;
   struct Waiting {
     double elements = 0;
     bool vector = false;

@@ -12,12 +12,13 @@ Zero3Update::Zero3Update(StepWriter& writer, const TrainedTensors& trained, Zero
     : writer_(writer),
       trained_(trained),
       gathers_(gathers),
+      costs_(writer.input().stack.operators.zero_update),
       on_drives_(parameters_on_drives(writer.rank())) {}
 
 // All ranks wait for the norm of each sub-group.
 void Zero3Update::find_norms(std::size_t groups, double part) {
   for (std::size_t i = 0; i < groups; ++i) {
-    writer_.run({{"norm", KernelClass::memory, 0, bytes_16 * part,
+    writer_.run({{"norm", KernelClass::memory, 0, costs_.norm * part,
                   3 * trained_.count / static_cast<double>(groups)}},
                 false, Cause::optimizer, "gradient_norm");
     const Mark norm = writer_.collective(Plan::signal, {8}, Stream::reduce, Cause::optimizer,
@@ -66,10 +67,11 @@ void Zero3Update::run() {
 void Zero3Update::update_on_device(double part) {
   const Strategy& s = writer_.input().strategy;
   const bool split = s.optimizer_place != Offload::none;  // then fp32 gradients are there already
-  const UpdateCost cost = update_cost(writer_.input().stack.operators.adamw, s, {part, 1, part});
-  std::vector<KernelRow> rows{update_row(cost, optimizer_traffic_bytes(s) * part, 3)};
+  const UpdateCost cost = update_cost(writer_.rank(), {part, 1, part});
+  std::vector<KernelRow> rows{update_row(
+      cost, (optimizer_traffic_bytes(writer_.rank()) + costs_.scale_and_copy) * part, 3)};
   if (!split)
-    rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (2 * bytes_16 + 4) * part, 2});
+    rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (3 * bytes_16 + 4) * part, 2});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
   hold_while_updating(writer_, update, cost);
   if (split) {
@@ -88,8 +90,10 @@ void Zero3Update::update_on_device(double part) {
 }
 
 void Zero3Update::update_on_host(double part, Mark ready) {
-  const Mark updated = update_shard_on_host(writer_, part, ready);
   const StepInput& input = writer_.input();
+  // A benchmark of the optimizer alone calls no engine around it.
+  const double around = input.job.only_update ? 0 : costs_.host;
+  const Mark updated = update_shard_on_host(writer_, part, around, ready);
   if (input.strategy.parameter_place == Offload::none)
     writer_.traffic(Plan::to_device, {bytes_16 * part}, Cause::offload_transfer,
                     "parameters_to_device", {updated});
@@ -100,7 +104,7 @@ void Zero3Update::update_on_host(double part, Mark ready) {
 
 // The fp32 copy, the moments and the gradient of a sub-group.
 Mark Zero3Update::read_states(double part) {
-  return writer_.traffic(Plan::from_drive, {(4 + state_bytes(writer_.input().strategy) + 4) * part},
+  return writer_.traffic(Plan::from_drive, {(4 + state_bytes(writer_.rank()) + 4) * part},
                          Cause::offload_transfer, "states_from_drive");
 }
 
@@ -116,8 +120,8 @@ void Zero3Update::update_from_drive(double part, bool last, Mark ready) {
   if (s.offload.pipeline_read && !last) read_ = read_states(part);
   update_on_host(part, ready);
   if (written_) wait(*written_);
-  written_ = writer_.traffic(Plan::to_drive, {(4 + state_bytes(s)) * part}, Cause::offload_transfer,
-                             "states_to_drive");
+  written_ = writer_.traffic(Plan::to_drive, {(4 + state_bytes(writer_.rank())) * part},
+                             Cause::offload_transfer, "states_to_drive");
   if (s.offload.pipeline_write && !last) return;
   wait(*written_);
   written_.reset();

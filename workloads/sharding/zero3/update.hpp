@@ -23,6 +23,7 @@ class Zero3Update {
   StepWriter& writer_;
   const TrainedTensors& trained_;
   Zero3Gathers& gathers_;
+  const Operators::ZeroUpdate& costs_;
   double on_drives_ = 0;         // share of the parameters
   std::optional<Mark> read_;     // states of the next sub-group on their way from the drives
   std::optional<Mark> written_;  // those of the one before on their way back

@@ -99,6 +99,8 @@ void add_optimizer(Setup& setup) {
 
 }  // namespace
 
+// Whole matrices as in DeepSpeed @edaa722, runtime/zero/stage3.py: bucket by bucket the momentum is
+// gathered, matrices are dealt out, and updates and momentum gathered, each in 16 bits.
 SchemeFacts Zero3::facts(const Strategy& strategy) {
   return {.gathers_parameters = true,
           .scatters_gradients = true,
@@ -109,6 +111,10 @@ SchemeFacts Zero3::facts(const Strategy& strategy) {
           .offloads_parameters = true,
           .master_bytes = strategy.master_weights ? 4.0 : 0.0,
           .secondary = static_cast<Rank>(strategy.zero.hpz),
+          .matrices = {.dealt = true,
+                       .momentum = bytes_16,
+                       .gathered = bytes_16,
+                       .returned = 2 * bytes_16},
           .slack = &Stack::allocator_slack_gathering};
 }
 
@@ -140,9 +146,9 @@ void Zero3::hold(Holdings& holdings, const RankPart& rank) {
   }
   const Pool states = drives ? Pool::disk : Pool::pageable;
   holdings.add(Pool::device, Held::master_weights, s.master_weights ? 4 * on_device : 0);
-  holdings.add(Pool::device, Held::optimizer, state_bytes(s) * on_device);
+  holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
   holdings.add(states, Held::master_weights, s.master_weights ? 4 * off_device : 0);
-  holdings.add(states, Held::optimizer, state_bytes(s) * off_device);
+  holdings.add(states, Held::optimizer, state_bytes(rank) * off_device);
   if (drives) holdings.add(Pool::pinned, Held::swap_buffers, swap_buffer_bytes(rank));
 }
 
@@ -154,7 +160,7 @@ void Zero3::set_up(Setup& setup) {
   setup.at("first update");
   if (s.zero.hpz > 1) setup.take(Pool::device, Held::secondary, secondary_bytes(rank));
   setup.take(Pool::device, Held::persistent, persistent_bytes(rank));
-  const double states = state_bytes(s) * rank.shares.updated, share = states_on_device(rank);
+  const double states = state_bytes(rank) * rank.shares.updated, share = states_on_device(rank);
   setup.take(Pool::device, Held::optimizer, share * states);
   setup.take(s.optimizer_place == Offload::nvme ? Pool::disk : Pool::pageable, Held::optimizer,
              (1 - share) * states);

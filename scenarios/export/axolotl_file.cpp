@@ -1,0 +1,76 @@
+#include "scenarios/export/axolotl_file.hpp"
+
+#include <algorithm>
+
+#include "scenarios/export/foreign_lines.hpp"
+
+namespace stepsim {
+namespace {
+
+void say_method(ForeignLines& lines) {
+  if (!lines.is("job.method", "dpo")) return;
+  lines.say("rl", "dpo");
+  if (lines.is("job.reference_model", "false")) lines.say("precompute_ref_log_probs", true);
+}
+
+void say_optimizer(ForeignLines& lines) {
+  const bool plain = lines.is("strategy.optimizer", "adamw");
+  if (plain && !lines.is("strategy.optimizer_kernels", "fused"))
+    lines.say("optimizer", "adamw_torch");
+}
+
+void say_loss(ForeignLines& lines) {
+  const std::string way = lines.value("strategy.cross_entropy");
+  const Table ways = lines.facts().table("losses");
+  if (!way.empty() && ways.has(way)) lines.say(ways.text(way), true);
+  const std::vector<std::string> liger = lines.facts().texts("stacks_with_liger");
+  if (std::find(liger.begin(), liger.end(), lines.value("stack")) != liger.end())
+    for (const std::string& key : lines.facts().texts("liger")) lines.say(key, true);
+}
+
+void say_adapter(ForeignLines& lines) {
+  if (lines.number("strategy.lora.rank") <= 0) return;
+  const bool quantised = lines.is("strategy.lora.quantised", "nf4");
+  lines.say("adapter", quantised ? "qlora" : "lora");
+  if (quantised) lines.say("load_in_4bit", true);
+  if (lines.is("strategy.lora.targets", "attention"))
+    lines.say("lora_target_modules", "[q_proj, k_proj, v_proj, o_proj]");
+  else
+    lines.say("lora_target_linear", true);
+}
+
+// ZeRO is said in a DeepSpeed file beside this one.
+void say_sharding(ForeignLines& lines, const std::string& deepspeed) {
+  const std::string kind = lines.value("strategy.zero");
+  if (kind == "fsdp" || kind == "hsdp") {
+    lines.say("fsdp_version", lines.value("strategy.fsdp.version"));
+    lines.say("fsdp_config.reshard_after_forward",
+              !lines.is("strategy.fsdp.reshard_after_forward", "false"));
+    if (kind == "hsdp") lines.say("dp_replicate_size", lines.value("strategy.fsdp.replicate"));
+  } else if (kind != "0") {
+    lines.say("deepspeed", deepspeed);
+  }
+}
+
+}  // namespace
+
+bool needs_deepspeed_file(const Scenario& scenario) {
+  const Sharding kind = scenario.strategy.sharding;
+  return !is_fsdp(kind) && kind != Sharding::zero0;
+}
+
+std::string axolotl_text(const std::string& data, const Scenario& scenario,
+                         const std::string& deepspeed) {
+  ForeignLines lines(data, scenario, "export/axolotl");
+  lines.say("base_model", lines.value("model"));
+  say_method(lines);
+  say_sharding(lines, deepspeed);
+  lines.say("gradient_checkpointing", lines.is("strategy.checkpointing", "full"));
+  say_optimizer(lines);
+  say_loss(lines);
+  say_adapter(lines);
+  lines.say_mapped();
+  return yaml_text(lines);
+}
+
+}  // namespace stepsim

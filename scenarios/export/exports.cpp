@@ -1,0 +1,146 @@
+#include "scenarios/export/exports.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "scenarios/export/axolotl_file.hpp"
+#include "scenarios/export/deepspeed_file.hpp"
+#include "scenarios/export/megatron_script.hpp"
+#include "scenarios/export/openrlhf_script.hpp"
+#include "scenarios/export/torchtitan_file.hpp"
+#include "scenarios/export/verl_script.hpp"
+#include "scenarios/keys/resolved.hpp"
+#include "workloads/model/model.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Files = std::vector<ExportedFile>;
+
+Files axolotl_files(const std::string& data, const Scenario& scenario, const std::string& path) {
+  const std::string beside = fs::path(path).replace_extension(".deepspeed.json").string();
+  Files files{{path, axolotl_text(data, scenario, fs::path(beside).filename().string())}};
+  if (needs_deepspeed_file(scenario)) files.push_back({beside, deepspeed_text(scenario)});
+  return files;
+}
+
+Files deepspeed_files(const std::string&, const Scenario& scenario, const std::string& path) {
+  if (!needs_deepspeed_file(scenario))
+    throw UserError("--as deepspeed: is for strategy.zero of 1, 2 or 3");
+  return {{path, deepspeed_text(scenario)}};
+}
+
+template <std::string (*Text)(const std::string&, const Scenario&)>
+Files one_file(const std::string& data, const Scenario& scenario, const std::string& path) {
+  return {{path, Text(data, scenario)}};
+}
+
+struct Kind {
+  std::string_view name;
+  bool grpo = false;
+  std::string_view comment;  // how it begins; empty: the format has none
+  std::string_view head;     // stands above everything
+  Files (*files)(const std::string&, const Scenario&, const std::string&);
+};
+
+constexpr std::array kinds{
+    Kind{"axolotl", false, "# ", "", axolotl_files},
+    Kind{"deepspeed", false, "", "", deepspeed_files},
+    Kind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
+    Kind{"openrlhf", false, "# ", "#!/usr/bin/env bash\n", one_file<openrlhf_text>},
+    Kind{"torchtitan", false, "# ", "", one_file<torchtitan_text>},
+    Kind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
+
+const Kind& kind_called(std::string_view name) {
+  const auto place =
+      std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
+  if (place != kinds.end()) return *place;
+  const std::vector<std::string> names = export_kinds();
+  throw UserError(fmt::format("--as: expected {}, found \"{}\"{}", one_of(names), name,
+                              did_you_mean(name, names)));
+}
+
+// Titles, what others observed, and what settings_beside() says.
+bool is_beside(const ResolvedKey& key) {
+  const std::string head = key.path().substr(0, key.path().find('.'));
+  constexpr std::array heads{"name",   "note",      "family",   "model",    "cluster",
+                             "recipe", "constants", "measured", "estimated"};
+  if (std::find(heads.begin(), heads.end(), head) != heads.end()) return true;
+  // One is said by the other; a DeepSpeed file is taken in.
+  constexpr std::array others{"job.global_batch", "strategy.deepspeed",
+                              "strategy.deepspeed_except"};
+  return std::find(others.begin(), others.end(), key.path()) != others.end();
+}
+
+std::string shown(const std::string& value) {
+  return value.empty() ? "not set" : value;
+}
+
+}  // namespace
+
+std::vector<std::string> export_kinds() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+  return names;
+}
+
+std::vector<ExportedFile> export_as(const std::string& data, const Scenario& scenario,
+                                    std::string_view name, const std::string& path) {
+  const Kind& kind = kind_called(name);
+  if (kind.grpo != scenario.grpo.has_value())
+    throw UserError(fmt::format("--as {}: is for scenarios {} method: grpo", kind.name,
+                                kind.grpo ? "of" : "without"));
+  Files files = kind.files(data, scenario, path);
+  files.front().text = std::string(kind.head) + files.front().text;
+  return files;
+}
+
+bool has_comments(std::string_view kind) {
+  return !kind_called(kind).comment.empty();
+}
+
+std::string with_comment(std::string_view name, const std::string& text,
+                         const std::vector<std::string>& lines) {
+  const Kind& kind = kind_called(name);
+  std::string comment;
+  for (const std::string& line : lines) comment += fmt::format("{}{}\n", kind.comment, line);
+  return fmt::format("{}{}{}", kind.head, comment, text.substr(kind.head.size()));
+}
+
+std::vector<Setting> settings_beside(const Scenario& scenario) {
+  std::vector<Setting> settings;
+  std::string cluster;
+  for (const ResolvedKey& key : resolved_keys(scenario)) {
+    if (key.path() == "model") settings.emplace_back("model", key.value);
+    if (key.block == "cluster" && key.said && !key.value.empty())
+      cluster += fmt::format("{}{}: {}", cluster.empty() ? "" : ", ", key.facts->name, key.value);
+  }
+  settings.emplace_back("cluster", fmt::format("{{{}}}", cluster));
+  return settings;
+}
+
+std::vector<std::string> left_unsaid(const Scenario& scenario, const Scenario& read_back) {
+  const std::vector<ResolvedKey> other = resolved_keys(read_back);
+  std::vector<std::string> unsaid;
+  for (const ResolvedKey& key : resolved_keys(scenario)) {
+    if (is_beside(key) || !key.matters) continue;
+    const auto place = std::find_if(other.begin(), other.end(), [&](const ResolvedKey& each) {
+      return each.path() == key.path();
+    });
+    if (place != other.end() && place->value != key.value)
+      unsaid.push_back(
+          fmt::format("{}: {}; here it is {}", key.path(), shown(key.value), shown(place->value)));
+  }
+  const std::int64_t parameters = count_parameters(scenario.model).total(),
+                     read = count_parameters(read_back.model).total();
+  if (parameters != read)
+    unsaid.push_back(fmt::format("model: {} parameters; here they are {}", parameters, read));
+  return unsaid;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,38 @@
+// Scenarios as files of other programs, ready to run there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+// The words of `--as`.
+std::vector<std::string> export_kinds();
+
+struct ExportedFile {
+  std::string path, text;
+};
+
+// The first is `path`, the others are beside it and named in it. Throws UserError when files of
+// this kind can say nothing of such a scenario.
+std::vector<ExportedFile> export_as(const std::string& data, const Scenario& scenario,
+                                    std::string_view kind, const std::string& path);
+
+// The same first file with a comment of these lines at its top, where it can have comments.
+std::string with_comment(std::string_view kind, const std::string& text,
+                         const std::vector<std::string>& lines);
+bool has_comments(std::string_view kind);
+
+// What the command line has to say besides for the file to be read as that scenario: model and
+// machine.
+std::vector<Setting> settings_beside(const Scenario& scenario);
+
+// Keys that a scenario says and its file of another kind does not, when it is read: each with what
+// is read there instead.
+std::vector<std::string> left_unsaid(const Scenario& scenario, const Scenario& read_back);
+
+}  // namespace stepsim

@@ -1,0 +1,128 @@
+#include "scenarios/export/megatron_script.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/export/foreign_lines.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+void say_experts(ForeignLines& lines, const Model& model) {
+  if (!model.experts) return;
+  const Experts& experts = *model.experts;
+  lines.say("num-experts", experts.count);
+  lines.say("moe-router-topk", experts.per_token);
+  lines.say("moe-ffn-hidden-size", experts.width);
+  if (experts.shared_width > 0)
+    lines.say("moe-shared-expert-intermediate-size", experts.shared_width);
+  if (experts.first_dense > 0)
+    lines.say("moe-layer-freq", fmt::format("'([0]*{}+[1]*{})'", experts.first_dense,
+                                            model.layers - experts.first_dense));
+  if (!lines.is("strategy.moe.kernel", "loop")) lines.say("moe-grouped-gemm", true);
+  const bool deep = lines.is("strategy.moe.dispatcher", "deepep");
+  lines.say("moe-token-dispatcher-type", deep ? "flex" : "alltoall");
+  if (deep) lines.say("moe-enable-deepep", true);
+  lines.say("expert-model-parallel-size", lines.scenario().strategy.experts.parallel);
+  if (lines.scenario().strategy.experts.tensor > 0)
+    lines.say("expert-tensor-parallel-size", lines.scenario().strategy.experts.tensor);
+}
+
+void say_attention(ForeignLines& lines, const Model& model) {
+  const Attention& attention = model.attention;
+  lines.say("num-attention-heads", attention.heads);
+  if (attention.kv_heads != attention.heads && !attention.latent) {
+    lines.say("group-query-attention", true);
+    lines.say("num-query-groups", attention.kv_heads);
+  }
+  if (attention.latent) {
+    const Latent& latent = *attention.latent;
+    lines.say("multi-latent-attention", true);
+    lines.say("kv-lora-rank", latent.width);
+    if (latent.query_width > 0) lines.say("q-lora-rank", latent.query_width);
+    lines.say("qk-head-dim", attention.head_dim - latent.rotary);
+    lines.say("qk-pos-emb-head-dim", latent.rotary);
+    lines.say("v-head-dim", latent.value);
+  } else {
+    lines.say("kv-channels", attention.head_dim);
+  }
+  if (attention.qk_norm != Attention::QkNorm::none) lines.say("qk-layernorm", true);
+  if (attention.qkv_bias && !attention.output_bias) lines.say("add-qkv-bias", true);
+}
+
+void say_model(ForeignLines& lines) {
+  const Model& model = lines.scenario().model;
+  lines.say("num-layers", model.layers);
+  lines.say("hidden-size", model.hidden);
+  lines.say("ffn-hidden-size", model.feed_forward.width);
+  say_attention(lines, model);
+  lines.say("max-position-embeddings",
+            std::max(model.longest_sequence, lines.scenario().job.sequence));
+  lines.say("padded-vocab-size", model.vocabulary);
+  if (model.positions == Positions::rotary) lines.say("position-embedding-type", "rope");
+  if (!model.norm_bias) lines.say("normalization", "RMSNorm");
+  if (model.feed_forward.gated) lines.say("swiglu", true);
+  if (!model.feed_forward.bias) lines.say("disable-bias-linear", true);
+  if (!model.tied_embeddings) lines.say("untie-embeddings-and-output-weights", true);
+  say_experts(lines, model);
+}
+
+void say_sharding(ForeignLines& lines) {
+  const std::string kind = lines.value("strategy.zero");
+  lines.say("bf16", true);
+  if (kind == "1" || kind == "2" || kind == "3") lines.say("use-distributed-optimizer", true);
+  if (kind == "fsdp" || kind == "hsdp") lines.say("use-torch-fsdp2", true);
+  if (lines.is("strategy.gradient_dtype", "bf16")) lines.say("grad-reduce-in-bf16", true);
+  if (lines.is("strategy.offload.optimizer", "cpu")) lines.say("optimizer-cpu-offload", true);
+}
+
+void say_recomputing(ForeignLines& lines) {
+  const std::string kind = lines.value("strategy.checkpointing");
+  if (kind == "selective") {
+    lines.say("recompute-granularity", "selective");
+    lines.say("recompute-modules", lines.value("strategy.recompute_modules"));
+  } else if (kind == "full") {
+    lines.say("recompute-granularity", "full");
+    lines.say("recompute-method", "uniform");
+    lines.say("recompute-num-layers", std::int64_t{1});
+  }
+}
+
+void say_parallel(ForeignLines& lines, const Mesh& mesh) {
+  if (lines.is("strategy.tensor_parallel.sequence", "true") && mesh.tensor > 1)
+    lines.say("sequence-parallel", true);
+  if (mesh.sequence() > 1) {
+    lines.say("context-parallel-size", std::int64_t{mesh.sequence()});
+    lines.say("cp-comm-type", mesh.ulysses > 1 ? "a2a" : "p2p");
+  }
+  const std::int64_t pieces = lines.scenario().strategy.pipeline_parallel.virtual_stages;
+  if (mesh.stages > 1 && pieces > 1) lines.say("num-virtual-stages-per-pipeline-rank", pieces);
+}
+
+}  // namespace
+
+std::string megatron_text(const std::string& data, const Scenario& scenario) {
+  ForeignLines lines(data, scenario, "import/megatron");
+  const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
+  say_model(lines);
+  lines.say("seq-length", scenario.job.sequence);
+  lines.say("micro-batch-size", scenario.job.micro_batch);
+  lines.say("global-batch-size",
+            scenario.job.micro_batch * scenario.job.accumulation * std::int64_t{mesh.data()});
+  say_sharding(lines);
+  say_recomputing(lines);
+  say_parallel(lines, mesh);
+  if (lines.number("job.save.every") > 0) {
+    lines.say("save", "checkpoints");
+    lines.say("save-interval", lines.value("job.save.every"));
+  }
+  lines.say_mapped();
+  const Cluster& cluster = scenario.cluster;
+  return fmt::format("torchrun --nproc_per_node {} --nnodes {} pretrain_gpt.py{}",
+                     cluster.gpus_per_node(), cluster.nodes,
+                     argument_text(lines, lines.facts().texts("flags")));
+}
+
+}  // namespace stepsim

@@ -1,0 +1,12 @@
+// A scenario as a script that starts Megatron-LM.
+#pragma once
+
+#include <string>
+
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+std::string megatron_text(const std::string& data, const Scenario& scenario);
+
+}  // namespace stepsim

@@ -1,0 +1,96 @@
+#include "scenarios/export/torchtitan_file.hpp"
+
+#include <algorithm>
+
+#include "scenarios/export/foreign_lines.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+void say_model(ForeignLines& lines) {
+  const Table models = lines.facts().table("flavours");
+  const std::string model = lines.value("model");
+  for (const std::string& name : models.keys())
+    for (const std::string& flavour : models.table(name).keys())
+      if (models.table(name).text(flavour) == model) {
+        lines.say("model.name", name);
+        lines.say("model.flavor", flavour);
+      }
+}
+
+void say_batch(ForeignLines& lines, const Mesh& mesh) {
+  const Job& job = lines.scenario().job;
+  const std::int64_t data = mesh.data();
+  if (mesh.stages > 1) {
+    lines.say("training.local_batch_size", job.micro_batch * job.accumulation);
+    lines.say("parallelism.pipeline_parallel_microbatch_size", job.micro_batch);
+    return;
+  }
+  lines.say("training.local_batch_size", job.micro_batch);
+  if (job.accumulation > 1)
+    lines.say("training.global_batch_size", job.micro_batch * job.accumulation * data);
+}
+
+void say_sharding(ForeignLines& lines, const Mesh& mesh) {
+  const bool whole = lines.is("strategy.zero", "0"), copies = lines.is("strategy.zero", "hsdp");
+  const std::int64_t replicas = copies ? mesh.replicas : whole ? mesh.data() : 1;
+  lines.say("parallelism.data_parallel_replicate_degree", replicas);
+  lines.say("parallelism.data_parallel_shard_degree", std::int64_t{whole ? 1 : -1});
+  if (const std::string freed = lines.value("strategy.fsdp.reshard_after_forward"); !freed.empty())
+    lines.say("parallelism.fsdp_reshard_after_forward", freed == "true" ? "always" : "never");
+  const bool bare = lines.is("strategy.master_weights", "false");
+  lines.say("training.dtype", bare ? "bfloat16" : "float32");
+}
+
+void say_checkpointing(ForeignLines& lines) {
+  const std::string kind = lines.value("strategy.checkpointing");
+  const double every = lines.number("strategy.checkpoint_every");
+  if (kind == "operators" || (kind == "full" && every > 1)) {
+    lines.say("activation_checkpoint.mode", "selective");
+    lines.say("activation_checkpoint.selective_ac_option",
+              kind == "operators" ? "op" : lines.value("strategy.checkpoint_every"));
+  } else {
+    lines.say("activation_checkpoint.mode", kind == "full" ? "full" : "none");
+  }
+}
+
+void say_stages(ForeignLines& lines, const Mesh& mesh) {
+  if (mesh.stages < 2) return;
+  const Table schedules = lines.facts().table("schedules");
+  for (const std::string& name : schedules.keys())
+    if (lines.is("strategy.pipeline_parallel.schedule", schedules.text(name)))
+      lines.say("parallelism.pipeline_parallel_schedule", name);
+  const auto pieces =
+      mesh.stages *
+      std::max<std::int64_t>(1, lines.scenario().strategy.pipeline_parallel.virtual_stages);
+  if (!lines.value("strategy.pipeline_parallel.layers").empty()) return;
+  lines.say("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{0});
+  lines.say("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{0});
+  lines.say("parallelism.pipeline_parallel_layers_per_stage",
+            lines.scenario().model.layers / pieces);
+}
+
+void say_saves(ForeignLines& lines) {
+  const double every = lines.number("job.save.every");
+  lines.say("checkpoint.enable", every > 0);
+  if (every > 0) lines.say("checkpoint.interval", lines.value("job.save.every"));
+}
+
+}  // namespace
+
+std::string torchtitan_text(const std::string& data, const Scenario& scenario) {
+  ForeignLines lines(data, scenario, "import/torchtitan");
+  const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
+  say_model(lines);
+  say_batch(lines, mesh);
+  say_sharding(lines, mesh);
+  say_checkpointing(lines);
+  lines.say("compile.enable", lines.is("strategy.compile", "true"));
+  say_stages(lines, mesh);
+  say_saves(lines);
+  lines.say_mapped();
+  return toml_text(lines);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,12 @@
+// A scenario as a configuration file of TorchTitan.
+#pragma once
+
+#include <string>
+
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+std::string torchtitan_text(const std::string& data, const Scenario& scenario);
+
+}  // namespace stepsim

@@ -1,0 +1,90 @@
+# Cases of files of settings and of files that are written. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(folder @ROOT@/tests/cli/settings)
+
+# ---- as they are ----
+cli("a TorchTitan file is run as it is" ARGS run ${folder}/small.toml --samples 0
+  OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmachine +h100-8 +the degrees of \\[parallelism\\] make so many .*llama-3.2-3b on 1 x h100-8.*step time .*small.toml: quantize: model.converters names no converter, so nothing is quantised\n.*small.toml: training.gc_freq: not modelled; the result is without it\n")
+cli("keys of a TorchTitan file become keys of a scenario" ARGS import ${folder}/small.toml
+  OUTPUT "\nmodel: \"llama-3.2-3b\" +# model.flavor, line 6: llama3 3B\n.*\n  micro_batch: 4 +# training.local_batch_size, line 14\n  global_batch: 64 +# training.global_batch_size, line 15\n.*\n  sequence: 4096 +# training.seq_len, line 16\n.*\n  checkpointing: operators +# activation_checkpoint.selective_ac_option, line 27\n.*\n  optimizer_kernels: foreach +# optimizer.implementation, line 11\n")
+cli("a sweep over a key of a TorchTitan file" ARGS sweep ${folder}/small.toml --vary training.seq_len=1024,2048 --csv
+  SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
+cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0
+  OUTPUT "machine +2 x h100-8 +the launcher says 2 nodes of 8 GPUs .*16 layers of 2048 on 2 x h100-8, Megatron-Core.*step time .*pretrain.sh: fp8-format: not modelled; the result is without it\n")
+cli("keys of a script of Megatron become keys of a scenario" ARGS import ${folder}/pretrain.sh
+  OUTPUT "\nmodel: {architectures: \\[LlamaForCausalLM\\], .*vocab_size: 128256, tie_word_embeddings: true, .*\n  recompute_modules: \\[core_attn, layernorm\\] +# recompute-modules, line 20\n.*\n    sequence: true +# sequence-parallel, line 22\n.*\n    overlap_grad_reduce: true .*\n    overlap_param_gather: false +# overlap-param-gather is absent\n")
+cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0
+  OUTPUT "model +qwen2.5-0.5b for Qwen/Qwen2.5-0.5B-Instruct .*\nlength of responses +a third of the limit on average, .*8 learners, 8 engines of 1 GPU, in turn on the same GPUs; 64 prompts x 4 responses a step\n.*verl.sh: trainer.test_freq: not modelled; the result is without it\n")
+cli("keys of a script of verl become keys of a scenario" ARGS import ${folder}/verl.sh
+  OUTPUT "\n  num_mini_batches: 2 +# actor_rollout_ref.actor.ppo_mini_batch_size, line 8: 32 of 64\n  pack_length: 6144 .*: 8 rows of 768 tokens\n.*\n  park_reference: true .*\n  vllm_gpu_memory_utilization: 0.5 +# actor_rollout_ref.rollout.gpu_memory_utilization is absent\n")
+cli("a NeMo-RL file becomes a scenario" ARGS import ${folder}/nemo.yaml
+  OUTPUT "\n  response_length: 768 +# policy.max_total_sequence_length, line 12\n  pack_length: 2048 .*\n  num_mini_batches: 2 +# policy.train_global_batch_size, line 10: 64 of 128\n.*\n  vllm_gpu_memory_utilization: 0.5 .*\n  checkpointing: full +# policy.dtensor_cfg.activation_checkpointing, line 14\n")
+cli("a NeMo-RL file goes on from another" ARGS import @WORK@/own.yaml
+  SHELL "cp ${folder}/nemo.yaml @WORK@/base.yaml; printf 'defaults: base.yaml\\ngrpo: {num_prompts_per_step: 64}\\n' >@WORK@/own.yaml; \"$@\""
+  OUTPUT "\n  num_unique_prompts_rollout: 64 +# grpo.num_prompts_per_step, line 2\n  num_samples_per_prompt_rollout: 8 ")
+cli("a script of open-instruct becomes a scenario" ARGS import ${folder}/grpo_fast.sh
+  OUTPUT "machine: 2 x h100-8; .*\n  num_learners_per_node: \\[8, 0\\] +# num_learners_per_node, line 13\n.*\n  async_steps: 8 +# async_steps is absent\n.*\n  load_ref_policy: false +# load_ref_policy, line 15\n.*\n  deepspeed_stage: 3 ")
+
+# ---- what is wrong ----
+function(settings_refused name file line error)
+  get_filename_component(ending ${file} EXT)
+  cli("${name}" ARGS memory @WORK@/own${ending} CODE 2
+    SHELL "sed 's|${line}|' ${folder}/${file} >@WORK@/own${ending}; \"$@\"" ERROR "@WORK@/own${ending}:${error}")
+endfunction()
+settings_refused("a misspelt key of a TorchTitan file" small.toml "^seq_len|seq_length"
+  "16: training.seq_length: unknown key (did you mean \"seq_len\"?)")
+settings_refused("a flavour that there is not" small.toml "flavor = \"3B\"|flavor = \"4B\""
+  "6: model.flavor: llama3 4B is not known (did you mean \"1B\"?): name one with --model: `stepsim list models` names them, and the path of a config.json will do")
+settings_refused("an optimizer that TorchTitan does not have" small.toml "\"AdamW\"|\"AdamX\""
+  "9: optimizer.name: expected AdamW, adamw_torchao_8bit, adamw_torchao_4bit or Adam, found \"AdamX\" (did you mean \"AdamW\"?)")
+settings_refused("a way of checkpointing that TorchTitan does not have" small.toml "\"selective\"|\"selectiv\""
+  "26: activation_checkpoint.mode: expected none, selective, full or memory_budget, found \"selectiv\" (did you mean \"selective\"?)")
+settings_refused("a text that is no TOML" small.toml "^seq_len.*|seq_len = "
+  "16: is no valid TOML: Error while parsing key-value pair: expected value, saw '\\n'")
+settings_refused("a script of Megatron without a width" pretrain.sh "  --hidden-size 2048|"
+  "1: hidden-size: is missing: it is a width of the model")
+settings_refused("a script of Megatron with an unknown way to compute again" pretrain.sh "granularity selective|granularity some"
+  "20: recompute-granularity: expected none, selective or full, found \"some\" (did you mean \"none\"?)")
+settings_refused("a script of verl with a critic" verl.sh "adv_estimator=grpo|adv_estimator=gae"
+  "3: algorithm.adv_estimator: gae: a critic beside the policy is not modelled; expected grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo or gpg")
+settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
+  "4: data.train_batch_sizes: unknown key (did you mean \"train_batch_size\"?)")
+settings_refused("learners of verl in stages" verl.sh "trainer.test_freq=5|actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=2"
+  "15: actor_rollout_ref.actor.megatron.pipeline_model_parallel_size: 2 stages: learners of GRPO in stages are not modelled; expected 1")
+settings_refused("a NeMo-RL file that goes on from nothing" nemo.yaml "grpo_math_1B|other"
+  "1: defaults: no file @WORK@/other.yaml, which this one goes on from")
+cli("degrees of TorchTitan that the machine does not have" ARGS memory ${folder}/small.toml --cluster h100-8 --nodes 2 CODE 2
+  ERROR "${folder}/small.toml:22: parallelism.data_parallel_shard_degree: the degrees make 8 ranks, and the machine has 16: --set parallelism.data_parallel_shard_degree=-1 takes all that are left")
+cli("a TOML file of no kind" ARGS run @WORK@/own.toml CODE 2 SHELL "printf '[tool]\\nname = 1\\n' >@WORK@/own.toml; \"$@\""
+  ERROR_MATCHES "own.toml: looks like nothing that is read here: .* a TorchTitan file \\[training\\]")
+
+# ---- written and read back ----
+# A scenario that files of the kind can say whole: the file says so, and a step takes as long.
+function(round_trip kind file)
+  cli("a scenario as a file of ${kind} and back" ARGS export @ROOT@/tests/cli/settings/${kind}.scenario.yaml --as ${kind} -o ${file}
+    SHELL "set -e; \"$@\" >said; head -n 1 said; sed -n 2p said | sed \"s|^stepsim|$1|\" >again; { \"$1\" run $3 --samples 0 --json; sh -c \"$(cat again) --samples 0 --json\"; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.e+]+' | sort | uniq -c | grep -c ' 2 '"
+    OUTPUT "^${file}: 0 keys of the scenario it cannot say\n2\n$")
+endfunction()
+round_trip(axolotl own.yaml)
+round_trip(deepspeed own.json)
+round_trip(megatron own.sh)
+round_trip(openrlhf own.sh)
+round_trip(torchtitan own.toml)
+cli("a GRPO scenario as a script of verl and back" ARGS export @ROOT@/tests/cli/settings/verl.scenario.yaml --as verl -o own.sh
+  SHELL "\"$@\" && cat own.sh" OUTPUT "^own.sh: 0 keys of the scenario it cannot say\n.*\n  actor_rollout_ref.rollout.n=4 ")
+cli("what a file cannot say stands in it" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as torchtitan -o own.toml
+  SHELL "\"$@\" && cat own.toml" OUTPUT "\n# What this file cannot say:\n#   stack: axolotl-liger; here it is fsdp2-eager\n.*\n#   strategy.zero: 3; here it is fsdp\n")
+cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as deepspeed -o own.json
+  SHELL "\"$@\" 2>&1 >/dev/null | head -n 1" OUTPUT "^note: own.json cannot say stack: axolotl-liger; here it is deepspeed-hf\n$")
+cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
+  ERROR "--as: expected axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
+cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
+  ERROR "-o FILE is missing: where the file goes")
+cli("a trace and a file at once" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan --perfetto x CODE 2
+  ERROR "--perfetto and --as: expected one of them")
+cli("supervised training as a script of verl" ARGS export @ROOT@/tests/cli/tiny.yaml --as verl -o out/own.sh CODE 2
+  ERROR "--as verl: is for scenarios of method: grpo")
+cli("a DeepSpeed file without ZeRO" ARGS export @ROOT@/tests/cli/tiny.yaml --set strategy={zero:\ fsdp} --as deepspeed -o out/own.json CODE 2
+  ERROR "--as deepspeed: is for strategy.zero of 1, 2 or 3")

@@ -1,0 +1,180 @@
+// Tables of keys of other programs, and what is read by them.
+#include "scenarios/import/mapped_source.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include "scenarios/import/sources.hpp"
+#include "scenarios/keys/resolved.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace stepsim {
+namespace {
+
+const std::string data = STEPSIM_SOURCE_DATA;
+
+std::vector<std::string> tables_in(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(data + "/scenarios/" + folder))
+    if (entry.path().extension() == ".yaml" &&
+        read_document(entry.path().string()).root().is_mapping("keys"))
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Keys of all scenarios, of GRPO ones as well, each with its words.
+const KeyFacts* facts_of(const std::string& path) {
+  static const std::vector<ResolvedKey> usual = resolved_keys(Scenario{});
+  static const std::vector<ResolvedKey> grpo = [] {
+    Scenario scenario;
+    scenario.job.method = Method::grpo;
+    scenario.grpo.emplace();
+    return resolved_keys(scenario);
+  }();
+  for (const auto* keys : {&usual, &grpo})
+    for (const ResolvedKey& key : *keys)
+      if (key.path() == path) return key.facts;
+  return nullptr;
+}
+
+Translation translate(const std::string& name, const std::string& text,
+                      const std::vector<Setting>& settings) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file(name)) << text;
+  return translate_source(data, folder.file(name), settings).value();
+}
+
+std::string value_at(const Translation& translation, std::string_view path) {
+  for (const TranslatedLine& line : translation.lines)
+    if (line.path == path) return line.value;
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("keys that say a key of a scenario name one that there is", "[scenarios][sources]") {
+  std::vector<std::string> files = tables_in("import");
+  for (std::string& file : tables_in("export")) files.push_back(std::move(file));
+  CHECK(files.size() >= 6);
+  for (const std::string& file : files)
+    for (const MappedKey& key : mapped_keys(read_document(file))) {
+      INFO(file << ": " << key.theirs << ": " << key.ours);
+      const KeyFacts* facts = facts_of(key.ours);
+      REQUIRE(facts != nullptr);
+      for (const auto* words : {&key.words, &key.near})
+        for (const auto& [theirs, ours] : *words)
+          if (facts->kind == KeyKind::word)
+            CHECK(std::find(facts->words.begin(), facts->words.end(), ours) != facts->words.end());
+      for (const auto& [path, value] : key.with) CHECK(facts_of(path) != nullptr);
+    }
+}
+
+TEST_CASE("every key of a table stands in one list", "[scenarios][sources]") {
+  for (const std::string& file : tables_in("import")) {
+    INFO(file);
+    const Document facts = read_document(file);
+    const Table root = facts.root();
+    std::vector<std::string> all = root.texts("read");
+    for (const std::string& key : root.texts("changes_nothing")) all.push_back(key);
+    for (const std::string_view list : {"keys", "not_modelled"})
+      for (const std::string& key : root.table(list).keys()) all.push_back(key);
+    std::sort(all.begin(), all.end());
+    const auto twice = std::adjacent_find(all.begin(), all.end());
+    CHECK((twice == all.end() ? "" : *twice) == "");
+  }
+}
+
+TEST_CASE("pieces of a TorchTitan pipeline count embedding and head", "[scenarios][sources]") {
+  const std::string text =
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 8\n"
+      "[parallelism]\npipeline_parallel_degree = 4\n";
+  const std::vector<Setting> machine{{"cluster", "{node: h100-8}"}};
+  const Translation plain = translate("own.toml", text, machine);
+  CHECK(value_at(plain, "strategy.pipeline_parallel.layers") == "[8, 9, 8, 7]");
+  CHECK(value_at(plain, "job.micro_batch") == "1");
+  CHECK(value_at(plain, "job.gradient_accumulation") == "8");
+  const Translation looped =
+      translate("own.toml", text + "pipeline_parallel_schedule = \"ZBVZeroBubble\"\n", machine);
+  CHECK(value_at(looped, "strategy.pipeline_parallel.schedule") == "interleaved");
+  CHECK(value_at(looped, "strategy.pipeline_parallel.virtual_stages") == "2");
+}
+
+TEST_CASE("types and copies of a TorchTitan file", "[scenarios][sources]") {
+  const std::string head = "[model]\nflavor = \"8B\"\n[training]\nsteps = 5\n";
+  const std::vector<Setting> machine{{"cluster", "{node: h100-8}"}};
+  const Translation copies = translate(
+      "own.toml",
+      head + "[parallelism]\ndata_parallel_replicate_degree = 2\ndata_parallel_shard_degree = 4\n",
+      machine);
+  CHECK(value_at(copies, "strategy.zero") == "hsdp");
+  CHECK(value_at(copies, "strategy.fsdp.replicate") == "2");
+  CHECK(value_at(copies, "strategy.checkpoint_every") == "2");
+  const Translation whole =
+      translate("own.toml",
+                head +
+                    "dtype = \"bfloat16\"\n[parallelism]\ndata_parallel_replicate_degree = 8\n"
+                    "data_parallel_shard_degree = 1\n[activation_checkpoint]\nmode = \"none\"\n",
+                machine);
+  CHECK(value_at(whole, "strategy.zero") == "0");
+  CHECK(value_at(whole, "strategy.master_weights") == "false");
+  CHECK(value_at(whole, "strategy.checkpointing") == "none");
+}
+
+TEST_CASE("a model is what Megatron's arguments say of its widths", "[scenarios][sources]") {
+  const std::string shape =
+      "num-layers: 4\nhidden-size: 1024\nnum-attention-heads: 16\nseq-length: 2048\n"
+      "micro-batch-size: 1\ntokenizer-type: GPT2BPETokenizer\nbf16: true\n";
+  const std::vector<Setting> machine{{"cluster", "{node: h100-8}"}};
+  const std::string gpt = value_at(translate("own.yaml", shape, machine), "model");
+  CHECK(gpt.find("GPT2LMHeadModel") != std::string::npos);
+  CHECK(gpt.find("vocab_size: 50304") != std::string::npos);
+  CHECK(gpt.find("n_inner: 4096") != std::string::npos);
+  const std::string rotary = shape +
+                             "position-embedding-type: rope\nswiglu: true\nnormalization: RMSNorm\n"
+                             "disable-bias-linear: true\nffn-hidden-size: 2816\n";
+  CHECK(value_at(translate("own.yaml", rotary + "qk-layernorm: true\n", machine), "model")
+            .find("Qwen3ForCausalLM") != std::string::npos);
+  CHECK(value_at(translate("own.yaml", rotary + "num-experts: 8\n", machine), "model")
+            .find("MixtralForCausalLM") != std::string::npos);
+  const std::string latent = value_at(
+      translate("own.yaml",
+                rotary + "num-experts: 64\nmulti-latent-attention: true\nkv-lora-rank: 512\n"
+                         "moe-layer-freq: ([0]*1+[1]*3)\nmoe-ffn-hidden-size: 704\n",
+                machine),
+      "model");
+  CHECK(latent.find("DeepseekV3ForCausalLM") != std::string::npos);
+  CHECK(latent.find("first_k_dense_replace: 1") != std::string::npos);
+}
+
+TEST_CASE("blocks of Megatron-Bridge hold the same arguments", "[scenarios][sources]") {
+  const Translation bridge =
+      translate("own.yaml",
+                "model:\n  num_layers: 4\n  hidden_size: 1024\n  num_attention_heads: 16\n"
+                "  num_moe_experts: 8\n  gated_linear_unit: true\n  moe_grouped_gemm: true\n"
+                "  expert_model_parallel_size: 4\n  vocab_size: 32000\n"
+                "train:\n  micro_batch_size: 2\n  global_batch_size: 64\n  train_iters: 10\n"
+                "dataset:\n  sequence_length: 4096\nddp:\n  use_distributed_optimizer: true\n",
+                {{"cluster", "{node: h100-8}"}});
+  CHECK(value_at(bridge, "job.sequence") == "4096");
+  CHECK(value_at(bridge, "job.global_batch") == "64");
+  CHECK(value_at(bridge, "strategy.zero") == "1");
+  CHECK(value_at(bridge, "strategy.moe.kernel") == "grouped");
+  CHECK(value_at(bridge, "strategy.moe.expert_parallel") == "4");
+}
+
+TEST_CASE("engines of NeMo-RL on GPUs of their own", "[scenarios][sources]") {
+  const std::string text =
+      "policy:\n  model_name: Qwen/Qwen2.5-0.5B\n  generation:\n    colocated:\n"
+      "      enabled: false\n      resources: {num_nodes: 1, gpus_per_node: 8}\n"
+      "grpo:\n  async_grpo: {enabled: true, max_trajectory_age_steps: 2}\n"
+      "cluster: {gpus_per_node: 8, num_nodes: 3}\n";
+  const Translation apart = translate("own.yaml", text, {});
+  CHECK(value_at(apart, "job.layout") == "separate");
+  CHECK(value_at(apart, "job.num_learners_per_node") == "[8, 8, 0]");
+  CHECK(value_at(apart, "job.async_steps") == "2");
+  CHECK(value_at(apart, "cluster.nodes") == "3");
+}
+
+}  // namespace stepsim

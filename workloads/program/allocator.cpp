@@ -1,0 +1,31 @@
+#include "workloads/program/allocator.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace stepsim {
+
+double Allocator::mapped() const {
+  return std::accumulate(mapped_.begin(), mapped_.end(), 0.0);
+}
+
+Allocator::Remapped Allocator::take(Held held, double bytes) {
+  const std::size_t stream = stream_of(held);
+  live_[stream] += bytes;
+  const double more = live_[stream] - mapped_[stream];
+  if (more <= 0) return {};
+  Remapped change{.mapped = more};
+  const double used = std::accumulate(live_.begin(), live_.end(), 0.0);
+  if (mapped() + more > room_ && used <= room_) {  // what does not fit at all fails, and waits not
+    const double before = mapped();
+    for (std::size_t i = 0; i < streams; ++i)
+      mapped_[i] = std::min(mapped_[i], i == stream ? live_[i] - bytes : live_[i]);
+    change.returned = before - mapped();
+    change.mapped = live_[stream] - mapped_[stream];
+    returned_ = returned_ || change.returned > 0;
+  }
+  mapped_[stream] = live_[stream];
+  return change;
+}
+
+}  // namespace stepsim

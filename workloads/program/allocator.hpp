@@ -1,0 +1,44 @@
+// What the framework has mapped of a device's memory, stream by stream. What is freed is kept for
+// requests on the same stream; only when one finds no room all that lies idle goes back to the
+// driver.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "workloads/program/held.hpp"
+
+namespace stepsim {
+
+// On which stream each class of memory is asked for: 0 with the kernels, 1 gathers, 2 reductions.
+using AllocatingStreams = std::array<std::uint8_t, held_names.size()>;
+
+class Allocator {
+ public:
+  static constexpr std::size_t streams = 3;
+
+  // `room` and `resident` in bytes; what is resident is never freed.
+  Allocator(double room, double resident, const AllocatingStreams& stream_of)
+      : room_(room), stream_of_(stream_of) {
+    live_[0] = mapped_[0] = resident;
+  }
+
+  struct Remapped {
+    double returned = 0, mapped = 0;  // bytes
+  };
+  Remapped take(Held held, double bytes);
+  void give(Held held, double bytes) { live_[stream_of(held)] -= bytes; }
+
+  double mapped() const;
+  bool has_returned() const { return returned_; }
+
+ private:
+  std::size_t stream_of(Held held) const { return stream_of_[static_cast<std::size_t>(held)]; }
+
+  double room_ = 0;
+  AllocatingStreams stream_of_{};
+  std::array<double, streams> live_{}, mapped_{};
+  bool returned_ = false;
+};
+
+}  // namespace stepsim

@@ -1,0 +1,99 @@
+#include "workloads/strategy/optimizer.hpp"
+
+#include <algorithm>
+
+namespace stepsim {
+namespace {
+
+constexpr std::array<std::string_view, 3> place_names{"cpu", "nvme", "ratio"};
+
+// The places of words in `names`, each of them one that stands there.
+template <std::size_t N>
+std::vector<std::size_t> read_words(const Table& table, std::string_view key,
+                                    const std::array<std::string_view, N>& names) {
+  std::vector<std::size_t> places;
+  const std::vector<std::string> known(names.begin(), names.end());
+  for (const std::string& word : table.texts_or(key)) {
+    const auto place = std::find(known.begin(), known.end(), word);
+    if (place != known.end())
+      places.push_back(static_cast<std::size_t>(place - known.begin()));
+    else
+      table.problem(key, "expected " + one_of(known) + ", found \"" + word + "\"" +
+                             did_you_mean(word, known));
+  }
+  return places;
+}
+
+template <class Word, std::size_t N>
+std::vector<Word> words_of(const Table& table, std::string_view key,
+                           const std::array<std::string_view, N>& names) {
+  std::vector<Word> words;
+  for (const std::size_t place : read_words(table, key, names))
+    words.push_back(static_cast<Word>(place));
+  return words;
+}
+
+Optimizer::Places read_places(const Table& table) {
+  const std::vector<std::size_t> places = read_words(table, "offload", place_names);
+  const auto has = [&](std::size_t place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+  };
+  return {.host = has(0), .drives = has(1), .both = has(2)};
+}
+
+Optimizer::Counts read_counts(const Table& table) {
+  const auto number = [&](std::string_view key) { return table.constant<Ratio>(key).number(); };
+  Optimizer::Counts counts{
+      .of_lists = {number("one_list"), number("two_lists"), number("three_lists")},
+      .passes = number("passes"),
+      .passes_of_kernel = number("passes_of_kernel")};
+  counts.all_for_lists = table.number_or("held_by_lists", 0, 0, 8);
+  counts.all_for_tensor = table.number_or("held_by_tensor", 0, 0, 8);
+  return counts;
+}
+
+Optimizer::Orthogonal read_orthogonal(const Table& table) {
+  const auto number = [&](std::string_view key) { return table.constant<Ratio>(key).number(); };
+  return {.iterations = number("iterations"),
+          .kernels = number("kernels"),
+          .passes = number("passes"),
+          .passes_16 = number("passes_16"),
+          .iteration_kernels = number("iteration_kernels"),
+          .iteration_passes = number("iteration_passes"),
+          .gram_passes = number("gram_passes"),
+          .applied_kernels = number("applied_kernels"),
+          .applied_passes = number("applied_passes")};
+}
+
+}  // namespace
+
+bool Optimizer::runs(UpdateKernels which) const {
+  return std::find(kernels.begin(), kernels.end(), which) != kernels.end();
+}
+
+bool Optimizer::keeps_in(MomentType type) const {
+  return std::find(moment_types.begin(), moment_types.end(), type) != moment_types.end();
+}
+
+Optimizer read_optimizer(const Table& table) {
+  Optimizer optimizer;
+  optimizer.name = table.text("name");
+  optimizer.title = table.text("title");
+  optimizer.smaller = table.text_or("smaller", "");
+  optimizer.moments = table.number("moments", 0, 8);
+  if (table.has("bytes")) optimizer.bytes = table.constant<Bytes>("bytes").number();
+  optimizer.factored = table.flag_or("factored", false);
+  optimizer.kernels = words_of<UpdateKernels>(table, "kernels", update_kernels_names);
+  optimizer.own_launches = table.number_or("launches", 0, 1, 100);
+  if (optimizer.own_launches > 0) optimizer.kernels.clear();
+  optimizer.counts = read_counts(table);
+  optimizer.stops_behind_tensor = table.flag_or("stops_behind_tensor", false);
+  if (table.has("moment_types"))
+    optimizer.moment_types = words_of<MomentType>(table, "moment_types", moment_type_names);
+  optimizer.places = read_places(table);
+  if (const auto block = table.table_if("orthogonal"))
+    optimizer.orthogonal = read_orthogonal(*block);
+  return optimizer;
+}
+
+}  // namespace stepsim
