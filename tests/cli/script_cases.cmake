@@ -11,7 +11,7 @@ cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0
 cli("keys of an OpenRLHF script become keys of a scenario" ARGS import ${openrlhf}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# pretrain, line 20: meta-llama/Llama-3.2-1B-Instruct\n.*\nstack: openrlhf-liger +# use_liger_kernel, line 28: .*\n  sequence: 2048 +# max_len, line 33\n  micro_batch: 4 +# micro_train_batch_size, line 31\n  global_batch: 32 +# train_batch_size, line 30\n.*\n  zero: 2 +# zero_stage, line 24\n.*\n    overlap_comm: true +# overlap_comm, line 39\n  optimizer: adamw_4bit +# optimizer, line 29: adamw_torchao_4bit\n  gradient_dtype: fp32 +# grad_accum_dtype, line 32\n  checkpointing: full +# gradient_checkpointing, line 26\n  attention: flash +# attn_implementation, line 27\n  cross_entropy: logits ")
 cli("every argument of a script is in one of four lists" ARGS import ${openrlhf} --keys
-  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run: hangs on .*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
+  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
 cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0
@@ -49,7 +49,7 @@ script_refused("a stage that there is not" "2moe|4" "24: zero_stage: expected 0,
 script_refused("an unknown optimizer" "torchao_4bit|torchao_5bit"
   "29: optimizer: OpenRLHF has no optimizer \"adamw_torchao_5bit\" (did you mean \"adamw_torchao_8bit\"?)")
 script_refused("a model that is nowhere" "meta-llama/Llama-3.2-1B-Instruct|nowhere/own"
-  "20: pretrain: \"nowhere/own\" is neither in the catalogue nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
+  "20: pretrain: \"nowhere/own\" is neither in the catalogue, nor in the local cache of Hugging Face, nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
 script_refused("a quote that is never closed" "rows.jsonl\"|rows.jsonl" "60: a \" is never closed")
 
 function(other_script name text error)
