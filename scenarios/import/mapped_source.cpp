@@ -96,8 +96,7 @@ std::string value_at(const Table& holder, std::string_view key) {
 Document import_facts(const std::string& data, std::string_view name) {
   Document facts = read_document(data_file(data, fmt::format("scenarios/import/{}.yaml", name)));
   const std::string base = facts.root().text_or("like", "");
-  if (!base.empty())
-    facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing", "only_lengths"});
+  if (!base.empty()) facts.inherit(import_facts(data, base), {"like"}, {"read", "changes_nothing"});
   return facts;
 }
 

@@ -37,106 +37,111 @@ constexpr std::array scenario_heads{"name",   "note",     "model",    "cluster",
                                     "job",    "strategy", "measured", "estimated", "constants",
                                     "family", "engine",   "recipe",   "scenario"};
 
-// How a program is told what to do.
-enum class Words : std::uint8_t {
-  named,     // --key value
-  file,      // its first word, or the option `file_option`, is a file of the same kind
-  overrides  // key=value, over the file that `file_option` names, if it does
-};
-
 // A kind of file: words that only it has, and words that it has beside one of those. Or a kind of
 // program that a script starts.
 struct Kind {
   std::string_view name, title;
-  Translation (*translate)(const SourceQuestion&, const Document&);  // null: a scenario already
   std::vector<std::string_view> marks{}, beside{};
-  std::vector<std::string_view> never{};  // words that it never has
-  bool toml = false;                      // only such files are meant
-  std::vector<const char*> programs{};    // "openrlhf.cli.train_*"
-  Words words = Words::named;
-  std::string_view file_option{};
+  Translation (*translate)(const SourceQuestion&, const Document&) = nullptr;  // a scenario already
+  std::vector<const char*> programs{};        // "openrlhf.cli.train_*"
+  bool takes_file = false;                    // the program's first word is a file of this kind
+  bool toml = false;                          // only such files are meant
+  std::vector<std::string_view> never{};      // words that it never has
+  bool sets_keys = false;                     // arguments are key=value
+  std::string_view file_option{};             // that names the file, where no word of its own does
   std::vector<std::string_view> arguments{};  // of programs of any name
 };
 
-const std::vector<Kind>& kinds() {
-  static const std::vector<Kind> all{
-      {.name = "scenario",
-       .title = "a scenario",
-       .translate = nullptr,
-       .marks = {"cluster", "stack", "job", "strategy"},
-       .never = {"policy", "grpo"}},
-      {.name = "axolotl",
-       .title = "an Axolotl file",
-       .translate = translate_axolotl,
-       .marks = {"base_model"},
-       .beside = {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets",
-                  "adapter", "sample_packing", "num_epochs", "val_set_size",
-                  "dataset_prepared_path"},
-       .programs = {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
-       .words = Words::file},
-      {.name = "deepspeed",
-       .title = "a DeepSpeed file",
-       .translate = translate_deepspeed,
-       .marks = {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
-                 "zero_allow_untested_optimizer"}},
+// Of programs whose settings are read by tables.
+std::vector<Kind> kinds_of_settings() {
+  return {
       {.name = "megatron",
        .title = "a Megatron file",
-       .translate = translate_megatron,
        .marks = {"num-layers", "tensor-model-parallel-size", "train"},
        .beside = {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       .translate = translate_megatron,
        .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
                     "*finetune_gpt.py"}},
       {.name = "verl",
        .title = "a verl file",
-       .translate = translate_verl,
        .marks = {"actor_rollout_ref"},
+       .translate = translate_verl,
        .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
-       .words = Words::overrides},
+       .sets_keys = true},
       {.name = "nemo-rl",
        .title = "a NeMo-RL file",
-       .translate = translate_nemo_rl,
        .marks = {"policy", "grpo"},
        .beside = {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
+       .translate = translate_nemo_rl,
        .programs = {"*run_grpo*.py"},
-       .words = Words::overrides,
+       .takes_file = true,
+       .sets_keys = true,
        .file_option = "config"},
       {.name = "open-instruct",
        .title = "settings of open-instruct's GRPO",
-       .translate = translate_open_instruct,
        .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
+       .translate = translate_open_instruct,
        .programs = {"*grpo_fast.py", "open_instruct.grpo_fast"}},
       {.name = "torchtitan",
        .title = "a TorchTitan file",
-       .translate = translate_torchtitan,
        .marks = {"training"},
        .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
-       .toml = true,
+       .translate = translate_torchtitan,
        .programs = {"torchtitan.train", "*torchtitan/train.py"},
-       .words = Words::file,
-       .file_option = "job.config_file"},
-      {.name = "llama-factory",
-       .title = "a LLaMA-Factory file",
-       .translate = translate_llama_factory,
-       .marks = {"finetuning_type", "cutoff_len", "stage"},
-       .beside = {"model_name_or_path", "template", "dataset"},
-       .programs = {"llamafactory-cli train", "lmf train"},
-       .words = Words::file},
-      {.name = "trl",
-       .title = "arguments of TRL",
-       .translate = translate_trl,
-       .marks = {"model_name_or_path"},
-       .beside = {"per_device_train_batch_size", "output_dir", "dataset_name", "learning_rate",
-                  "num_train_epochs", "use_peft"},
-       .never = {"finetuning_type", "cutoff_len", "stage", "template",
-                 "num_unique_prompts_rollout"},
-       .programs = {"trl *", "*Trainer"},
-       .words = Words::file,
-       .file_option = "config",
-       .arguments = {"model_name_or_path"}},
-      {.name = "openrlhf",
-       .title = "OpenRLHF",
-       .translate = translate_openrlhf,
-       .programs = {"openrlhf.cli.train_*"}}};
+       .takes_file = true,
+       .toml = true,
+       .file_option = "job.config_file"}};
+}
+
+// Of programs over the trainer of transformers.
+std::vector<Kind> kinds_of_trainers() {
+  return {{.name = "llama-factory",
+           .title = "a LLaMA-Factory file",
+           .marks = {"finetuning_type", "cutoff_len", "stage"},
+           .beside = {"model_name_or_path", "template", "dataset"},
+           .translate = translate_llama_factory,
+           .programs = {"llamafactory-cli train", "lmf train"},
+           .takes_file = true},
+          {.name = "trl",
+           .title = "arguments of TRL",
+           .marks = {"model_name_or_path"},
+           .beside = {"per_device_train_batch_size", "output_dir", "dataset_name", "learning_rate",
+                      "num_train_epochs", "use_peft"},
+           .translate = translate_trl,
+           .programs = {"trl *", "*Trainer"},
+           .takes_file = true,
+           .never = {"finetuning_type", "cutoff_len", "stage", "template",
+                     "num_unique_prompts_rollout"},
+           .file_option = "config",
+           .arguments = {"model_name_or_path"}}};
+}
+
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = [] {
+    std::vector<Kind> kinds{
+        {.name = "scenario",
+         .title = "a scenario",
+         .marks = {"cluster", "stack", "job", "strategy"},
+         .never = {"policy", "grpo"}},
+        {"axolotl",
+         "an Axolotl file",
+         {"base_model"},
+         {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
+          "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
+         translate_axolotl,
+         {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+         true},
+        {"deepspeed",
+         "a DeepSpeed file",
+         {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
+          "zero_allow_untested_optimizer"},
+         {},
+         translate_deepspeed},
+        {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
+    for (Kind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
+    for (Kind& kind : kinds_of_trainers()) kinds.push_back(std::move(kind));
+    return kinds;
+  }();
   return all;
 }
 
@@ -292,6 +297,34 @@ std::string file_beside(const std::string& script, const ShellWord& word) {
         fmt::format("no file {}, which the training is read from", (folder / said).string())}});
 }
 
+// What there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
+Document facts_of(const std::string& data, const Kind& kind) {
+  const std::string file = data_file(data, fmt::format("scenarios/import/{}.yaml", kind.name));
+  return std::filesystem::exists(file) ? import_facts(data, kind.name) : parse_document("{}", file);
+}
+
+// key=value, +key=value and ++key=value as arguments.
+std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
+  for (ShellWord& word : words) {
+    const std::size_t from = word.text.find_first_not_of('+');
+    if (from == std::string::npos || word.text[from] == '-' ||
+        word.text.find('=') == std::string::npos)
+      continue;
+    word.text = fmt::format("--{}", word.text.substr(from));
+  }
+  return words;
+}
+
+// The file of settings that a program is given: by an option, or by a word of its own.
+std::optional<ShellWord> named_file(const Kind& kind, const Table& arguments,
+                                    const std::vector<ShellWord>& words) {
+  if (!kind.takes_file) return std::nullopt;
+  if (!kind.file_option.empty() && arguments.has(kind.file_option))
+    return ShellWord{.text = arguments.text(kind.file_option),
+                     .line = arguments.origin(kind.file_option)->line};
+  return words.empty() || kind.sets_keys ? std::nullopt : std::optional(words.front());
+}
+
 std::vector<std::pair<std::string, std::string>> settings_of_source(Settings settings) {
   std::vector<std::pair<std::string, std::string>> given;
   for (const auto& [key, value] : settings)
@@ -343,62 +376,41 @@ std::optional<PythonTraining> python_training(const std::string& data, const Pyt
   return training;
 }
 
-// The file that the program is given, with what its other arguments change.
-void open_named_file(const Kind& kind, const std::vector<ShellWord>& words, Opened& opened) {
-  const Table root = opened.document.root();
-  const std::string option(kind.file_option);
-  const std::string said = option.empty() ? "" : root.text_or(option, "");
-  if (said.empty() && words.empty()) return;
-  const ShellWord word =
-      said.empty() ? words.front() : ShellWord{said, root.origin(option)->line, "", ""};
-  opened.file = file_beside(opened.file, word);
-  Document settings = open_source(opened.file);
-  for (const std::string& key : root.keys())
-    if (key != option) settings.set(key, root.one_line(key));
-  opened.document = std::move(settings);
-}
-
-// key=value, +key=value and ++key=value as arguments.
-std::vector<ShellWord> words_as_arguments(std::vector<ShellWord> words) {
-  for (ShellWord& word : words) {
-    const std::size_t from = word.text.find_first_not_of('+');
-    if (from == std::string::npos || word.text[from] == '-' ||
-        word.text.find('=') == std::string::npos)
-      continue;
-    word.text = fmt::format("--{}", word.text.substr(from));
-  }
-  return words;
-}
-
-// What the program's arguments, or its file, or its own text say.
-void open_words(const std::string& data, const std::string& script, Settings settings,
-                Opened& opened) {
-  const Launch launch = opened.script->launch;
+// What the program's arguments, or the file that they name, say.
+void open_arguments(const std::string& data, const std::string& script, Opened& opened) {
   const Kind& kind = *opened.kind;
-  const Document facts = import_facts(data, kind.name);
+  const Document facts = facts_of(data, kind);
   const std::vector<std::string> flags = facts.root().texts_or("flags");
-  const bool overrides = kind.words == Words::overrides;
-  Arguments arguments = named_arguments(
-      overrides ? words_as_arguments(launch.arguments) : launch.arguments, script, flags);
+  const std::vector<ShellWord>& words = opened.script->launch.arguments;
+  Arguments arguments =
+      named_arguments(kind.sets_keys ? words_as_arguments(words) : words, script, flags);
   for (const ShellWord& word : arguments.others)
     if (!word.unknown.empty())
       opened.script->notes.push_back(
           fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
   opened.unknown = std::move(arguments.unknown);
   opened.document = std::move(arguments.document);
-  if (!starts(kind, launch) && !is_told(kind, launch)) {
-    const auto python = python_of(script, launch, opened.script->script);
-    auto training = python_training(data, *python, launch, settings);
-    opened.script->launch = training->launch;
-    opened.document = std::move(training->arguments.document);
-    opened.unknown = std::move(training->arguments.unknown);
-    opened.file = python->file;
-    opened.script->script.names.insert(training->names.begin(), training->names.end());
-  } else if (kind.words == Words::file) {
-    open_named_file(kind, arguments.others, opened);
-  } else if (overrides && !kind.file_option.empty()) {
-    open_named_file(kind, {}, opened);
-  }
+  const Table root = opened.document.root();
+  const auto named = named_file(kind, root, arguments.others);
+  if (!named) return;
+  opened.file = file_beside(script, *named);
+  Document settings_file = open_source(opened.file);
+  for (const std::string& key : root.keys())
+    if (key != kind.file_option) settings_file.set(key, root.one_line(key));
+  opened.document = std::move(settings_file);
+}
+
+// What the constructors of the Python file that is started say.
+void open_constructors(const std::string& data, const std::string& script, Settings settings,
+                       Opened& opened) {
+  const Launch launch = opened.script->launch;
+  const auto python = python_of(script, launch, opened.script->script);
+  auto training = python_training(data, *python, launch, settings);
+  opened.script->launch = training->launch;
+  opened.document = std::move(training->arguments.document);
+  opened.unknown = std::move(training->arguments.unknown);
+  opened.file = python->file;
+  opened.script->script.names.insert(training->names.begin(), training->names.end());
 }
 
 // Settings are variables of the script where it has such, else arguments.
@@ -433,7 +445,10 @@ Opened open_script(const std::string& data, const std::string& file, Settings se
                           known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
   Opened opened{kind_in(script.launch, script.script), parse_document("{}", file), file,
                 std::move(script)};
-  open_words(data, file, settings, opened);
+  if (starts(*opened.kind, opened.script->launch) || is_told(*opened.kind, opened.script->launch))
+    open_arguments(data, file, opened);
+  else
+    open_constructors(data, file, settings, opened);
   set_given(given, opened.script->script.names, opened);
   return opened;
 }
@@ -467,7 +482,7 @@ Opened open(const std::string& data, const std::string& file, Settings settings)
 // An argument that only a run would know is a mistake where it counts.
 void refuse_unknown(const SourceQuestion& question, const Opened& opened) {
   if (opened.unknown.empty()) return;
-  const Document facts = import_facts(question.data, opened.kind->name);
+  const Document facts = facts_of(question.data, *opened.kind);
   const Table root = facts.root();
   std::vector<std::string> spare = root.texts_or("may_be_unknown");
   if (question.decides("model"))
@@ -476,10 +491,6 @@ void refuse_unknown(const SourceQuestion& question, const Opened& opened) {
   for (const std::string& key : root.texts_or("used")) counts.push_back(key);
   if (root.is_mapping("keys"))
     for (const std::string& key : root.table("keys").keys()) counts.push_back(key);
-  const std::vector<std::string> lengths = root.texts_or("only_lengths");
-  std::erase_if(counts, [&](const std::string& key) {
-    return std::find(lengths.begin(), lengths.end(), key) != lengths.end();
-  });
   std::vector<Problem> problems;
   for (const UnknownArgument& each : opened.unknown)
     if (std::find(counts.begin(), counts.end(), each.key) != counts.end() &&
@@ -581,8 +592,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     keep_launcher(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(
-          {each.key, each.word.line, KeyFate::without_effect,
-           fmt::format("not known without a run: {}", unknown_argument_message(each))});
+          {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});
     if (opened.script)
       translation.notes.insert(translation.notes.begin(), opened.script->notes.begin(),
                                opened.script->notes.end());

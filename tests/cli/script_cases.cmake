@@ -11,7 +11,7 @@ cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0
 cli("keys of an OpenRLHF script become keys of a scenario" ARGS import ${openrlhf}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# pretrain, line 20: meta-llama/Llama-3.2-1B-Instruct\n.*\nstack: openrlhf-liger +# use_liger_kernel, line 28: .*\n  sequence: 2048 +# max_len, line 33\n  micro_batch: 4 +# micro_train_batch_size, line 31\n  global_batch: 32 +# train_batch_size, line 30\n.*\n  zero: 2 +# zero_stage, line 24\n.*\n    overlap_comm: true +# overlap_comm, line 39\n  optimizer: adamw_4bit +# optimizer, line 29: adamw_torchao_4bit\n  gradient_dtype: fp32 +# grad_accum_dtype, line 32\n  checkpointing: full +# gradient_checkpointing, line 26\n  attention: flash +# attn_implementation, line 27\n  cross_entropy: logits ")
 cli("every argument of a script is in one of four lists" ARGS import ${openrlhf} --keys
-  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40  not known without a run: hangs on .*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
+  OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
 cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0
@@ -58,7 +58,7 @@ function(other_script name text error)
 endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
-  ":2: the script starts serve.py of line 2, which is no training of axolotl, megatron, verl, nemo-rl, open-instruct, torchtitan, llama-factory, trl or openrlhf")
+  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, megatron, verl, nemo-rl, open-instruct, torchtitan, llama-factory or trl")
 other_script("a training that is not read" "python -m openrlhf.cli.train_ppo_ray --pretrain x\\n"
   ":1: openrlhf.cli.train_ppo_ray is not read yet; expected openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
