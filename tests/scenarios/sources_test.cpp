@@ -63,7 +63,7 @@ TEST_CASE("a model is told by a name", "[scenarios][sources]") {
   CHECK(model_of("meta-llama/Llama-3.2-1B-Instruct") == "llama-3.2-1b");
   CHECK(model_of("/data/outputs/149-unphi4-14b-sft2.1") == "phi-4");
   CHECK(model_of("shisa-ai/161-qwen3-8b-v2.1-sft") == "qwen3-8b");
-  CHECK(model_of("microsoft/Phi-4-multimodal-instruct").empty());
+  CHECK(model_of("microsoft/Phi-4-mini-instruct") == "phi-4-mini");
   CHECK(model_of("zai-org/GLM-4.5V").empty());
   CHECK(model_of("LiquidAI/LFM2-1.2B") == "lfm2-1.2b");
   CHECK(model_of("shisa-ai/133-lfm2-1.2b-v2.1-sft-5e-5") == "lfm2-1.2b");

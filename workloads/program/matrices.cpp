@@ -28,7 +28,8 @@ void add_part(std::vector<Matrix>& list, const Part& part, double holders) {
              .batch = part.stacked ? copies : 1,
              .count = part.stacked ? 1 : copies,
              .experts = experts,
-             .of_layers = part.kind != TensorClass::embedding});
+             .of_layers = part.kind != TensorClass::embedding &&
+                          part.role != Role::convolution});  // whose tensors have three sides
 }
 
 // Of a pair of low-rank matrices each has as many rows or columns as the rank.
