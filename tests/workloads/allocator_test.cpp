@@ -116,7 +116,8 @@ TEST_CASE("memory that is mapped piece by piece costs by its own rate", "[worklo
 
 TEST_CASE("with expandable segments no memory is lost between blocks", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2);
-  step.stack.allocator_slack = {.value = Ratio{0.05}, .low = Ratio{0.03}, .high = Ratio{0.08}, .source = "a test"};
+  step.stack.allocator_slack = {
+      .value = Ratio{0.05}, .low = Ratio{0.03}, .high = Ratio{0.08}, .source = "a test"};
   CHECK(slack_of(step.input()).value.value == 0.05);
   step.strategy.expandable_segments = true;
   CHECK(slack_of(step.input()).value.value == 0);

@@ -62,7 +62,8 @@ TEST_CASE("a ratio leaves whole sub-groups of the optimizer on the device", "[wo
     CHECK_THAT(held(step, Pool::device, Held::optimizer), exactly(8 * mine * stays));
     CHECK_THAT(held(step, Pool::pageable, Held::optimizer), exactly(8 * mine * (1 - stays)));
     const double updated =
-        sum_named(build_step(step.input(), Folding::off).graph, OpKind::cpu, "cpu_adam").bytes / host_bytes;
+        sum_named(build_step(step.input(), Folding::off).graph, OpKind::cpu, "cpu_adam").bytes /
+        host_bytes;
     CHECK_THAT(updated + mine * stays, exactly(mine));
   }
 }

@@ -123,7 +123,7 @@ struct Strategy {
   MomentType moments = MomentType::fp32;
   Loading load = Loading::sharded;
   bool expandable_segments = false;  // PyTorch's allocator maps memory piece by piece
-  double checkpoint_every = 1;  // of so many layers, in the mean, one is computed again
+  double checkpoint_every = 1;       // of so many layers, in the mean, one is computed again
   ZeroKeys zero;
   DistributedOptimizer distributed;
   FsdpKeys fsdp;
