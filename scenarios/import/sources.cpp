@@ -555,6 +555,20 @@ std::string escaped(const std::string& text) {
   return result + '"';
 }
 
+// What the launch's environment says of PyTorch's allocator.
+void keep_allocator(const SourceQuestion& question, Translation& translation) {
+  if (question.launch == nullptr) return;
+  for (const std::string name : {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}) {
+    const auto place = question.launch->environment.find(name);
+    if (place == question.launch->environment.end()) continue;
+    const ShellWord& said = place->second;
+    if (said.text.find("expandable_segments:True") != std::string::npos &&
+        !question.decides("strategy.expandable_segments"))
+      translation.lines.push_back(
+          {"strategy.expandable_segments", "true", name, said.line, "of the launch's environment"});
+  }
+}
+
 }  // namespace
 
 bool is_script(const std::string& file) {
@@ -590,6 +604,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     refuse_unknown(question, opened);
     Translation translation = opened.kind->translate(question, opened.document);
     keep_launcher(question, translation);
+    keep_allocator(question, translation);
     for (const UnknownArgument& each : opened.unknown)
       translation.keys.push_back(
           {each.key, each.word.line, KeyFate::without_effect, "not known without a run"});

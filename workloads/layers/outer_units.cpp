@@ -125,21 +125,31 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
   return unit;
 }
 
-std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
-                             const Job& job) {
-  const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
-  const double t = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
-  const Stack::Fusion fused = fusion_of(stack, strategy);
+namespace {
+
+Unit final_norm_unit(const Model& model, const Stack& stack, const Strategy& strategy,
+                     double tokens) {
+  const double h = static_cast<double>(model.hidden);
   Unit norm;
   norm.name = "norm";
   norm.role = Role::final_norm;
   norm.tensors.assign(model.norm_bias ? 2 : 1, h);
   norm.owners = 1;
   norm.kind = TensorClass::norm;
-  norm.forward = {norm_row(stack.operators, fused, t, h, true)};
+  norm.forward = {norm_row(stack.operators, fusion_of(stack, strategy), tokens, h, true)};
   norm.trained = strategy.lora.rank == 0;
   norm.backward = backward_of(norm.forward, stack.operators);
-  norm.memory.saved = norm.memory.gradient = bytes_16 * t * h;
+  norm.memory.saved = norm.memory.gradient = bytes_16 * tokens * h;
+  return norm;
+}
+
+}  // namespace
+
+std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
+                             const Job& job) {
+  const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
+  const double t = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
+  const Unit norm = final_norm_unit(model, stack, strategy, t);
   Unit head;
   head.name = "lm_head";
   head.role = Role::head;

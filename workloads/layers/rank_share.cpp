@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 
 namespace stepsim {
@@ -26,9 +27,10 @@ enum class Place : std::uint8_t {
   ends,     // a block, with a part of a sum
 };
 
-// A unit that is not known here would run whole on every rank, and nobody would see it.
-Place place_of(const Unit& unit) {
-  switch (unit.role) {
+// Nothing for what is not in such a layer. Mixers are not: scenarios with them are refused, as what
+// ranks would share of a state is not modelled.
+std::optional<Place> place_of(Role role) {
+  switch (role) {
     case Role::attention_norm:
     case Role::attention_result_norm:
     case Role::attention_residual:
@@ -67,31 +69,14 @@ Place place_of(const Unit& unit) {
     case Role::down:
     case Role::shared_down:
       return Place::ends;
-    // Scenarios with these are refused: what ranks would share of a state is not modelled.
-    case Role::mixer_in:
-    case Role::mixer_gates:
-    case Role::mixer_constant:
-    case Role::convolution:
-    case Role::mixer_narrow:
-    case Role::step_norm:
-    case Role::put_norm:
-    case Role::read_norm:
-    case Role::mixer_steps:
-    case Role::mix:
-    case Role::mixer_norm:
-    case Role::mixer_out:
-    case Role::none:
-    case Role::container:
-    case Role::embedding:
-    case Role::positions:
-    case Role::expert_gate:
-    case Role::expert_up:
-    case Role::expert_gate_up:
-    case Role::expert_down:
-    case Role::final_norm:
-    case Role::head:
-      break;
+    default:
+      return std::nullopt;
   }
+}
+
+// A unit that is not known here would run whole on every rank, and nobody would see it.
+Place place_of(const Unit& unit) {
+  if (const std::optional<Place> place = place_of(unit.role)) return *place;
   throw std::logic_error(
       fmt::format("tensor parallelism does not know what \"{}\" is in a layer", unit.name));
 }

@@ -44,7 +44,7 @@ bool is_config_path(std::string_view name_or_path) {
 std::string resolve_model(const std::string& data, const std::string& name) {
   if (!is_hf_id(name)) return name;
   const std::vector<std::string> entries = names_on(data, model_shelf);
-  const std::string last = lower(name.substr(name.find('/') + 1));
+  std::string last = lower(name.substr(name.find('/') + 1));
   if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
   for (const std::string& entry : entries) {
     const Document document = open_entry(data, model_shelf, entry);

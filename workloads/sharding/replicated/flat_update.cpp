@@ -89,7 +89,6 @@ FlatUpdate::Prepared FlatUpdate::prepare_gradient(double shard, double tensors, 
 
 // A flat shard is one tensor; stage 0 has all of them.
 void FlatUpdate::update_group(double shard, double tensors, double waiting) {
-  const Strategy& s = writer_.input().strategy;
   const double updated = shares_ ? 1 : tensors;
   const UpdateCost cost = update_cost(
       writer_.rank(), {shard, updated, shares_ ? shard : writer_.rank().tensors.largest});
