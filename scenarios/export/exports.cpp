@@ -85,6 +85,7 @@ std::string shown(const std::string& value) {
 
 std::vector<std::string> export_kinds() {
   std::vector<std::string> names;
+  names.reserve(kinds.size());
   for (const Kind& kind : kinds) names.emplace_back(kind.name);
   return names;
 }

@@ -36,6 +36,7 @@ class MatrixUpdate {
   void write(Mark ready) {
     for (Work& part : parts_) part.whole = assemble(part, ready);
     std::vector<Mark> results;
+    results.reserve(parts_.size());
     for (const Work& part : parts_) results.push_back(send_back(part, multiply(part)));
     for (const Mark result : results) writer_.compute_after(result);
   }
