@@ -30,8 +30,8 @@ std::string places_of(const std::vector<const Launch*>& launches) {
   if (all.empty())
     throw UserError({{question.file, 0, "",
                       "is a shell script that starts no training; it was read, not run"}});
-  std::vector<const Launch*> others;
-  for (const Launch& each : all) others.push_back(&each);
+  std::vector<const Launch*> others(all.size());
+  std::transform(all.begin(), all.end(), others.begin(), [](const Launch& each) { return &each; });
   throw UserError({{question.file, all.front().line, "",
                     fmt::format("the script starts {}, which is no training of {}",
                                 places_of(others), question.known)}});
