@@ -108,7 +108,7 @@ double ForeignLines::number(std::string_view path) const {
   return number_in(value(path)).value_or(0);
 }
 
-void ForeignLines::say(std::string_view key, std::string value) {
+void ForeignLines::say(std::string_view key, const std::string& value) {
   lines_.emplace_back(key, plain_number(value));
 }
 

@@ -26,7 +26,7 @@ class ForeignLines {
   }
   double number(std::string_view path) const;  // 0: not set
 
-  void say(std::string_view key, std::string value);
+  void say(std::string_view key, const std::string& value);
   void say(std::string_view key, std::int64_t value) { say(key, std::to_string(value)); }
   void say(std::string_view key, bool value) { say(key, std::string(value ? "true" : "false")); }
   void say(std::string_view key, const char* value) { say(key, std::string(value)); }

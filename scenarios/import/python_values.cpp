@@ -137,7 +137,7 @@ class Evaluation {
   PythonValue choice() {
     PythonValue yes = either();
     if (!take("if")) return yes;
-    const PythonValue condition = either();
+    PythonValue condition = either();
     if (!take("else")) return unknown("a condition that is not read");
     PythonValue no = choice();
     if (condition.kind == Kind::unknown) return condition;
@@ -267,7 +267,7 @@ class Evaluation {
       const std::size_t end = std::min(token.text.find('}', i), token.text.size());
       std::string inside = token.text.substr(i + 1, end - i - 1);
       inside = inside.substr(0, inside.find_first_of(":!"));
-      const PythonValue value = lookup(inside, token.line);
+      PythonValue value = lookup(inside, token.line);
       if (value.kind == Kind::unknown) return value;
       text += is_number(value) ? fmt::format("{}", value.number) : value.text;
       i = end;
@@ -324,7 +324,7 @@ class Evaluation {
     if (name == "bool" && arguments.size() == 1 && arguments[0].kind != Kind::unknown)
       return of_truth(truth_of(arguments[0]));
     if ((name == "max" || name == "min") && arguments.size() == 2) {
-      const PythonValue less = compared("<", arguments[0], arguments[1]);
+      PythonValue less = compared("<", arguments[0], arguments[1]);
       if (less.kind == Kind::unknown) return less;
       return truth_of(less) == (name == "min") ? arguments[0] : arguments[1];
     }

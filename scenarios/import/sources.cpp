@@ -415,10 +415,10 @@ void open_constructors(const std::string& data, const std::string& script, Setti
 
 // Settings are variables of the script where it has such, else arguments.
 void set_given(Settings given, const std::set<std::string>& names, Opened& opened) {
-  for (const auto& [key, value] : given) {
-    if (names.contains(key)) continue;
-    opened.document.set(key, value);
-    std::erase_if(opened.unknown, [&](const auto& each) { return each.key == key; });
+  for (const auto& setting : given) {
+    if (names.contains(setting.first)) continue;
+    opened.document.set(setting.first, setting.second);
+    std::erase_if(opened.unknown, [&](const auto& each) { return each.key == setting.first; });
   }
 }
 
