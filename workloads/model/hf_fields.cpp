@@ -127,6 +127,7 @@ void set_kinds(Model& model, const std::vector<LayerKind::Mixes>& mixes) {
 void set_kinds(const Table& table, std::string_view key, Model& model,
                const std::vector<MixesWord>& words) {
   std::vector<std::string> known;
+  known.reserve(words.size());
   for (const MixesWord& each : words) known.emplace_back(each.word);
   std::vector<LayerKind::Mixes> mixes;
   for (const std::string& type : table.texts(key)) {
