@@ -189,6 +189,7 @@ Translation translate_openrlhf(const SourceQuestion& question, const Document& s
   for (const Training& each : trainings)
     if (each.program == program) return OpenRlhfReader(question, source).read(each);
   std::vector<std::string> known;
+  known.reserve(trainings.size());
   for (const Training& each : trainings) known.emplace_back(each.program);
   throw UserError({{question.file, question.launch->line, "",
                     fmt::format("{} is not read yet; expected {}", program, one_of(known))}});
