@@ -110,6 +110,7 @@ cli("columns of a sweep carry units in the table of HDF5" ARGS ${small_sweep} -o
 
 # Killed ten times, it goes on ten times; nothing is lost, computed twice differently, or left running.
 cli("a killed sweep goes on where it was" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:30 --vary strategy.zero=2,3
+    --set job.gradient_accumulation=8
   SHELL "cd @WORK@/out; began=$(date +%s%N); \"$@\" -o whole >whole.txt || exit; took=$((($(date +%s%N) - began) / 1000000))
     went_on=0; before=0
     for i in 1 2 3 4 5 6 7 8 9 10; do
