@@ -15,10 +15,13 @@ Zero3Update::Zero3Update(StepWriter& writer, const TrainedTensors& trained, Zero
       costs_(writer.input().stack.operators.zero_update),
       on_drives_(parameters_on_drives(writer.rank())) {}
 
-// All ranks wait for the norm of each sub-group.
+// All ranks wait for the norm of each sub-group. Gradients that go to the host had theirs taken on
+// the way, without a cast to 64 bits.
 void Zero3Update::find_norms(std::size_t groups, double part) {
+  const bool on_device = writer_.input().strategy.optimizer_place == Offload::none;
+  const double bytes = on_device ? costs_.norm : bytes_16;
   for (std::size_t i = 0; i < groups; ++i) {
-    writer_.run({{"norm", KernelClass::memory, 0, costs_.norm * part,
+    writer_.run({{"norm", KernelClass::memory, 0, bytes * part,
                   3 * trained_.count / static_cast<double>(groups)}},
                 false, Cause::optimizer, "gradient_norm");
     const Mark norm = writer_.collective(Plan::signal, {8}, Stream::reduce, Cause::optimizer,
