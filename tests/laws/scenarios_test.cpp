@@ -64,7 +64,7 @@ TEST_CASE("runs that ran out of memory are predicted to", "[laws][slow]") {
 TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall times",
           "[laws][slow]") {
   std::vector<NamedScenario> runs;
-  for (const std::string name : {"qwen3-30b-sft-zero2moe", "qwen3-30b-sft-zero3"})
+  for (const std::string name : {"qwen3-30b-dpo-zero3", "qwen3-30b-sft-zero3"})
     runs.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name), name});
   const Validation validation =
       validate(runs, Against::measured, {.data = STEPSIM_SOURCE_DATA, .samples = 8});
