@@ -146,6 +146,26 @@ TEST_CASE("a rank's own gradients are given up before the update, as DeepSpeed d
   CHECK_THAT(own, exactly(2 * norms / 8));
 }
 
+TEST_CASE("what a further micro-batch adds to a rank's own gradients comes beside them first",
+          "[workloads]") {
+  const auto most_own = [](int accumulation) {
+    TinyStep step = tiny_step(Sharding::zero2, tiny_model(), 2);
+    step.job.accumulation = accumulation;
+    const OpGraph graph = written(step).graph;
+    double held = 0, most = 0;
+    for (const MemoryEffect& effect : graph.memory()) {
+      if (effect.rank != 0 || graph.names()[index(effect.tensor_class)] != "own_gradients")
+        continue;
+      held += effect.bytes;
+      most = std::max(most, held);
+    }
+    CHECK_THAT(held, exactly(0));
+    return most;
+  };
+  CHECK_THAT(most_own(2), exactly(2 * most_own(1)));
+  CHECK_THAT(most_own(3), exactly(2 * most_own(1)));
+}
+
 TEST_CASE("releases that wait for reductions do not reduce beside the backward pass",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(), 2);

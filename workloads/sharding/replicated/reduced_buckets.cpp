@@ -79,12 +79,27 @@ Mark ReducedBuckets::copy_to_bucket(double elements) {
   return copied;
 }
 
-// A rank's own gradients have one buffer, from the first that is reduced to the update.
+// A rank's own gradients have one buffer, from the first that is reduced to the update. Those of
+// each further micro-batch come into another one.
 void ReducedBuckets::keep_own_gradients(Mark since) {
   const Strategy& s = writer_.input().strategy;
-  if (owned_ > 0 || s.sharding == Sharding::zero0 || keeps_whole_gradient(s)) return;
-  owned_ = update_.on_device() * gradient_bytes(s) * writer_.rank().shares.updated;
-  writer_.allocate(since, Held::own_gradients, owned_);
+  if (s.sharding == Sharding::zero0 || keeps_whole_gradient(s)) return;
+  double& bytes = kept_from_before_ ? arriving_ : owned_;
+  if (bytes > 0) return;
+  bytes = update_.on_device() * gradient_bytes(s) * writer_.rank().shares.updated;
+  writer_.allocate(since, Held::own_gradients, bytes);
+}
+
+void ReducedBuckets::add_to_own_gradients() {
+  kept_from_before_ = owned_ > 0;
+  if (arriving_ <= 0) return;
+  double tensors = 0;
+  for (const GradientBucket* bucket : buckets_.all()) tensors += bucket->tensors / bucket->sharers;
+  const Mark added =
+      writer_.run({{"add_gradients", KernelClass::memory, 0, 3 * arriving_, tensors}}, true,
+                  Cause::gradient_reduce, "add_gradients");
+  writer_.release(added, Held::own_gradients, arriving_);
+  arriving_ = 0;
 }
 
 // One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
@@ -142,6 +157,7 @@ void ReducedBuckets::finish_backward(bool last_micro_batch) {
       if (bucket->waiting > 0) reduce(*bucket, last_micro_batch);
   if (outstanding_) writer_.host({0}, Cause::gradient_reduce, "reduce_done", {reduction_});
   outstanding_ = false;
+  add_to_own_gradients();
   writer_.drain(writer_.input().stack.host.sync.value, Cause::gradient_reduce, "synchronize");
   writer_.release(writer_.last_host(), Held::bucket, buffers_);
   buffers_ = 0;
@@ -151,6 +167,7 @@ void ReducedBuckets::finish_step(std::optional<Mark> norm) {
   update_.update(norm, owned_);
   writer_.release(writer_.last_compute(), Held::gradients, kept_);
   kept_ = owned_ = 0;
+  kept_from_before_ = false;
   if (writer_.input().strategy.sharding != Sharding::zero0) update_.gather();
 }
 

@@ -23,16 +23,19 @@ class ReducedBuckets {
   Mark copy_to_bucket(double elements);
   Mark reduce(GradientBucket& bucket, bool last_micro_batch);
   void keep_own_gradients(Mark since);
+  void add_to_own_gradients();
   void to_host(double elements, const GradientBucket& bucket, bool last_micro_batch);
 
   StepWriter& writer_;
   const std::vector<Visit>& visits_;
   GradientBuckets buckets_;
   FlatUpdate update_;
-  double buffers_ = 0;  // bytes of the buckets while they exist
-  double kept_ = 0;     // bytes of gradients that wait for the update
-  double owned_ = 0;    // of those reduced already
-  Mark reduction_{};    // the last one issued
+  double buffers_ = 0;             // bytes of the buckets while they exist
+  double kept_ = 0;                // bytes of gradients that wait for the update
+  double owned_ = 0;               // of those reduced already
+  double arriving_ = 0;            // of those that will be added to them
+  bool kept_from_before_ = false;  // those of a micro-batch before
+  Mark reduction_{};               // the last one issued
   bool outstanding_ = false;
 };
 
