@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "scenarios/entries.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 #include "workloads/model/model_catalog.hpp"
 
@@ -118,13 +119,6 @@ bool words_hold(std::string_view name, std::string_view word) {
   return false;
 }
 
-std::string small(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 // The catalogue's name may stand anywhere in the other, but has to end where a word does.
 bool stands_in(std::string_view name, std::string_view other) {
   const std::string wanted = plain(name);
@@ -148,7 +142,7 @@ bool stands_in(std::string_view name, std::string_view other) {
 
 // A model trained from one of the catalogue has the name of that one in its own.
 std::string name_within(const std::string& data, const std::string& said) {
-  const std::string other = small(last_part(said));
+  const std::string other = in_small_letters(last_part(said));
   std::string longest;
   for (const std::string& name : names_on(data, model_shelf)) {
     if (name.size() <= longest.size() || !stands_in(name, other)) continue;
@@ -183,7 +177,7 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
     return NamedModel{near, "", {}};
   const std::vector<std::string> names = names_on(data, model_shelf);
   if (std::find(names.begin(), names.end(), said) != names.end()) return NamedModel{said, "", {}};
-  const std::string own = small(last_part(said));
+  const std::string own = in_small_letters(last_part(said));
   if (std::find(names.begin(), names.end(), own) != names.end())
     return NamedModel{own, fmt::format("it is {} of the catalogue", own), {}};
   if (const std::string found = resolve_model(data, said); found != said)

@@ -7,6 +7,7 @@
 
 #include "scenarios/import/trainer_words.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 
@@ -27,12 +27,6 @@ void check_pins(const Table& root, const Model& model) {
   check("buffers", root.integer_or("buffers", 0, 0, most), count.buffers);
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 }  // namespace
 
 bool is_config_path(std::string_view name_or_path) {
@@ -44,12 +38,12 @@ bool is_config_path(std::string_view name_or_path) {
 std::string resolve_model(const std::string& data, const std::string& name) {
   if (!is_hf_id(name)) return name;
   const std::vector<std::string> entries = names_on(data, model_shelf);
-  std::string last = lower(name.substr(name.find('/') + 1));
+  std::string last = in_small_letters(name.substr(name.find('/') + 1));
   if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
   for (const std::string& entry : entries) {
     const Document document = open_entry(data, model_shelf, entry);
     for (const std::string& also : document.root().texts_or("also"))
-      if (lower(also) == lower(name)) return entry;
+      if (in_small_letters(also) == in_small_letters(name)) return entry;
   }
   return cached_config(hub_of(data), name).value_or(name);
 }
