@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/adapter_rules.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
@@ -69,6 +70,22 @@ std::vector<std::string> shipped_files(const MappedSource& source) {
     names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// Of these names those that matrices of the model have; nothing where that is all of them.
+std::vector<std::string> modules_there(const MappedSource& source,
+                                       const std::vector<std::string>& names) {
+  if (!source.around().model) return {};
+  const std::vector<std::string> matrices = matrices_of(*source.around().model);
+  Lora there;
+  for (const std::string& name : names) {
+    const Lora one{.modules = {name}};
+    if (std::ranges::any_of(matrices, [&](const std::string& each) { return one.chooses(each); }))
+      there.modules.push_back(name);
+  }
+  const bool all = std::ranges::all_of(
+      matrices, [&](const std::string& each) { return there.chooses(each); });
+  return all ? std::vector<std::string>{} : there.modules;
 }
 
 bool has_experts(const MappedSource& source) {
@@ -181,17 +198,17 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
   const bool whole = names_any("all"), feed_forward = whole || names_any("feed_forward");
   std::string targets = "attention";
   if (feed_forward) targets = experts ? "all" : "linear";
-  source.put("strategy.lora.targets", targets, words.modules_key,
-             words.modules.empty() ? "queries and values alone are the usual ones" : "");
-  const std::vector<std::string> four{"q_proj", "k_proj", "v_proj", "o_proj"};
-  const bool all_of_attention =
-      whole ||
-      std::all_of(four.begin(), four.end(),
-                  [&](const std::string& each) { return holds(words.modules, each); }) ||
-      holds(words.modules, "qkv_proj") || holds(words.modules, "query_key_value");
-  if (!all_of_attention)
-    source.without(words.modules_key, fmt::format("adapters are counted for all of attention{}",
-                                                  feed_forward ? " as well" : ""));
+  source.put("strategy.lora.targets", targets, words.modules_key);
+  if (!whole) {
+    // A trainer passes over names that the model does not have.
+    const std::vector<std::string> usual{"q_proj", "v_proj"};
+    const std::vector<std::string> there =
+        modules_there(source, words.modules.empty() ? usual : words.modules);
+    if (!there.empty())
+      source.put("strategy.lora.modules", fmt::format("[{}]", fmt::join(there, ", ")),
+                 words.modules_key,
+                 words.modules.empty() ? "queries and values alone are the usual ones" : "");
+  }
   if (words.quantised) source.put("strategy.lora.quantised", "nf4", words.quantised_key);
 }
 

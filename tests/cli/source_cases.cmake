@@ -39,6 +39,10 @@ cli("answers that were liked or not" ARGS run @WORK@/own.8xMI300.yaml --samples 
   SHELL "cp ${folder}/*.json @WORK@; sed 's|^strict: false|rl: kto|; s|^sample_packing: true|sample_packing: false|' ${sft} >@WORK@/own.8xMI300.yaml; \"$@\""
   OUTPUT "step time .*for 12 FLOP a token and matrix parameter")
 
+cli("adapters beside some matrices" ARGS import @WORK@/own.8xMI300.yaml
+  SHELL "cp ${folder}/*.json @WORK@; sed 's|^strict: false|adapter: lora\\nlora_r: 16\\nlora_target_modules: [q_proj, v_proj, wqkv]|' ${sft} >@WORK@/own.8xMI300.yaml; \"$@\""
+  OUTPUT "\n  lora:\n    rank: 16 .*\n    targets: attention .*\n    modules: \\[q_proj, v_proj\\] +# lora_target_modules, line 7\n")
+
 # ---- import ----
 cli("import --help" ARGS import --help OUTPUT "^usage: stepsim import.*examples:")
 cli("an import says from which line each key came" ARGS import ${sft}
