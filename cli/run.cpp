@@ -87,7 +87,6 @@ int run_command(const CommandLine& line) {
   if (const auto output = options->get("output"))
     require_no_input(*output, files_of(line, options->words.front(), scenario));
   if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
-  // Before this process replays: its workers have to find a fresh engine.
   const CauseSet free = free_causes(*options);
   if (!free.empty() && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");

@@ -1,4 +1,5 @@
-// Plays a program on a platform and says when everything happened.
+// Plays a program on a platform and says when everything happened: computations and flows are
+// amounts that shrink at rates, and a rate changes only where something starts or ends.
 #pragma once
 
 #include "sim/op_graph.hpp"
@@ -7,8 +8,6 @@
 
 namespace stepsim {
 
-// Once per process: the engine below keeps its clock and its callbacks for the life of the process.
-// A second call throws std::logic_error; studies fork a worker per replay.
 Trace replay(const Platform& platform, const OpGraph& graph);
 
 }  // namespace stepsim

@@ -53,6 +53,14 @@ std::string modules_text(const KeyFacts&, const Strategy& strategy) {
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
+void read_lora_modules(const Table& table, const KeyFacts& facts, Strategy& strategy) {
+  strategy.lora.modules = table.texts_or(facts.name);
+}
+
+std::string lora_modules_text(const KeyFacts&, const Strategy& strategy) {
+  return fmt::format("[{}]", fmt::join(strategy.lora.modules, ", "));
+}
+
 void read_layers(const Table& table, const KeyFacts& facts, Strategy& strategy) {
   std::vector<std::int64_t> layers;
   for (const std::string& word : table.texts_or(facts.name)) {
@@ -214,6 +222,14 @@ constexpr std::array lora_keys{
         "targets", lora_targets_names,
         "what gets an adapter: attention: its matrices; linear: and those of dense feed-forward; "
         "all: and those of experts"),
+    Key<Strategy>{.facts = {.name = "modules",
+                            .sentence = "of these the ones with such names alone; left out: all",
+                            .kind = KeyKind::list,
+                            .example = "[q_proj, v_proj]",
+                            .left_out = true},
+                  .read = read_lora_modules,
+                  .text = lora_modules_text,
+                  .matters = [](const Strategy& s) { return !s.lora.modules.empty(); }},
     word<&Strategy::lora, &Lora::quantised>(
         "quantised", quantised_names,
         "how the frozen matrices are stored: none: in 16 bits; nf4: in 4 bits, unpacked in each "

@@ -239,21 +239,25 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
                                    : grouped_gemm("lora", experts, rows, from, to));
     sums.push_back(lora_add(experts * rows * out));
   };
-  const double in = model.experts->gated ? 2 : 1;
+  const Lora& lora = strategy.lora;
+  const double in = (model.experts->gated && lora.chooses("gate_proj") ? 1 : 0) +
+                    (lora.chooses("up_proj") ? 1 : 0),
+               out = lora.chooses("down_proj") ? 1 : 0;
+  if (in + out == 0) return;
   for (int matrix = 0; matrix < in; ++matrix) beside(h(), width);
-  beside(width, h());
+  if (out > 0) beside(width, h());
   std::vector<KernelRow> backward;
   if (strategy.compiled && times == 1) {
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {count(Operator::lora_add_around, experts * rows, in * width + 3 * h())};
+    sums = {count(Operator::lora_add_around, experts * rows, in * width + 3 * out * h())};
     backward = backward_of(products, stack.operators);
-    backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * h()));
+    backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * out * h()));
   } else {
-    const double numbers = experts * rows * (in * width + h());  // of the results
-    backward =
-        adapter_backward(stack.operators, products, numbers, experts * rows * (in * h() + width));
+    const double numbers = experts * rows * (in * width + out * h());  // of the results
+    backward = adapter_backward(stack.operators, products, numbers,
+                                experts * rows * (in * h() + out * width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& result = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));

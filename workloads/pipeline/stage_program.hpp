@@ -31,7 +31,7 @@ class StageProgram {
         share_(share),
         rank_(rank_part({whole.cluster, share_.model, whole.stack, whole.strategy, whole.job})),
         writer(rank_, builder),
-        visits_(visits_of(rank_.units, nullptr, 0)),
+        visits_(visits_of(rank_.units)),
         ranges_(ranges_of(visits_, share_)),
         schedule_(writer, visits_),
         activations_(writer, visits_) {

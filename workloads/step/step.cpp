@@ -89,8 +89,10 @@ OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written
   writer.allocate_through(allocator, mapping_costs);
   const bool with_reference = input.job.has_reference();
   const ModelUnits reference = with_reference ? rank.units : ModelUnits{};
-  const std::vector<Visit> visits =
-      visits_of(rank.units, with_reference ? &reference : nullptr, input.job.scoring_passes);
+  const std::vector<Visit> visits = visits_of(
+      rank.units, {.reference = &reference,
+                   .of_reference = input.job.reference_passes(),
+                   .without_gradients = input.job.scoring_passes + input.job.estimating_passes()});
   with_scheme(input.strategy, [&]<Scheme S>() {
     write_step<typename S::Schedule>(writer, visits, [&] { mapped = allocator.mapped(); });
   });

@@ -29,7 +29,6 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
                         scenario.job};
   StepProgram program = build_step(input, folding);
   Prediction result;
-  // Before this process replays: the workers have to find a fresh engine.
   result.saving = saving_cost(scenario);
   result.resuming = resuming_cost(scenario);
   Run& run = result.run;

@@ -36,7 +36,7 @@ struct Prediction {
 // How many operations the step is, without replaying it.
 std::size_t count_operations(const Scenario& scenario);
 
-// Replays, so once per process. The causes in `free` cost nothing.
+// The causes in `free` cost nothing.
 Prediction predict(const Scenario& scenario, Folding folding, CauseSet free = {});
 
 }  // namespace stepsim
