@@ -32,6 +32,7 @@ void refuse_precision(const StepRow& row, const RowWords& words, RowScenario& ma
 
 void refuse_optimizer(const StepRow& row, const RowWords& words, RowScenario& made) {
   if (words.optimizer.empty() || contains(words.optimizer, "adam") ||
+      contains(words.optimizer, "muon") ||
       contains(words.optimizer, "moments") || contains(words.optimizer, "distributed"))
     return;
   made.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
@@ -53,6 +54,7 @@ void write_precision(const StepRow& row, RowScenario& made) {
   write_attention(row, made);
   if (contains(words.notes + words.optimizer, "optimizer in backward"))
     made.set("strategy.update_in_backward", true);
+  if (contains(word, "muon")) made.set("strategy.optimizer", "muon");
   if (contains(word, "8bit") || contains(word, "8-bit"))
     made.set("strategy.optimizer", "adamw_8bit");
   if (contains(word, "4bit") || contains(word, "4-bit"))

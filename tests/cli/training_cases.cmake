@@ -144,6 +144,10 @@ cli("run that is resumed behind its end" ARGS run mpt7b-zero3-offload --set job.
 cli("run that saves every so many epochs" ARGS run llama32-3b-sft-zero3 --set job.save.epochs=1 CODE 2
   ERROR_MATCHES "job.save.every: is missing")
 
+cli("adapters beside a matrix that the model does not have" ARGS run llama32-3b-sft-zero3
+  --set "strategy.lora={rank: 8, modules: [q_proj, q_porj]}" CODE 2
+  ERROR "--set: strategy.lora.modules: llama-3.2-3b has no matrix \"q_porj\" (did you mean \"q_proj\"?); there are self_attn.q_proj, self_attn.k_proj, self_attn.v_proj, self_attn.o_proj, mlp.gate_proj, mlp.up_proj, mlp.down_proj")
+
 # ---- offload, and parts that are slow ----
 set(phi ${seeds}/phi4-14b-sft-zero3.yaml)
 cli("run with everything on drives" ARGS run phi4-14b-sft-zero3 --samples 0 --set strategy.optimizer=adamw

@@ -42,7 +42,9 @@ double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& s
   const auto take = [&](const MemoryChange& change) {
     if (change.pool != Pool::device) return;
     const auto held = std::find(held_names.begin(), held_names.end(), change.tensor_class);
-    const std::size_t stream = streams[static_cast<std::size_t>(held - held_names.begin())];
+    const bool known = held != held_names.end();  // else it is a kernel's own, of the first stream
+    const std::size_t stream =
+        known ? streams[static_cast<std::size_t>(held - held_names.begin())] : 0;
     now[stream] += change.bytes;
     most[stream] = std::max(most[stream], now[stream]);
   };
