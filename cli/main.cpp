@@ -30,7 +30,7 @@ constexpr std::array commands{
     Command{"memory", "does a scenario fit, and what would make it fit", stepsim::memory_command},
     Command{"sweep", "a scenario over many settings: table, scaling, best points", sweep_command},
     Command{"merge", "the table of a sweep out of its shards", merge_command},
-    Command{"explain", "why one step takes longer than another, in rows that add up",
+    Command{"explain", "why one step takes longer than another: by setting and by cause",
             explain_command},
     Command{"diff", "which settings of two scenarios differ, and where each comes from",
             diff_command},
