@@ -27,8 +27,7 @@ void say_experts(ForeignLines& lines, const Model& model) {
   lines.say("moe-token-dispatcher-type", deep || hybrid ? "flex" : "alltoall");
   if (deep) lines.say("moe-enable-deepep", true);
   if (hybrid) lines.say("moe-flex-dispatcher-backend", "hybridep");
-  if (lines.is("strategy.moe.overlap", "true"))
-    lines.say("overlap-moe-expert-parallel-comm", true);
+  if (lines.is("strategy.moe.overlap", "true")) lines.say("overlap-moe-expert-parallel-comm", true);
   if (lines.is("strategy.moe.delay_weight_gradients", "true"))
     lines.say("delay-wgrad-compute", true);
   lines.say("expert-model-parallel-size", lines.scenario().strategy.experts.parallel);

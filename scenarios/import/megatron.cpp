@@ -139,7 +139,7 @@ void read_experts(MappedSource& source) {
   const bool hybrid = backend == "hybridep";
   const bool deep = dispatcher == "flex" && (direct || backend == "deepep" || hybrid);
   source.put("strategy.moe.dispatcher",
-             !deep              ? "all_to_all"
+             !deep               ? "all_to_all"
              : hybrid && !direct ? "hybridep"
                                  : "deepep",
              deep && !direct ? "moe-flex-dispatcher-backend" : "moe-token-dispatcher-type");
