@@ -65,8 +65,8 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
     write_file(file.path, file.text);
   }
   std::vector<Setting> beside = settings_beside(scenario);
-  const std::string again = run_line(*output, kind, beside);
-  beside.emplace_back(source_kind_setting, kind);
+  const std::string again = run_line(*output, read_as(kind), beside);
+  beside.emplace_back(source_kind_setting, read_as(kind));
   const std::vector<std::string> unsaid =
       left_unsaid(scenario, load_scenario(line.data, *output, beside));
   std::vector<std::string> comment{fmt::format("{}, written from {}", scenario.name, name), again};

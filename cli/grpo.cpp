@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/job_cost.hpp"
+#include "cli/next_steps_text.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -30,8 +32,9 @@ std::string title(const Scenario& scenario, const Placement& placement) {
       fmt::format("{}\n{} on {} x {} over {}\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name,
                   scenario.cluster.network ? scenario.cluster.network->title : "one node");
-  text += fmt::format("{} learners{}, {} engines of {}", placement.learners.size(),
-                      sharers(scenario), placement.engines.size(), gpus(grpo.tensor_parallel));
+  text += fmt::format("{} learners{}, {} engine{} of {}", placement.learners.size(),
+                      sharers(scenario), placement.engines.size(),
+                      placement.engines.size() == 1 ? "" : "s", gpus(grpo.tensor_parallel));
   if (grpo.layout == GrpoLayout::colocated) text += ", in turn on the same GPUs";
   if (placement.stranded > 0) text += fmt::format(", {} idle", gpus(placement.stranded));
   return text + fmt::format("; {} prompts x {} responses a step\n", grpo.prompts, grpo.samples);
@@ -54,7 +57,7 @@ std::string staleness_bound_text(const Grpo& grpo) {
 
 std::string interval_text(const std::optional<Interval>& interval) {
   if (!interval) return "; --samples 16 adds an interval";
-  return fmt::format("; {} to {} in 8 of 10 of {} draws of the constants",
+  return fmt::format("; likely {} to {}: 8 of 10 of {} draws of the constants",
                      to_text(Seconds{interval->step_time.low}),
                      to_text(Seconds{interval->step_time.high}), interval->samples);
 }
@@ -143,6 +146,13 @@ std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p,
   return text + memory_table(p.memory) + remarks(scenario, p);
 }
 
+std::string grpo_brief_text(const GrpoPrediction& p) {
+  if (!p.ran) return fmt::format("does not fit: {}\n", p.memory.failure.value_or(""));
+  return fmt::format("{} a step, {:.0f} tok/s trained, {:.2f} GPU-hours per 1000 responses; {}\n",
+                     to_text(p.step_time), p.trained_per_second, p.gpu_hours_per_1000,
+                     p.memory.failure ? "does not fit: " + *p.memory.failure : "fits");
+}
+
 Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
                      const std::optional<Interval>& interval) {
   const auto ran = [&](auto value) { return p.ran ? std::optional(value) : std::nullopt; };
@@ -175,7 +185,8 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 }
 
 Records grpo_sample() {
-  return grpo_records({}, {});
+  return joined(
+      {grpo_records({}, {}), {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), faster_sample()}});
 }
 
 Records grpo_memory_sample() {

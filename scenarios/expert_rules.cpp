@@ -58,6 +58,13 @@ void check_experts(const Table& moe, const Sharing& sharing, Known known) {
   if (s.experts.tensor == 1 && s.experts.parallel == 1 && s.tensor_parallel.size > 1 &&
       s.tensor_parallel.sequence)
     moe.problem("expert_tensor_parallel", "1 without expert_parallel needs sequence: false");
+  if (s.experts.overlaps && s.sharding > Sharding::zero1)
+    moe.problem("overlap", "is modelled for zero: 0 and 1 only");
+  if (s.experts.overlaps && s.checkpointing == Checkpointing::full)
+    moe.problem("overlap", "does not go with checkpointing: full, as Megatron-Core has it");
+  if (s.experts.overlaps && s.pipeline_parallel.size > 1 &&
+      s.pipeline_parallel.schedule != PipelineSchedule::interleaved)
+    moe.problem("overlap", "needs schedule: interleaved where layers are spread over stages");
   if (s.experts.parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
   if (s.lora.rank > 0) reject("is not modelled with lora");

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "scenarios/adapter_rules.hpp"
 #include "scenarios/constants.hpp"
 #include "scenarios/defaults.hpp"
 #include "scenarios/entries.hpp"
@@ -109,6 +110,7 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
                                    s.distributed.shard, ranks));
   }
   check_optimizer(strategy, s);
+  if (found.model) check_adapters(strategy, s.lora, scenario.model);
   check_precision(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},

@@ -1,5 +1,8 @@
-// Plays a program on a platform and says when everything happened.
+// Plays a program on a platform and says when everything happened: computations and flows are
+// amounts that shrink at rates, and a rate changes only where something starts or ends.
 #pragma once
+
+#include <cstdint>
 
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
@@ -7,8 +10,9 @@
 
 namespace stepsim {
 
-// Once per process: the engine below keeps its clock and its callbacks for the life of the process.
-// A second call throws std::logic_error; studies fork a worker per replay.
-Trace replay(const Platform& platform, const OpGraph& graph);
+// What a trace has to say: with `times` alone it is empty of links and of `ready`.
+enum class Watched : std::uint8_t { everything, times };
+
+Trace replay(const Platform& platform, const OpGraph& graph, Watched watched = Watched::everything);
 
 }  // namespace stepsim

@@ -54,15 +54,10 @@ void say_sharding(ForeignLines& lines, const std::string& deepspeed) {
 
 }  // namespace
 
-bool needs_deepspeed_file(const Scenario& scenario) {
-  const Sharding kind = scenario.strategy.sharding;
-  return !is_fsdp(kind) && kind != Sharding::zero0;
-}
-
 std::string axolotl_text(const std::string& data, const Scenario& scenario,
                          const std::string& deepspeed) {
   ForeignLines lines(data, scenario, "export/axolotl");
-  lines.say("base_model", lines.value("model"));
+  lines.say("base_model", lines.model());
   say_method(lines);
   say_sharding(lines, deepspeed);
   lines.say("gradient_checkpointing", lines.is("strategy.checkpointing", "full"));

@@ -23,6 +23,11 @@ bool belongs(const ForeignLines& lines, const DeepSpeedRival& rival) {
 
 }  // namespace
 
+bool needs_deepspeed_file(const Scenario& scenario) {
+  const Sharding kind = scenario.strategy.sharding;
+  return !is_fsdp(kind) && kind != Sharding::zero0;
+}
+
 std::string deepspeed_text(const Scenario& scenario) {
   ForeignLines lines(scenario);
   lines.say("bf16.enabled", true);

@@ -7,6 +7,9 @@
 
 namespace stepsim {
 
+// Stages of ZeRO are said in such a file, beside what says the rest.
+bool needs_deepspeed_file(const Scenario& scenario);
+
 std::string deepspeed_text(const Scenario& scenario);
 
 }  // namespace stepsim

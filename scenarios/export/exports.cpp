@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "scenarios/export/accelerate_script.hpp"
 #include "scenarios/export/axolotl_file.hpp"
 #include "scenarios/export/deepspeed_file.hpp"
 #include "scenarios/export/megatron_script.hpp"
@@ -29,6 +30,17 @@ Files axolotl_files(const std::string& data, const Scenario& scenario, const std
   return files;
 }
 
+Files accelerate_files(const std::string& data, const Scenario& scenario, const std::string& path) {
+  const auto beside = [&](const char* ending) {
+    return fs::path(path).replace_extension(ending).string();
+  };
+  const std::string launch = beside(".accelerate.yaml"), zero = beside(".deepspeed.json");
+  Files files{{path, trl_text(data, scenario, fs::path(launch).filename().string())},
+              {launch, accelerate_text(scenario, fs::path(zero).filename().string())}};
+  if (needs_deepspeed_file(scenario)) files.push_back({zero, deepspeed_text(scenario)});
+  return files;
+}
+
 Files deepspeed_files(const std::string&, const Scenario& scenario, const std::string& path) {
   if (!needs_deepspeed_file(scenario))
     throw UserError("--as deepspeed: is for strategy.zero of 1, 2 or 3");
@@ -46,9 +58,11 @@ struct Kind {
   std::string_view comment;  // how it begins; empty: the format has none
   std::string_view head;     // stands above everything
   Files (*files)(const std::string&, const Scenario&, const std::string&);
+  std::string_view read_as = name;  // the word of `--from`
 };
 
 constexpr std::array kinds{
+    Kind{"accelerate", false, "# ", "#!/usr/bin/env bash\n", accelerate_files, "trl"},
     Kind{"axolotl", false, "# ", "", axolotl_files},
     Kind{"deepspeed", false, "", "", deepspeed_files},
     Kind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
@@ -99,6 +113,10 @@ std::vector<ExportedFile> export_as(const std::string& data, const Scenario& sce
   Files files = kind.files(data, scenario, path);
   files.front().text = std::string(kind.head) + files.front().text;
   return files;
+}
+
+std::string_view read_as(std::string_view kind) {
+  return kind_called(kind).read_as;
 }
 
 bool has_comments(std::string_view kind) {

@@ -22,6 +22,9 @@ struct ExportedFile {
 std::vector<ExportedFile> export_as(const std::string& data, const Scenario& scenario,
                                     std::string_view kind, const std::string& path);
 
+// The kind of source that such a file is read as.
+std::string_view read_as(std::string_view kind);
+
 // The same first file with a comment of these lines at its top, where it can have comments.
 std::string with_comment(std::string_view kind, const std::string& text,
                          const std::vector<std::string>& lines);

@@ -9,6 +9,7 @@
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/translation.hpp"
 #include "topology/catalog.hpp"
+#include "workloads/model/model_catalog.hpp"
 
 namespace stepsim {
 namespace {
@@ -92,6 +93,7 @@ void write_json(const std::vector<Branch>& tree, std::size_t indent, std::string
 ForeignLines::ForeignLines(const std::string& data, const Scenario& scenario,
                            std::string_view table)
     : scenario_(scenario),
+      data_(data),
       facts_(read_document(data_file(data, fmt::format("scenarios/{}.yaml", table)))),
       keys_(resolved_keys(scenario)) {}
 
@@ -102,6 +104,10 @@ std::string ForeignLines::value(std::string_view path) const {
   const auto place = std::find_if(keys_.begin(), keys_.end(),
                                   [&](const ResolvedKey& key) { return key.path() == path; });
   return place == keys_.end() || !place->matters ? "" : place->value;
+}
+
+std::string ForeignLines::model() const {
+  return published_name(data_, value("model"));
 }
 
 double ForeignLines::number(std::string_view path) const {

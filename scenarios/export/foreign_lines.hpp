@@ -25,6 +25,8 @@ class ForeignLines {
     return this->value(path) == value;
   }
   double number(std::string_view path) const;  // 0: not set
+  // The model by the name that other programs know it by.
+  std::string model() const;
 
   void say(std::string_view key, const std::string& value);
   void say(std::string_view key, std::int64_t value) { say(key, std::to_string(value)); }
@@ -39,6 +41,7 @@ class ForeignLines {
 
  private:
   const Scenario& scenario_;
+  std::string data_;
   Document facts_;
   std::vector<ResolvedKey> keys_;
   std::vector<std::pair<std::string, std::string>> lines_;

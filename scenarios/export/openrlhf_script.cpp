@@ -10,7 +10,7 @@ namespace {
 
 void say_batch(ForeignLines& lines, const Mesh& mesh) {
   const Job& job = lines.scenario().job;
-  lines.say("pretrain", lines.value("model"));
+  lines.say("pretrain", lines.model());
   lines.say("max_len", job.sequence);
   lines.say("micro_train_batch_size", job.micro_batch);
   lines.say("train_batch_size", job.micro_batch * job.accumulation * std::int64_t{mesh.data()});

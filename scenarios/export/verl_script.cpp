@@ -28,7 +28,7 @@ void say_batch(ForeignLines& lines) {
 
 void say_models(ForeignLines& lines) {
   const Grpo& grpo = *lines.scenario().grpo;
-  lines.say("actor_rollout_ref.model.path", lines.value("model"));
+  lines.say("actor_rollout_ref.model.path", lines.model());
   lines.say(actor("use_kl_loss"), grpo.reference_model);
   if (grpo.reference_model)
     lines.say("actor_rollout_ref.ref.fsdp_config.param_offload", grpo.park_reference);

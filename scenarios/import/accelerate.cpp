@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/letters.hpp"
+
 namespace stepsim {
 namespace {
 

@@ -103,6 +103,7 @@ std::optional<NamedModel> model_called(const SourceQuestion& question, const std
   auto model = find_named_model(question.data, wrote ? wrote->model : said, question.file);
   if (model && wrote)
     model->how = fmt::format("the launch of line {} writes it, from {}", wrote->line, wrote->model);
+  if (!model) model = model_of_size(question.data, {wrote ? wrote->model : said, question.file});
   return model;
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <optional>
 
@@ -14,6 +13,7 @@
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
 #include "sim/base/config.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -153,12 +153,6 @@ constexpr std::array optimizers{"Adam",       "AdamW",  "Adagrad",     "Lamb",  
                                 "ASGD",       "LBFGS",  "NAdam",       "RAdam",  "RMSprop",
                                 "Rprop",      "SGD",    "SparseAdam"};
 
-std::string small(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 // FusedAdam and DeepSpeedCPUAdam are what "AdamW" picks by itself.
 std::string nearest_optimizer(const std::string& plain, const std::vector<std::string>& names) {
   return plain.ends_with("adam") ? " (did you mean \"AdamW\"?)" : did_you_mean(plain, names);
@@ -261,10 +255,11 @@ void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const 
   const auto optimizer = root.table_if("optimizer");
   if (!optimizer) return;
   Strategy& strategy = result.strategy;
-  const std::string type = optimizer->text_or("type", ""), plain = small(type);
+  const std::string type = optimizer->text_or("type", ""), plain = in_small_letters(type);
   optimizer->has("legacy_fusion");
   const std::vector<std::string> names(optimizers.begin(), optimizers.end());
-  if (std::none_of(names.begin(), names.end(), [&](auto& name) { return small(name) == plain; }))
+  if (std::none_of(names.begin(), names.end(),
+                   [&](auto& name) { return in_small_letters(name) == plain; }))
     return optimizer->problem(
         "type", type.empty()
                     ? "is missing"

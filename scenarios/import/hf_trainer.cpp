@@ -9,12 +9,18 @@
 
 #include "scenarios/import/accelerate.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "scenarios/import/trl_grpo.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
 
-enum class Training : std::uint8_t { sft, dpo, alone, reward };  // alone: pairs without a reference
+// alone: pairs without a reference
+enum class Training : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
+
+constexpr std::string_view rows_key = "per_device_train_batch_size",
+                           batches_key = "gradient_accumulation_steps";
 
 // What the program says in words of its own.
 struct Program {
@@ -37,8 +43,9 @@ class TrainerReader {
         source_(question, source, program.name, program.table) {}
 
   MappedSource& source() { return source_; }
-  const ShardingFacts& sharding() const { return sharding_; }
+  bool grpo() const { return program_.training == Training::grpo; }
   bool packed() const { return packed_; }
+  // Pairs, or answers that were liked or not.
   bool pairs() const { return program_.training != Training::sft; }
 
   // Model, machine, stack.
@@ -61,12 +68,12 @@ class TrainerReader {
   }
 
   void read_job() {
-    const std::string method = pairs() ? "dpo" : "sft";
-    source_.put("job.method", method, program_.method_key);
+    const bool kto = program_.training == Training::kto;
+    source_.put("job.method", kto ? "kto" : pairs() ? "dpo" : "sft", program_.method_key);
     if (pairs()) {
       const bool stored = source_.on("precompute_ref_log_probs");
       source_.put("job.reference_model",
-                  program_.training == Training::dpo && !stored ? "true" : "false",
+                  (program_.training == Training::dpo || kto) && !stored ? "true" : "false",
                   stored ? "precompute_ref_log_probs" : program_.method_key);
       if (stored)
         source_.without("precompute_ref_log_probs",
@@ -77,13 +84,20 @@ class TrainerReader {
                 program_.length_key);
     packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
     source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
-    source_.put("job.micro_batch",
-                std::to_string(source_.whole("per_device_train_batch_size", 8, 1, 1 << 16)),
-                "per_device_train_batch_size");
+    source_.put("job.micro_batch", std::to_string(source_.whole(rows_key, 8, 1, 1 << 16)),
+                rows_key);
     source_.put("job.gradient_accumulation",
-                std::to_string(source_.whole("gradient_accumulation_steps", 1, 1, 1 << 16)),
-                "gradient_accumulation_steps");
+                std::to_string(source_.whole(batches_key, 1, 1, 1 << 16)), batches_key);
     read_length();
+  }
+
+  // A step of GRPO, which the trainer is told in rows of a GPU, and their number.
+  void read_grpo() {
+    put_trl_grpo(source_, {.rows = source_.whole(rows_key, 8, 1, 1 << 16),
+                           .accumulation = source_.whole(batches_key, 1, 1, 1 << 16),
+                           .longest_prompt = source_.whole("max_prompt_length", 512, 1, 1 << 24),
+                           .prompt_key = "max_prompt_length",
+                           .rows_key = std::string(rows_key)});
   }
 
   void read_sharding() {
@@ -179,14 +193,17 @@ class TrainerReader {
 Training training_of(const SourceQuestion& question) {
   const std::string said = question.launch == nullptr ? question.file : question.launch->program;
   const std::string program = in_small_letters(std::filesystem::path(said).filename().string());
-  for (const char* other : {"grpo", "kto", "rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"})
+  for (const char* other : {"rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"})
     if (program.find(other) != std::string::npos)
-      refuse(question, fmt::format("{} is not read yet; expected a training by sft, dpo, orpo, cpo "
-                                   "or of a reward model",
-                                   said));
+      refuse(question,
+             fmt::format("{} is not read yet; expected a training by sft, dpo, kto, orpo, "
+                         "cpo, grpo or of a reward model",
+                         said));
   if (program.find("orpo") != std::string::npos || program.find("cpo") != std::string::npos)
     return Training::alone;
   if (program.find("dpo") != std::string::npos) return Training::dpo;
+  if (program.find("kto") != std::string::npos) return Training::kto;
+  if (program.find("grpo") != std::string::npos) return Training::grpo;
   return program.find("reward") != std::string::npos ? Training::reward : Training::sft;
 }
 
@@ -200,6 +217,7 @@ void read_trl_kernels(TrainerReader& reader, bool liger) {
   else
     source.put("strategy.attention", reader.packed() ? "sdpa_efficient" : "sdpa",
                "attn_implementation", "PyTorch's own is the models' usual one");
+  if (reader.grpo()) return;  // probabilities of tokens are found as the stack does it
   const std::string loss = source.text("loss_type");
   const bool fused = liger || source.on("use_liger_loss");
   if (reader.pairs())
@@ -233,15 +251,16 @@ void read_trl_adapter(TrainerReader& reader) {
 Training stage_of(const SourceQuestion& question, const Document& document) {
   const Table root = document.root();
   const std::string stage = root.text_or("stage", "sft");
-  const std::vector<std::string> known{"pt", "sft", "rm", "dpo"};
+  const std::vector<std::string> known{"pt", "sft", "rm", "dpo", "kto"};
   if (stage == "pt" || stage == "sft") return Training::sft;
   if (stage == "rm") return Training::reward;
+  if (stage == "kto") return Training::kto;
   if (stage == "dpo") {
     const std::string loss = root.text_or("pref_loss", "sigmoid");
     return loss == "orpo" || loss == "simpo" ? Training::alone : Training::dpo;
   }
   const auto origin = root.origin("stage");
-  const bool other = stage == "kto" || stage == "ppo";
+  const bool other = stage == "ppo";
   throw UserError({{question.file, origin ? origin->line : 0, "stage",
                     other ? fmt::format("{} is not read yet; expected {}", stage, one_of(known))
                           : fmt::format("expected {}, found \"{}\"{}", one_of(known), stage,
@@ -303,12 +322,12 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
                         .training = training_of(question),
                         .length_key = older ? "max_seq_length" : "max_length"});
   MappedSource& words = reader.source();
-  const bool liger = words.on("use_liger_kernel");
+  const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");
-  reader.read_job();
+  grpo ? reader.read_grpo() : reader.read_job();
   reader.read_sharding();
   reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
-  reader.read_saves();
+  if (!grpo) reader.read_saves();
   read_trl_kernels(reader, liger);
   read_trl_adapter(reader);
   return reader.finish();

@@ -8,16 +8,13 @@
 #include <filesystem>
 #include <span>
 
+#include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
 
 using Words = std::span<const ShellWord>;
-
-bool holds(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 std::string last_part(const std::string& path) {
   return std::filesystem::path(path).filename().string();

@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "scenarios/import/assumed.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -15,19 +16,9 @@ namespace {
 
 using Words = std::vector<std::pair<std::string, std::string>>;
 
-std::string small(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-bool holds(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 // Python, YAML and shells have their own words for the same things.
 std::string plain(const std::string& said) {
-  const std::string word = small(said);
+  const std::string word = in_small_letters(said);
   if (word == "true" || word == "yes" || word == "on") return "true";
   if (word == "false" || word == "no" || word == "off") return "false";
   return said == "None" || said == "null" ? "" : said;
@@ -40,12 +31,16 @@ bool asks_nothing(const std::string& value) {
          word == "[]" || word == "\"\"" || word == "-1";
 }
 
-// "quantize.*" stands for everything that begins so.
+// The block, where the pattern is one that the key stands in.
+std::string block_of(const std::string& pattern, const std::string& key) {
+  return pattern.find('*') == std::string::npos ? key.substr(0, pattern.size()) : key;
+}
+
+// A block stands for the keys in it, "quantize*" for everything that begins so.
 bool covers(std::string_view pattern, std::string_view key) {
-  if (!pattern.ends_with('*')) return pattern == key;
-  pattern.remove_suffix(1);
-  return key.starts_with(pattern) ||
-         (pattern.ends_with('.') && key == pattern.substr(0, pattern.size() - 1));
+  if (pattern.ends_with(".*")) pattern.remove_suffix(2);
+  if (pattern.ends_with('*')) return key.starts_with(pattern.substr(0, pattern.size() - 1));
+  return key.starts_with(pattern) && (key.size() == pattern.size() || key[pattern.size()] == '.');
 }
 
 const std::string* find_pattern(const std::vector<std::string>& patterns, std::string_view key) {
@@ -64,7 +59,7 @@ Words words_in(const Table& key, std::string_view name) {
 
 const std::string* find_word(const Words& words, const std::string& theirs) {
   const auto place = std::find_if(words.begin(), words.end(), [&](const auto& each) {
-    return small(each.first) == small(theirs);
+    return in_small_letters(each.first) == in_small_letters(theirs);
   });
   return place == words.end() ? nullptr : &place->second;
 }
@@ -317,24 +312,27 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
   const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
                                   [&](const MappedKey& each) { return each.theirs == leaf.name; });
   const std::string* reason = find_pattern(without, leaf.name);
+  std::vector<std::string> paths;
+  for (const TranslatedLine& line : result_.lines)
+    if (line.key == leaf.path) paths.push_back(line.path);
   if (told != unmodelled_.end()) {
     key.fate = KeyFate::unmodelled;
     key.remark = told->second;
-  } else if (mapped || find_pattern(read, leaf.name) != nullptr) {
-    std::vector<std::string> paths;
-    for (const TranslatedLine& line : result_.lines)
-      if (line.key == leaf.path) paths.push_back(line.path);
-    key.remark = fmt::format("{}", fmt::join(paths, ", "));
   } else if (leaf.empty) {
     key.fate = KeyFate::without_effect;
     key.remark = "empty";
+  } else if (mapped || holds(used_, leaf.name) || find_pattern(read, leaf.name) != nullptr) {
+    key.remark = fmt::format("{}", fmt::join(paths, ", "));
   } else if (reason != nullptr && !asks_nothing(value_at(leaf.holder, leaf.key)) &&
              value_at(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
     key.fate = KeyFate::unmodelled;
+    key.key = block_of(*reason, leaf.path);
     key.remark =
         reasons.is_mapping(*reason) ? reasons.table(*reason).text("why") : reasons.text(*reason);
-  } else if (reason != nullptr || find_pattern(nothing, leaf.name) != nullptr) {
+  } else if (const std::string* same =
+                 reason != nullptr ? reason : find_pattern(nothing, leaf.name)) {
     key.fate = KeyFate::without_effect;
+    key.key = block_of(*same, leaf.path);
   } else {
     key.fate = KeyFate::unknown;
     std::vector<std::string> known = nothing;
@@ -349,7 +347,11 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
 }
 
 Translation MappedSource::finish() {
-  for (const Leaf& leaf : leaves_) result_.keys.push_back(sorted(leaf));
+  for (const Leaf& leaf : leaves_) {
+    SourceKey key = sorted(leaf);
+    const SourceKey* last = result_.keys.empty() ? nullptr : &result_.keys.back();
+    if (last == nullptr || last->key != key.key) result_.keys.push_back(std::move(key));
+  }
   source_.finish(Leftovers::allowed);
   return std::move(result_);
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "sim/base/letters.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -17,13 +18,6 @@ bool is_letter(char c) {
 }
 bool is_alnum(char c) {
   return is_digit(c) || is_letter(c);
-}
-
-std::string small(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
 }
 
 // GPUs of a node that is called "mi300x-8": the GPU, letters behind it or none, and their number.
@@ -80,7 +74,7 @@ bool is_size(std::string_view word) {
 }  // namespace
 
 std::optional<NamedMachine> machine_in_name(const std::string& data, std::string_view name) {
-  const std::string text = small(name);
+  const std::string text = in_small_letters(name);
   for (std::size_t x = text.find('x', 1); x != std::string::npos; x = text.find('x', x + 1)) {
     std::size_t begin = x, end = x + 1;
     while (begin > 0 && is_digit(text[begin - 1])) --begin;
@@ -100,7 +94,7 @@ std::optional<NamedMachine> machine_in_name(const std::string& data, std::string
 
 std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_view name,
                                         std::uint32_t gpus) {
-  const std::string text = small(name);
+  const std::string text = in_small_letters(name);
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin;
     while (end < text.size() && is_alnum(text[end])) ++end;

@@ -6,10 +6,13 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <filesystem>
+#include <regex>
 #include <string_view>
 
 #include "scenarios/entries.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 #include "workloads/model/model_catalog.hpp"
 
@@ -118,13 +121,6 @@ bool words_hold(std::string_view name, std::string_view word) {
   return false;
 }
 
-std::string small(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return result;
-}
-
 // The catalogue's name may stand anywhere in the other, but has to end where a word does.
 bool stands_in(std::string_view name, std::string_view other) {
   const std::string wanted = plain(name);
@@ -148,7 +144,7 @@ bool stands_in(std::string_view name, std::string_view other) {
 
 // A model trained from one of the catalogue has the name of that one in its own.
 std::string name_within(const std::string& data, const std::string& said) {
-  const std::string other = small(last_part(said));
+  const std::string other = in_small_letters(last_part(said));
   std::string longest;
   for (const std::string& name : names_on(data, model_shelf)) {
     if (name.size() <= longest.size() || !stands_in(name, other)) continue;
@@ -183,7 +179,7 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
     return NamedModel{near, "", {}};
   const std::vector<std::string> names = names_on(data, model_shelf);
   if (std::find(names.begin(), names.end(), said) != names.end()) return NamedModel{said, "", {}};
-  const std::string own = small(last_part(said));
+  const std::string own = in_small_letters(last_part(said));
   if (std::find(names.begin(), names.end(), own) != names.end())
     return NamedModel{own, fmt::format("it is {} of the catalogue", own), {}};
   if (const std::string found = resolve_model(data, said); found != said)
@@ -204,7 +200,64 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
   return std::nullopt;
 }
 
+// "3b" as 3, "30b-a3b" as 30 of which a token meets 3, in billions; 0: the name does not say.
+struct SizeInName {
+  double all = 0, active = 0;
+  bool experts() const { return active > 0; }
+};
+
+SizeInName sizes_in(const std::string& name) {
+  static const std::regex with_experts(R"((\d+(?:\.\d+)?)b-?a(\d+(?:\.\d+)?)b)", std::regex::icase),
+      many(R"((\d+)x(\d+(?:\.\d+)?)b)", std::regex::icase);
+  std::smatch found;
+  if (std::regex_search(name, found, with_experts))
+    return {std::stod(found[1]), std::stod(found[2])};
+  // "8x7B": attention is there once, and a token meets two.
+  if (std::regex_search(name, found, many))
+    return {0.8 * std::stod(found[1]) * std::stod(found[2]), 1.75 * std::stod(found[2])};
+  return {size_in(in_small_letters(name)) / 1e9, 0};
+}
+
+// How far apart two sizes are: 0 the same, 1 a factor of e.
+double distance(const SizeInName& wanted, const Model& model) {
+  constexpr double billion = 1e9;
+  const auto apart = [](double one, double other) { return std::abs(std::log(one / other)); };
+  const double all = static_cast<double>(count_parameters(model).total()) / billion;
+  if (!wanted.experts()) return apart(wanted.all, all);
+  return std::max(apart(wanted.all, all),
+                  apart(wanted.active, static_cast<double>(active_parameters(model)) / billion));
+}
+
 }  // namespace
+
+std::optional<NamedModel> model_of_size(const std::string& data,
+                                        const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const SizeInName wanted = sizes_in(last_part(name));
+    if (wanted.all <= 0) continue;
+    double nearest = wanted.experts() ? 0.7 : 0.25;  // experts are fewer in the catalogue
+    std::string found;
+    for (const std::string& entry : names_on(data, model_shelf)) {
+      if (published_name(data, entry) == entry) continue;  // of a benchmark
+      const Model model = load_model(data, entry);
+      const double apart = distance(wanted, model);
+      if (model.mixer || model.experts.has_value() != wanted.experts() || apart >= nearest)
+        continue;
+      nearest = apart;
+      found = entry;
+    }
+    if (found.empty()) continue;
+    const Model model = load_model(data, found);
+    return NamedModel{
+        found,
+        fmt::format(
+            "a stand-in of {:.3g}B: its own config.json is not here, and \"{}\" says {:.3g}B",
+            static_cast<double>(count_parameters(model).total()) / 1e9, last_part(name),
+            wanted.all),
+        {}};
+  }
+  return std::nullopt;
+}
 
 std::optional<NamedModel> find_named_model(const std::string& data, const std::string& said,
                                            const std::string& file) {

@@ -7,6 +7,7 @@
 
 #include "scenarios/import/trainer_words.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -99,7 +100,11 @@ class OpenRlhfReader {
     if (on("overlap_comm"))
       source_.put("strategy.zero_optimization.overlap_comm", "true", key("overlap_comm"));
     const std::int64_t group = whole("zpg", 1, 1 << 20);
-    if (group > 1 && sharding_.stage_3)
+    const auto& cluster = source_.around().cluster;
+    if (group > 1 && sharding_.stage_3 && cluster && cluster->ranks() < group)
+      source_.note(fmt::format("zpg: {} of {} GPUs are no group, and there is no second copy",
+                               group, std::uint32_t{cluster->ranks()}));
+    else if (group > 1 && sharding_.stage_3)
       source_.put("strategy.zero_optimization.zero_hpz_partition_size", std::to_string(group),
                   key("zpg"));
     else if (group > 1)

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -98,8 +99,7 @@ class Lexer {
     while (is_word(at(place_))) ++place_;
     std::string said(text_.substr(from, place_ - from));
     if (said.size() <= 2 && (at(place_) == '"' || at(place_) == '\'')) {
-      std::transform(said.begin(), said.end(), said.begin(),
-                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      said = in_small_letters(said);
       if (said.find_first_not_of("rbfu") == std::string::npos)
         return text(tokens, said.find('f') != std::string::npos,
                     said.find('r') != std::string::npos);

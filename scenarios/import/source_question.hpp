@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/import/launches.hpp"
+#include "scenarios/import/source_settings.hpp"
 #include "sim/base/config.hpp"
 #include "topology/cluster.hpp"
 #include "workloads/model/model.hpp"
@@ -34,9 +35,6 @@ struct SourceQuestion {
   // Whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;
 };
-
-// A setting that is no key of any file: the file of Accelerate beside the one that is read.
-inline constexpr std::string_view accelerate_setting = "source.accelerate";
 
 // What can be known before the scenario is read. Wrong names are left to that reading, which has
 // the messages for them.

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
+#include "scenarios/adapter_rules.hpp"
 #include "scenarios/import/relaxed_json.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 #include "topology/catalog.hpp"
 
@@ -15,10 +17,6 @@ namespace stepsim {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool holds(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 Document shared_words(const MappedSource& source) {
   return read_document(data_file(source.question().data, "scenarios/import/trainers.yaml"));
@@ -47,17 +45,54 @@ OptimizerWord optimizer_word(const Table& words, const std::string& name,
   return found;
 }
 
+// Where a trainer would look for a file that its settings name, and where people leave it.
+std::vector<std::string> places_beside(const SourceQuestion& question, const std::string& said) {
+  const fs::path folder = fs::path(question.file).parent_path(), path(said);
+  std::vector<std::string> places;
+  for (const fs::path& place : {folder / path, path, folder / path.filename(),
+                                folder / "deepspeed_configs" / path.filename()})
+    if (std::string text = place.lexically_normal().string(); !holds(places, text))
+      places.push_back(std::move(text));
+  return places;
+}
+
+// Files of DeepSpeed that a program comes with, and people name as if they were beside their own.
+std::string shipped_file(const MappedSource& source, const std::string& name) {
+  return data_file(
+      source.question().data,
+      fmt::format("scenarios/import/{}/{}", source.facts().text("deepspeed_files"), name));
+}
+std::vector<std::string> shipped_files(const MappedSource& source) {
+  std::vector<std::string> names;
+  if (!source.facts().has("deepspeed_files")) return names;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(shipped_file(source, ""), failed))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Of these names those that matrices of the model have; nothing where that is all of them.
+std::vector<std::string> modules_there(const MappedSource& source,
+                                       const std::vector<std::string>& names) {
+  if (!source.around().model) return {};
+  const std::vector<std::string> matrices = matrices_of(*source.around().model);
+  Lora there;
+  for (const std::string& name : names) {
+    const Lora one{.modules = {name}};
+    if (std::ranges::any_of(matrices, [&](const std::string& each) { return one.chooses(each); }))
+      there.modules.push_back(name);
+  }
+  const bool all = std::ranges::all_of(
+      matrices, [&](const std::string& each) { return there.chooses(each); });
+  return all ? std::vector<std::string>{} : there.modules;
+}
+
 bool has_experts(const MappedSource& source) {
   return source.around().model && source.around().model->experts;
 }
 
 }  // namespace
-
-std::string in_small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
 
 std::vector<std::string> words_at(MappedSource& source, std::string_view key) {
   if (!source.says(key)) return {};
@@ -163,17 +198,17 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
   const bool whole = names_any("all"), feed_forward = whole || names_any("feed_forward");
   std::string targets = "attention";
   if (feed_forward) targets = experts ? "all" : "linear";
-  source.put("strategy.lora.targets", targets, words.modules_key,
-             words.modules.empty() ? "queries and values alone are the usual ones" : "");
-  const std::vector<std::string> four{"q_proj", "k_proj", "v_proj", "o_proj"};
-  const bool all_of_attention =
-      whole ||
-      std::all_of(four.begin(), four.end(),
-                  [&](const std::string& each) { return holds(words.modules, each); }) ||
-      holds(words.modules, "qkv_proj") || holds(words.modules, "query_key_value");
-  if (!all_of_attention)
-    source.without(words.modules_key, fmt::format("adapters are counted for all of attention{}",
-                                                  feed_forward ? " as well" : ""));
+  source.put("strategy.lora.targets", targets, words.modules_key);
+  if (!whole) {
+    // A trainer passes over names that the model does not have.
+    const std::vector<std::string> usual{"q_proj", "v_proj"};
+    const std::vector<std::string> there =
+        modules_there(source, words.modules.empty() ? usual : words.modules);
+    if (!there.empty())
+      source.put("strategy.lora.modules", fmt::format("[{}]", fmt::join(there, ", ")),
+                 words.modules_key,
+                 words.modules.empty() ? "queries and values alone are the usual ones" : "");
+  }
   if (words.quantised) source.put("strategy.lora.quantised", "nf4", words.quantised_key);
 }
 
@@ -195,31 +230,35 @@ void put_leaf_modules(MappedSource& source, bool at_once, std::string_view key,
 }
 
 std::optional<std::string> find_beside(const SourceQuestion& question, const std::string& said) {
-  const fs::path folder = fs::path(question.file).parent_path(), path(said);
+  const std::vector<std::string> places = places_beside(question, said);
   std::error_code failed;
-  for (const fs::path& place : {folder / path, path, folder / path.filename()})
-    if (fs::is_regular_file(place, failed)) return place.string();
-  return std::nullopt;
+  const auto place = std::find_if(places.begin(), places.end(), [&](const std::string& each) {
+    return fs::is_regular_file(each, failed);
+  });
+  return place == places.end() ? std::nullopt : std::optional(*place);
 }
 
 ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
                                  const std::string& said) {
   ShardingFacts facts{.sharded = true};
+  std::string remark;
   auto file = find_beside(source.question(), said);
-  const std::string shipped = source.facts().text_or("deepspeed_files", "");
-  if (!file && !shipped.empty()) {
-    const std::string own = data_file(
-        source.question().data,
-        fmt::format("scenarios/import/{}/{}", shipped, fs::path(said).filename().string()));
-    std::error_code failed;
-    if (fs::is_regular_file(own, failed)) file = own;
+  const std::vector<std::string> shipped = shipped_files(source);
+  const std::string name = fs::path(said).filename().string();
+  if (!file && holds(shipped, name)) {
+    file = shipped_file(source, name);
+    remark = fmt::format("{} as {} comes with it", name, program_of(source));
   }
   if (!file) {
-    source.problem(
-        key, fmt::format("no DeepSpeed file {}, neither beside this file nor from here", said));
+    const std::vector<std::string> places = places_beside(source.question(), said);
+    std::string none = fmt::format("no file {}", fmt::join(places, " or "));
+    if (!shipped.empty())
+      none += fmt::format(", and {} is none of those that {} comes with: {}", name,
+                          program_of(source), fmt::join(shipped, ", "));
+    source.problem(key, none);
     return facts;
   }
-  source.put("strategy.deepspeed", yaml_quoted(*file), key);
+  source.put("strategy.deepspeed", yaml_quoted(*file), key, remark);
   const Document json = parse_document(without_comments(read_file(*file), *file), *file);
   const Table root = json.root();
   if (!root.is_mapping("zero_optimization")) return facts;
@@ -242,9 +281,11 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
       strategy.find("hybrid") != std::string::npos || reshard.find("hybrid") != std::string::npos;
   const bool keeps = strategy.find("grad_op") != std::string::npos ||
                      reshard.find("grad_op") != std::string::npos || reshard == "false";
-  source.put("strategy.zero", hybrid ? "hsdp" : "fsdp", words.key);
+  source.put("strategy.zero", hybrid || words.replicas > 1 ? "hsdp" : "fsdp", words.key);
   source.put("strategy.fsdp.version", words.version == "2" ? "2" : "1", words.key);
   if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", words.key);
+  if (words.replicas > 1)
+    source.put("strategy.fsdp.replicate", std::to_string(words.replicas), words.replicas_key);
   if (words.offload || strategy.find("offload") != std::string::npos)
     source.without(words.key, "parameters and states of FSDP on the host: all stays on the GPU");
   return {.sharded = true, .fsdp = true};

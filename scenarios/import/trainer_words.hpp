@@ -61,7 +61,9 @@ struct FsdpWords {
   std::string_view key;
   std::string strategy{};  // "FULL_SHARD", "hybrid_shard auto_wrap"
   std::string version{};
-  std::string reshard{};  // "true", or a strategy of older releases
+  std::string reshard{};      // "true", or a strategy of older releases
+  std::int64_t replicas = 1;  // copies of all shards
+  std::string_view replicas_key{};
   bool offload = false;
   bool checkpointing = false;
 };
@@ -73,6 +75,5 @@ ShardingFacts put_replicas(MappedSource& source, std::string_view key);
 std::vector<std::string> words_at(MappedSource& source, std::string_view key);
 // yes, On and True mean the same.
 bool is_yes(std::string word);
-std::string in_small_letters(std::string text);
 
 }  // namespace stepsim

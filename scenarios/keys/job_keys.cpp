@@ -10,12 +10,12 @@ void read_mean(const Table& table, const KeyFacts& facts, Job& job) {
 }
 
 constexpr std::array method_keys{
-    word<&Job::method>("method", method_names, "sft, dpo or grpo; grpo has keys of its own")};
+    word<&Job::method>("method", method_names, "sft, dpo, kto or grpo; grpo has keys of its own")};
 
 constexpr std::array own_keys{
     flag<&Job::reference_model>("reference_model",
-                                "dpo: a frozen copy runs along; false: its results are stored")
-        .when([](const Job& job) { return job.method == Method::dpo; }),
+                                "dpo, kto: a frozen copy runs along; false: its results are stored")
+        .when([](const Job& job) { return job.compares_answers(); }),
     flag<&Job::only_update>(
         "only_update",
         "gradients are there already, and a step is what the optimizer does; not with stages"),
@@ -35,7 +35,7 @@ constexpr std::array own_keys{
         .otherwise("micro_batch x gradient_accumulation x GPUs with different rows")
         .left_out("128"),
     flag<&Job::packed>("packing", "rows are filled with several documents")
-        .otherwise("true for sft, false for dpo",
+        .otherwise("true for sft, false for dpo and kto",
                    [](Job& job) { job.packed = job.method == Method::sft; }),
     number<&Job::fill>("fill", 0.001, 1,
                        "share of the slots that hold tokens; rates and `tokens` leave padding out")

@@ -53,6 +53,14 @@ std::string modules_text(const KeyFacts&, const Strategy& strategy) {
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
+void read_lora_modules(const Table& table, const KeyFacts& facts, Strategy& strategy) {
+  strategy.lora.modules = table.texts_or(facts.name);
+}
+
+std::string lora_modules_text(const KeyFacts&, const Strategy& strategy) {
+  return fmt::format("[{}]", fmt::join(strategy.lora.modules, ", "));
+}
+
 void read_layers(const Table& table, const KeyFacts& facts, Strategy& strategy) {
   std::vector<std::int64_t> layers;
   for (const std::string& word : table.texts_or(facts.name)) {
@@ -225,6 +233,14 @@ constexpr std::array lora_keys{
         "targets", lora_targets_names,
         "what gets an adapter: attention: its matrices; linear: and those of dense feed-forward; "
         "all: and those of experts"),
+    Key<Strategy>{.facts = {.name = "modules",
+                            .sentence = "of these the ones with such names alone; left out: all",
+                            .kind = KeyKind::list,
+                            .example = "[q_proj, v_proj]",
+                            .left_out = true},
+                  .read = read_lora_modules,
+                  .text = lora_modules_text,
+                  .matters = [](const Strategy& s) { return !s.lora.modules.empty(); }},
     word<&Strategy::lora, &Lora::quantised>(
         "quantised", quantised_names,
         "how the frozen matrices are stored: none: in 16 bits; nf4: in 4 bits, unpacked in each "
@@ -241,7 +257,8 @@ constexpr std::array moe_keys{
     word<&Strategy::experts, &ExpertStrategy::dispatcher>(
         "dispatcher", dispatcher_names,
         "how tokens travel to other GPUs: all_to_all: a copy for each expert; deepep: one copy to "
-        "each node and from there to each rank")
+        "each node and from there to each rank; hybridep: the same into buffers of fixed size, so "
+        "that the host need not know how much comes")
         .when(sends_tokens),
     whole<&Strategy::experts, &ExpertStrategy::parallel>(
         "expert_parallel", 1, most_parts,
@@ -264,8 +281,19 @@ constexpr std::array moe_keys{
         "fused: one tensor for gate and up of all, one for down"),
     flag<&Strategy::experts, &ExpertStrategy::graphs>(
         "graphs", "routing and sending tokens are replayed as CUDA graphs"),
+    flag<&Strategy::experts, &ExpertStrategy::overlaps>(
+        "overlap", "tokens travel while another micro-batch computes: its forward pass and the "
+                   "backward pass of the one before take turns, layer by layer")
+        .when(sends_tokens),
+    flag<&Strategy::experts, &ExpertStrategy::delays_weights>(
+        "delay_weight_gradients",
+        "with overlap: gradients of experts' weights wait until their tokens are on their way")
+        .when([](const Strategy& s) { return s.experts.overlaps; }),
     number<&Strategy::experts, &ExpertStrategy::skew>(
         "skew", 0, 10, "spread of the tokens that experts get: standard deviation over mean"),
+    number<&Strategy::experts, &ExpertStrategy::peak_skew>(
+        "peak_skew", 0, 10,
+        "the widest spread that there has been, which the highest memory of a run is of; 0: skew"),
 };
 
 constexpr std::array offload_keys{

@@ -23,9 +23,10 @@ double tokens_per_step(const StepRow& row, const RowCatalog& catalog) {
          seconds / flops;
 }
 
-// A batch that follows from printed rates is rounded as they are.
+// A batch that follows from printed rates is rounded as they are: these are means over some steps.
+constexpr double rounding = 0.04;
 bool whole(double value, bool rounded) {
-  return value >= 0.5 && std::abs(value - std::round(value)) < (rounded ? 0.02 * value : 1e-6);
+  return value >= 0.5 && std::abs(value - std::round(value)) < (rounded ? rounding * value : 1e-6);
 }
 
 // Micro-batch and accumulation from each other and from the batch of the step.
@@ -59,8 +60,8 @@ void write_batch(const StepRow& row, const RowCatalog& catalog, double copies, R
     accumulation = stages;
     micro = *micro / stages;
   }
-  const double rows = copies * *micro * *accumulation;
-  const bool differs = batch && std::abs(rows - *batch) > (rounded ? 0.02 : 1e-6) * *batch;
+  const double rows = copies * std::round(*micro) * std::round(*accumulation);
+  const bool differs = batch && std::abs(rows - *batch) > (rounded ? rounding : 1e-6) * *batch;
   if (!whole(*micro, rounded) || !whole(*accumulation, rounded) || differs) {
     made.lack(
         fmt::format("a batch that its parts multiply to: {:g} rows over {:g} copies with "
@@ -84,6 +85,7 @@ void write_job(const StepRow& row, const RowCatalog& catalog, RowScenario& made)
     return;
   }
   made.set("job.sequence", *row.sequence);
+  if (contains(lower_case(row.task), "dpo")) made.set("job.method", "dpo");
   const double split = row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) *
                        row.context_parallel.value_or(1) * repeats_rows(row);
   write_batch(row, catalog, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), made);
@@ -126,10 +128,11 @@ ExpressedRow express(const StepRow& given, const RowCatalog& catalog) {
   if (!row.layers && size.layers > 0) row.layers = size.layers;
   RowScenario made(row.id);
   made.missing = row.unreadable;
+  find_recipes(row, catalog, made);
   write_model(row, catalog, made);
   write_cluster(row, catalog, made);
   write_stack(row, catalog, made);
-  write_recipes(row, catalog, made);
+  write_recipes(made);
   write_job(row, catalog, made);
   write_strategy(row, catalog, made);
   name_defaults(row, catalog, made);

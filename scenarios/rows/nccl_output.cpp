@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -31,15 +32,8 @@ constexpr std::array known{Known{"all_reduce", "all_reduce"},
                            Known{"sendrecv", "send_recv"},
                            Known{"send_recv", "send_recv"}};
 
-std::string small(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
 std::string collective_in(std::string_view text) {
-  const std::string words = small(text);
+  const std::string words = in_small_letters(text);
   for (const Known& each : known)
     if (words.find(each.word) != std::string::npos) return std::string(each.collective);
   return "";

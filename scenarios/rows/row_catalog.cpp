@@ -101,6 +101,7 @@ Recipe row_recipe(const Document& file) {
   };
   for (const CellWords& words : recipe.of) check("of", words);
   check("not_of", recipe.not_of);
+  for (const auto& [column, text] : recipe.cells) check("cells", {{column, {text}}});
   read_defaults(root, "");
   file.finish();
   return recipe;
@@ -118,8 +119,11 @@ RowCatalog row_catalog(const std::string& data) {
   catalog.data = data;
   catalog.machines = machine_words(data);
   std::map<std::string, double> peaks;  // by GPU
-  for (const std::string& name : names_on(data, gpu_shelf))
-    peaks[name] = read_gpu(open_entry(data, gpu_shelf, name).root()).peak.bf16.number();
+  for (const std::string& name : names_on(data, gpu_shelf)) {
+    const Gpu gpu = read_gpu(open_entry(data, gpu_shelf, name).root());
+    peaks[name] = gpu.peak.bf16.number();
+    catalog.vendors[name] = gpu.vendor;
+  }
   for (const std::string& name : names_on(data, node_shelf)) {
     const Document document = open_entry(data, node_shelf, name);
     const Table root = document.root();
@@ -133,6 +137,7 @@ RowCatalog row_catalog(const std::string& data) {
     const RowVocabulary words = read_row_vocabulary(document.root());
     catalog.vocabularies[name] = words;
     catalog.titles[name] = document.root().text_or("title", name);
+    catalog.vendors[name] = document.root().text_or("vendor", "");
     catalog.stacks.emplace_back(name, words.measured_as);
     catalog.learners.emplace_back(name, words.learners_named);
   }
@@ -144,6 +149,8 @@ RowCatalog row_catalog(const std::string& data) {
   for (const std::string& name : names_on(data, model_shelf)) {
     const Document document = open_entry(data, model_shelf, name);
     catalog.models[name] = size_in(document.root());
+    for (const std::string& also : document.root().texts_or("also"))
+      catalog.aliases.emplace_back(also, name);
   }
   for (const std::string& name : names_on(data, recipe_shelf))
     catalog.recipes.push_back(row_recipe(open_entry(data, recipe_shelf, name)));
@@ -179,16 +186,20 @@ std::string first_name(const std::vector<MachineWords::Entry>& entries, std::str
 }
 
 std::string same_model(const RowCatalog& catalog, std::string_view name) {
-  const std::string wanted = bare(name.substr(name.rfind('/') + 1));  // without who published it
+  // Without who published it, and without a remark behind it.
+  const auto own = [](std::string_view text) { return text.substr(text.rfind('/') + 1); };
+  const std::string wanted = bare(own(name.substr(0, name.find(" ("))));
   std::string best;
   std::size_t length = 0;  // of the longest name that it begins with
-  for (const auto& [known, size] : catalog.models) {
-    const std::string begin = bare(known);
-    if (begin.size() <= length || !wanted.starts_with(begin)) continue;
-    if (!ends_a_name(std::string_view(wanted).substr(begin.size()))) continue;
+  const auto consider = [&](std::string_view called, const std::string& known) {
+    const std::string begin = bare(own(called));
+    if (begin.size() <= length || !wanted.starts_with(begin)) return;
+    if (!ends_a_name(std::string_view(wanted).substr(begin.size()))) return;
     best = known;
     length = begin.size();
-  }
+  };
+  for (const auto& [known, size] : catalog.models) consider(known, known);
+  for (const auto& [also, known] : catalog.aliases) consider(also, known);
   return best;
 }
 

@@ -26,11 +26,13 @@ struct RowCatalog {
   std::vector<MachineWords::Entry> precisions;
   std::vector<std::string> gathered;  // of these, what FSDP can gather parameters in
   std::map<std::string, std::string> titles;  // of stacks
+  std::map<std::string, std::string> vendors;  // of GPUs, and of the GPUs that stacks are for
   std::map<std::string, RowVocabulary> vocabularies;
   struct ModelSize {  // 0: its file does not say
     double layers = 0, hidden = 0, experts = 0;
   };
   std::map<std::string, ModelSize> models;
+  std::vector<std::pair<std::string, std::string>> aliases;  // other names of models, and theirs
   std::vector<Recipe> recipes;
 
   const NodeSize* node(std::string_view name) const;

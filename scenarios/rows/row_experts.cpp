@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 
 #include "scenarios/rows/row_parts.hpp"
 #include "sim/base/lists.hpp"
@@ -41,6 +42,23 @@ double expert_ranks(const StepRow& row, const RowCatalog& catalog, RowScenario& 
   return 1;
 }
 
+// "EP overlap on", "1F1B all-to-all overlap", "A2A_OVERLAP=1".
+void write_overlap(const std::string& said, RowScenario& made) {
+  const auto any = [&](std::initializer_list<std::string_view> words) {
+    return std::ranges::any_of(words, [&](std::string_view word) { return says(said, word); });
+  };
+  if (any({"ep overlap off", "overlap off", "a2a_overlap=0", "without overlap"})) {
+    made.set("strategy.moe.overlap", false);
+    return;
+  }
+  if (!any({"ep overlap", "expert-parallel overlap", "all-to-all overlap", "1f1b overlap",
+            "a2a overlap", "a2a_overlap=1", "moe overlap", "overlap_moe_expert_parallel_comm"}))
+    return;
+  made.set("strategy.moe.overlap", true);
+  if (any({"delay_wgrad", "delayed wgrad", "delayed weight gradients", "delay wgrad"}))
+    made.set("strategy.moe.delay_weight_gradients", true);
+}
+
 }  // namespace
 
 // Those that are not shared out among shards, copies, tensors and sequences.
@@ -73,9 +91,16 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowScenario& m
   if (contains(notes, "balance") && !uneven) made.set("strategy.moe.skew", 0.0);
   const double ranks = expert_ranks(row, catalog, made);
   if (ranks <= 1) return;
+  if (made.resolved(catalog).peek("strategy.moe.kernel") == "loop") {
+    made.assume("experts whole on each GPU: the model's own loop sends no tokens");
+    return;
+  }
   made.set("strategy.moe.expert_parallel", ranks);
-  if (contains(said, "deepep") || contains(said, "hybridep"))
+  if (contains(said, "hybridep"))
+    made.set("strategy.moe.dispatcher", "hybridep");
+  else if (contains(said, "deepep"))
     made.set("strategy.moe.dispatcher", "deepep");
+  write_overlap(lower_case(row.strategy + "; " + row.notes), made);
   if (says(notes, "cuda graph")) made.set("strategy.moe.graphs", true);
   if (repeats_rows(row) > 1) made.set("strategy.moe.same_rows", true);
   // Experts are divided like the layers, where that many ranks are left.

@@ -190,7 +190,14 @@ void write_cluster(const StepRow& row, const RowCatalog& catalog, RowScenario& m
 }
 
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
-  made.stack = first_name(catalog.stacks, row.framework);
+  // What launches cost is another thing on other GPUs: a stack may be for those of one vendor.
+  std::vector<MachineWords::Entry> stacks;
+  const std::string vendor = known_of(catalog.vendors, made.gpu);
+  for (const MachineWords::Entry& entry : catalog.stacks)
+    if (const std::string meant = known_of(catalog.vendors, entry.first);
+        meant.empty() || vendor.empty() || meant == vendor)
+      stacks.push_back(entry);
+  made.stack = first_name(stacks, row.framework);
   if (made.stack.empty())
     made.lack(row.framework.empty() ? "the framework"
                                     : fmt::format("the framework \"{}\"", row.framework));

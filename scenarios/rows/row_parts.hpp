@@ -39,7 +39,9 @@ struct RowScenario {
 void write_model(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_cluster(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_stack(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
-void write_recipes(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
+// Which recipes the row is of; what these fix of its empty cells is filled in.
+void find_recipes(StepRow& row, const RowCatalog& catalog, RowScenario& made);
+void write_recipes(RowScenario& made);
 void write_strategy(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_checkpointing(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_offload(const StepRow& row, RowScenario& made);

@@ -44,6 +44,7 @@ void write_products(const StepRow& row, const RowWords& words, const RowCatalog&
 
 void refuse_optimizer(const StepRow& row, const RowWords& words, RowScenario& made) {
   if (words.optimizer.empty() || contains(words.optimizer, "adam") ||
+      contains(words.optimizer, "muon") ||
       contains(words.optimizer, "moments") || contains(words.optimizer, "distributed"))
     return;
   made.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
@@ -65,6 +66,7 @@ void write_precision(const StepRow& row, const RowCatalog& catalog, RowScenario&
   write_attention(row, made);
   if (contains(words.notes + words.optimizer, "optimizer in backward"))
     made.set("strategy.update_in_backward", true);
+  if (contains(word, "muon")) made.set("strategy.optimizer", "muon");
   if (contains(word, "8bit") || contains(word, "8-bit"))
     made.set("strategy.optimizer", "adamw_8bit");
   if (contains(word, "4bit") || contains(word, "4-bit"))

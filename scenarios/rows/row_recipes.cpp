@@ -1,4 +1,6 @@
 // Which recipes a row is of, by the words in its cells.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenarios/rows/row_parts.hpp"
@@ -18,15 +20,23 @@ bool holds(const StepRow& row, const CellWords& wanted) {
 
 }  // namespace
 
-void write_recipes(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
-  std::string names;
+void find_recipes(StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   for (const Recipe& recipe : catalog.recipes) {
     const auto is_of = [&](const CellWords& words) { return holds(row, words); };
     if (std::ranges::none_of(recipe.of, is_of)) continue;
     if (!recipe.not_of.empty() && is_of(recipe.not_of)) continue;
-    names += (names.empty() ? "" : ", ") + recipe.name;
     made.recipes.push_back(&recipe);
   }
+  for (const Recipe* recipe : made.recipes)
+    for (const auto& [column, text] : recipe->cells)
+      if (fill_in(row, column, text))
+        made.assume(fmt::format("as {} have it: {} {}", recipe->title, column, text));
+}
+
+void write_recipes(RowScenario& made) {
+  std::string names;
+  for (const Recipe* recipe : made.recipes)
+    names += (names.empty() ? "" : ", ") + recipe->name;
   if (made.recipes.size() == 1) made.set("recipe", names);
   if (made.recipes.size() > 1) made.set("recipe", "[" + names + "]");
 }

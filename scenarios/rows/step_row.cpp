@@ -116,6 +116,20 @@ std::string cell_of(const StepRow& row, std::string_view column) {
   return "";
 }
 
+bool fill_in(StepRow& row, std::string_view column, const std::string& text) {
+  for (const auto& [name, member] : texts)
+    if (name == column && ((row.*member).empty() || (row.*member).starts_with("not stated"))) {
+      row.*member = text;
+      return true;
+    }
+  for (const auto& [name, member] : numbers)
+    if (name == column && !(row.*member)) {
+      row.*member = std::stod(text);
+      return true;
+    }
+  return false;
+}
+
 std::string lower_case(std::string_view text) {
   std::string result(text);
   for (char& c : result)

@@ -125,6 +125,8 @@ TEST_CASE("attention is as fast as measured", "[analysis]") {
   const Families check{families_of(predict(attention_table()).kernels)};
   check("a100-sxm-80 attention flash2", 65, 0.04, 0.17);
   check("mi300x attention aiter", 10, 0.04, 0.08);
+  check("mi300x attention AITER asm v3 (fmha_v3)", 47, 0.05, 0.15);
+  check("mi300x attention AITER asm v3 (fmha_v3) backward", 94, 0.075, 0.18);
   check("h100-sxm attention flash3", 18, 0.05, 0.15);
   check("b200 attention flashinfer", 28, 0.12, 0.30);
 }

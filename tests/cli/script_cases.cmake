@@ -101,11 +101,11 @@ copy_refused("a Python file without a trainer" sft.trl.py own.py "SFTTrainer(|tr
   ": is a Python file that calls no trainer of transformers or TRL; it was read, not run")
 copy_refused("a Python file with a bracket that is never closed" sft.trl.py own.py "return PER_DEVICE_BATCH_SIZE, steps|return (PER_DEVICE_BATCH_SIZE, steps"
   ":18: a bracket that begins here is never closed")
-copy_refused("a method of TRL that is not read" trl.sh own.sh "dpo_of_pairs.py|grpo.py"
-  ":9: grpo.py is not read yet; expected a training by sft, dpo, orpo, cpo or of a reward model")
-copy_refused("a stage of LLaMA-Factory that is not read" sft.factory.yaml own.yaml "stage: sft|stage: kto"
-  ":6: stage: kto is not read yet; expected pt, sft, rm or dpo")
+copy_refused("a method of TRL that is not read" trl.sh own.sh "dpo_of_pairs.py|ppo.py"
+  ":9: ppo.py is not read yet; expected a training by sft, dpo, kto, orpo, cpo, grpo or of a reward model")
+copy_refused("a stage of LLaMA-Factory that is not read" sft.factory.yaml own.yaml "stage: sft|stage: ppo"
+  ":6: stage: ppo is not read yet; expected pt, sft, rm, dpo or kto")
 copy_refused("a DeepSpeed file of LLaMA-Factory that is not there" sft.factory.yaml own.yaml "ds_z3_config|ds_z4_config"
-  ":9: deepspeed: no DeepSpeed file ds_z4_config.json, neither beside this file nor from here")
+  ":9: deepspeed: no file @WORK@/ds_z4_config.json or ds_z4_config.json or @WORK@/deepspeed_configs/ds_z4_config.json, and ds_z4_config.json is none of those that LLaMA-Factory comes with: ds_z0_config.json, ds_z2_config.json, ds_z2_offload_config.json, ds_z3_config.json, ds_z3_offload_config.json")
 copy_refused("a misspelt key of LLaMA-Factory" sft.factory.yaml own.yaml "cutoff_len|cutof_len"
   ":14: cutof_len: unknown key (did you mean \"cutoff_len\"?)")

@@ -67,6 +67,7 @@ function(round_trip kind file)
     SHELL "set -e; \"$@\" >said; head -n 1 said; sed -n 2p said | sed \"s|^stepsim|$1|\" >again; { \"$1\" run $3 --samples 0 --json; sh -c \"$(cat again) --samples 0 --json\"; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.e+]+' | sort | uniq -c | grep -c ' 2 '"
     OUTPUT "^${file}: 0 keys of the scenario it cannot say\n2\n$")
 endfunction()
+round_trip(accelerate own.sh)
 round_trip(axolotl own.yaml)
 round_trip(deepspeed own.json)
 round_trip(megatron own.sh)
@@ -79,7 +80,7 @@ cli("what a file cannot say stands in it" ARGS export @ROOT@/tests/cli/settings/
 cli("what a JSON file cannot say is told" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as deepspeed -o own.json
   SHELL "\"$@\" 2>&1 >/dev/null | head -n 1" OUTPUT "^note: own.json cannot say stack: axolotl-liger; here it is deepspeed-hf\n$")
 cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitn -o out/own.toml CODE 2
-  ERROR "--as: expected axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
+  ERROR "--as: expected accelerate, axolotl, deepspeed, megatron, openrlhf, torchtitan or verl, found \"torchtitn\" (did you mean \"torchtitan\"?)")
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
   ERROR "-o FILE is missing: where the file goes")
 cli("a trace and a file at once" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan --perfetto x CODE 2

@@ -29,6 +29,20 @@ cli("show says from which line a key came" ARGS show ${sft} OUTPUT "sequence +20
 cli("a DeepSpeed file alone" ARGS run ${json} --model llama-3.2-1b --cluster mi300x-8 --samples 0
   OUTPUT "length of rows +4096 tokens .*train_micro_batch_size_per_gpu +8 +the file leaves it to the trainer, whose default it is .*step time ")
 
+set(grpo ${folder}/small-grpo.8xH100.yaml)
+cli("a GRPO file with a server beside its learners" ARGS run ${grpo} --samples 0
+  OUTPUT "\n6 learners, 1 engine of 2 GPUs; 12 prompts x 8 responses a step\n.*step time ")
+cli("a GRPO file whose engines share GPUs with learners" ARGS import @WORK@/own.8xH100.yaml
+  SHELL "cp ${folder}/*.json @WORK@; sed 's|use_vllm: true|use_vllm: true\\n  vllm_mode: colocate|' ${grpo} >@WORK@/own.8xH100.yaml; \"$@\""
+  OUTPUT "\n  layout: colocated +# trl.vllm_mode, line 12\n.*\n  num_unique_prompts_rollout: 16 .*128 completions in groups of 8\n")
+cli("answers that were liked or not" ARGS run @WORK@/own.8xMI300.yaml --samples 0
+  SHELL "cp ${folder}/*.json @WORK@; sed 's|^strict: false|rl: kto|; s|^sample_packing: true|sample_packing: false|' ${sft} >@WORK@/own.8xMI300.yaml; \"$@\""
+  OUTPUT "step time .*for 12 FLOP a token and matrix parameter")
+
+cli("adapters beside some matrices" ARGS import @WORK@/own.8xMI300.yaml
+  SHELL "cp ${folder}/*.json @WORK@; sed 's|^strict: false|adapter: lora\\nlora_r: 16\\nlora_target_modules: [q_proj, v_proj, wqkv]|' ${sft} >@WORK@/own.8xMI300.yaml; \"$@\""
+  OUTPUT "\n  lora:\n    rank: 16 .*\n    targets: attention .*\n    modules: \\[q_proj, v_proj\\] +# lora_target_modules, line 7\n")
+
 # ---- import ----
 cli("import --help" ARGS import --help OUTPUT "^usage: stepsim import.*examples:")
 cli("an import says from which line each key came" ARGS import ${sft}
@@ -52,8 +66,20 @@ source_refused("a model that is nowhere" "base_model: .*|base_model: /data/outpu
   "1: base_model: \"/data/outputs/other\" is neither in the catalogue, nor in the local cache of Hugging Face, nor a folder here: name one with --model: `stepsim list models` names them, and the path of a config.json will do")
 source_refused("a DeepSpeed file that is not there" "small_zero3|zero4"
   "43: deepspeed: no file @WORK@/zero4.json or zero4.json or @WORK@/deepspeed_configs/zero4.json, and zero4.json is none of those that Axolotl comes with: zero1.json, zero1_torch_compile.json, zero2.json, zero2_torch_compile.json, zero3.json, zero3_bf16.json, zero3_bf16_cpuoffload_all.json, zero3_bf16_cpuoffload_params.json")
-source_refused("a method that is not read" "^strict: false|rl: kto"
-  "5: rl: kto of an Axolotl file is not read yet; expected dpo, ipo, orpo or simpo")
+source_refused("a method that is not read" "^strict: false|rl: gdpo"
+  "5: rl: gdpo of an Axolotl file is not read yet; expected dpo, ipo, orpo, simpo, kto or grpo")
+function(grpo_refused name line error)
+  cli("GRPO file of Axolotl with ${name}" ARGS memory @WORK@/own.8xH100.yaml CODE 2
+    SHELL "cp ${folder}/*.json @WORK@; sed 's|${line}|' ${grpo} >@WORK@/own.8xH100.yaml; \"$@\"" ERROR "@WORK@/own.8xH100.yaml:${error}")
+endfunction()
+grpo_refused("no engine" "use_vllm: true|use_vllm: false"
+  "11: trl.use_vllm: answers that transformers generates are not modelled; expected true")
+grpo_refused("groups that do not come out even" "num_generations: 8|num_generations: 7"
+  "13: trl.num_generations: 96 completions (4 x 4 x 6 learners) are no whole number of groups of 7")
+grpo_refused("a server that takes all GPUs" "tensor_parallel_size: 2|tensor_parallel_size: 8"
+  "6: vllm.tensor_parallel_size: a server on 8 GPUs leaves no learner on 1 x 8: name more with --cluster and --nodes")
+source_refused("a block of DeepSpeed's keys" "^deepspeed: .*|deepspeed: {zero_optimization: {stage: 2}}"
+  "43: deepspeed: expected the name of a file, found a block of keys")
 source_refused("two ways of sharding" "^fsdp:|fsdp: [full_shard]" "43: deepspeed: stands beside fsdp: Axolotl takes one of them")
 source_refused("a number out of range" "micro_batch_size: 2|micro_batch_size: 0" "29: micro_batch_size: expected a number from 1 to 65536, found 0")
 

@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <random>
-
 #include "scenarios/import/python_source.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/mutated_text.hpp"
 
 namespace stepsim {
 namespace {
@@ -98,23 +97,12 @@ TEST_CASE("Python files of any letters are read or refused", "[scenarios][python
       "c = SFTConfig(\n  max_length=N * 512, # c\n  packing=True, optim='adamw_torch',)\n"
       "t = SFTTrainer(model=m, args=c)\n"
       "w = [\"accelerate\", \"launch\", \"--num_processes\", \"2\", __file__]\n";
-  std::mt19937 dice(11);
-  const auto throw_dice = [&](std::size_t sides) {
-    return static_cast<std::size_t>(dice()) % sides;
-  };
+  Dice dice(11);
   const std::string letters = "\"'()[]{}#\\\n =+-*/,:.f0N";
   std::size_t read = 0, refused = 0;
   for (int turn = 0; turn < 3000; ++turn) {
-    std::string text = seed;
-    for (std::size_t change = 1 + throw_dice(6); change > 0 && !text.empty(); --change) {
-      const std::size_t at = throw_dice(text.size());
-      if (throw_dice(3) == 0)
-        text.erase(at, 1 + throw_dice(12));
-      else if (throw_dice(2) == 0)
-        text.insert(at, 1, letters[throw_dice(letters.size())]);
-      else
-        text.insert(at, text.substr(throw_dice(text.size()), throw_dice(30)));
-    }
+    const std::string text = with_mistakes(seed, letters, dice);
+    INFO(text);
     try {
       read_python_training(text, {.data = data, .file = "own.py"});
       ++read;

@@ -104,11 +104,20 @@ TEST_CASE("precisions, optimizers and schedules that are not modelled are named"
     CHECK_THAT(made.missing.front(), Contains(word));
   };
   for (const char* word : {"int8", "fp6", "fp32", "tf32"}) lacks(&StepRow::precision, word);
-  for (const char* word : {"Adafactor", "SGD", "Lion", "MuonH"}) lacks(&StepRow::optimizer, word);
+  for (const char* word : {"Adafactor", "SGD", "Lion"}) lacks(&StepRow::optimizer, word);
   for (const char* word : {"ZeRO-3, ZeRO++", "MiCS", "PP8 DualPipe"})
     lacks(&StepRow::strategy, word);
-  for (const char* word : {"dpo", "reward model"}) lacks(&StepRow::task, word);
+  lacks(&StepRow::task, "reward model");
   CHECK(expressed(usual()).missing.empty());
+}
+
+TEST_CASE("pairs and whole matrices are words of a scenario", "[scenarios]") {
+  StepRow row = usual();
+  row.task = "dpo (pairs)";
+  row.optimizer = "MuonH";
+  const Scenario scenario = parse_scenario(data, expressed(row).scenario, "r");
+  CHECK(scenario.job.method == Method::dpo);
+  CHECK(scenario.strategy.optimizer.name == "muon");
 }
 
 TEST_CASE("shards that are fewer than ranks leave copies", "[scenarios]") {

@@ -341,6 +341,73 @@ TEST_CASE("experts and adapters of a row are those that its framework usually ha
   CHECK_FALSE(express(row, catalog()).expressed());  // over how many GPUs?
 }
 
+TEST_CASE("what a source fixes of empty cells is filled in and said", "[scenarios]") {
+  StepRow row = without_widths(row_of(usual));
+  row.model = "gpt_oss_120b";
+  row.framework = "Megatron-Bridge recipe";
+  row.source = "examples/model_verification_cards/gpt-oss-120b/card.yaml";
+  row.task = "pretrain";
+  row.nodes = 8;
+  row.gpus = 64;
+  row.stage = 1;
+  row.shards.reset();
+  row.replicas.reset();
+  row.pipeline.reset();
+  row.tensor_parallel.reset();
+  row.micro_batch.reset();
+  row.accumulation.reset();
+  row.global_batch.reset();
+  row.sequence = 4096;
+  row.checkpointing = "";
+  const ExpressedRow made = express(row, catalog());
+  CAPTURE(made.missing);
+  REQUIRE(made.expressed());
+  const Scenario scenario = parse_scenario(data, made.scenario, "r");
+  CHECK(scenario.strategy.pipeline_parallel.size == 4);
+  CHECK(scenario.strategy.tensor_parallel.size == 2);
+  CHECK(scenario.strategy.experts.parallel == 16);
+  CHECK(scenario.job.accumulation == 64);
+  CHECK(std::ranges::count(made.assumed, "as Megatron-Bridge's recipes have it: ep 16") == 1);
+  row.expert_parallel = 8;  // what a row says stands
+  CHECK(parse_scenario(data, express(row, catalog()).scenario, "r").strategy.experts.parallel == 8);
+}
+
+TEST_CASE("a framework on other GPUs is another stack", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.framework = "axolotl + DeepSpeed (HF)";
+  row.strategy = "ZeRO-3";
+  CHECK(express(row, catalog()).stack == "deepspeed-hf");
+  row.hardware = "MI300X-192GB";
+  row.gpu_memory.reset();
+  CHECK(express(row, catalog()).stack == "axolotl-liger-rocm");
+}
+
+TEST_CASE("other names of a model, and remarks behind it, are that model", "[scenarios]") {
+  CHECK(same_model(catalog(), "Nemotron V3 Nano 30B-A3B") == "nemotron-3-nano-30b-a3b");
+  CHECK(same_model(catalog(), "Nemotron-3-Nano-30B-A3B (hybrid Mamba MoE)") ==
+        "nemotron-3-nano-30b-a3b");
+  CHECK(same_model(catalog(), "Nemotron V3 Super 120B-A12B").empty());
+}
+
+TEST_CASE("an exchange overlaps where a row says so", "[scenarios]") {
+  StepRow row = without_widths(row_of(usual));
+  row.model = "Qwen3-30B-A3B";
+  row.framework = "Megatron-Core";
+  row.strategy = "distributed optimizer";
+  row.stage = 1;
+  row.expert_parallel = 8;
+  row.checkpointing = "none";
+  const auto experts = [&](const std::string& notes) {
+    row.notes = notes;
+    return parse_scenario(data, express(row, catalog()).scenario, "r").strategy.experts;
+  };
+  CHECK(experts("HybridEP, 1F1B overlap, delay_wgrad").overlaps);
+  CHECK(experts("HybridEP, 1F1B overlap, delay_wgrad").delays_weights);
+  CHECK(experts("HybridEP").dispatcher == Dispatcher::hybridep);
+  for (const char* notes : {"EP overlap off", "no EP overlap", "A2A_OVERLAP=0", "DeepEP"})
+    CHECK_FALSE(experts(notes).overlaps);
+}
+
 TEST_CASE("a row of KempnerForge says what its code divides and what it repeats", "[scenarios]") {
   StepRow row = row_of(usual);
   row.framework = "KempnerForge (FSDP2)";

@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <random>
-
 #include "scenarios/import/launches.hpp"
 #include "scenarios/import/shell_arithmetic.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/mutated_text.hpp"
 
 namespace stepsim {
 namespace {
@@ -201,26 +200,12 @@ TEST_CASE("scripts of any letters are read or refused", "[scenarios][shell]") {
       "else E=$(f \"g\" `h`); fi\nmain() { for i in 1 2; do torchrun --nproc_per_node $E x.py "
       "\"${C[@]}\" --b=${i%1} \\\n --c 'd' <<EOF\n$A\nEOF\ndone; }\ncase $A in x*) main;; *) y;; "
       "esac\n";
-  std::mt19937 dice(7);
-  const auto throw_dice = [&](std::size_t sides) {
-    return static_cast<std::size_t>(dice()) % sides;
-  };
+  Dice dice(7);
   const std::string letters = "\"'`$(){}[]<>|&;#\\\n =+-*!@x0";
   std::size_t read = 0, refused = 0;
   for (int turn = 0; turn < 3000; ++turn) {
-    std::string text = seed;
-    for (std::size_t change = 1 + throw_dice(6); change > 0 && !text.empty(); --change) {
-      const std::size_t at = throw_dice(text.size());
-      const std::size_t kind = throw_dice(4);
-      if (kind == 0)
-        text.erase(at, 1 + throw_dice(12));
-      else if (kind == 1)
-        text.insert(at, 1, letters[throw_dice(letters.size())]);
-      else if (kind == 2)
-        text[at] = letters[throw_dice(letters.size())];
-      else
-        text.insert(at, text.substr(throw_dice(text.size()), throw_dice(30)));
-    }
+    const std::string text = with_mistakes(seed, letters, dice);
+    INFO(text);
     try {
       for (const Launch& launch : launches(text)) named_arguments(launch.arguments, "own.sh");
       ++read;

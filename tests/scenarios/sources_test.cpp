@@ -39,6 +39,19 @@ std::string value_at(const Translation& translation, std::string_view path) {
 
 }  // namespace
 
+TEST_CASE("a model that nobody knows is stood in for by one of its size", "[scenarios][sources]") {
+  const auto stand_in = [](const std::vector<std::string>& names) {
+    const auto model = model_of_size(data, names);
+    return model ? model->name : "";
+  };
+  CHECK(stand_in({"own/Crane-8B-dpo-v1.0"}) == "llama-3-8b");
+  CHECK(stand_in({"own/Crane", "runs/034-crane-1.5b-sft.sh"}) == "qwen2.5-1.5b");
+  CHECK(stand_in({"own/Crane-30B-A3B"}).starts_with("qwen3-30b-a3b"));
+  CHECK(stand_in({"own/Crane-8x7B"}) == "mixtral-8x7b");
+  CHECK(stand_in({"own/Crane-2.0"}).empty());
+  CHECK(stand_in({"own/Crane-900B"}).empty());
+}
+
 TEST_CASE("a machine is told by a name", "[scenarios][sources]") {
   const auto eight = machine_in_name(data, "094-qwen3-30b.axolotl.8xMI300.yaml");
   REQUIRE(eight);

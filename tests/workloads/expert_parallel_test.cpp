@@ -97,6 +97,52 @@ TEST_CASE("tokens are sent to their experts and back in every pass", "[workloads
   CHECK(sum_named(graph_of(step), OpKind::collective, "counts").count == (passes - 1) * layers);
 }
 
+TEST_CASE("micro-batches that take turns send the same, and hide some of it", "[workloads]") {
+  TinyStep step = spread(Sharding::zero1, 4);
+  step.strategy.checkpointing = Checkpointing::none;
+  step.strategy.distributed = {.used = true};
+  step.job.accumulation = 4;
+  TinyStep turns = step;
+  turns.strategy.experts.overlaps = true;
+  turns.strategy.experts.delays_weights = GENERATE(false, true);
+  const auto sent = [](const TinyStep& of) {
+    return sum_of(graph_of(of), OpKind::collective, Cause::moe_all_to_all);
+  };
+  CHECK(sent(turns).count == sent(step).count);
+  CHECK_THAT(sent(turns).bytes, exactly(sent(step).bytes));
+  const auto flops = [](const TinyStep& of) {
+    double sum = 0;
+    for (const Op& op : graph_of(of).ops())
+      if (op.kind == OpKind::compute) sum += op.flops.value;
+    return sum;
+  };
+  CHECK_THAT(flops(turns), exactly(flops(step)));
+}
+
+TEST_CASE("into buffers of fixed size nobody says how much comes", "[workloads]") {
+  TinyStep step = spread(Sharding::zero1, 4);
+  CHECK(sum_named(graph_of(step), OpKind::collective, "counts").count > 0);
+  step.strategy.experts.dispatcher = Dispatcher::hybridep;
+  CHECK(sum_named(graph_of(step), OpKind::collective, "counts").count == 0);
+}
+
+TEST_CASE("the most uneven routing so far takes memory, not time", "[workloads]") {
+  TinyStep step = spread(Sharding::fsdp, 1);
+  step.strategy.experts.kernel = MoeKernel::padded;
+  step.strategy.experts.skew = 0.5;
+  TinyStep worse = step;
+  worse.strategy.experts.peak_skew = 1;
+  CHECK(expert_flops(worse) == expert_flops(step));
+  const auto kept = [](const TinyStep& of) {
+    double sum = 0;
+    for (const auto& layer : units_of(of.input()).layers)
+      for (const Unit& unit : layer)
+        if (unit.name == "mlp.experts") sum += unit.memory.saved;
+    return sum;
+  };
+  CHECK_THAT(kept(worse), exactly(kept(step) * imbalance(8, 1) / imbalance(8, 0.5)));
+}
+
 TEST_CASE("the busiest rank is waited for", "[workloads]") {
   TinyStep even = spread(Sharding::fsdp, 4), skewed = even;
   skewed.strategy.experts.skew = 1;

@@ -41,6 +41,16 @@ double backward_flops(const TinyStep& step) {
 
 }  // namespace
 
+TEST_CASE("adapters stand beside the matrices that are named", "[workloads]") {
+  TinyStep step = adapted(Sharding::zero2);
+  step.strategy.lora.modules = {"q_proj", "v_proj"};
+  CHECK_THAT(trained(step), exactly(3 * rank * ((h + q) + (h + kv))));
+  step.strategy.lora.modules = {"self_attn.o_proj", "down_proj"};
+  CHECK_THAT(trained(step), exactly(3 * rank * ((q + h) + (w + h))));
+  step.strategy.lora.modules = {"proj"};  // the end of a name is no name
+  CHECK(trained(step) == 0);
+}
+
 TEST_CASE("an adapter has rank x (in + out) elements for each matrix that it stands beside",
           "[workloads]") {
   CHECK_THAT(trained(adapted(Sharding::zero2)), exactly(3 * rank * linear_sides));

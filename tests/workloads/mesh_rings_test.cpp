@@ -26,4 +26,21 @@ TEST_CASE("inside a mesh no two rings take the same link, and every link carries
   CHECK(inside == 2 * cluster.gpus_per_node() * (cluster.gpus_per_node() - 1));
 }
 
+TEST_CASE("rings of one mesh take all of its links at once", "[workloads]") {
+  const auto legs_of = [](const char* node) {
+    const Cluster cluster =
+        load_cluster(STEPSIM_SOURCE_DATA, {.name = node, .nodes = 1, .network = ""});
+    Group world(cluster.ranks());
+    for (Rank rank = 0; rank < cluster.ranks(); ++rank) world[rank] = rank;
+    return find_algorithm("ring")
+        .schedule(cluster, Collective::all_reduce, world, Detail::fluid)
+        .front()
+        .legs;
+  };
+  const std::vector<Leg> mesh = legs_of("mi300x-8");
+  CHECK(mesh.size() == 8 * 7);
+  for (const Leg& leg : mesh) CHECK(leg.share == 2 * 7.0 / 8 / 7);
+  CHECK(legs_of("h100-8").size() == 8);  // behind a switch one ring fills the port
+}
+
 }  // namespace stepsim

@@ -1,9 +1,12 @@
 // The work that counts as useful, against sums by hand.
 #include "workloads/step/model_flops.hpp"
 
+#include <algorithm>
+
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/step/step.hpp"
 
 using namespace stepsim;
 
@@ -35,6 +38,31 @@ TEST_CASE("neither recomputation nor padding nor more GPUs change what a token i
   // A padded row is one shorter document.
   step.job.packed = false;
   CHECK_THAT(model_flops(step.input()).attention, exactly(3 * 3 * 4 * 64 * (64 * 65 / 2)));
+}
+
+TEST_CASE("answers that were liked or not run forward twice and are compared twice",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2, tiny_model(), 2);
+  step.job.accumulation = 1;
+  const double plain = model_flops(step.input()).matrices;
+  step.job.method = Method::kto;
+  step.job.packed = false;
+  // Beside forward and backward: answers to other prompts, and both by the reference.
+  CHECK_THAT(model_flops(step.input()).matrices, exactly(plain * (6 + 2 + 2 * 2) / 6));
+  step.job.reference_model = false;
+  CHECK_THAT(model_flops(step.input()).matrices, exactly(plain * (6 + 2) / 6));
+  const auto passes = [&](std::string_view of) {
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return std::ranges::count_if(graph.ops(), [&](const Op& op) {
+      return op.rank == 0 && graph.names()[index(op.name)] == of;
+    });
+  };
+  // Forward and backward, once more forward, then two passes of the reference.
+  const auto without_reference = passes("lm_head");
+  step.job.reference_model = true;
+  CHECK(3 * passes("lm_head") == (3 + 2) * without_reference);
+  step.job.method = Method::sft;
+  CHECK(3 * passes("lm_head") == 2 * without_reference);
 }
 
 TEST_CASE("a token meets the experts that it is sent to", "[workloads]") {

@@ -77,6 +77,28 @@ TEST_CASE("every stage runs every micro-batch through each of its pieces once in
       }
 }
 
+TEST_CASE("turns that run together do not wait for each other", "[workloads]") {
+  const PipelineParallel shape{4, interleaved, 2, {}};
+  for (std::int64_t stage = 0; stage < shape.size; ++stage) {
+    std::set<std::pair<std::int64_t, std::int64_t>> forward;
+    std::int64_t together = 0, turns = 0;
+    for (const StageAct& act : acts_of(shape, stage, 16, {.stops = false, .paired = true})) {
+      if (act.kind != StageAct::Kind::run) continue;
+      ++turns;
+      if (act.beside) {
+        ++together, ++turns;
+        CHECK_FALSE(act.turn.backward);
+        CHECK(act.beside->backward);
+        CHECK(forward.contains({act.beside->piece, act.beside->micro_batch}));
+      }
+      if (!act.turn.backward) forward.insert({act.turn.piece, act.turn.micro_batch});
+    }
+    CHECK(turns == 2 * 16 * 2);
+    const std::int64_t ahead = 2 * (shape.size - stage - 1) + shape.size + 1;
+    CHECK(together == 16 * 2 - ahead);
+  }
+}
+
 TEST_CASE("layers are dealt out evenly, or as a list says", "[workloads]") {
   Model model = tiny_model();
   model.layers = 8;

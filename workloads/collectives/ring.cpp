@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "workloads/collectives/swing.hpp"
 
@@ -46,6 +47,38 @@ std::vector<Leg> edges(const std::vector<Group>& all, double share, const Rank* 
   return legs;
 }
 
+// Every pair of GPUs has a link that no other pair from the same one, or to the same one, takes.
+bool is_mesh(const Cluster& cluster, std::span<const Rank> group) {
+  std::map<LinkId, std::set<Rank>> sources, targets;
+  const auto every_pair = [&](const auto& visit) {
+    for (const Rank from : group)
+      for (const Rank to : group)
+        if (from != to) visit(from, to, collective_route(cluster, from, to));
+  };
+  every_pair([&](Rank from, Rank to, const Path& path) {
+    for (const LinkId link : path) sources[link].insert(from), targets[link].insert(to);
+  });
+  bool own = group.size() > 2;
+  every_pair([&](Rank, Rank, const Path& path) {
+    own = own && std::ranges::any_of(path, [&](LinkId link) {
+            return sources[link].size() == 1 && targets[link].size() == 1;
+          });
+  });
+  return own;
+}
+
+// In a mesh as many rings at once as a GPU has neighbours, no two of them over the same link.
+std::vector<Leg> edges_of_mesh(std::span<const Rank> group, double share) {
+  std::vector<Leg> legs;
+  for (const Rank from : group)
+    for (const Rank to : group)
+      if (from != to)
+        legs.push_back({.source = from,
+                        .target = to,
+                        .share = share / static_cast<double>(group.size() - 1)});
+  return legs;
+}
+
 }  // namespace
 
 Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
@@ -59,10 +92,14 @@ Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const 
   if (kind == Collective::all_to_all) return {};
   // An all-reduce is a reduce-scatter and an all-gather: each n - 1 steps of 1 / n of the buffer.
   const double turns = kind == Collective::all_reduce ? 2 : 1;
+  const bool mesh = layout.nodes.size() == 1 && is_mesh(cluster, group);
+  const auto legs = [&](double share) {
+    return mesh ? edges_of_mesh(group, share) : edges(all, share, nullptr);
+  };
   if (detail == Detail::fluid)
-    return {{{turns * (n - m), turns * (m - 1), 0}, edges(all, turns * (n - 1) / n, nullptr)}};
+    return {{{turns * (n - m), turns * (m - 1), 0}, legs(turns * (n - 1) / n)}};
   Schedule schedule;
-  const std::vector<Leg> step = edges(all, 1 / n, nullptr);
+  const std::vector<Leg> step = legs(1 / n);
   const std::size_t rounds = static_cast<std::size_t>(turns) * (group.size() - 1);
   const std::size_t crossings = static_cast<std::size_t>(turns) * (layout.nodes.size() - 1);
   for (std::size_t i = 0; i < rounds; ++i) {

@@ -45,7 +45,7 @@ bool LayerWriter::weighted() const {
 
 // One copy of a token's row goes to each rank that has one of its experts.
 bool LayerWriter::sends_once() const {
-  return sends_tokens(strategy) && strategy.experts.dispatcher == Dispatcher::deepep;
+  return sends_tokens(strategy) && stepsim::sends_once(strategy.experts.dispatcher);
 }
 
 // Counts of tokens per expert, their order, and each token's rows behind one another. Kernels that
@@ -58,9 +58,13 @@ void LayerWriter::dispatch(double routed) {
   result.backward = {sends_once() ? nothing : added("gather_backward", routed)};
   result.memory.saved = 8 * routed;
   result.memory.gradient = bytes_16 * t() * h();
-  if (sends_tokens(strategy)) result.stops.told = 8 * ranks * ranks;
+  if (!tight()) result.memory.backward = bytes_16 * routed * h();  // before it is added up
+  if (sends_tokens(strategy)) result.routes = true;
+  // DeepEP and an all-to-all have the host wait for how many rows come.
+  if (sends_tokens(strategy) && strategy.experts.dispatcher != Dispatcher::hybridep)
+    result.stops.told = 8 * ranks * ranks;
   // Otherwise only kernels that pad or lay out blocks have to know the counts.
-  else if (strategy.experts.kernel != MoeKernel::grouped)
+  if (!sends_tokens(strategy) && strategy.experts.kernel != MoeKernel::grouped)
     result.stops.reads = 1;
 }
 
@@ -92,8 +96,13 @@ void LayerWriter::combine(const GroupedRows& rows) {
   result.backward = {
       moved("gather", routed),
       count(one ? Operator::weigh_backward_fused : Operator::weigh_backward, routed, h())};
-  result.memory.saved = result.memory.gradient = bytes_16 * routed * h();
+  // The product with the weights is one of 32 bits: it keeps a copy of the rows that wide, and its
+  // gradient and that of the copy are as wide, also where a compiler has fused the rest.
+  const bool wide = !tight();
+  result.memory.gradient = bytes_16 * routed * h();
+  result.memory.saved = (bytes_16 + (wide ? 4 : 0)) * routed * h();
   result.memory.forward = one ? 0 : 2 * 4 * routed * h();
+  result.memory.backward = wide ? 2 * 4 * routed * h() : 0;
 }
 
 // What puts rows in place before the products, and as much behind them. PyTorch's grouped kernel
@@ -115,6 +124,21 @@ KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
     return with_share(count(Operator::order_once, rows.arrived + rows.held, h()), "order", 1);
   const bool passes = sends_tokens(strategy) || !tight();
   return passes ? moved("order", rows.held) : nothing;
+}
+
+// Rows that the busiest rank has had, over those that it has in the mean; padded, every expert has
+// as many as the busiest.
+double LayerWriter::most_of(const Experts& e) const {
+  const ExpertStrategy& experts = strategy.experts;
+  const std::int64_t local = e.count / experts.parallel;
+  const auto over = [&](std::int64_t groups, double each) {
+    const double scale = std::sqrt(each);
+    return imbalance(groups, experts.most_skew() / scale) / imbalance(groups, experts.skew / scale);
+  };
+  double most = 1;
+  if (sends_tokens(strategy)) most *= over(experts.parallel, static_cast<double>(local));
+  if (experts.kernel == MoeKernel::padded) most *= over(local, 1);
+  return most;
 }
 
 GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
@@ -140,6 +164,7 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
     rows.multiplied += rows.experts * (block - 1) / 2;
   if (strategy.experts.kernel == MoeKernel::padded)
     rows.multiplied *= imbalance(local, strategy.experts.skew);
+  rows.most = most_of(e) * rows.multiplied;
   return rows;
 }
 
@@ -181,12 +206,15 @@ void LayerWriter::grouped_experts(const Experts& e) {
   result.plain_modules = 1;
   send(result, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
-  result.memory.acted = bytes_16 * rows.multiplied * w;
-  result.memory.saved = bytes_16 * rows.multiplied * h() +
-                        activation_bytes(rows.multiplied, w, e.gated) + result.memory.acted +
+  result.memory.acted = bytes_16 * rows.most * w;
+  result.memory.saved = bytes_16 * rows.most * h() +
+                        activation_bytes(rows.most, w, e.gated) + result.memory.acted +
                         stack_bytes;
-  gradients_inside(result, rows.multiplied, w);
+  gradients_inside(result, rows.most, w);
   result.memory.backward += stack_bytes;
+  // PyTorch's grouped kernel takes aligned rows: gradients pass through copies on both sides.
+  if (strategy.experts.kernel == MoeKernel::grouped && !tight())
+    result.memory.backward += 2 * bytes_16 * rows.most * h();
   // What came has to be told apart once more before a batch can be result of it.
   if (sends_tokens(strategy) && strategy.experts.kernel == MoeKernel::padded)
     result.stops.reads = 1;
@@ -211,21 +239,25 @@ void LayerWriter::expert_adapter(double experts, double rows, double width, std:
                                    : grouped_gemm("lora", experts, rows, from, to));
     sums.push_back(lora_add(experts * rows * out));
   };
-  const double in = model.experts->gated ? 2 : 1;
+  const Lora& lora = strategy.lora;
+  const double in = (model.experts->gated && lora.chooses("gate_proj") ? 1 : 0) +
+                    (lora.chooses("up_proj") ? 1 : 0),
+               out = lora.chooses("down_proj") ? 1 : 0;
+  if (in + out == 0) return;
   for (int matrix = 0; matrix < in; ++matrix) beside(h(), width);
-  beside(width, h());
+  if (out > 0) beside(width, h());
   std::vector<KernelRow> backward;
   if (strategy.compiled && times == 1) {
     // A compiler has the sums in what is around them: the activation reads what both gave, its
     // gradient is written once more, scaled, and parts of the inputs' gradients are added in one
     // go.
-    sums = {count(Operator::lora_add_around, experts * rows, in * width + 3 * h())};
+    sums = {count(Operator::lora_add_around, experts * rows, in * width + 3 * out * h())};
     backward = backward_of(products, stack.operators);
-    backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * h()));
+    backward.push_back(count(Operator::lora_add_around, experts * rows, 3 * width + 4 * out * h()));
   } else {
-    const double numbers = experts * rows * (in * width + h());  // of the results
-    backward =
-        adapter_backward(stack.operators, products, numbers, experts * rows * (in * h() + width));
+    const double numbers = experts * rows * (in * width + out * h());  // of the results
+    backward = adapter_backward(stack.operators, products, numbers,
+                                experts * rows * (in * h() + out * width));
   }
   products.insert(products.end(), sums.begin(), sums.end());
   Unit& result = unit(Role::experts, "mlp.experts.lora", std::move(tensors), std::move(products));

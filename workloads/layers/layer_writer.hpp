@@ -18,6 +18,7 @@ struct GroupedRows {
   double held = 0;     // there, with those of the ranks that share its experts
   double multiplied = 0;  // with what is padded
   double experts = 0;     // of the rank
+  double most = 0;        // that there have been to multiply, which memory is for
 };
 
 // Of an adapter's products, and around them: the gradient of what it adds is scaled, and that of
@@ -95,6 +96,7 @@ struct LayerWriter {
   void routed_experts(const Experts& e);
   void grouped_experts(const Experts& e);
   GroupedRows grouped_rows(const Experts& e) const;
+  double most_of(const Experts& e) const;
   bool tight() const;
   bool weighted() const;
   bool sends_once() const;

@@ -164,7 +164,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   const TensorParallel& tensor = strategy.tensor_parallel;
   const double logits =
       t * v * (tensor.gathers_logits ? static_cast<double>(ranks_of_head(tensor)) : 1);
-  if (job.method == Method::dpo) {
+  if (job.compares_answers()) {
     // Preferences need the probability of every token: the logarithmic softmax of the logits, row
     // by row, stays for the backward pass. A fused loss does not help.
     head.forward.push_back(counted(stack.operators, Operator::log_softmax, logits, 1,

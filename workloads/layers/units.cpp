@@ -111,7 +111,9 @@ void LayerWriter::linear(Role role) {
   if (!frozen()) return;
   quantise(added, 1);
   if (in_shared_expert(role) && !stack.adapters.shared) return;
-  if (strategy.lora.targets != LoraTargets::attention || in_attention(role)) adapter(matrix);
+  if ((strategy.lora.targets != LoraTargets::attention || in_attention(role)) &&
+      strategy.lora.chooses(matrix.name))
+    adapter(matrix);
 }
 
 void LayerWriter::keeps_input(double bytes) {

@@ -54,6 +54,7 @@ struct Unit {
   std::int64_t rounds = 1;  // its kernels come so many times in one call: a loop inside a module
   double exchange = 0;      // bytes a rank sends in an all-to-all before the unit runs
   double once = 0;          // of that, one row for each token
+  bool routes = false;      // tokens to other ranks: the host has calls of the dispatcher
   bool in_moe = false;      // in the MoE block, so under a leaf module if there is one
 
   Transfers hand;  // between ranks that share the layer or the sequence

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
 
@@ -27,12 +27,6 @@ void check_pins(const Table& root, const Model& model) {
   check("buffers", root.integer_or("buffers", 0, 0, most), count.buffers);
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 }  // namespace
 
 bool is_config_path(std::string_view name_or_path) {
@@ -44,12 +38,14 @@ bool is_config_path(std::string_view name_or_path) {
 std::string resolve_model(const std::string& data, const std::string& name) {
   if (!is_hf_id(name)) return name;
   const std::vector<std::string> entries = names_on(data, model_shelf);
-  std::string last = lower(name.substr(name.find('/') + 1));
+  std::string last = in_small_letters(name.substr(name.find('/') + 1));
   if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
   for (const std::string& entry : entries) {
     const Document document = open_entry(data, model_shelf, entry);
-    for (const std::string& also : document.root().texts_or("also"))
-      if (lower(also) == lower(name)) return entry;
+    std::vector<std::string> ids = document.root().texts_or("also");
+    ids.push_back(document.root().text_or("hub", ""));
+    for (const std::string& id : ids)
+      if (in_small_letters(id) == in_small_letters(name)) return entry;
   }
   return cached_config(hub_of(data), name).value_or(name);
 }
@@ -62,6 +58,11 @@ std::string unknown_id_text(const std::string& data, const std::string& id) {
       id, hub.empty() ? "" : fmt::format(" ({})", hf_folder(hub, id).string()));
 }
 
+std::string published_name(const std::string& data, const std::string& name) {
+  if (is_config_path(name) || is_hf_id(name)) return name;
+  return open_entry(data, model_shelf, name).root().text_or("hub", name);
+}
+
 Model load_model(const std::string& data, const std::string& name_or_path) {
   const std::string resolved = resolve_model(data, name_or_path);
   if (is_hf_id(resolved)) throw UserError(unknown_id_text(data, resolved));
@@ -69,6 +70,7 @@ Model load_model(const std::string& data, const std::string& name_or_path) {
   const Document document = open_entry(data, model_shelf, resolved);
   const Table root = document.root();
   root.text("title");
+  root.text_or("hub", "");
   root.texts_or("also");
   root.text("source");
   Model model = read_hf_config(root.table("config"), root.text("name"));

@@ -65,7 +65,9 @@ class PipelineWriter {
       builder_.select(lanes);
       stages_.emplace_back(input, shares[stage], builder_, lanes,
                            acts_of(pipeline_, static_cast<std::int64_t>(stage),
-                                   input.job.accumulation, input.stack.stops_for_stages));
+                                   input.job.accumulation,
+                                   {.stops = input.stack.stops_for_stages,
+                                    .paired = input.strategy.experts.overlaps}));
     }
   }
 
@@ -138,7 +140,7 @@ class PipelineWriter {
       case StageAct::Kind::settle:
         return settle(number, stage);
       case StageAct::Kind::run:
-        return run(number, stage, act.turn);
+        return run(number, stage, act);
     }
     return true;
   }
@@ -217,17 +219,27 @@ class PipelineWriter {
     writer.stream_after(Stream::compute, arrived, Cause::pipeline_bubble);
   }
 
-  bool run(std::int64_t number, Stage& stage, const Turn& turn) {
+  const Ends* ends_of(std::int64_t number, const Turn& turn) {
     const std::optional<Message> message = input_of(pipeline_, number, turn);
-    const Ends* ends = message ? &messages_[*message] : nullptr;
-    if (ends != nullptr && !ends->sent) return false;
+    return message ? &messages_[*message] : nullptr;
+  }
+
+  bool run(std::int64_t number, Stage& stage, const StageAct& act) {
+    std::vector<Turn> turns{act.turn};
+    if (act.beside) turns.push_back(*act.beside);
+    std::vector<const Ends*> inputs;
+    for (const Turn& turn : turns)
+      if (inputs.push_back(ends_of(number, turn)); inputs.back() && !inputs.back()->sent)
+        return false;
     StepWriter& writer = stage.program.writer;
-    if (ends != nullptr) {
+    for (const Ends* ends : inputs) {
+      if (ends == nullptr) continue;
       writer.stream_after(Stream::compute, *ends->target, Cause::launch);
       wait_for(writer, ends->sent->at_target);
     }
-    const Mark begun = stage.program.run(turn);
-    if (ends != nullptr) writer.release(begun, Held::stage_buffers, bytes());
+    const std::vector<Mark> begun = stage.program.run(turns);
+    for (std::size_t i = 0; i < turns.size(); ++i)
+      if (inputs[i] != nullptr) writer.release(begun[i], Held::stage_buffers, bytes());
     return true;
   }
 

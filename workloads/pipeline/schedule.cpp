@@ -56,7 +56,7 @@ void write_stopping(Writer& writer, const std::vector<Turn>& turns) {
   }
 }
 
-void write_running_ahead(Writer& writer, const std::vector<Turn>& turns) {
+void write_running_ahead(Writer& writer, const std::vector<Turn>& turns, bool paired) {
   const auto next_like = [&](std::size_t from, bool backward) {
     while (from < turns.size() && turns[from].backward != backward) ++from;
     return from;
@@ -66,18 +66,25 @@ void write_running_ahead(Writer& writer, const std::vector<Turn>& turns) {
   for (std::size_t i = 0; i < turns.size(); ++i) {
     if (i + 1 == first_back) writer.add(Kind::expect, turns[first_back]);
     writer.add(Kind::run, turns[i]);
-    writer.add(Kind::send, turns[i]);
-    if (const std::size_t next = next_like(i + 1, turns[i].backward); next < turns.size())
-      writer.add(Kind::expect, turns[next]);
+    const auto hand_on = [&](std::size_t turn) {
+      writer.add(Kind::send, turns[turn]);
+      if (const std::size_t next = next_like(i + 1, turns[turn].backward); next < turns.size())
+        writer.add(Kind::expect, turns[next]);
+    };
+    const std::size_t first = i;
+    if (paired && !turns[i].backward && i + 1 < turns.size() && turns[i + 1].backward)
+      writer.acts.back().beside = turns[++i];
+    for (std::size_t turn = first; turn <= i; ++turn) hand_on(turn);
   }
 }
 
 }  // namespace
 
 std::vector<Turn> turns_of(const PipelineParallel& p, std::int64_t stage,
-                           std::int64_t micro_batches) {
+                           std::int64_t micro_batches, bool paired) {
   const std::int64_t passes = micro_batches * p.virtual_stages;
-  const std::int64_t ahead = first_forward(p, stage, passes);
+  const std::int64_t ahead =
+      std::min(passes, first_forward(p, stage, passes) + (paired ? 1 : 0));
   std::vector<Turn> turns;
   for (std::int64_t pass = 0; pass < passes + ahead; ++pass) {
     if (pass < passes) turns.push_back(turn_of(p, pass, false));
@@ -108,12 +115,12 @@ std::optional<Message> output_of(const PipelineParallel& p, std::int64_t stage, 
 }
 
 std::vector<StageAct> acts_of(const PipelineParallel& p, std::int64_t stage,
-                              std::int64_t micro_batches, bool stops) {
-  const std::vector<Turn> turns = turns_of(p, stage, micro_batches);
+                              std::int64_t micro_batches, const StageHabits& habits) {
+  const std::vector<Turn> turns = turns_of(p, stage, micro_batches, habits.paired);
   Writer writer{p, stage};
   if (p.schedule == PipelineSchedule::interleaved) {
-    write_running_ahead(writer, turns);
-  } else if (stops) {
+    write_running_ahead(writer, turns, habits.paired);
+  } else if (habits.stops) {
     write_stopping(writer, turns);
   } else {
     for (const Turn& turn : turns)

@@ -19,8 +19,10 @@ struct Turn {
 
   friend bool operator==(const Turn&, const Turn&) = default;
 };
+// `paired`: one pass more goes forward first, so that of a forward and a backward turn that follow
+// each other neither waits for the other.
 std::vector<Turn> turns_of(const PipelineParallel& pipeline, std::int64_t stage,
-                           std::int64_t micro_batches);
+                           std::int64_t micro_batches, bool paired = false);
 
 // Activations on their way to the next piece of the model, or their gradients to the one before.
 struct Message {
@@ -47,13 +49,18 @@ struct StageAct {
     settle,  // the host waits until all that it asked for and sent has arrived
   } kind{};
   Turn turn;
+  std::optional<Turn> beside{};  // a backward turn that is run along with this one
 
   friend bool operator==(const StageAct&, const StageAct&) = default;
 };
 // With `stops` the host waits for each message, and for two at once that cross each other, as
 // Megatron's does unless stages are interleaved. Otherwise it asks for the input of a turn before
 // that turn, and interleaved one turn of the same direction earlier, so that it comes meanwhile.
+struct StageHabits {
+  bool stops = false;
+  bool paired = false;  // of interleaved stages: turns forward and backward run together
+};
 std::vector<StageAct> acts_of(const PipelineParallel& pipeline, std::int64_t stage,
-                              std::int64_t micro_batches, bool stops);
+                              std::int64_t micro_batches, const StageHabits& habits);
 
 }  // namespace stepsim

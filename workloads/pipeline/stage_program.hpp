@@ -9,7 +9,7 @@
 #include "workloads/pipeline/schedule.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/program/activations.hpp"
-#include "workloads/program/run_visit.hpp"
+#include "workloads/program/in_turns.hpp"
 #include "workloads/sharding/scheme.hpp"
 
 namespace stepsim {
@@ -31,7 +31,7 @@ class StageProgram {
         share_(share),
         rank_(rank_part({whole.cluster, share_.model, whole.stack, whole.strategy, whole.job})),
         writer(rank_, builder),
-        visits_(visits_of(rank_.units, nullptr, 0)),
+        visits_(visits_of(rank_.units)),
         ranges_(ranges_of(visits_, share_)),
         schedule_(writer, visits_),
         activations_(writer, visits_) {
@@ -43,23 +43,23 @@ class StageProgram {
 
   const StepInput& input() const { return rank_.input; }
 
-  // Returns the first kernel: what came from the neighbour is taken over there.
-  Mark run(const Turn& turn) {
-    const auto [first, end] = ranges_[static_cast<std::size_t>(turn.piece)][turn.backward ? 1 : 0];
-    const bool last = turn.micro_batch + 1 == rank_.input.job.accumulation;
-    Mark begun{};
-    for (std::size_t i = first; i < end; ++i) {
-      const Visit& visit = visits_[i];
-      writer.context = {visit.phase, whole_layer_of(visit),
-                        static_cast<std::int16_t>(turn.micro_batch)};
-      schedule_.before(i);
-      activations_.before(i);
-      const Mark compute = run_visit(writer, visit);
-      activations_.ran(i, compute);
-      schedule_.after(i, last);
-      if (i == first) begun = compute;
+  // One turn, or one forward and one backward together. Returns the first kernel of each: what came
+  // from the neighbour is taken over there.
+  std::vector<Mark> run(const std::vector<Turn>& turns) {
+    std::vector<PassInTurns> passes;
+    for (const Turn& turn : turns) {
+      const auto [first, end] = ranges_[static_cast<std::size_t>(turn.piece)][turn.backward ? 1 : 0];
+      passes.push_back({.next = first, .end = end, .micro_batch = turn.micro_batch});
     }
-    if (turn.backward) activations_.end_pass(writer.last_compute());
+    if (passes.size() == 1)
+      run_alone(passes.front());
+    else  // gradients first: their tokens travel under the attention of the other one
+      run_in_turns(writer, visits_, {&passes[1], &passes[0]}, Around{*this});
+    std::vector<Mark> begun;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      if (turns[i].backward) activations_.end_pass(writer.last_compute());
+      begun.push_back(passes[i].begun.value_or(writer.last_compute()));
+    }
     writer.context.layer = -1;
     return begun;
   }
@@ -72,6 +72,33 @@ class StageProgram {
   void finish_step(Mark norm) { schedule_.finish_step(norm); }
 
  private:
+  struct Around {
+    StageProgram& program;
+
+    void before(const PassInTurns& pass, std::size_t i) {
+      const Visit& visit = program.visits_[i];
+      program.writer.context = {visit.phase, program.whole_layer_of(visit),
+                                static_cast<std::int16_t>(pass.micro_batch)};
+      if (pass.sent) return;
+      program.schedule_.before(i);
+      program.activations_.before(i);
+    }
+    void ran(const PassInTurns& pass, std::size_t i, Mark compute) {
+      program.activations_.ran(i, compute);
+      program.schedule_.after(i, pass.micro_batch + 1 == program.rank_.input.job.accumulation);
+    }
+  };
+
+  void run_alone(PassInTurns& pass) {
+    Around around{*this};
+    for (; !pass.over(); ++pass.next) {
+      around.before(pass, pass.next);
+      const Mark compute = run_visit(writer, visits_[pass.next]);
+      around.ran(pass, pass.next, compute);
+      if (!pass.begun) pass.begun = compute;
+    }
+  }
+
   std::int16_t whole_layer_of(const Visit& visit) const {
     if (visit.layer < 0) return visit.layer;
     if (visit.layer >= share_.model.layers) return whole_layers_;

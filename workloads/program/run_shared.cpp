@@ -73,11 +73,12 @@ void hand_over(StepWriter& writer, const std::vector<Transfer>& transfers, bool 
   regroup(writer, transfers, Handover::collect, backward);
 }
 
-// The backward pass of a product is two of them: for its input, and for its weights.
-std::vector<KernelRow> part_of(const std::vector<KernelRow>& rows, bool of_weights) {
+}  // namespace
+
+std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights) {
   std::vector<KernelRow> part;
   for (KernelRow row : rows) {
-    const bool product = row.kind == KernelClass::gemm;
+    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
     if (product && row.rows > 0) {  // a row for each of them
       if (row.of_weights == of_weights) part.push_back(row);
       continue;
@@ -94,13 +95,15 @@ std::vector<KernelRow> part_of(const std::vector<KernelRow>& rows, bool of_weigh
   return part;
 }
 
+namespace {
+
 void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
                     Cause cause) {
   const std::vector<Mark> input = issue(writer, unit.hand.arrive_back, writer.last_host());
-  writer.run(part_of(rows, false), true, cause, unit.name);
+  writer.run(half_of_backward(rows, false), true, cause, unit.name);
   const std::vector<Mark> gradient = issue(writer, unit.hand.leave_back, writer.last_compute());
   await(writer, input);
-  writer.run(part_of(rows, true), true, cause, unit.name);
+  writer.run(half_of_backward(rows, true), true, cause, unit.name);
   await(writer, gradient);
 }
 
@@ -138,7 +141,7 @@ void run_pieces(StepWriter& writer, const Unit& unit, const std::vector<KernelRo
                 bool backward, Cause cause, Pieces pieces) {
   const std::int64_t ranks = writer.input().strategy.tensor_parallel.size;
   const double share = 1 / static_cast<double>(ranks);
-  std::vector<KernelRow> piece = backward ? part_of(rows, false) : rows;
+  std::vector<KernelRow> piece = backward ? half_of_backward(rows, false) : rows;
   for (KernelRow& row : piece) row.flops *= share, row.bytes *= share, row.rows *= share;
   const auto pass = [&](double bytes, Mark ready) {
     return writer.collective(Plan::tensor_pass, {bytes * share}, Stream::tensor,
@@ -153,7 +156,7 @@ void run_pieces(StepWriter& writer, const Unit& unit, const std::vector<KernelRo
     if (pieces.go > 0 && i + 1 < ranks) last = pass(pieces.go, made);
     if (next) writer.compute_after(*next);
   }
-  if (backward) writer.run(part_of(rows, true), true, cause, unit.name);
+  if (backward) writer.run(half_of_backward(rows, true), true, cause, unit.name);
   if (pieces.go <= 0) return;
   writer.compute_after(last);
   writer.run({memory("sum_pieces", (1 + share) * pieces.go, 1)}, backward, Cause::tensor_parallel,

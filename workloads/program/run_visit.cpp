@@ -35,10 +35,11 @@ void exchange_once(StepWriter& writer, const Unit& unit) {
     send(Plan::node_exchange, rows_to(mesh.experts), Stream::tensor, "send_to_ranks");
 }
 
+}  // namespace
+
 // The all-to-all before a unit; its gradient goes the other way after the unit's backward.
-void exchange(StepWriter& writer, const Unit& unit) {
-  if (unit.exchange <= 0) return;
-  if (writer.input().strategy.experts.dispatcher == Dispatcher::deepep) {
+void send_tokens(StepWriter& writer, const Unit& unit) {
+  if (sends_once(writer.input().strategy.experts.dispatcher)) {
     exchange_once(writer, unit);
     return;
   }
@@ -46,6 +47,8 @@ void exchange(StepWriter& writer, const Unit& unit) {
                                       Cause::moe_all_to_all, "all_to_all", {writer.last_compute()});
   writer.compute_after(done);
 }
+
+namespace {
 
 // What the modules themselves do on the host, in each pass.
 Seconds input_call(const StepWriter& writer, const Unit& unit) {
@@ -57,16 +60,24 @@ Seconds input_call(const StepWriter& writer, const Unit& unit) {
 }
 
 // What the host does beside operators to route tokens and to send them to their experts: half of it
-// before it learns how many come. DeepEP's kernels do that on the device.
+// before it learns how many come.
 void call_dispatcher(StepWriter& writer, const Unit& unit) {
-  const Strategy& strategy = writer.input().strategy;
-  if (unit.stops.told <= 0 || strategy.experts.graphs) return;
-  if (strategy.experts.dispatcher != Dispatcher::all_to_all) return;
-  writer.spend(writer.scaled(writer.input().stack.host.expert_call.value / 2));
+  const ExpertStrategy& experts = writer.input().strategy.experts;
+  if (!unit.routes || experts.graphs) return;
+  const auto& host = writer.input().stack.host;
+  const Seconds call =
+      (sends_once(experts.dispatcher) ? host.expert_kernels : host.expert_call).value;
+  writer.spend(writer.scaled(call / 2));
+}
+
+// Of the backward pass what makes gradients of inputs, with all that is no product, or the rest.
+std::vector<KernelRow> part_of(const Visit& visit, PartOfVisit part) {
+  if (part == PartOfVisit::all) return rows_of(visit);
+  return half_of_backward(rows_of(visit), part == PartOfVisit::weights);
 }
 
 // Round by round; before each the host may have to know what the router decided.
-Mark run_unit(StepWriter& writer, const Visit& visit) {
+Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
   const Unit& unit = *visit.unit;
   const bool backward = visit.phase == Phase::backward;
   const Seconds sync = writer.input().stack.host.sync.value;
@@ -88,7 +99,7 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
     if (unit.stops.reads > 0 && !backward)
       writer.drain(unit.stops.reads * sync, unit.in_moe ? Cause::routing_sync : Cause::launch,
                    unit.in_moe ? "routing" : "read_lengths");
-    run_kernels(writer, unit, rows_of(visit), visit.phase, cause_of(visit.phase));
+    run_kernels(writer, unit, part_of(visit, part), visit.phase, cause_of(visit.phase));
   }
   leave(writer, unit, visit.phase);
   return writer.last_compute();
@@ -96,12 +107,25 @@ Mark run_unit(StepWriter& writer, const Visit& visit) {
 
 }  // namespace
 
+bool sends_before(const Visit& visit) {
+  if (visit.phase == Phase::backward || visit.unit->exchange <= 0) return false;
+  return visit.phase == Phase::forward || visit.unit->sends_again;
+}
+
+bool sends_behind(const Visit& visit) {
+  return visit.phase == Phase::backward && visit.unit->exchange > 0;
+}
+
+Mark run_between(StepWriter& writer, const Visit& visit, PartOfVisit part) {
+  if (part != PartOfVisit::weights) return run_unit(writer, visit, part);
+  run_kernels(writer, *visit.unit, part_of(visit, part), visit.phase, cause_of(visit.phase));
+  return writer.last_compute();
+}
+
 Mark run_visit(StepWriter& writer, const Visit& visit) {
-  const bool backward = visit.phase == Phase::backward;
-  const bool sends = visit.phase == Phase::forward || visit.unit->sends_again;
-  if (!backward && sends) exchange(writer, *visit.unit);
-  const Mark compute = run_unit(writer, visit);
-  if (backward) exchange(writer, *visit.unit);
+  if (sends_before(visit)) send_tokens(writer, *visit.unit);
+  const Mark compute = run_unit(writer, visit, PartOfVisit::all);
+  if (sends_behind(visit)) send_tokens(writer, *visit.unit);
   return compute;
 }
 

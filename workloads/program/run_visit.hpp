@@ -8,6 +8,13 @@ namespace stepsim {
 // Its kernels, what the host waits for, and the exchange of tokens around it.
 Mark run_visit(StepWriter& writer, const Visit& visit);
 
+// The same piece by piece. Backward, gradients of weights may wait until tokens are on their way.
+bool sends_before(const Visit& visit);
+bool sends_behind(const Visit& visit);
+void send_tokens(StepWriter& writer, const Unit& unit);
+enum class PartOfVisit : std::uint8_t { all, inputs, weights };
+Mark run_between(StepWriter& writer, const Visit& visit, PartOfVisit part);
+
 // Behind the last backward pass, where ranks divide tokens between blocks: gradients of norms.
 void sum_norms(StepWriter& writer, const std::vector<Visit>& visits);
 

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "workloads/program/allocator.hpp"
@@ -59,6 +60,11 @@ class StepWriter {
               std::initializer_list<Mark> after = {});
   // The next kernels wait for this.
   void compute_after(Mark mark) { compute_waits_.push_back(mark); }
+  // What they would wait for, taken from them: it belongs to a pass that goes on later.
+  std::vector<Mark> set_aside() { return std::exchange(compute_waits_, {}); }
+  void await_again(const std::vector<Mark>& marks) {
+    compute_waits_.insert(compute_waits_.end(), marks.begin(), marks.end());
+  }
   // So does what comes next on another stream.
   void stream_after(Stream stream, Mark mark, Cause cause) {
     builder_.everywhere(labelled(OpKind::join, stream, cause, "wait"), {mark});

@@ -75,13 +75,14 @@ ModelUnits units_of(const StepInput& input) {
   return units;
 }
 
-std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
-                             std::int64_t scoring_passes) {
+std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others) {
   VisitList list;
   const auto layer_count = static_cast<std::int16_t>(units.layers.size());
-  for (std::int64_t pass = 0; pass < scoring_passes; ++pass) call_forward(list, units, true);
+  for (std::int64_t pass = 0; pass < others.without_gradients; ++pass)
+    call_forward(list, units, true);
   call_forward(list, units, false);
-  if (reference != nullptr) call_forward(list, *reference, true);
+  for (std::int64_t pass = 0; pass < others.of_reference; ++pass)
+    call_forward(list, *others.reference, true);
   for (std::size_t i = units.head.size(); i-- > 0;)
     list.call(units.head[i], layer_count, Phase::backward, true);
   for (std::int16_t layer = layer_count; layer-- > 0;) {

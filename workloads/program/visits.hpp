@@ -30,7 +30,11 @@ struct Visit {
 
 // The policy runs forward, a reference model after it, then backward layer by layer, each after
 // what of it is computed again. Passes of the policy that only score come first.
-std::vector<Visit> visits_of(const ModelUnits& units, const ModelUnits* reference,
-                             std::int64_t scoring_passes);
+struct OtherPasses {
+  const ModelUnits* reference = nullptr;
+  std::int64_t of_reference = 0;
+  std::int64_t without_gradients = 0;  // of the policy
+};
+std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others = {});
 
 }  // namespace stepsim

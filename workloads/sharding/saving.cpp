@@ -149,7 +149,7 @@ void Saver::gather_weights() {
   // The node of the first rank has it once, and memory is told rank by rank.
   const double ranks = input.cluster.gpus_per_node();
   double held = 0;
-  for (const Visit& visit : visits_of(writer_.rank().units, nullptr, 0)) {
+  for (const Visit& visit : visits_of(writer_.rank().units)) {
     const Unit& unit = *visit.unit;
     if (visit.phase != Phase::forward || unit.tensors.empty()) continue;
     if (input.strategy.lora.rank > 0 && !unit.trained) continue;  // only adapters are saved

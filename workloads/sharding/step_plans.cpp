@@ -73,7 +73,7 @@ void plan_experts(Plans& plans, const Planner& plan, const RankPart& rank) {
     plans[Plan::deal_experts] = plan.if_shared(Collective::all_to_all, mesh.expert_shard, same);
   plans[Plan::expert_sum] = plan.if_shared(Collective::reduce_scatter, mesh.expert_tensor, 1);
   plans[Plan::expert_collect] = plan.if_shared(Collective::all_gather, mesh.expert_tensor, 1);
-  if (rank.input.strategy.experts.dispatcher != Dispatcher::deepep) return;
+  if (!sends_once(rank.input.strategy.experts.dispatcher)) return;
   const Rank inside = mesh.experts / mesh.expert_nodes;
   plans[Plan::rail_exchange] = plan.of_exchange(mesh.expert_nodes, beside * inside);
   plans[Plan::node_exchange] = plan.of_exchange(inside, beside);

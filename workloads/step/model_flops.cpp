@@ -38,7 +38,7 @@ ModelFlops model_flops(const StepInput& input) {
   ModelFlops flops;
   // A reference model goes forward once more; with adapters it is the model without them. Frozen
   // weights have no gradient of their own; adapters have.
-  const double scored = job.has_reference() ? 1 : 0;
+  const auto scored = static_cast<double>(job.reference_passes() + job.estimating_passes());
   const double of_weights = input.strategy.lora.rank > 0 ? passes - 1 : passes;
   flops.per_parameter = 2 * (of_weights + scored);
   flops.matrices = flops.per_parameter * tokens * multiplied_parameters(input.model);

@@ -1,15 +1,64 @@
 #include "workloads/step/step.hpp"
 
+#include <algorithm>
 #include <functional>
 
 #include "sim/stretch.hpp"
 #include "workloads/program/activations.hpp"
-#include "workloads/program/run_visit.hpp"
+#include "workloads/program/in_turns.hpp"
 #include "workloads/sharding/schemes.hpp"
 #include "workloads/sharding/step_plans.hpp"
 
 namespace stepsim {
 namespace {
+
+// The passes of a step, with what goes with every visit.
+template <StepSchedule S>
+struct MicroBatches {
+  StepWriter& writer;
+  const std::vector<Visit>& visits;
+  S& schedule;
+  Activations& activations;
+
+  bool last(std::int64_t micro) const { return micro + 1 == writer.input().job.accumulation; }
+  void before(const PassInTurns& pass, std::size_t i) {
+    writer.context = {visits[i].phase, visits[i].layer, static_cast<std::int16_t>(pass.micro_batch)};
+    if (pass.sent) return;
+    schedule.before(i);
+    activations.before(i);
+  }
+  void ran(const PassInTurns& pass, std::size_t i, Mark compute) {
+    activations.ran(i, compute);
+    schedule.after(i, last(pass.micro_batch));
+  }
+  void run(std::size_t first, std::size_t end, std::int64_t micro) {
+    const PassInTurns pass{.micro_batch = micro};
+    for (std::size_t i = first; i < end; ++i) {
+      before(pass, i);
+      ran(pass, i, run_visit(writer, visits[i]));
+    }
+    if (end == visits.size()) finish(micro);
+  }
+  void finish(std::int64_t micro) {
+    schedule.finish_backward(last(micro));
+    if (last(micro)) sum_norms(writer, visits);
+  }
+
+  // Each micro-batch goes forward beside the backward pass of the one before.
+  void run_in_pairs(std::int64_t batches) {
+    const auto backward = [](const Visit& visit) { return visit.phase != Phase::forward; };
+    const auto middle =
+        static_cast<std::size_t>(std::ranges::find_if(visits, backward) - visits.begin());
+    if (batches > 0) run(0, middle, 0);
+    for (std::int64_t micro = 0; micro + 1 < batches; ++micro) {
+      PassInTurns back{.next = middle, .end = visits.size(), .micro_batch = micro};
+      PassInTurns ahead{.next = 0, .end = middle, .micro_batch = micro + 1};
+      run_in_turns(writer, visits, {&back, &ahead}, *this);
+      finish(micro);
+    }
+    if (batches > 0) run(middle, visits.size(), batches - 1);
+  }
+};
 
 // `before_update` is called when the last backward pass is written.
 template <StepSchedule S>
@@ -22,19 +71,11 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits,
   writer.context = {Phase::other, -1, 0};
   const std::int64_t batches = input.job.only_update ? 0 : input.job.accumulation;
   if (batches > 0) writer.host(input.stack.host.step.value / core, Cause::other, "step_overhead");
-  for (std::int64_t micro = 0; micro < batches; ++micro) {
-    const bool last = micro + 1 == input.job.accumulation;
-    for (std::size_t i = 0; i < visits.size(); ++i) {
-      const Visit& visit = visits[i];
-      writer.context = {visit.phase, visit.layer, static_cast<std::int16_t>(micro)};
-      schedule.before(i);
-      activations.before(i);
-      activations.ran(i, run_visit(writer, visit));
-      schedule.after(i, last);
-    }
-    schedule.finish_backward(last);
-    if (last) sum_norms(writer, visits);
-  }
+  MicroBatches<S> around{writer, visits, schedule, activations};
+  if (input.strategy.experts.overlaps)
+    around.run_in_pairs(batches);
+  else
+    for (std::int64_t micro = 0; micro < batches; ++micro) around.run(0, visits.size(), micro);
   before_update();
   schedule.step();
 }
@@ -48,8 +89,10 @@ OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written
   writer.allocate_through(allocator, mapping_costs);
   const bool with_reference = input.job.has_reference();
   const ModelUnits reference = with_reference ? rank.units : ModelUnits{};
-  const std::vector<Visit> visits =
-      visits_of(rank.units, with_reference ? &reference : nullptr, input.job.scoring_passes);
+  const std::vector<Visit> visits = visits_of(
+      rank.units, {.reference = &reference,
+                   .of_reference = input.job.reference_passes(),
+                   .without_gradients = input.job.scoring_passes + input.job.estimating_passes()});
   with_scheme(input.strategy, [&]<Scheme S>() {
     write_step<typename S::Schedule>(writer, visits, [&] { mapped = allocator.mapped(); });
   });

@@ -34,8 +34,13 @@ constexpr bool exchanges_tokens(MoeKernel kernel) {
 enum class Dispatcher : std::uint8_t {
   all_to_all,  // the library's: a copy of a token's row for each of its experts
   deepep,      // kernels that send one copy to each node, and there one to each rank
+  hybridep,    // the same into buffers of fixed size: the host need not know how much comes
 };
-inline constexpr std::array<std::string_view, 2> dispatcher_names{"all_to_all", "deepep"};
+inline constexpr std::array<std::string_view, 3> dispatcher_names{"all_to_all", "deepep",
+                                                                  "hybridep"};
+constexpr bool sends_once(Dispatcher dispatcher) {
+  return dispatcher != Dispatcher::all_to_all;
+}
 
 enum class ExpertLayout : std::uint8_t {
   model,     // as the model's code stores them
@@ -53,7 +58,14 @@ struct ExpertStrategy {
   bool same_rows = false;      // ranks with different experts have the same rows
   double capacity_factor = 1;  // expert slots per token that is routed; 0: none is dropped
   bool graphs = false;         // routing and sending tokens are replayed as CUDA graphs
+  // Tokens of a micro-batch travel while another one computes: forward passes of one and backward
+  // passes of the one before take turns, layer by layer.
+  bool overlaps = false;
+  bool delays_weights = false;  // then gradients of experts' weights wait until tokens travel
   double skew = 0;             // of the tokens that experts get: standard deviation over mean
+  double peak_skew = 0;        // the most that there has been, for memory; 0: as `skew`
+
+  double most_skew() const { return peak_skew > skew ? peak_skew : skew; }
 };
 
 }  // namespace stepsim

@@ -7,8 +7,8 @@
 
 namespace stepsim {
 
-enum class Method : std::uint8_t { sft, dpo, grpo };
-inline constexpr std::array<std::string_view, 3> method_names{"sft", "dpo", "grpo"};
+enum class Method : std::uint8_t { sft, dpo, kto, grpo };
+inline constexpr std::array<std::string_view, 4> method_names{"sft", "dpo", "kto", "grpo"};
 
 // Tokens of the documents that rows are made of, before they are cut to the row's length.
 struct DocumentLength {
@@ -35,7 +35,7 @@ struct Resuming {
 
 struct Job {
   Method method = Method::sft;
-  // dpo, grpo: a frozen copy runs forward too, unless its results are stored.
+  // dpo, kto, grpo: a frozen copy runs forward too, unless its results are stored.
   bool reference_model = true;
   std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
   bool only_update = false;         // gradients are there: a step is what the optimizer does
@@ -58,6 +58,14 @@ struct Job {
   // Sequences that a micro-batch runs: a preference pair is two.
   std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }
   bool has_reference() const { return method != Method::sft && reference_model; }
+  // The loss is about whole answers: of a pair, or of one that was liked or not.
+  bool compares_answers() const { return method == Method::dpo || method == Method::kto; }
+  // kto also runs each micro-batch with answers to other prompts, to estimate a divergence: the
+  // policy without gradients, and the reference.
+  std::int64_t reference_passes() const {
+    return has_reference() ? (method == Method::kto ? 2 : 1) : 0;
+  }
+  std::int64_t estimating_passes() const { return method == Method::kto ? 1 : 0; }
   double slots() const { return static_cast<double>(sequence * rows()); }
 };
 

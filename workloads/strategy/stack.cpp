@@ -44,6 +44,7 @@ Stack::HostCosts read_host(const Table& host) {
           .sync = host.constant<Seconds>("sync"),
           .module_call = or_none("module_call"),
           .expert_call = or_none("expert_call"),
+          .expert_kernels = or_none("expert_kernels"),
           .module_hook = host.constant<Seconds>("module_hook"),
           .plain_hook = host.constant<Seconds>("plain_hook"),
           .leaf_tensor = host.constant<Seconds>("leaf_tensor"),

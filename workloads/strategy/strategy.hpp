@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "workloads/strategy/expert_strategy.hpp"
+#include "workloads/strategy/lora.hpp"
 #include "workloads/strategy/offload.hpp"
 #include "workloads/strategy/optimizer.hpp"
 #include "workloads/strategy/pipeline_strategy.hpp"
@@ -87,21 +88,6 @@ struct SequenceParallel {
   std::int64_t ring = 1;
 
   std::int64_t ranks() const { return ulysses * ring; }
-};
-
-// Adapters beside frozen matrices: only they have gradients and an optimizer.
-enum class LoraTargets : std::uint8_t {
-  attention,
-  linear,  // and dense feed-forward
-  all,     // and experts
-};
-inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
-enum class Quantised : std::uint8_t { none, nf4 };
-inline constexpr std::array<std::string_view, 2> quantised_names{"none", "nf4"};
-struct Lora {
-  std::int64_t rank = 0;  // 0: the whole model is trained
-  LoraTargets targets = LoraTargets::linear;
-  Quantised quantised = Quantised::none;  // how the frozen matrices are stored
 };
 
 struct Strategy {

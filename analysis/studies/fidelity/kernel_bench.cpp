@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string_view>
 
@@ -34,8 +35,14 @@ struct AttentionName {
   std::string_view name;
   bool later;
 };
-constexpr std::array<AttentionName, 5> attention_names{
-    {{"flash2", false}, {"aiter", false}, {"flash3", true}, {"cudnn", true}, {"flashinfer", true}}};
+constexpr std::array<AttentionName, 7> attention_names{
+    {{"flash2", false},
+     {"aiter", false},
+     {"flash3", true},
+     {"cudnn", true},
+     {"flashinfer", true},
+     {"AITER asm v3 (fmha_v3)", true},
+     {"ROCm/flash-attention (CK)", false}}};
 
 struct Work {
   std::string kind;  // empty: see reason
@@ -67,10 +74,12 @@ Work product_of(const RowReader& read, std::string_view op, const KernelBench& b
   if (m <= 0 || n <= 0 || k <= 0) return unknown(op, "is no matrix product of known shape");
   const std::string_view pass = pass_of(read.cell("layout"));
   Work work{.kind = fmt::format("{}{}", op, pass), .row = {}, .backward = false, .reason = ""};
-  if (op == "grouped_gemm") {  // M: tokens of a group
-    const double groups = read.count("groups");
-    work.row = pass == " for weights" ? grouped_gemm("product", groups, k, m, n)
-                                      : grouped_gemm("product", groups, m, k, n);
+  if (op == "grouped_gemm") {  // M: tokens of a group in the mean; some get none
+    const double all = read.count("groups");
+    const double groups = m < 8 && all > 1 ? all * (1 - std::pow(1 - 1 / all, all * m)) : all;
+    const double rows = m * all / groups;
+    work.row = pass == " for weights" ? grouped_gemm("product", groups, k, rows, n)
+                                      : grouped_gemm("product", groups, rows, k, n);
     work.row.share = share_of(read, bench);
     return work;
   }

@@ -19,7 +19,7 @@ namespace {
 // What a worker says of one scenario.
 struct Answer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
-         shown = 0, peak = 0;
+         shown = 0, peak = 0, flops_per_token = 0;
   Fit fit{};
   Stack::MemoryLog log;
   std::size_t lighter = 0;  // which way to compute more again, from 1 on; 0: none
@@ -55,9 +55,18 @@ Answer answer_of(const RowQuestion& question, const ExpressedRow& row, const May
           .capacity = p.memory.capacity,
           .shown = p.memory.shown(),
           .peak = scenario.cluster.gpu.peak.bf16.number(),
+          .flops_per_token = p.flops.total() / (p.tokens_per_second_per_gpu * p.step_time.value),
           .fit = p.memory.fit(),
           .log = log,
           .lighter = way};
+}
+
+// Some frameworks count what every matrix multiplies, and causal attention, which is what a
+// prediction counts as well.
+double flops_per_token(const StepRow& row, const Answer& answer) {
+  const double counted = counted_flops_per_token(row);
+  return counted > 0 || !contains(row.flops_definition, "model FLOPs") ? counted
+                                                                       : answer.flops_per_token;
 }
 
 // Time of a step as the row measured it, by whatever it prints; 0: it prints none.
@@ -65,7 +74,7 @@ double measured_step(const StepRow& row, const Answer& answer) {
   if (row.step) return *row.step;
   if (row.tokens_per_gpu) return answer.tokens / answer.gpus / *row.tokens_per_gpu;
   if (row.tokens) return answer.tokens / *row.tokens;
-  const double flops = counted_flops_per_token(row) * answer.tokens / answer.gpus;
+  const double flops = flops_per_token(row, answer) * answer.tokens / answer.gpus;
   if (flops > 0 && row.tflops) return flops / (*row.tflops * 1e12);
   if (flops > 0 && row.mfu) return flops / (*row.mfu / 100 * answer.peak);
   return 0;
@@ -78,7 +87,7 @@ std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
       figures.push_back({std::string(metric), *measured, predicted});
   };
   const double rate = answer.tokens / answer.step;
-  const double flops = counted_flops_per_token(row) * rate / answer.gpus;
+  const double flops = flops_per_token(row, answer) * rate / answer.gpus;
   add("step_s", row.step, answer.step);
   add("tok_s_gpu", row.tokens_per_gpu, rate / answer.gpus);
   add("tok_s_total", row.tokens, rate);

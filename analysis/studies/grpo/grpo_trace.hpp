@@ -6,7 +6,7 @@
 
 namespace stepsim {
 
-// Replays, so once per process. Rank 0 stands for all learners, the ranks behind it for engines.
+// Rank 0 stands for all learners, the ranks behind it for engines.
 Run grpo_trace(const Scenario& scenario, const GrpoPrediction& prediction);
 
 }  // namespace stepsim

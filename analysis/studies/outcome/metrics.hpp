@@ -45,7 +45,7 @@ Outcome outcome_of(const Scenario& scenario, const GrpoPrediction& prediction);
 // A scenario that breaks a rule is an outcome, too.
 Outcome impossible(std::string_view why);
 
-// Replays, so once per process. With settings that make no sense together: impossible(). What is
+// With settings that make no sense together: impossible(). What is
 // no scenario at all, such as an unknown key, stays a UserError.
 Outcome evaluate(const std::string& data, const std::string& scenario,
                  std::span<const Setting> settings, const MaybeDraw& draw = {});

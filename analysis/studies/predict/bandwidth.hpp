@@ -41,7 +41,6 @@ const std::vector<std::string>& bandwidth_operations();
 // Nothing for h2d and d2h.
 std::optional<Collective> collective_of(std::string_view operation);
 
-// Replays, so once per process.
 BandwidthAnswer measure_bandwidth(const Cluster& cluster, const BandwidthQuestion& question);
 
 }  // namespace stepsim

@@ -1,0 +1,225 @@
+#include "scenarios/import/source_kinds.hpp"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "scenarios/import/axolotl.hpp"
+#include "scenarios/import/deepspeed_alone.hpp"
+#include "scenarios/import/hf_trainer.hpp"
+#include "scenarios/import/megatron.hpp"
+#include "scenarios/import/nemo_rl.hpp"
+#include "scenarios/import/open_instruct.hpp"
+#include "scenarios/import/openrlhf.hpp"
+#include "scenarios/import/torchtitan.hpp"
+#include "scenarios/import/verl.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// Of programs whose settings are read by tables.
+std::vector<SourceKind> kinds_of_settings() {
+  return {
+      {.name = "megatron",
+       .title = "a Megatron file",
+       .marks = {"num-layers", "tensor-model-parallel-size", "train"},
+       .beside = {"micro-batch-size", "seq-length", "ddp", "scheduler", "dataset", "checkpoint"},
+       .translate = translate_megatron,
+       .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
+                    "*finetune_gpt.py"}},
+      {.name = "verl",
+       .title = "a verl file",
+       .marks = {"actor_rollout_ref"},
+       .translate = translate_verl,
+       .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
+       .sets_keys = true},
+      {.name = "nemo-rl",
+       .title = "a NeMo-RL file",
+       .marks = {"policy", "grpo"},
+       .beside = {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
+       .translate = translate_nemo_rl,
+       .programs = {"*run_grpo*.py"},
+       .takes_file = true,
+       .sets_keys = true,
+       .file_option = "config"},
+      {.name = "open-instruct",
+       .title = "settings of open-instruct's GRPO",
+       .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
+       .translate = translate_open_instruct,
+       .programs = {"*grpo_fast.py", "open_instruct.grpo_fast"}},
+      {.name = "torchtitan",
+       .title = "a TorchTitan file",
+       .marks = {"training"},
+       .beside = {"model", "parallelism", "activation_checkpoint", "metrics", "checkpoint"},
+       .translate = translate_torchtitan,
+       .programs = {"torchtitan.train", "*torchtitan/train.py"},
+       .takes_file = true,
+       .toml = true,
+       .file_option = "job.config_file"}};
+}
+
+// Of programs over the trainer of transformers.
+std::vector<SourceKind> kinds_of_trainers() {
+  return {{.name = "llama-factory",
+           .title = "a LLaMA-Factory file",
+           .marks = {"finetuning_type", "cutoff_len", "stage"},
+           .beside = {"model_name_or_path", "template", "dataset"},
+           .translate = translate_llama_factory,
+           .programs = {"llamafactory-cli train", "lmf train"},
+           .takes_file = true},
+          {.name = "trl",
+           .title = "arguments of TRL",
+           .marks = {"model_name_or_path"},
+           .beside = {"per_device_train_batch_size", "output_dir", "dataset_name", "learning_rate",
+                      "num_train_epochs", "use_peft"},
+           .translate = translate_trl,
+           .programs = {"trl *", "trl.scripts.*", "*Trainer"},
+           .takes_file = true,
+           .never = {"finetuning_type", "cutoff_len", "stage", "template",
+                     "num_unique_prompts_rollout"},
+           .file_option = "config",
+           .arguments = {"model_name_or_path"}}};
+}
+
+// Files that people try, and that hold no training.
+struct Other {
+  std::string_view key, title;
+};
+constexpr std::array others{
+    Other{"merge_method", "a recipe of mergekit, which trains nothing"},
+    Other{"compute_environment",
+          "a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a "
+          "file of arguments"},
+    Other{"claims", "a file of claims, for `stepsim check`"},
+    Other{"services", "a file of Docker, which trains nothing"}};
+
+template <class Words>
+std::string first_in(const std::vector<std::string>& keys, const Words& words) {
+  for (const std::string& key : keys)
+    if (std::find(words.begin(), words.end(), key) != words.end()) return key;
+  return "";
+}
+
+std::string mark_of(const SourceKind& kind, const std::vector<std::string>& keys) {
+  const std::string mark = first_in(keys, kind.marks);
+  return kind.beside.empty() || !first_in(keys, kind.beside).empty() ? mark : "";
+}
+
+std::string none_of_these(const std::vector<std::string>& keys) {
+  for (const Other& other : others)
+    if (std::find(keys.begin(), keys.end(), other.key) != keys.end())
+      return fmt::format("is {}", other.title);
+  return "looks like nothing that is read here: a scenario has cluster, stack, job and strategy, "
+         "an Axolotl file base_model with sequence_len or the like, a DeepSpeed file "
+         "zero_optimization, a TorchTitan file [training]";
+}
+
+}  // namespace
+
+const std::vector<SourceKind>& kinds() {
+  static const std::vector<SourceKind> all = [] {
+    std::vector<SourceKind> kinds{
+        {.name = "scenario",
+         .title = "a scenario",
+         .marks = {"cluster", "stack", "job", "strategy"},
+         .never = {"policy", "grpo"}},
+        {"axolotl",
+         "an Axolotl file",
+         {"base_model"},
+         {"sequence_len", "micro_batch_size", "gradient_accumulation_steps", "datasets", "adapter",
+          "sample_packing", "num_epochs", "val_set_size", "dataset_prepared_path"},
+         translate_axolotl,
+         {"axolotl.cli.train", "axolotl train", "scripts/finetune.py"},
+         true},
+        {"deepspeed",
+         "a DeepSpeed file",
+         {"zero_optimization", "train_micro_batch_size_per_gpu", "train_batch_size",
+          "zero_allow_untested_optimizer"},
+         {},
+         translate_deepspeed},
+        {"openrlhf", "OpenRLHF", {}, {}, translate_openrlhf, {"openrlhf.cli.train_*"}}};
+    for (SourceKind& kind : kinds_of_settings()) kinds.push_back(std::move(kind));
+    for (SourceKind& kind : kinds_of_trainers()) kinds.push_back(std::move(kind));
+    return kinds;
+  }();
+  return all;
+}
+
+std::vector<std::string> source_kinds() {
+  std::vector<std::string> names;
+  for (const SourceKind& kind : kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+const SourceKind& kind_of(const Document& document, const std::string& asked) {
+  const std::vector<SourceKind>& all = kinds();
+  if (!asked.empty()) {
+    const auto place = std::find_if(all.begin(), all.end(),
+                                    [&](const SourceKind& kind) { return kind.name == asked; });
+    if (place != all.end()) return *place;
+    const std::vector<std::string> names = source_kinds();
+    throw UserError(fmt::format("--from: expected {}, found \"{}\"{}", one_of(names), asked,
+                                did_you_mean(asked, names)));
+  }
+  const Table root = document.root();
+  const std::vector<std::string> keys = root.keys();
+  std::vector<std::pair<const SourceKind*, std::string>> found;
+  const bool toml = document.file().ends_with(".toml");
+  for (const SourceKind& kind : all)
+    if (std::string mark = mark_of(kind, keys);
+        !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
+      found.emplace_back(&kind, mark);
+  if (found.size() == 1) return *found.front().first;
+  // What has little of a scenario is a scenario with mistakes, and its reader names them.
+  if (found.empty() && !toml && (keys.empty() || !first_in(keys, scenario_heads).empty()))
+    return all.front();
+  if (found.empty()) throw UserError({{document.file(), 0, "", none_of_these(keys)}});
+  const auto& [one, one_mark] = found[0];
+  const auto& [other, other_mark] = found[1];
+  throw UserError(
+      {{document.file(), 0, "",
+        fmt::format("looks like {} ({}, line {}) and like {} ({}, line {}) at once: "
+                    "--from {} or --from {} says which",
+                    one->title, one_mark, root.origin(one_mark)->line, other->title, other_mark,
+                    root.origin(other_mark)->line, one->name, other->name)}});
+}
+
+bool is_called(const SourceKind& kind, const Launch& launch) {
+  return std::any_of(kind.programs.begin(), kind.programs.end(), [&](const char* program) {
+    return fnmatch(program, launch.program.c_str(), 0) == 0;
+  });
+}
+
+bool is_told(const SourceKind& kind, const Launch& launch) {
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ShellWord& word) {
+    return std::any_of(kind.arguments.begin(), kind.arguments.end(),
+                       [&](auto argument) { return word.text == fmt::format("--{}", argument); });
+  });
+}
+
+// By its name, else by its arguments.
+const SourceKind* kind_of(const Launch& launch, const std::string& asked) {
+  for (const bool by_name : {true, false})
+    for (const SourceKind& kind : kinds())
+      if ((asked.empty() || asked == kind.name) &&
+          (by_name ? is_called(kind, launch) : is_told(kind, launch)))
+        return &kind;
+  return nullptr;
+}
+
+std::string known_programs() {
+  std::vector<std::string> names;
+  for (const SourceKind& kind : kinds())
+    if (!kind.programs.empty()) names.emplace_back(kind.name);
+  return one_of(names);
+}
+
+const SourceKind* python_kind() {
+  const auto place = std::find_if(kinds().begin(), kinds().end(),
+                                  [](const SourceKind& kind) { return kind.name == "trl"; });
+  return &*place;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,53 @@
+// The kinds of files of other programs, and of programs that scripts start: how each is told.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/import/launches.hpp"
+#include "scenarios/import/source_question.hpp"
+#include "scenarios/import/translation.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+
+// Keys that scenarios begin with.
+inline constexpr std::array scenario_heads{
+    "name",     "note",      "model",     "cluster", "stack",  "job",    "strategy",
+    "measured", "estimated", "constants", "family",  "engine", "recipe", "scenario"};
+
+// A kind of file: words that only it has, and words that it has beside one of those. Or a kind of
+// program that a script starts.
+struct SourceKind {
+  std::string_view name, title;
+  std::vector<std::string_view> marks{}, beside{};
+  Translation (*translate)(const SourceQuestion&, const Document&) = nullptr;  // a scenario already
+  std::vector<const char*> programs{};        // "openrlhf.cli.train_*"
+  bool takes_file = false;                    // the program's first word is a file of this kind
+  bool toml = false;                          // only such files are meant
+  std::vector<std::string_view> never{};      // words that it never has
+  bool sets_keys = false;                     // arguments are key=value
+  std::string_view file_option{};             // that names the file, where no word of its own does
+  std::vector<std::string_view> arguments{};  // of programs of any name
+};
+
+const std::vector<SourceKind>& kinds();
+// The words of `--from`.
+std::vector<std::string> source_kinds();
+
+// The kind of a file, told by what it holds, or the one that is asked for. Throws UserError when it
+// is none that can be read, or two at once.
+const SourceKind& kind_of(const Document& document, const std::string& asked);
+
+// The kind of what a script starts, by its name, else by its arguments; null where it is none.
+const SourceKind* kind_of(const Launch& launch, const std::string& asked);
+bool is_called(const SourceKind& kind, const Launch& launch);
+bool is_told(const SourceKind& kind, const Launch& launch);
+// "axolotl, openrlhf or trl"
+std::string known_programs();
+// Of Python files that call a trainer themselves.
+const SourceKind* python_kind();
+
+}  // namespace stepsim

@@ -1,0 +1,222 @@
+// Starts each operation when the last one that it waits for is done. What passes time is an
+// engine's.
+//
+// An Engine has
+//   now()                                    s
+//   set_timer(delay, op)                     later calls timer_ended(op)
+//   compute(rank, seconds, op)               later calls computed(op)
+//   send(pattern, round, number, bytes, op)  that flow of the round; later calls sent(op, flow)
+//   set_compute(rank, state)                 place among Occupancy::rates
+//   slow_engines(rank, slow)
+// and calls settle() behind what ended at a moment. Nothing may depend on the order in which things
+// end at the same moment.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "sim/link_meter.hpp"
+#include "sim/occupancy.hpp"
+#include "sim/op_graph.hpp"
+#include "sim/platform.hpp"
+#include "sim/trace.hpp"
+
+namespace stepsim {
+
+template <class Engine>
+class ReadyLoop {
+ public:
+  // `meters_links`: the trace says what links carried, and when operations were ready.
+  ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, Engine& engine,
+            bool meters_links)
+      : platform_(platform),
+        graph_(graph),
+        engine_(engine),
+        occupancy_(std::move(occupancy)),
+        successors_(graph),
+        rounds_done_(graph.size(), 0),
+        flows_left_(graph.size(), 0),
+        load_(platform.devices.size()),
+        meters_links_(meters_links),
+        meter_(platform.links) {
+    const std::size_t n = graph.size();
+    trace_.start.assign(n, 0);
+    trace_.finish.assign(n, -1);
+    waiting_.resize(n);
+    for (std::size_t i = 0; i < n; ++i)
+      waiting_[i] = static_cast<std::uint32_t>(
+          graph.predecessors(OpId{static_cast<std::uint32_t>(i)}).size());
+  }
+
+  void begin() {
+    for (std::size_t i = 0; i < graph_.size(); ++i)
+      if (waiting_[i] == 0) released_.push_back(OpId{static_cast<std::uint32_t>(i)});
+    settle();
+  }
+
+  void timer_ended(OpId id) {
+    if (graph_[id].pattern == no_pattern) return finish(id);
+    start_flows(id, rounds_done_[index(id)] - 1);
+  }
+
+  void computed(OpId id) {
+    change(graph_[id].rank).computations -= 1;
+    finish(id);
+  }
+
+  void sent(OpId id, const Flow& flow) {
+    if (meters_links_) meter_.leave(flow, engine_.now());
+    if (--flows_left_[index(id)] == 0) next_round(id);
+  }
+
+  // Starts whatever became ready, in the order of release; finishing a join releases more, hence a
+  // list instead of recursion. Rates of devices are set once, after all that happens at an instant.
+  void settle() {
+    while (!released_.empty()) {
+      batch_.swap(released_);
+      for (const OpId op : batch_) start(op);
+      batch_.clear();
+    }
+    for (const Rank rank : changed_) apply_load(rank);
+    changed_.clear();
+  }
+
+  Trace take() {
+    for (std::size_t i = 0; i < graph_.size(); ++i) {
+      if (trace_.finish[i] < 0)
+        throw std::logic_error(fmt::format("operation {} never finished", i));
+      trace_.makespan.value = std::max(trace_.makespan.value, trace_.finish[i]);
+    }
+    if (meters_links_) {
+      trace_.ready = first_arrivals(graph_, trace_);
+      trace_.links = meter_.take();
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  struct Load {
+    std::uint32_t computations = 0;
+    std::size_t compute_state = 0;
+    bool engines_slow = false;
+    bool changed = false;
+  };
+
+  void start(OpId id) {
+    const Op& op = graph_[id];
+    trace_.start[index(id)] = engine_.now();
+    switch (op.kind) {
+      case OpKind::join:
+        finish(id);
+        break;
+      case OpKind::host:
+      case OpKind::delay:
+        if (op.seconds.value <= 0) return finish(id);
+        set_timer(op.seconds, id);
+        break;
+      case OpKind::compute:
+        compute(id, op);
+        break;
+      case OpKind::collective:
+      case OpKind::transfer:
+      case OpKind::cpu:
+        occupy(graph_.patterns()[index(op.pattern)], 1);
+        next_round(id);
+        break;
+    }
+  }
+
+  void compute(OpId id, const Op& op) {
+    if (op.seconds.value <= 0) return finish(id);
+    change(op.rank).computations += 1;
+    ++trace_.activities;
+    engine_.compute(op.rank, op.seconds, id);
+  }
+
+  void next_round(OpId id) {
+    const Pattern& pattern = graph_.patterns()[index(graph_[id].pattern)];
+    const std::uint32_t round = rounds_done_[index(id)];
+    if (round == pattern.rounds.size()) {
+      occupy(pattern, -1);
+      return finish(id);
+    }
+    rounds_done_[index(id)] = round + 1;
+    if (pattern.rounds[round].latency.value <= 0) return start_flows(id, round);
+    set_timer(pattern.rounds[round].latency, id);
+  }
+
+  void start_flows(OpId id, std::uint32_t round) {
+    const Op& op = graph_[id];
+    const std::vector<Flow>& flows = graph_.patterns()[index(op.pattern)].rounds[round].flows;
+    std::uint32_t started = 0;
+    for (std::uint32_t number = 0; number < flows.size(); ++number) {
+      const Flow& flow = flows[number];
+      if (flow.wire * op.bytes.value <= 0) continue;
+      ++started;
+      if (meters_links_) meter_.enter(flow, op.bytes, engine_.now());
+      ++trace_.activities;
+      engine_.send(op.pattern, round, number, op.bytes, id);
+    }
+    flows_left_[index(id)] = started;
+    if (started == 0) next_round(id);
+  }
+
+  void set_timer(Seconds delay, OpId id) {
+    ++trace_.activities;
+    engine_.set_timer(delay, id);
+  }
+
+  void finish(OpId id) {
+    trace_.finish[index(id)] = engine_.now();
+    for (const OpId next : successors_.of(id))
+      if (--waiting_[index(next)] == 0) released_.push_back(next);
+  }
+
+  Load& change(Rank rank) {
+    Load& load = load_[rank];
+    if (!load.changed) changed_.push_back(rank);
+    load.changed = true;
+    return load;
+  }
+
+  void occupy(const Pattern& pattern, int by) {
+    if (pattern.occupancy <= 0) return;
+    for (const Rank rank : pattern.members) {
+      change(rank);
+      occupancy_.change(rank, pattern.occupancy, by);
+    }
+  }
+
+  // Compute and collectives on one device slow each other for as long as both run.
+  void apply_load(Rank rank) {
+    Load& load = load_[rank];
+    load.changed = false;
+    const std::size_t state = occupancy_.state(rank);
+    if (state != load.compute_state) engine_.set_compute(rank, state);
+    load.compute_state = state;
+    const bool slow_engines =
+        state > 0 && load.computations > 0 && platform_.devices[rank].collective_share < 1;
+    if (slow_engines != load.engines_slow) engine_.slow_engines(rank, slow_engines);
+    load.engines_slow = slow_engines;
+  }
+
+  const Platform& platform_;
+  const OpGraph& graph_;
+  Engine& engine_;
+  Occupancy occupancy_;
+  Successors successors_;
+  Trace trace_;
+  std::vector<std::uint32_t> waiting_;
+  std::vector<std::uint32_t> rounds_done_, flows_left_;
+  std::vector<OpId> released_, batch_;
+  std::vector<Load> load_;
+  std::vector<Rank> changed_;
+  bool meters_links_;
+  LinkMeter meter_;
+};
+
+}  // namespace stepsim

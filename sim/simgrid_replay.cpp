@@ -1,0 +1,266 @@
+// The only user of SimGrid. Its habits that shaped this file, each pinned by a test:
+//  - handing over the whole graph is quadratic, so operations enter the engine when they are ready;
+//  - an activity whose last handle is dropped crashes, so slots hold handles until completion;
+//  - a missing route aborts the process, so program and platform are validated first;
+//  - a payload is a whole number, so bytes are counted in fractions of a byte;
+//  - a flow between hosts takes no rate limit, so a capped route ends in a pipe of that width;
+//  - links share in inverse proportion to route latency, so links have none and latency is a timer.
+#include "sim/simgrid_replay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <csignal>
+#include <deque>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/occupancy.hpp"
+#include "sim/ready_loop.hpp"
+#include "sim/series.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace sg4 = simgrid::s4u;
+
+// SimGrid treats remaining work below 1e-10 units as done. In picoseconds that is nothing; in
+// seconds it would be a visible part of a short kernel.
+constexpr double work_per_second = 1e12;
+
+// SimGrid takes whole bytes, and a third of a buffer is none: flows and links are scaled by a power
+// of two that leaves the largest flow of the program within 62 bits.
+double units_per_byte(const OpGraph& graph) {
+  return std::ldexp(1.0, 61 - std::ilogb(std::max(1.0, largest_flow(graph).value)));
+}
+
+// Flows with the same links and the same cap share a route. As a hash and as an equality.
+struct SameRoute {
+  std::size_t operator()(const Flow* flow) const {
+    std::size_t hash = std::bit_cast<std::uint64_t>(flow->rate_cap);
+    for (const LinkId link : flow->path) hash = hash * 0x9E3779B97F4A7C15ULL + index(link) + 1;
+    return hash;
+  }
+  bool operator()(const Flow* a, const Flow* b) const {
+    return a->path == b->path && a->rate_cap == b->rate_cap;
+  }
+};
+
+void start_engine() {
+  static bool started = false;
+  if (started)
+    throw std::logic_error(
+        "simgrid_replay() runs once per process: SimGrid keeps its clock for good");
+  started = true;
+}
+
+std::vector<std::string> engine_arguments() {
+  return {
+      "stepsim",
+      "--log=root.thresh:critical",
+      "--cfg=network/model:CM02",      // latency + bytes / bandwidth, no TCP corrections (+18 %)
+      "--cfg=network/TCP-gamma:0",     // no window: a flow is never capped by latency
+      "--cfg=network/crosstraffic:0",  // directions are links of their own
+      "--cfg=surf/precision:1e-12",    // default 1e-9 would end a short kernel early
+      "--cfg=network/weight-S:0",      // sharing does not depend on link bandwidth
+      "--cfg=debug/verbose-exit:no",
+  };
+}
+
+// Hosts and links in SimGrid for the devices and paths of a program.
+class Machine {
+ public:
+  Machine(const Platform& platform, const OpGraph& graph, const Occupancy& occupancy)
+      : platform_(platform), units_(units_per_byte(graph)), series_(platform.links, graph) {
+    zone_ = sg4::create_full_zone("cluster");
+    for (const Device& device : platform.devices) {
+      sg4::Host* host = zone_->create_host(fmt::format("d{}", devices_.size()),
+                                           occupancy.rates(device, device.speed * work_per_second));
+      devices_.push_back(host->seal());
+    }
+    links_.resize(platform.links.size(), nullptr);
+    collect_routes(graph);
+    lay_routes();
+    zone_->seal();
+  }
+
+  struct Ends {
+    sg4::Host* from;
+    sg4::Host* to;
+  };
+  Ends ends(const Flow& flow) const {
+    const std::size_t id = route_ids_.at(&flow);
+    return {sources_[id / columns_], targets_[id % columns_]};
+  }
+  double units() const { return units_; }
+  sg4::Host* device(Rank rank) const { return devices_[rank]; }
+
+  void set_compute(Rank rank, std::size_t state) { devices_[rank]->set_pstate(state); }
+  void slow_engines(Rank rank, bool slow) {
+    const Device& device = platform_.devices[rank];
+    for (const LinkId id : device.engines) {
+      if (!series_.used(id)) continue;
+      const double before = series_.width(id);
+      series_.scale(id, slow ? device.collective_share : 1);
+      if (const double now = series_.width(id); now != before)
+        links_[index(series_.first(id))]->set_bandwidth(units_ * now);
+    }
+  }
+
+ private:
+  void collect_routes(const OpGraph& graph) {
+    for (const Pattern& pattern : graph.patterns())
+      for (const Round& round : pattern.rounds)
+        for (const Flow& flow : round.flows)
+          if (route_ids_.try_emplace(&flow, routes_.size()).second) routes_.push_back(&flow);
+  }
+
+  // A flow needs two hosts with a route. R different routes become the cells of a square: about
+  // 2 sqrt(R) hosts instead of 2 R, and a route table of 4 R entries instead of 4 R^2.
+  void lay_routes() {
+    columns_ = std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::ceil(std::sqrt(static_cast<double>(routes_.size())))));
+    for (std::size_t i = 0; i < columns_ && !routes_.empty(); ++i) {
+      sources_.push_back(zone_->create_host(fmt::format("s{}", i), 1.0));
+      targets_.push_back(zone_->create_host(fmt::format("t{}", i), 1.0));
+    }
+    std::vector<sg4::LinkInRoute> route;
+    for (std::size_t id = 0; id < routes_.size(); ++id) {
+      route.clear();
+      for (const LinkId link : routes_[id]->path)
+        if (series_.first(link) == link) route.emplace_back(open(link));
+      if (std::isfinite(routes_[id]->rate_cap)) route.emplace_back(pipe(id));
+      zone_->add_route(sources_[id / columns_]->get_netpoint(),
+                       targets_[id % columns_]->get_netpoint(), nullptr, nullptr, route, false);
+    }
+  }
+
+  sg4::Link* open(LinkId id) {
+    sg4::Link*& link = links_[index(id)];
+    if (link == nullptr)
+      link = zone_->create_link(fmt::format("l{}", index(id)), units_ * series_.width(id))
+                 ->set_latency(0)
+                 ->seal();
+    return link;
+  }
+
+  // Each flow on it gets its whole width.
+  sg4::Link* pipe(std::size_t route) {
+    return zone_->create_link(fmt::format("c{}", route), units_ * routes_[route]->rate_cap)
+        ->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE)
+        ->set_latency(0)
+        ->seal();
+  }
+
+  const Platform& platform_;
+  const double units_;
+  Series series_;
+  sg4::NetZone* zone_ = nullptr;
+  std::vector<sg4::Host*> devices_, sources_, targets_;
+  std::vector<sg4::Link*> links_;
+  std::unordered_map<const Flow*, std::size_t, SameRoute, SameRoute> route_ids_;  // only looked up
+  std::vector<const Flow*> routes_;
+  std::size_t columns_ = 1;
+};
+
+// What passes time for the ready loop. There is one loop, known when the engine runs.
+class SimGridEngine {
+ public:
+  SimGridEngine(const OpGraph& graph, Machine& machine) : graph_(graph), machine_(machine) {}
+
+  static double now() { return sg4::Engine::get_clock(); }
+
+  void set_timer(Seconds delay, OpId op) {
+    simgrid::kernel::timer::Timer::set(now() + delay.value, [this, op] {
+      loop_->timer_ended(op);
+      loop_->settle();
+    });
+  }
+
+  void compute(Rank rank, Seconds seconds, OpId op) {
+    sg4::ExecPtr exec = sg4::Exec::init();
+    exec->set_flops_amount(seconds.value * work_per_second);
+    exec->set_host(machine_.device(rank));
+    launch(exec, op, nullptr);
+  }
+
+  void send(PatternId pattern, std::uint32_t round, std::uint32_t number, Bytes bytes, OpId op) {
+    const Flow& flow = graph_.patterns()[index(pattern)].rounds[round].flows[number];
+    const Machine::Ends ends = machine_.ends(flow);
+    sg4::CommPtr comm = sg4::Comm::sendto_init(ends.from, ends.to);
+    comm->set_payload_size(
+        static_cast<std::uint64_t>(std::llround(flow.wire * bytes.value * machine_.units())));
+    launch(comm, op, &flow);
+  }
+
+  void set_compute(Rank rank, std::size_t state) { machine_.set_compute(rank, state); }
+  void slow_engines(Rank rank, bool slow) { machine_.slow_engines(rank, slow); }
+
+  Trace run(ReadyLoop<SimGridEngine>& loop, sg4::Engine& engine) {
+    loop_ = &loop;
+    sg4::Activity::on_completion_cb([this](const sg4::Activity& activity) { completed(activity); });
+    loop.begin();
+    engine.run();
+    return loop.take();
+  }
+
+ private:
+  struct Slot {
+    sg4::ActivityPtr activity;  // the handle must outlive the activity
+    OpId op{};
+    const Flow* flow = nullptr;  // null: a computation
+  };
+
+  template <class ActivityPtr>
+  void launch(const ActivityPtr& activity, OpId id, const Flow* flow) {
+    if (free_.empty()) free_.push_back(&slots_.emplace_back());
+    Slot* slot = free_.back();
+    free_.pop_back();
+    *slot = {activity, id, flow};
+    activity->set_data(slot);
+    activity->start();
+  }
+
+  void completed(const sg4::Activity& activity) {
+    Slot* slot = activity.get_data<Slot>();
+    const Slot done = std::exchange(*slot, {});
+    free_.push_back(slot);
+    if (done.flow == nullptr)
+      loop_->computed(done.op);
+    else
+      loop_->sent(done.op, *done.flow);
+    loop_->settle();
+  }
+
+  const OpGraph& graph_;
+  Machine& machine_;
+  ReadyLoop<SimGridEngine>* loop_ = nullptr;
+  std::deque<Slot> slots_;  // stay where they are: activities point to theirs
+  std::vector<Slot*> free_;
+};
+
+}  // namespace
+
+Trace simgrid_replay(const Platform& platform, const OpGraph& graph) {
+  validate(platform);
+  validate(graph, platform);
+  start_engine();
+  std::vector<std::string> arguments = engine_arguments();
+  std::vector<char*> argv(arguments.size());
+  for (std::size_t i = 0; i < argv.size(); ++i) argv[i] = arguments[i].data();
+  int argc = static_cast<int>(argv.size());
+  sg4::Engine engine(&argc, argv.data());
+  std::signal(SIGINT, SIG_DFL);  // SimGrid's own handler would end with 1, which means "no"
+  const Occupancy occupancy(graph, platform.devices.size());
+  Machine machine(platform, graph, occupancy);
+  SimGridEngine simgrid(graph, machine);
+  ReadyLoop<SimGridEngine> loop(platform, graph, occupancy, simgrid, true);
+  return simgrid.run(loop, engine);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,32 @@
+// Adapters: which matrices they stand beside, and how these are stored.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepsim {
+
+// Adapters beside frozen matrices: only they have gradients and an optimizer.
+enum class LoraTargets : std::uint8_t {
+  attention,
+  linear,  // and dense feed-forward
+  all,     // and experts
+};
+inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
+enum class Quantised : std::uint8_t { none, nf4 };
+inline constexpr std::array<std::string_view, 2> quantised_names{"none", "nf4"};
+struct Lora {
+  std::int64_t rank = 0;  // 0: the whole model is trained
+  LoraTargets targets = LoraTargets::linear;
+  Quantised quantised = Quantised::none;  // how the frozen matrices are stored
+  // Of those of targets the ones that end with these names alone; empty: all.
+  std::vector<std::string> modules{};
+
+  // "self_attn.q_proj" has an adapter under "q_proj", and under "self_attn.q_proj".
+  bool chooses(std::string_view matrix) const;
+};
+
+}  // namespace stepsim
