@@ -121,7 +121,7 @@ TEST_CASE("FSDP gathers half the bytes of what is multiplied in 8 bits", "[workl
   CHECK(gathered(true) < 0.9 * gathered(false));
 }
 
-TEST_CASE("copies of weights in 8 bits are held between steps", "[workloads]") {
+TEST_CASE("copies of weights in 4 bits are held between steps", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero1);
   const auto held = [&] {
     double bytes = 0;
@@ -130,6 +130,6 @@ TEST_CASE("copies of weights in 8 bits are held between steps", "[workloads]") {
     return bytes;
   };
   CHECK(held() == 0);
-  step.strategy.precision = precision_called("fp8-delayed");
+  step.strategy.precision = precision_called("nvfp4");
   CHECK(held() > 0);
 }

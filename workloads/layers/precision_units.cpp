@@ -91,10 +91,12 @@ double weight_casts(const Strategy& strategy, double micro_batches) {
 
 class Casting {
  public:
-  Casting(const Strategy& strategy, double micro_batches)
-      : precision_(strategy.precision),
-        casts_(strategy.compiled ? precision_.casts : precision_.eager),
-        weights_(weight_casts(strategy, micro_batches)) {}
+  // Modules of a library bring their kernels, which stream as fast as the device does.
+  Casting(const Stack& stack, const Strategy& strategy, double micro_batches)
+      : casts_(strategy.compiled ? strategy.precision.casts : strategy.precision.eager),
+        weights_(weight_casts(strategy, micro_batches)),
+        share_(strategy.precision.module_call.value.value > 0 ? 1 / stack.kernels.memory.number()
+                                                              : 1) {}
 
   std::vector<KernelRow> forward(const Operands& of) const {
     return rows(of.matrices, {{casts_.input, of.input}, {casts_.weight, weights_ * of.weight}});
@@ -107,18 +109,20 @@ class Casting {
 
  private:
   // Each expert's by itself.
-  static std::vector<KernelRow> rows(
-      double matrices, std::initializer_list<std::pair<Precision::Cast, double>> casts) {
+  std::vector<KernelRow> rows(
+      double matrices, std::initializer_list<std::pair<Precision::Cast, double>> casts) const {
     std::vector<KernelRow> result;
-    for (const auto& [cast, numbers] : casts)
-      if (numbers > 0 && cast.kernels > 0)
-        result.push_back(memory("cast", cast.bytes * numbers, cast.kernels * matrices));
+    for (const auto& [cast, numbers] : casts) {
+      if (numbers <= 0 || cast.kernels <= 0) continue;
+      result.push_back(memory("cast", cast.bytes * numbers, cast.kernels * matrices));
+      result.back().share = share_;
+    }
     return result;
   }
 
-  const Precision& precision_;
   const Precision::Casts& casts_;
   double weights_;
+  double share_;  // of the rate at which the stack's own kernels stream
 };
 
 void put_first(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more) {
@@ -143,10 +147,11 @@ void collect_narrow(Unit& unit, double bytes) {
 
 }  // namespace
 
-void apply_precision(std::vector<Unit>& units, const Strategy& strategy, double micro_batches) {
+void apply_precision(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+                     double micro_batches) {
   const Precision& precision = strategy.precision;
   if (!precision.narrow()) return;
-  const Casting casting(strategy, micro_batches);
+  const Casting casting(stack, strategy, micro_batches);
   for (Unit& unit : units) {
     const std::optional<Products> which = products_of(unit);
     if (!which || !precision.multiplies(*which)) continue;

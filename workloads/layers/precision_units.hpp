@@ -9,6 +9,7 @@
 namespace stepsim {
 
 // Of so many micro-batches all may share the cast of a weight.
-void apply_precision(std::vector<Unit>& units, const Strategy& strategy, double micro_batches);
+void apply_precision(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+                     double micro_batches);
 
 }  // namespace stepsim
