@@ -153,6 +153,7 @@ bool is_shortage(const std::error_code& code) {
 int main(int argc, char** argv) {
   using namespace stepsim;
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that may not grow
   try {
     const int code = run({argv + std::min(argc, 1), argv + argc});
     errno = 0;

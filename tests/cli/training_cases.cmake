@@ -88,7 +88,7 @@ cli("run with a name that a terminal would obey" ARGS run llama32-3b-sft-zero3 -
 cli("run with the stack of another vendor" ARGS run llama32-3b-sft-zero3 --samples 0 --set stack=deepspeed-hf
   OUTPUT "note: stack deepspeed-hf has the costs of a host of nvidia GPUs, and mi300x is of amd\n")
 cli("run with a kernel that the GPU has not" ARGS run llama32-3b-sft-zero3 --samples 0 --set strategy.attention=flash3
-  OUTPUT "note: mi300x has no flash3 in its file: it is taken as flash\n")
+  --set "cluster={node: a100-8}" --set stack=deepspeed-hf OUTPUT "note: a100-sxm-80 has no flash3 in its file: it is taken as flash\n")
 
 # ---- a model by its path ----
 cli("run with a path of two names that leads nowhere" ARGS run llama32-3b-sft-zero3 --set model=./meta-llama/Llama-3.1-8B CODE 2
@@ -531,10 +531,13 @@ cli("several stacks have nothing free" ARGS fit stack few-rows CODE 2
   ERROR_MATCHES "few-rows.yaml:[0-9]+: free: is fitted to one stack: expected nothing beside several stacks")
 
 # ---- single kernels ----
-cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of 562 rows are predicted")
+cli("kernels beside measured ones" ARGS kernels OUTPUT "family .*h100-sxm gemm .*left out.*[0-9]+ of [0-9]+ rows are predicted")
 cli("kernels as JSON" ARGS kernels --json KEYS rows/0/gpu rows/0/predicted_s families/0/median_abs_error left_out/0/reason)
 cli("kernels row by row" ARGS kernels --rows OUTPUT "^GPU .*mi300x +batched_gemm +4096 +1280 +8192")
 cli("a curve fitted to kernels" ARGS fit kernels h100-sxm OUTPUT "no curve may exceed it.*gemm.rate .*fitted without it")
+cli("a fitted curve is an entry of the catalogue" ARGS fit kernels h100-sxm -o mine/topology/gpus/own-h100.yaml
+  SHELL "mkdir -p mine/topology/gpus; \"$@\" >/dev/null 2>&1; \"$1\" --data mine show own-h100"
+  OUTPUT "^own-h100 .GPU.: h100-sxm as it was measured.*gemm.rate +[0-9]+ TFLOP/s[^\n]* fitted\n")
 cli("a curve as JSON" ARGS fit kernels h100-sxm --json KEYS curves/0/best_flops curves/0/constants/0/fitted curves/1/kernels curves/0/sources/0/held_out_median_abs_error)
 cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR_MATCHES "^note: `stepsim kernels --fit h100-sxm` is now `stepsim fit kernels h100-sxm`\n$"
   OUTPUT "no curve may exceed it.*gemm.rate ")

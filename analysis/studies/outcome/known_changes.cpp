@@ -81,13 +81,16 @@ std::vector<Setting> with_micro_batch(const Job& job, const char* micro_batch) {
   return settings;
 }
 
-// The same framework with Liger's kernels; empty: there is no such stack.
-std::string with_liger(const std::string& data, const std::string& stack) {
-  constexpr std::string_view rocm = "-rocm";
-  const bool amd = stack.ends_with(rocm);
-  const std::string base = stack.substr(0, stack.size() - (amd ? rocm.size() : 0));
-  const std::string name = fmt::format("{}-liger{}", base, amd ? rocm : "");
-  return std::ranges::count(names_on(data, stack_shelf), name) > 0 ? name : "";
+// The stack that is like this one and has kernels of its own for norms, rotations and activations;
+// empty: there is none.
+std::string with_fused_kernels(const std::string& data, const std::string& stack) {
+  for (const std::string& name : names_on(data, stack_shelf)) {
+    const Document entry = open_entry(data, stack_shelf, name);
+    const Table root = entry.root();
+    if (root.text_or("like", "") != stack || !root.is_mapping("fused")) continue;
+    if (root.table("fused").text_or("activation", "") == "true") return name;
+  }
+  return "";
 }
 
 std::string said_stack(const Scenario& scenario) {
@@ -131,8 +134,8 @@ std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
       if (auto settings = with_micro_batch(scenario.job, each); !settings.empty())
         all.push_back(std::move(settings));
   add(further_ways);
-  if (std::string liger = with_liger(data, said_stack(scenario)); !liger.empty())
-    all.push_back({{"stack", std::move(liger)}});
+  if (std::string fused = with_fused_kernels(data, said_stack(scenario)); !fused.empty())
+    all.push_back({{"stack", std::move(fused)}});
   return all;
 }
 
