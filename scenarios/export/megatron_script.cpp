@@ -23,8 +23,13 @@ void say_experts(ForeignLines& lines, const Model& model) {
                                             model.layers - experts.first_dense));
   if (!lines.is("strategy.moe.kernel", "loop")) lines.say("moe-grouped-gemm", true);
   const bool deep = lines.is("strategy.moe.dispatcher", "deepep");
-  lines.say("moe-token-dispatcher-type", deep ? "flex" : "alltoall");
+  const bool hybrid = lines.is("strategy.moe.dispatcher", "hybridep");
+  lines.say("moe-token-dispatcher-type", deep || hybrid ? "flex" : "alltoall");
   if (deep) lines.say("moe-enable-deepep", true);
+  if (hybrid) lines.say("moe-flex-dispatcher-backend", "hybridep");
+  if (lines.is("strategy.moe.overlap", "true")) lines.say("overlap-moe-expert-parallel-comm", true);
+  if (lines.is("strategy.moe.delay_weight_gradients", "true"))
+    lines.say("delay-wgrad-compute", true);
   lines.say("expert-model-parallel-size", lines.scenario().strategy.experts.parallel);
   if (lines.scenario().strategy.experts.tensor > 0)
     lines.say("expert-tensor-parallel-size", lines.scenario().strategy.experts.tensor);

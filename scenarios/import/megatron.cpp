@@ -131,13 +131,22 @@ void read_experts(MappedSource& source) {
   source.put("strategy.moe.kernel", grouped ? "grouped" : "loop", "moe-grouped-gemm");
   source.put("strategy.moe.expert_parallel", std::to_string(parallel),
              "expert-model-parallel-size");
-  if (source.says("expert-tensor-parallel-size"))
+  // Unless they say otherwise, experts are divided like the layers.
+  if (parallel > 1 || source.says("expert-tensor-parallel-size"))
     source.put("strategy.moe.expert_tensor_parallel", std::to_string(inner),
-               "expert-tensor-parallel-size");
-  const bool deep =
-      dispatcher == "flex" && (direct || backend == "deepep" || backend == "hybridep");
-  source.put("strategy.moe.dispatcher", deep ? "deepep" : "all_to_all",
+               source.says("expert-tensor-parallel-size") ? "expert-tensor-parallel-size"
+                                                          : "tensor-model-parallel-size");
+  const bool hybrid = backend == "hybridep";
+  const bool deep = dispatcher == "flex" && (direct || backend == "deepep" || hybrid);
+  source.put("strategy.moe.dispatcher",
+             !deep               ? "all_to_all"
+             : hybrid && !direct ? "hybridep"
+                                 : "deepep",
              deep && !direct ? "moe-flex-dispatcher-backend" : "moe-token-dispatcher-type");
+  if (source.on("overlap-moe-expert-parallel-comm") && parallel > 1)
+    source.put("strategy.moe.overlap", "true", "overlap-moe-expert-parallel-comm");
+  if (source.on("delay-wgrad-compute") && parallel > 1)
+    source.put("strategy.moe.delay_weight_gradients", "true", "delay-wgrad-compute");
   if (dispatcher == "allgather" && parallel > 1)
     source.without("moe-token-dispatcher-type", "allgather is counted as alltoall");
 }

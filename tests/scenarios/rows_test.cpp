@@ -393,6 +393,7 @@ TEST_CASE("an exchange overlaps where a row says so", "[scenarios]") {
   StepRow row = without_widths(row_of(usual));
   row.model = "Qwen3-30B-A3B";
   row.framework = "Megatron-Core";
+  row.strategy = "distributed optimizer";
   row.stage = 1;
   row.expert_parallel = 8;
   row.checkpointing = "none";

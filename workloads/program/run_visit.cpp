@@ -52,8 +52,11 @@ namespace {
 
 // What the modules themselves do on the host, in each pass.
 Seconds input_call(const StepWriter& writer, const Unit& unit) {
-  const double core = writer.input().cluster.node.host.core_speed.value.value;
-  return static_cast<double>(unit.owners) * writer.input().stack.host.module_call.value / core;
+  const StepInput& input = writer.input();
+  const double core = input.cluster.node.host.core_speed.value.value;
+  Seconds each = input.stack.host.module_call.value;
+  if (unit.narrow > 0 && each.value <= 0) each = input.strategy.precision.module_call.value;
+  return static_cast<double>(unit.owners) * each / core;
 }
 
 // What the host does beside operators to route tokens and to send them to their experts: half of it
