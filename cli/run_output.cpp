@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/studies/predict/footprint_text.hpp"
+#include "cli/beside_text.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/table.hpp"
@@ -202,6 +203,7 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
          breakdown_list(p)},
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
+        beside_record(extras.log, p, interval),
         parts_if("to_make_it_fit", "with --faster, where it does not", extras.fitting,
                  fitting_records)}});
 }
@@ -217,6 +219,7 @@ Records run_sample() {
   Interval& interval = extras.interval.emplace();
   interval.movers = interval.wall_movers = {Mover{}};
   extras.rates = {1.0, 1.0};
+  extras.log.emplace();
   extras.faster = FasterSteps{{NextStep{}}, 0, 0, true};
   extras.fitting = FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}};
   return run_records({}, p, extras);
@@ -247,7 +250,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
                         coloured("does not fit into memory", Colour::bad));
   text += fmt::format("step time    {}", to_text(p.step_time));
   if (interval)
-    text += fmt::format("  (likely {} to {}: 8 of 10 of {} draws of the constants)",
+    text += fmt::format("  (likely {} to {}, by {} draws of the constants)",
                         to_text(Seconds{interval->step_time.low}),
                         to_text(Seconds{interval->step_time.high}), interval->samples);
   else
@@ -256,7 +259,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
   text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
   if (interval)
     text +=
-        fmt::format("  ({:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
+        fmt::format("  (likely {:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
   text += '\n';
   text += fmt::format(
       "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
@@ -270,6 +273,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
         interval ? fmt::format("  (likely {} to {})", to_text(Seconds{interval->wall.low}),
                                to_text(Seconds{interval->wall.high}))
                  : "");
+  text += beside_text(extras.log, p, interval);
   text += cost_text(extras.rates, job_time_of(scenario, p));
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
   text += breakdown_text(p);

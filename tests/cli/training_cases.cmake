@@ -210,6 +210,29 @@ cli("run with a link that is not there" ARGS run llama32-3b-sft-zero3 --set "clu
 cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.vary={seed: 7}"
     --set variation.gpu_time=0.05 OUTPUT "step time +[89]\\.[0-9]+ s")
 
+# ---- beside a real run ----
+cli("run beside a progress bar" ARGS run llama32-3b-sft-zero3 --faster 0 --beside log
+  SHELL "echo ' 12%|#2   | 143/1229 [20:15<2:33:00,  8.45s/it]' >log; \"$@\""
+  OUTPUT "\nthe real run within the likely range. the prediction is [0-9] % too short\n +a progress bar: 143 of 1229 steps, full swing\n +8.50 s a step in the run, 8.25 s predicted .likely [0-9.]+ s to [0-9.]+ s.\n +2.55 h left at its pace, 2.49 h as predicted\n")
+cli("run beside a slower run of another length" ARGS run llama32-3b-sft-zero3 --faster 0 --beside -
+  SHELL "echo '5/600 [01:40<3:18:20, 20.00s/it]' | \"$@\""
+  OUTPUT "\nthe real run outside the likely range. the prediction is 59 % too short. first steps are slower than later ones, look again after ten\n.*the run makes 600 steps, the scenario 1229: batch, data or epochs differ\n")
+cli("run beside a log as JSON" ARGS run llama32-3b-sft-zero3 --samples 2 --beside log --json
+  SHELL "echo '143/1229 [20:15<2:33:00,  8.45s/it]' >log; \"$@\"" KEYS beside/phase beside/seen_s beside/predicted_s beside/error beside/inside)
+cli("run beside what is no log" ARGS run llama32-3b-sft-zero3 --beside @ROOT@/LICENSE CODE 2
+  ERROR_MATCHES "LICENSE: holds no progress of a training: expected a line of a progress bar such as ")
+cli("GRPO job beside a log" ARGS run @ROOT@/tests/cli/grpo-small.yaml --beside log CODE 2
+  ERROR "--beside: logs of GRPO jobs are not read, leave it out")
+
+# ---- check in one line ----
+cli("check of a sentence" ARGS check "A is at least 3x faster than B" llama32-3b-sft-zero3 --set job.sequence=2048 --draws 8 CODE 1
+  OUTPUT "^refuted +0 % of 8 draws +A is at least 3x faster than B\n  no: [0-9.]+, likely [0-9.]+ to [0-9.]+. it holds in 0 of 8 draws of the constants\n  -> A.tokens_per_second / B.tokens_per_second is ")
+cli("check of a sentence in a line" ARGS check "A fits" mpt7b-zero2 --draws 8 --brief OUTPUT "^yes: it holds in 8 of 8 draws of the constants\n$")
+cli("check of a sentence without scenarios" ARGS check "A fits" CODE 2
+  ERROR "\"A fits\": which scenarios? name them behind the sentence")
+cli("check of a file with a setting" ARGS check --set strategy.zero=2 CODE 2
+  ERROR "--set and --price belong to a sentence such as \"A fits\"; a file of claims has `set` of its own")
+
 # ---- what to do next ----
 cli("run says what would make it faster" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 2
   OUTPUT "\nfaster, each alone +step +tok/s +memory\n[- ]+\n[^\n]+ s +\\+[0-9.]+ % +[0-9.]+ GB\n[^\n]+\n[(][0-9]+ (of [0-9]+ )?changes tried[^\n]*[)]\n$")
