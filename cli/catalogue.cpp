@@ -1,5 +1,6 @@
 // `list` and `show`: the catalogue as a person reads it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -35,7 +36,7 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|optimizers|recipes|engines|scenarios|"
+    "[gpus|nodes|networks|clusters|models|stacks|optimizers|precisions|recipes|engines|scenarios|"
     "algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
@@ -152,6 +153,24 @@ Facts optimizer_facts(const std::string&, const Document& document) {
   return facts;
 }
 
+Facts precision_facts(const std::string&, const Document& document) {
+  const Precision precision = read_precision(document.root());
+  if (!precision.narrow()) return {"products run in 16 bits"};
+  std::vector<std::string_view> multiplied;
+  for (std::size_t i = 0; i < products_names.size(); ++i)
+    if (precision.products[i]) multiplied.push_back(products_names[i]);
+  Facts facts{fmt::format("products of {} run in {}", fmt::join(multiplied, ", "),
+                          product_type_names[static_cast<std::size_t>(precision.type)])};
+  facts.emplace_back("attention's own kernels, routers and embeddings stay in 16 bits");
+  facts.push_back(fmt::format("weights are cast {}", precision.once
+                                                         ? "once for all micro-batches of a step"
+                                                         : "in each pass"));
+  facts.push_back(
+      fmt::format("{:g} bytes of a product's input wait for the backward pass", precision.saved));
+  if (precision.gathers) facts.emplace_back("fsdp can gather weights in this type");
+  return facts;
+}
+
 Facts recipe_facts(const std::string&, const Document& document) {
   read_recipe(document.root());
   return default_facts(document);
@@ -174,6 +193,7 @@ constexpr std::array kinds{Kind{"gpus", gpu_shelf, gpu_facts},
                            Kind{"models", model_shelf},
                            Kind{"stacks", stack_shelf, stack_facts},
                            Kind{"optimizers", optimizer_shelf, optimizer_facts},
+                           Kind{"precisions", precision_shelf, precision_facts},
                            Kind{"recipes", recipe_shelf, recipe_facts},
                            Kind{"engines", engine_shelf, engine_facts}};
 constexpr std::string_view scenarios_word = "scenarios", keys_word = "keys";

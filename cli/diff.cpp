@@ -8,7 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/scenarios.hpp"
-#include "scenarios/keys/resolved.hpp"
+#include "scenarios/keys/key_differences.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 
@@ -31,10 +31,6 @@ constexpr Usage usage{
     "  stepsim diff my.yaml --set strategy.deepspeed=ds_config.json --json\n",
     2};
 
-struct KeyPair {
-  std::optional<ResolvedKey> a, b;  // one of them: a key that the other scenario does not have
-};
-
 struct FigurePair {
   std::string name;
   std::optional<double> a, b;
@@ -45,38 +41,6 @@ struct Difference {
   std::vector<KeyPair> keys;
   std::vector<FigurePair> model, constants;
 };
-
-// Titles and what was observed do not change what is predicted. What DeepSpeed's file may not
-// change shows in the keys themselves, and constants have a table of their own.
-bool changes_runs(const ResolvedKey& key) {
-  if (key.facts->name == "deepspeed_except" || key.facts->name == "constants") return false;
-  if (key.block.empty())
-    return key.facts->name != "name" && key.facts->name != "note" && key.facts->name != "family";
-  return !key.block.starts_with("measured") && !key.block.starts_with("estimated");
-}
-
-std::vector<ResolvedKey> keys_of(const Scenario& scenario) {
-  std::vector<ResolvedKey> keys = resolved_keys(scenario);
-  std::erase_if(keys, [](const ResolvedKey& key) { return !changes_runs(key); });
-  return keys;
-}
-
-std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b) {
-  std::vector<KeyPair> pairs;
-  std::vector<ResolvedKey> others = keys_of(b);
-  for (ResolvedKey& key : keys_of(a)) {
-    const auto other = std::ranges::find_if(
-        others, [&](const ResolvedKey& each) { return each.path() == key.path(); });
-    if (other == others.end()) {
-      pairs.push_back({std::move(key), std::nullopt});
-      continue;
-    }
-    if (other->value != key.value) pairs.push_back({std::move(key), *other});
-    others.erase(other);
-  }
-  for (ResolvedKey& other : others) pairs.push_back({std::nullopt, std::move(other)});
-  return pairs;
-}
 
 std::vector<FigurePair> model_figures(const Model& model) {
   const auto count = [](std::int64_t value) { return static_cast<double>(value); };
@@ -136,7 +100,7 @@ std::string text_of(const Difference& difference) {
   if (!difference.keys.empty()) {
     TextTable table{{"key", "A", "B"}};
     for (const KeyPair& pair : difference.keys)
-      table.rows.push_back({(pair.a ? *pair.a : *pair.b).path(), side(pair.a), side(pair.b)});
+      table.rows.push_back({pair.either().path(), side(pair.a), side(pair.b)});
     text += "\n" + render(table);
   }
   return text + figures_text("model", difference.model, true) +
@@ -157,7 +121,7 @@ Records records_of(const std::string& a, const std::string& b, const Difference&
     return key ? std::optional(value_records(*key)) : std::nullopt;
   };
   const auto pair = [&](const KeyPair& each) -> Records {
-    return {{"key", "of the scenario", (each.a ? *each.a : *each.b).path()},
+    return {{"key", "of the scenario", each.either().path()},
             {"a", "in A; null: A has no such key", side(each.a)},
             {"b", "in B; null: B has no such key", side(each.b)}};
   };

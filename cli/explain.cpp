@@ -36,9 +36,11 @@ constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"csv", "", "the rows, for machines"}, json_option});
 constexpr Usage usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
-    "Divides the gap between two steps among the causes in rows that add up to it: each cause is "
-    "made free of cost, alone and with others, everything is replayed, and the gap is divided by "
-    "Shapley value. A and B are scenarios or traces that `run -o` wrote; --set changes B, and "
+    "Says in one sentence which setting makes A slower or faster than B, and by how much; then "
+    "divides the gap among the settings that differ, and among the causes, in rows that add up to "
+    "it. Settings are put from B into A, and causes made free of cost, alone and with others; "
+    "everything is replayed, and the gap is divided by Shapley value. A and B are scenarios or "
+    "traces that `run -o` wrote; --set changes B, and "
     "without B it changes a copy of A.",
     option_specs,
     "  stepsim explain qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
@@ -74,7 +76,7 @@ int explain_command(const CommandLine& line) {
   ExplainOptions study;
   study.data = line.data;
   study.at_limit = options->has("each-at-limit");
-  study.carriers = !options->has("csv");
+  study.carriers = study.settings = !options->has("csv");
   study.attribution.progress = progress_bar("replays");
   AttributionOptions& attribution = study.attribution;
   attribution.most_replays =

@@ -1,11 +1,14 @@
 #include "cli/explain_output.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 
+#include "analysis/studies/explain/summary.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
@@ -24,21 +27,68 @@ bool matters(const Explanation& e, const ExplainRow& row) {
   return std::abs(row.seconds.value) >= 1e-2 * size;
 }
 
+// Beside the figures of a step.
+std::string fitted(const std::string& text) {
+  constexpr std::size_t figures = 34;
+  const std::size_t room = line_width() - std::min(line_width() / 2, figures);
+  return text.size() <= room ? text : text.substr(0, room - 3) + "...";
+}
+
+// What a person asked for comes first: the sentence, and what could not run.
 std::string head(const Explanation& e) {
-  std::string text;
-  if (e.at_limit && e.at_limit->flips) text += at_limit_text(e) + "\n\n";
+  std::string text = wrap(summary_text(e), line_width(), 0) + "\n";
+  for (const std::string& note : e.fairness.too_large) text += wrap(note, line_width(), 0) + "\n";
+  if (const std::string measured = measured_text(e); !measured.empty())
+    text += wrap(measured, line_width(), 0) + "\n";
+  if (e.at_limit && e.at_limit->flips) text += wrap(at_limit_text(e), line_width(), 0) + "\n";
   TextTable table{{"", " step", " tok/s/GPU", " memory", "scenario"}};
   for (const auto& [name, side] : {std::pair{"A", &e.a}, std::pair{"B", &e.b}})
     table.rows.push_back({name, to_text(side->step_time),
                           fmt::format("{:.0f}", side->tokens_per_second_per_gpu),
                           fmt::format("{:.0f} %", 100 * side->needed / side->capacity),
-                          fmt::format("{} ({})", side->title, side->label)});
-  text += render(table) + "\n";
-  if (e.gap().value == 0) return text + "both take the same\n";
-  const bool slower = e.gap().value > 0;
-  return text + fmt::format("A takes {} {} than B: {:.2f} times as long\n",
-                            to_text(Seconds{std::abs(e.gap().value)}), slower ? "longer" : "less",
-                            e.a.step_time / e.b.step_time);
+                          fitted(fmt::format("{} ({})", side->title, side->label))});
+  return text + "\n" + render(table);
+}
+
+std::string share_of_gap(const Explanation& e, Seconds seconds) {
+  return e.gap().value == 0 ? std::string("-") : percent(seconds / e.gap());
+}
+
+// "not set: all cores" is "not set" in a table.
+std::string short_value(const std::string& text) {
+  constexpr std::string_view unset = "not set";
+  return text.starts_with(unset) ? std::string(unset) : text;
+}
+
+std::vector<std::string> setting_cells(const Explanation& e, const SettingRow& row) {
+  std::vector<std::string> cells{row.setting.key, short_value(row.setting.text_a),
+                                 short_value(row.setting.text_b), signed_text(row.seconds),
+                                 share_of_gap(e, row.seconds)};
+  if (!e.settings->exact) cells.push_back(to_text(row.standard_error));
+  cells.push_back(to_text(row.alone));
+  cells.push_back(row.changed && row.changed->fit == Fit::oom ? "does not fit" : "");
+  return cells;
+}
+
+// Which settings differ, and what each of them carries.
+std::string settings_part(const Explanation& e) {
+  if (!e.settings) return "";
+  const SettingRows& s = *e.settings;
+  TextTable table{{"setting", "in A", "in B", " of the gap", " share"}};
+  if (!s.exact) table.columns.emplace_back(" std. error");
+  append(table.columns, {" A with it alone", ""});
+  for (const SettingRow& row : s.rows) table.rows.push_back(setting_cells(e, row));
+  if (s.rest.value != 0)
+    table.rows.push_back(
+        {"what no setting says", "", "", signed_text(s.rest), share_of_gap(e, s.rest)});
+  table.rows.push_back({"gap", "", "", signed_text(e.gap()), share_of_gap(e, e.gap())});
+  for (auto& cells : table.rows) cells.resize(table.columns.size());
+  std::string text = "\n" + render(table);
+  if (s.idle.empty()) return text;
+  std::string idle = s.idle.size() == 1 ? "differs, and changes nothing here: "
+                                        : "differ, and change nothing here: ";
+  idle += fmt::format("{}", fmt::join(mapped(s.idle, &DifferingSetting::key), ", "));
+  return text + wrap(idle, line_width(), 0) + "\n";
 }
 
 std::string signed_range(const Range& range) {
@@ -55,16 +105,38 @@ std::string only_in(const ExplainRow& row, std::string_view a, std::string_view 
   return std::string(row.in_a && row.in_b ? "" : row.in_a ? a : b);
 }
 
+Seconds latent_sum(const Explanation& e) {
+  Seconds sum;
+  for (const ExplainRow& row : e.rows)
+    if (row.latent) sum += row.seconds;
+  return sum;
+}
+
+// Causes that nobody gains from, were they free alone.
+std::string latent_part(const Explanation& e) {
+  std::vector<std::string> words;
+  for (const ExplainRow& row : e.rows)
+    if (row.latent && matters(e, row))
+      words.push_back(fmt::format("{} {}", to_text(row.cause), signed_text(row.seconds)));
+  if (words.empty()) return "";
+  return "\n" +
+         wrap(fmt::format("latent: free alone, {} moves neither step by a thousandth, and would "
+                          "show once others are gone: {}",
+                          words.size() == 1 ? "this cause" : "each of these causes",
+                          fmt::join(words, ", ")),
+              line_width(), 0) +
+         "\n";
+}
+
 TextTable gap_table(const Explanation& e) {
   const bool drawn = !e.a.attribution.exact || !e.b.attribution.exact;
   TextTable table{{"cause", " of the gap", " share"}};
   if (drawn) table.columns.emplace_back(" std. error");
   if (e.draws) table.columns.emplace_back(" 8 of 10 draws");
   append(table.columns, {" A: exposed + hidden", " B: exposed + hidden", "only in"});
-  const auto share = [&](Seconds seconds) {
-    return e.gap().value == 0 ? std::string("-") : percent(seconds / e.gap());
-  };
+  const auto share = [&](Seconds seconds) { return share_of_gap(e, seconds); };
   for (const ExplainRow& row : e.rows) {
+    if (row.latent) continue;
     std::vector<std::string> cells{std::string(to_text(row.cause)), signed_text(row.seconds),
                                    share(row.seconds)};
     if (drawn) cells.push_back(to_text(row.standard_error));
@@ -74,6 +146,8 @@ TextTable gap_table(const Explanation& e) {
     cells.push_back(only_in(row, "A", "B"));
     table.rows.push_back(std::move(cells));
   }
+  if (const Seconds latent = latent_sum(e); latent.value != 0)
+    table.rows.push_back({"latent, see below", signed_text(latent), share(latent)});
   if (e.residual.value != 0)
     table.rows.push_back({"residual", signed_text(e.residual), share(e.residual)});
   table.rows.push_back({"gap", signed_text(e.gap()), share(e.gap())});
@@ -94,7 +168,7 @@ std::string constant_text(const NamedConstant& c) {
 std::string draws_part(const Explanation& e) {
   if (!e.draws) return "";
   const GapDraws& draws = *e.draws;
-  std::string text = "\n" + wrap(draws_text(e), 110, 0) + "\n\n";
+  std::string text = "\n" + wrap(draws_text(e), line_width(), 0) + "\n\n";
   TextTable sides{{"8 of 10 draws", " step", " tok/s/GPU", " memory"}};
   for (const auto& [name, side] : {std::pair{"A", &draws.a}, std::pair{"B", &draws.b}})
     sides.rows.push_back(
@@ -120,8 +194,11 @@ std::string what_if(const Explanation& e) {
   constexpr std::size_t most_carriers = 3;
   std::string text = closes_most(e);
   for (const ExplainRow& row : e.rows) {
-    if (!matters(e, row)) continue;
-    text += fmt::format("\n{}: {}\n", to_text(row.cause), counterfactual_text(e, row));
+    if (row.latent || !matters(e, row)) continue;
+    text += "\n" +
+            wrap(fmt::format("{}: {}", to_text(row.cause), counterfactual_text(e, row)),
+                 line_width(), 0) +
+            "\n";
     for (std::size_t i = 0; i < std::min(most_carriers, row.carriers.size()); ++i)
       text += fmt::format("  made of {}\n", constant_text(row.carriers[i].constant));
   }
@@ -161,7 +238,6 @@ std::string notes(const Explanation& e) {
                           side->attribution.replays);
     }
   if (e.at_limit && !e.at_limit->flips) text += "\n" + at_limit_text(e) + "\n";
-  for (const std::string& note : e.fairness.too_large) text += "\n" + note + "\n";
   for (const auto& [title, list] : {std::pair{"equal on both sides", &e.fairness.equal},
                                     std::pair{"not equal", &e.fairness.unequal}}) {
     if (!list->empty()) text += fmt::format("\n{}\n", title);
@@ -199,6 +275,7 @@ Records side_records(const ExplainedSide& side, const std::optional<SideRanges>&
           {"peak_memory_bytes", "needed of a GPU", Bytes{side.needed}},
           {"capacity_bytes", "what a framework can allocate", Bytes{side.capacity}},
           {"verdict", "fits, tight or oom", to_text(side.fit)},
+          {"measured_s", "what somebody saw a step take", side.measured, Measure::seconds},
           {"operations", "that were replayed", side.operations},
           {"replays", "with causes free of cost", side.attribution.replays},
           {"exact", "all combinations were replayed", side.attribution.exact},
@@ -245,19 +322,21 @@ Records row_records(const Explanation& e, const ExplainRow* row) {
     return row != nullptr ? std::optional(std::invoke(member, *row)) : std::nullopt;
   };
   const std::vector<Carrier> none;
-  return joined({figure_records(e, row),
-                 {{"interval_s", "8 of 10 draws: of the gap",
-                   row != nullptr ? row->range : std::nullopt, Measure::seconds},
-                  {"counterfactual", "the same in words",
-                   of([&](const ExplainRow& each) { return counterfactual_text(e, each); })},
-                  {"gap_closes_by", "share of the gap, were it free", of(&ExplainRow::closes),
-                   Measure::share},
-                  {"constants", "what it is made of, the most important first",
-                   list_of(row != nullptr ? row->carriers : none, [](const Carrier& carrier) {
-                     return joined({constant_records(carrier.constant),
-                                    {{"weight", "change of the cause by that of the constant",
-                                      carrier.weight}}});
-                   })}}});
+  return joined(
+      {figure_records(e, row),
+       {{"interval_s", "8 of 10 draws: of the gap", row != nullptr ? row->range : std::nullopt,
+         Measure::seconds},
+        {"counterfactual", "the same in words",
+         of([&](const ExplainRow& each) { return counterfactual_text(e, each); })},
+        {"gap_closes_by", "share of the gap, were it free", of(&ExplainRow::closes),
+         Measure::share},
+        {"latent", "free alone it moves neither step by a thousandth", of(&ExplainRow::latent)},
+        {"constants", "what it is made of, the most important first",
+         list_of(row != nullptr ? row->carriers : none, [](const Carrier& carrier) {
+           return joined(
+               {constant_records(carrier.constant),
+                {{"weight", "change of the cause by that of the constant", carrier.weight}}});
+         })}}});
 }
 
 // Rows and, where there is one, the residual.
@@ -286,11 +365,44 @@ Records limit_records(const AtLimit& at) {
           {"flips", "the other one wins there", at.flips}};
 }
 
+Records setting_records(const DifferingSetting& setting) {
+  return {{"key", "of the scenario, or a constant", setting.key},
+          {"a", "in A, in words", setting.text_a},
+          {"b", "in B, in words", setting.text_b}};
+}
+
+Records setting_row_records(const SettingRow& row) {
+  const auto of = [&](const auto& member) {
+    return row.changed ? std::optional(std::invoke(member, *row.changed)) : std::nullopt;
+  };
+  const auto cause = [](const ChangedStep& step) {
+    return step.cause ? std::string(to_text(*step.cause)) : std::string();
+  };
+  return joined({setting_records(row.setting),
+                 {{"seconds", "of the gap", row.seconds},
+                  {"stderr_s", "standard error of that", row.standard_error},
+                  {"a_with_it_alone_s", "A with this setting alone as in B", row.alone},
+                  {"cause", "whose exposed time that changes most; of the largest rows", of(cause)},
+                  {"peak_memory_bytes", "needed then",
+                   of([](const ChangedStep& step) { return Bytes{step.needed}; })},
+                  {"verdict", "fits, tight or oom, then",
+                   of([](const ChangedStep& step) { return to_text(step.fit); })}}});
+}
+
+Records settings_records(const SettingRows& settings) {
+  return {
+      {"rows", "with the rest they add up to the gap", list_of(settings.rows, setting_row_records)},
+      {"rest_s", "what no setting says", settings.rest},
+      {"without_effect", "differ and change nothing here", list_of(settings.idle, setting_records)},
+      {"exact", "all mixtures of the settings were replayed", settings.exact},
+      {"replays", "of mixtures of A and B", settings.replays}};
+}
+
 }  // namespace
 
 std::string explanation_text(const Explanation& e) {
-  return head(e) + "\n" + render(gap_table(e)) + draws_part(e) + what_if(e) + path_text(e.a, "A") +
-         path_text(e.b, "B") + notes(e);
+  return head(e) + settings_part(e) + "\n" + render(gap_table(e)) + latent_part(e) + draws_part(e) +
+         what_if(e) + path_text(e.a, "A") + path_text(e.b, "B") + notes(e);
 }
 
 std::string explanation_csv(const Explanation& e) {
@@ -309,11 +421,13 @@ Records explanation_records(const Explanation& e) {
     return e.draws ? std::optional((*e.draws).*side) : std::nullopt;
   };
   const auto parting = e.parting ? std::optional(title_of(e.parting->first)) : std::nullopt;
-  return {{"a", "the first step", side_records(e.a, ranges(&GapDraws::a))},
+  return {{"summary", "in a sentence", summary_text(e)},
+          {"a", "the first step", side_records(e.a, ranges(&GapDraws::a))},
           {"b", "the second step", side_records(e.b, ranges(&GapDraws::b))},
           {"gap_s", "A takes so much longer than B", e.gap()},
           {"residual_s", "left with every cause free", e.residual},
           {"rows", "they add up to the gap", all_rows(e, row_records)},
+          parts_if("settings", "the gap by setting", e.settings, settings_records),
           parts_if("draws", "how sure it is", e.draws, draws_records),
           {"parting", "where the two first differ", parting},
           {"equal", "on both sides", list_of(e.fairness.equal)},
@@ -332,6 +446,9 @@ Records explain_sample() {
   e.at_limit.emplace();
   e.draws.emplace().movers = {Mover{}};
   e.rows.emplace_back().carriers = {Carrier{}};
+  SettingRows& settings = e.settings.emplace();
+  settings.rows.emplace_back().changed.emplace();
+  settings.idle.emplace_back();
   return explanation_records(e);
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/job_cost.hpp"
+#include "cli/next_steps_text.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -55,7 +57,7 @@ std::string staleness_bound_text(const Grpo& grpo) {
 
 std::string interval_text(const std::optional<Interval>& interval) {
   if (!interval) return "; --samples 16 adds an interval";
-  return fmt::format("; {} to {} in 8 of 10 of {} draws of the constants",
+  return fmt::format("; likely {} to {}, by {} draws of the constants",
                      to_text(Seconds{interval->step_time.low}),
                      to_text(Seconds{interval->step_time.high}), interval->samples);
 }
@@ -144,6 +146,13 @@ std::string grpo_text(const Scenario& scenario, const GrpoPrediction& p,
   return text + memory_table(p.memory) + remarks(scenario, p);
 }
 
+std::string grpo_brief_text(const GrpoPrediction& p) {
+  if (!p.ran) return fmt::format("does not fit: {}\n", p.memory.failure.value_or(""));
+  return fmt::format("{} a step, {:.0f} tok/s trained, {:.2f} GPU-hours per 1000 responses; {}\n",
+                     to_text(p.step_time), p.trained_per_second, p.gpu_hours_per_1000,
+                     p.memory.failure ? "does not fit: " + *p.memory.failure : "fits");
+}
+
 Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
                      const std::optional<Interval>& interval) {
   const auto ran = [&](auto value) { return p.ran ? std::optional(value) : std::nullopt; };
@@ -176,7 +185,8 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
 }
 
 Records grpo_sample() {
-  return grpo_records({}, {});
+  return joined(
+      {grpo_records({}, {}), {cost_record({1.0, 1.0}, {{1}, {1}, 1, 1}), faster_sample()}});
 }
 
 Records grpo_memory_sample() {

@@ -30,7 +30,7 @@ constexpr std::array commands{
     Command{"memory", "does a scenario fit, and what would make it fit", stepsim::memory_command},
     Command{"sweep", "a scenario over many settings: table, scaling, best points", sweep_command},
     Command{"merge", "the table of a sweep out of its shards", merge_command},
-    Command{"explain", "why one step takes longer than another, in rows that add up",
+    Command{"explain", "why one step takes longer than another: by setting and by cause",
             explain_command},
     Command{"diff", "which settings of two scenarios differ, and where each comes from",
             diff_command},
@@ -153,6 +153,7 @@ bool is_shortage(const std::error_code& code) {
 int main(int argc, char** argv) {
   using namespace stepsim;
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and not the end
+  std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that may not grow
   try {
     const int code = run({argv + std::min(argc, 1), argv + argc});
     errno = 0;

@@ -6,7 +6,9 @@
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
+#include "cli/next_steps_text.hpp"
 #include "cli/options.hpp"
+#include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/error.hpp"
@@ -18,25 +20,20 @@ namespace {
 constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
-    OptionSpec{"json", "", "for machines"}});
+    OptionSpec{"brief", "", "the verdict alone"}, OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{"stepsim memory SCENARIO [--json]",
                       "Adds up what a scenario needs in device and host memory, from loading the "
                       "model to the update, "
                       "without timing it. When it does not fit, the request that fails first is "
-                      "named, and each single "
-                      "change that would make it fit is computed. Exit code 1: it does not fit.",
-                      option_specs, "  stepsim memory scenarios/template.yaml\n", 1};
+                      "named, and each single change that would make it fit is computed, with its "
+                      "step time; where there is none, pairs of changes; and more nodes. Exit code "
+                      "1: it does not fit.",
+                      option_specs,
+                      "  stepsim memory scenarios/template.yaml\n"
+                      "  stepsim memory my.yaml --brief\n",
+                      1};
 
-RecordList remedy_list(const std::vector<Remedy>& changes) {
-  return list_of(changes, [](const Remedy& remedy) -> Records {
-    return {{"change", "what would make it fit", remedy.change},
-            {"peak_memory_bytes", "needed", Bytes{remedy.footprint.needed()}},
-            {"verdict", "verdict", to_text(remedy.footprint.fit())}};
-  });
-}
-
-std::string text_of(const Scenario& scenario, const Footprint& f,
-                    const std::vector<Remedy>& changes) {
+std::string text_of(const Scenario& scenario, const Footprint& f, const FittingSteps& fitting) {
   std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
                                  classes_table(f, scenario.cluster.gpu.title), moments_table(f));
   text += fmt::format("{}; the peak is in {}{}{}\n", verdict_text(f), f.device.peak.phase,
@@ -46,22 +43,17 @@ std::string text_of(const Scenario& scenario, const Footprint& f,
   text +=
       "this follows the order of the program; over time gradients wait for reductions and copies, "
       "and gathers\ncome early: `stepsim run` has both\n";
-  if (f.fit() != Fit::oom) return text;
-  if (changes.empty()) return text + "no single change that is known here makes it fit\n";
-  return text + "\n" +
-         render(table_of(remedy_list(changes).items,
-                         {{"change"}, {"peak_memory_bytes"}, {"verdict"}}));
+  return f.fit() == Fit::oom ? text + fitting_text(fitting) : text;
 }
 
-Records records_of(const Footprint& f, const std::vector<Remedy>& changes) {
-  return joined({footprint_records(f),
-                 {{"remedies", "single changes that would make it fit", remedy_list(changes)}}});
+Records records_of(const Footprint& f, const FittingSteps& fitting) {
+  return joined({footprint_records(f), fitting_records(fitting)});
 }
 
 }  // namespace
 
 Records memory_sample() {
-  return records_of(footprint_sample(), {Remedy{}});
+  return records_of(footprint_sample(), {{NextStep{}}, {NextStep{}}, {NextStep{}}});
 }
 
 int memory_command(const CommandLine& line) {
@@ -82,11 +74,20 @@ int memory_command(const CommandLine& line) {
   }
   const Footprint needs = footprint(scenario);
   const bool fits = needs.fit() != Fit::oom;
-  const std::vector<Remedy> changes = fits ? std::vector<Remedy>{} : remedies(scenario);
+  FittingSteps fitting;
+  if (!fits && !options->has("brief"))
+    fitting = fitting_steps({.data = line.data,
+                             .source = options->words.front(),
+                             .settings = settings,
+                             .scenario = scenario,
+                             .progress = progress_bar("changes")});
   if (options->has("json"))
-    print_result(memory_kind, asked, records_of(needs, changes));
+    print_result(memory_kind, asked, records_of(needs, fitting));
+  else if (options->has("brief"))
+    fmt::print("{} of {} usable: {}\n", to_text(Bytes{needs.needed()}),
+               to_text(Bytes{needs.capacity}), verdict_text(needs));
   else
-    fmt::print("{}{}", taken, text_of(scenario, needs, changes));
+    fmt::print("{}{}", taken, text_of(scenario, needs, fitting));
   return fits ? exit_code::yes : exit_code::no;
 }
 

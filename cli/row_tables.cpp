@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/recorded_errors.hpp"
 #include "analysis/studies/fidelity/rl_rows.hpp"
+#include "analysis/studies/fidelity/row_order.hpp"
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/fidelity/series.hpp"
 #include "cli/outputs.hpp"
@@ -132,7 +133,48 @@ TextTable series_table(std::vector<AxisErrors> errors) {
                   {{"along"}, {"steps"}, {"median_abs_error"}, {"p90_abs_error"}});
 }
 
-std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series,
+// Beside each other: what changes from row to row, and layouts of one model and batch.
+struct RowComparisons {
+  std::vector<AxisErrors> series;
+  std::vector<OrderedGroup> order;
+};
+
+RecordList order_list(const std::vector<OrderedGroup>& groups) {
+  return list_of(groups, [](const OrderedGroup& group) -> Records {
+    return {{"model", "layouts of one model and batch", group.model},
+            {"gpus", "GPUs", group.gpus},
+            {"batch", "sequences", group.batch},
+            {"rows", "rows", group.rows},
+            {"pairs", "pairs 5 % apart", group.pairs},
+            {"pairs_right", "in the right order", group.right},
+            {"picked", "fastest as predicted", group.picked},
+            {"best", "as measured", group.best},
+            {"lost", "slower than that", group.lost, Measure::share}};
+  });
+}
+
+// Groups in which nothing could be told apart say nothing.
+std::string order_text(std::vector<OrderedGroup> groups) {
+  std::erase_if(groups, [](const OrderedGroup& group) { return group.pairs == 0; });
+  if (groups.empty()) return "";
+  const OrderSummary all = summary_of(groups);
+  return "\n" +
+         render(table_of(order_list(groups).items, {{"model"},
+                                                    {"gpus"},
+                                                    {"batch"},
+                                                    {"rows"},
+                                                    {"pairs"},
+                                                    {"pairs_right"},
+                                                    {"picked"},
+                                                    {"best"},
+                                                    {"lost"}})) +
+         fmt::format(
+             "\n{} of {} pairs are in the right order; the layout picked is at most {} "
+             "slower than the best of its group\n",
+             all.right, all.pairs, percent(all.worst_lost));
+}
+
+std::string text_of(const std::vector<PredictedRow>& rows, const RowComparisons& beside,
                     bool intervals) {
   std::string text = render(figure_table(rows));
   if (const TextTable missing = missing_table(rows); !missing.rows.empty())
@@ -142,8 +184,9 @@ std::string text_of(const std::vector<PredictedRow>& rows, const std::vector<Axi
   if (const TextTable assumed = assumed_table(rows); !assumed.rows.empty())
     text += "\n" + render(assumed);
   text += "\n" + render(family_table(families_of(rows), intervals));
-  if (const TextTable table = series_table(series); !table.rows.empty())
+  if (const TextTable table = series_table(beside.series); !table.rows.empty())
     text += "\n" + render(table);
+  text += order_text(beside.order);
   const auto predicted = std::ranges::count_if(rows, &PredictedRow::predicted);
   if (predicted == 0)
     return text + fmt::format("\n0 of {} rows are predicted: nothing was compared\n", rows.size());
@@ -188,7 +231,17 @@ Records why_not(const PredictedRow& row, std::string_view key,
   return {{"id", "row", row.id}, {"family", "family", row.family}, {key, "why", list_of(texts)}};
 }
 
-Records records_of(const std::vector<PredictedRow>& rows, const std::vector<AxisErrors>& series) {
+Records order_records(const std::vector<OrderedGroup>& groups) {
+  const OrderSummary all = summary_of(groups);
+  return {
+      {"pairs", "of rows whose measured times differ by more than 5 %", all.pairs},
+      {"pairs_right", "that are predicted in that order", all.right},
+      {"worst_lost", "by how much the layout picked is slower than the best, in the worst group",
+       all.worst_lost, Measure::share},
+      {"groups", "of one model, batch, machine and number of GPUs", order_list(groups)}};
+}
+
+Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& beside) {
   RecordList predicted, missing, crashed, assumed, scenarios;
   for (const PredictedRow& row : rows) {
     if (!row.crashes.empty())
@@ -213,7 +266,8 @@ Records records_of(const std::vector<PredictedRow>& rows, const std::vector<Axis
           {"assumed", "what rows leave open and how it was taken", assumed},
           {"scenarios", "that rows became", scenarios},
           {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
-          {"series", "errors of what changes from one row to the next", series_list(series)}};
+          {"series", "errors of what changes from one row to the next", series_list(beside.series)},
+          {"order", "of layouts", order_records(beside.order)}};
 }
 
 // The answer is no when a family got worse.
@@ -240,7 +294,7 @@ Records rows_sample() {
   row.figures.emplace_back();
   row.scenario = "a scenario";
   row.assumed = other.missing = third.crashes = {""};
-  return records_of({row, other, third}, {AxisErrors{}});
+  return records_of({row, other, third}, {{AxisErrors{}}, {OrderedGroup{}}});
 }
 
 int validate_row_tables(const CommandLine& line, const RowTablesQuestion& question) {
@@ -254,14 +308,15 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
                                                       .samples = question.samples,
                                                       .seed = 1,
                                                       .stack = {}});
-  const std::vector<AxisErrors> series = errors_by_axis(series_steps(tables.steps, predicted));
+  const RowComparisons beside{errors_by_axis(series_steps(tables.steps, predicted)),
+                              ordered_groups(tables.steps, predicted)};
   const RowSampling sampling{question.samples, 1};
   append(predicted, predict_rows(line.data, tables.grpo, sampling));
   append(predicted, predict_rows(line.data, tables.engines, sampling));
   if (question.json)
-    print_result(rows_kind, {}, records_of(predicted, series));
+    print_result(rows_kind, {}, records_of(predicted, beside));
   else
-    fmt::print("{}", text_of(predicted, series, question.samples > 0));
+    fmt::print("{}", text_of(predicted, beside, question.samples > 0));
   if (!question.scenarios.empty()) {
     const std::size_t files = export_rows(question.scenarios, predicted);
     fmt::print(stderr, "note: {} scenarios are in {}\n", files, question.scenarios);

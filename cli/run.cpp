@@ -7,10 +7,13 @@
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "cli/beside_text.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
+#include "cli/next_steps_text.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
+#include "cli/progress.hpp"
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
 #include "cli/source_options.hpp"
@@ -30,16 +33,28 @@ constexpr std::array option_specs = with_source_options(std::array{
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"ideal", "CAUSE", "replay as if this cause cost nothing, such as launch; repeats", 0,
                true},
+    OptionSpec{"faster", "N",
+               "changes that make it faster, or make it fit, each computed: the best N of those "
+               "known here (default 3; with --json, --brief or --ideal 0)"},
+    price_option, power_option,
+    OptionSpec{"beside", "LOG",
+               "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
+               "of Megatron or TorchTitan; - reads standard input"},
+    OptionSpec{"brief", "", "the answer alone, in one line"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{
     "stepsim run SCENARIO [options]",
     "Replays one optimizer step of a scenario file operation by operation and prints its time, "
-    "where the time goes, and whether it fits into memory. Exit code 1: it does not fit.",
+    "where the time goes, whether it fits into memory, and what would make it faster. Exit code 1: "
+    "it does not fit.",
     option_specs,
     "  stepsim run llama32-3b-sft-zero3\n"
     "  stepsim run my.yaml --set strategy.zero=2 --set job.micro_batch=4\n"
     "  stepsim run my.yaml --set cluster.xgmi.bandwidth=100GB/s --ideal launch\n"
-    "  stepsim run my.yaml -o step.h5 --json\n",
+    "  stepsim run my.yaml -o step.h5 --json\n"
+    "  stepsim run my.yaml --brief --price 2.5 --power 1200\n"
+    "  stepsim run my.yaml --faster 10\n"
+    "  stepsim run my.yaml --beside out/checkpoint-500/trainer_state.json\n",
     1};
 
 constexpr std::size_t most_movers = 6;
@@ -58,20 +73,75 @@ CauseSet free_causes(const Options& options) {
   return free;
 }
 
+// Nothing: not asked for.
+std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuestion& question) {
+  constexpr std::uint32_t usual = 3, most = 100;
+  const bool person = !options.has("json") && !options.has("brief") && !options.has("ideal");
+  const auto shown = count_of(options, "faster", 0, most).value_or(person ? usual : 0);
+  if (shown == 0) return std::nullopt;
+  if (options.has("ideal"))
+    throw UserError("--faster: a step with free causes is nothing to change; leave out --ideal");
+  return faster_steps(question, shown);
+}
+
+// What stands beside the prediction. Before this process replays: workers have to find a fresh
+// engine.
+RunExtras extras_of(const CommandLine& line, const Options& options, const Scenario& scenario,
+                    const std::vector<Setting>& settings) {
+  const std::string& source = options.words.front();
+  RunExtras extras{
+      .interval = {}, .faster = {}, .fitting = {}, .rates = rates_of(options), .log = {}};
+  if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
+  const auto asked = count_of(options, "samples", 0, 4096);
+  // Beside a real run a figure without its range says little.
+  const auto samples = extras.log && !asked ? std::optional(draws_at_once) : asked;
+  extras.interval = interval_of_run({.data = line.data,
+                                     .scenario = source,
+                                     .settings = settings,
+                                     .free = free_causes(options),
+                                     .movers = asked ? most_movers : 0},
+                                    scenario, samples);
+  const NextStepQuestion question{.data = line.data,
+                                  .source = source,
+                                  .settings = settings,
+                                  .scenario = scenario,
+                                  .progress = progress_bar("changes")};
+  extras.faster = faster_of(options, question);
+  if (extras.faster && !extras.faster->fits) {
+    extras.faster.reset();
+    extras.fitting = fitting_steps(question);
+  }
+  return extras;
+}
+
 int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
                       const std::vector<Setting>& settings) {
   const auto interval =
       interval_of_run({.data = line.data, .scenario = options.words.front(), .settings = settings},
                       scenario, count_of(options, "samples", 0, 4096).value_or(0));
+  if (options.has("beside"))
+    throw UserError("--beside: logs of GRPO jobs are not read, leave it out");
+  const Rates rates = rates_of(options);
+  const auto faster = faster_of(options, {.data = line.data,
+                                          .source = options.words.front(),
+                                          .settings = settings,
+                                          .scenario = scenario,
+                                          .progress = progress_bar("changes")});
   const GrpoPrediction prediction = predict_grpo(scenario);
+  const JobTime time{prediction.step_time, prediction.wall,
+                     static_cast<double>(scenario.cluster.ranks()), prediction.trained_per_second};
   if (const auto output = options.get("output"); output && prediction.ran)
     write_run(*output, grpo_trace(scenario, prediction));
   if (options.has("json"))
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
-                 grpo_records(scenario, prediction, interval));
+                 joined({grpo_records(scenario, prediction, interval),
+                         {cost_record(rates, time), faster_record(faster)}}));
+  else if (options.has("brief"))
+    fmt::print("{}{}", grpo_brief_text(prediction), cost_text(rates, time));
   else
-    fmt::print("{}{}", assumptions_text(scenario.assumptions),
-               grpo_text(scenario, prediction, interval));
+    fmt::print("{}{}{}{}", assumptions_text(scenario.assumptions),
+               grpo_text(scenario, prediction, interval), cost_text(rates, time),
+               faster && faster->fits ? faster_text(*faster) : "");
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
 
@@ -80,6 +150,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
 int run_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
+  if (options->has("json") && options->has("brief"))
+    throw UserError("--brief and --json: only one of them can be printed");
   if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const bool fold = word_of(*options, "fold", "auto", {"auto", "off"}) == "auto";
@@ -87,25 +159,23 @@ int run_command(const CommandLine& line) {
   if (const auto output = options->get("output"))
     require_no_input(*output, files_of(line, options->words.front(), scenario));
   if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
-  const CauseSet free = free_causes(*options);
-  if (!free.empty() && options->has("output"))
+  if (options->has("ideal") && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
-  const auto samples = count_of(*options, "samples", 0, 4096);
-  const auto interval = interval_of_run({.data = line.data,
-                                         .scenario = options->words.front(),
-                                         .settings = settings,
-                                         .free = free,
-                                         .movers = samples ? most_movers : 0},
-                                        scenario, samples);
-  Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off, free);
-  if (interval) add_interval(prediction.run, *interval);
+  const RunExtras extras = extras_of(line, *options, scenario, settings);
+  Prediction prediction =
+      predict(scenario, fold ? Folding::automatic : Folding::off, free_causes(*options));
+  if (extras.interval) add_interval(prediction.run, *extras.interval);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);
   if (options->has("json"))
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
-                 run_records(prediction, interval));
+                 run_records(scenario, prediction, extras));
+  else if (options->has("brief"))
+    fmt::print("{}{}{}", brief_text(prediction, extras.interval),
+               beside_text(extras.log, prediction, extras.interval),
+               cost_text(extras.rates, job_time_of(scenario, prediction)));
   else
     fmt::print("{}{}", assumptions_text(scenario.assumptions),
-               run_text(scenario, prediction, interval));
+               run_text(scenario, prediction, extras));
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }
 

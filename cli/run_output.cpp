@@ -7,6 +7,9 @@
 #include <cmath>
 
 #include "analysis/studies/predict/footprint_text.hpp"
+#include "cli/beside_text.hpp"
+#include "cli/next_steps_text.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -64,6 +67,10 @@ std::string saving_text(const Scenario& scenario, const Prediction& p) {
         job.resume.after, to_text(Bytes{p.resuming->bytes}), p.resuming->skipped,
         to_text(p.resuming->time));
   return text;
+}
+
+std::string coloured_verdict(const Footprint& memory) {
+  return coloured(verdict_text(memory), memory.fit() == Fit::oom ? Colour::bad : Colour::good);
 }
 
 std::string seconds_text(Seconds time) {
@@ -170,7 +177,13 @@ Records interval_records(const Prediction& p, const std::optional<Interval>& int
 
 }  // namespace
 
-Records run_records(const Prediction& p, const std::optional<Interval>& interval) {
+JobTime job_time_of(const Scenario& scenario, const Prediction& p) {
+  const double gpus = scenario.cluster.ranks();
+  return {p.step_time, p.wall, gpus, gpus * p.tokens_per_second_per_gpu};
+}
+
+Records run_records(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+  const std::optional<Interval>& interval = extras.interval;
   const auto wall = p.wall.value > 0 ? std::optional(p.wall.value / 3600) : std::nullopt;
   return joined(
       {{{"step_time_s", "one optimizer step", p.step_time},
@@ -187,7 +200,12 @@ Records run_records(const Prediction& p, const std::optional<Interval>& interval
        footprint_records(p.memory),
        {{"ops", "operations that were replayed", p.run.graph.size()},
         {"breakdown", "where the time goes: every instant of a rank has one cause",
-         breakdown_list(p)}}});
+         breakdown_list(p)},
+        cost_record(extras.rates, job_time_of(scenario, p)),
+        faster_record(extras.faster),
+        beside_record(extras.log, p, interval),
+        parts_if("to_make_it_fit", "with --faster, where it does not", extras.fitting,
+                 fitting_records)}});
 }
 
 Records run_sample() {
@@ -197,22 +215,42 @@ Records run_sample() {
   p.resuming.emplace();
   p.wall = p.step_time = {1};
   p.memory = footprint_sample();
-  Interval interval;
+  RunExtras extras;
+  Interval& interval = extras.interval.emplace();
   interval.movers = interval.wall_movers = {Mover{}};
-  return run_records(p, interval);
+  extras.rates = {1.0, 1.0};
+  extras.log.emplace();
+  extras.faster = FasterSteps{{NextStep{}}, 0, 0, true};
+  extras.fitting = FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}};
+  return run_records({}, p, extras);
 }
 
-std::string run_text(const Scenario& scenario, const Prediction& p,
-                     const std::optional<Interval>& interval) {
+std::string brief_text(const Prediction& p, const std::optional<Interval>& interval) {
+  const std::string likely =
+      interval ? fmt::format(" (likely {} to {})", to_text(Seconds{interval->step_time.low}),
+                             to_text(Seconds{interval->step_time.high}))
+               : "";
+  const std::string job =
+      p.wall.value > 0 ? fmt::format(", {} the whole job", to_text(p.wall)) : "";
+  return fmt::format("{} a step{}, {:.0f} tok/s/GPU{}; {} of {} usable: {}\n", to_text(p.step_time),
+                     likely, p.tokens_per_second_per_gpu, job, to_text(Bytes{p.memory.needed()}),
+                     to_text(Bytes{p.memory.capacity}), coloured_verdict(p.memory));
+}
+
+std::string run_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
+  const std::optional<Interval>& interval = extras.interval;
   std::string text =
       fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
   if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
       !groups.empty())
     text.insert(text.size() - 1, fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups));
+  if (p.memory.fit() == Fit::oom)
+    text += fmt::format("verdict      {}: it cannot run; times are as if it could\n",
+                        coloured("does not fit into memory", Colour::bad));
   text += fmt::format("step time    {}", to_text(p.step_time));
   if (interval)
-    text += fmt::format("  ({} to {} in 8 of 10 of {} draws of the constants)",
+    text += fmt::format("  (likely {} to {}, by {} draws of the constants)",
                         to_text(Seconds{interval->step_time.low}),
                         to_text(Seconds{interval->step_time.high}), interval->samples);
   else
@@ -221,7 +259,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p,
   text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
   if (interval)
     text +=
-        fmt::format("  ({:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
+        fmt::format("  (likely {:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
   text += '\n';
   text += fmt::format(
       "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
@@ -230,15 +268,18 @@ std::string run_text(const Scenario& scenario, const Prediction& p,
       100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
       p.flops.per_parameter, to_text(Flops{p.flops.attention}));
   if (p.wall.value > 0)
-    text += fmt::format("{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
-                        interval ? fmt::format("  ({} to {})", to_text(Seconds{interval->wall.low}),
-                                               to_text(Seconds{interval->wall.high}))
-                                 : "");
+    text += fmt::format(
+        "{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
+        interval ? fmt::format("  (likely {} to {})", to_text(Seconds{interval->wall.low}),
+                               to_text(Seconds{interval->wall.high}))
+                 : "");
+  text += beside_text(extras.log, p, interval);
+  text += cost_text(extras.rates, job_time_of(scenario, p));
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
   text += breakdown_text(p);
   const Footprint& memory = p.memory;
   text += fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
-                      to_text(Bytes{memory.capacity}), verdict_text(memory));
+                      to_text(Bytes{memory.capacity}), coloured_verdict(memory));
   text += fmt::format("\n{}\nthe peak is in {}, at {}{}\n",
                       classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
                       memory.device.peak.name, stage_text(memory));
@@ -254,6 +295,8 @@ std::string run_text(const Scenario& scenario, const Prediction& p,
   if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
+  if (extras.faster) text += faster_text(*extras.faster);
+  if (extras.fitting) text += fitting_text(*extras.fitting);
   return text;
 }
 

@@ -4,14 +4,30 @@
 #include <optional>
 #include <string>
 
+#include "analysis/studies/fidelity/trainer_log.hpp"
 #include "analysis/studies/outcome/interval.hpp"
+#include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "cli/job_cost.hpp"
 #include "cli/result_kinds.hpp"
 
 namespace stepsim {
 
+// What stands beside a prediction, if somebody asked for it.
+struct RunExtras {
+  std::optional<Interval> interval;
+  std::optional<FasterSteps> faster;
+  std::optional<FittingSteps> fitting;
+  Rates rates;
+  std::optional<TrainerLog> log;  // of the real run
+};
+
+JobTime job_time_of(const Scenario& scenario, const Prediction& prediction);
 std::string run_text(const Scenario& scenario, const Prediction& prediction,
-                     const std::optional<Interval>& interval);
-Records run_records(const Prediction& prediction, const std::optional<Interval>& interval);
+                     const RunExtras& extras);
+// The answer alone, in a line.
+std::string brief_text(const Prediction& prediction, const std::optional<Interval>& interval);
+Records run_records(const Scenario& scenario, const Prediction& prediction,
+                    const RunExtras& extras);
 
 }  // namespace stepsim

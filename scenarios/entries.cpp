@@ -1,6 +1,7 @@
 #include "scenarios/entries.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -183,6 +184,31 @@ void load_optimizer(const std::string& data, const Table& strategy, const Readin
   }
   const std::vector<UpdateKernels>& kernels = s.optimizer.kernels;
   if (!strategy.has("optimizer_kernels") && !kernels.empty()) s.update_kernels = kernels.front();
+}
+
+void load_precision(const std::string& data, const Table& strategy, const Readings& readings,
+                    bool machine, Scenario& scenario) {
+  Strategy& s = scenario.strategy;
+  const std::string name = s.precision.name;
+  if (!known(strategy, "precision", "precision", name, names_on(data, precision_shelf))) return;
+  const std::string scope = "precision." + name;
+  Document document = open_entry(data, precision_shelf, name);
+  if (readings.draw) document.draw_constants(*readings.draw, scope);
+  document.give_constants(readings.given, scope);
+  s.precision = read_precision(document.root());
+  document.finish();
+  for (NamedConstant constant : document.constants()) {
+    constant.name = fmt::format("{}.{}", scope, constant.name);
+    scenario.constants.push_back(std::move(constant));
+  }
+  const Gpu& gpu = scenario.cluster.gpu;
+  if (!machine || has_units(gpu, s.precision)) return;
+  std::vector<std::string> others;
+  for (const std::string& other : names_on(data, gpu_shelf))
+    if (has_units(read_gpu(open_entry(data, gpu_shelf, other).root()), s.precision))
+      others.push_back(other);
+  strategy.problem("precision", fmt::format("{} has no units for products of {}; these have: {}",
+                                            gpu.name, name, fmt::join(others, ", ")));
 }
 
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,

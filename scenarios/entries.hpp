@@ -47,6 +47,9 @@ std::vector<std::string> overlay_files(const std::string& data, const Names& nam
 // The optimizer that the strategy names, with what `optimizer_kernels` says of it, or leaves out.
 void load_optimizer(const std::string& data, const Table& strategy, const Readings& readings,
                     Scenario& scenario);
+// How the strategy's products run; `machine`: that was found, and has to have units for them.
+void load_precision(const std::string& data, const Table& strategy, const Readings& readings,
+                    bool machine, Scenario& scenario);
 // What was found; the rest of the scenario stays as it is.
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario);

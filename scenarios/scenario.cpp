@@ -77,6 +77,22 @@ void check_optimizer(const Table& strategy, const Strategy& s) {
     strategy.problem("moment_dtype", "bf16 is modelled with fp32 copies and no offload");
 }
 
+void check_precision(const Table& strategy, const Strategy& s) {
+  const Precision& precision = s.precision;
+  if (precision.narrow() && s.lora.quantised != Quantised::none)
+    strategy.problem("precision",
+                     fmt::format("{} multiplies 16-bit weights, and lora.quantised stores them in "
+                                 "4 bits",
+                                 precision.name));
+  if (!s.fsdp.narrow_gather) return;
+  if (!is_fsdp(s.sharding) || s.fsdp.version == 1)
+    strategy.problem("fsdp", "narrow_gather: is what version 2 of fsdp does");
+  else if (!precision.gathers)
+    strategy.problem("fsdp", fmt::format("narrow_gather: weights of precision {} are gathered in "
+                                         "16 bits",
+                                         precision.name));
+}
+
 void check(const Table& job, const Table& strategy, const Scenario& scenario, const Found& found) {
   const Strategy& s = scenario.strategy;
   if (s.update_in_backward && (s.sharding != Sharding::zero0 || scenario.job.accumulation > 1 ||
@@ -95,6 +111,7 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
   }
   check_optimizer(strategy, s);
   if (found.model) check_adapters(strategy, s.lora, scenario.model);
+  check_precision(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
     check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job},
                   {found.cluster, found.model});
@@ -289,8 +306,10 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
                 Readings readings, Scenario& scenario) {
   const auto load = [&] {
     load_entries(data, names, found, readings, scenario);
-    if (root.is_mapping("strategy"))  // what is missing is noted already
+    if (root.is_mapping("strategy")) {  // what is missing is noted already
       load_optimizer(data, root.table("strategy"), readings, scenario);
+      load_precision(data, root.table("strategy"), readings, found.cluster, scenario);
+    }
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };

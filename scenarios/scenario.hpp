@@ -51,6 +51,7 @@ struct Scenario {
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};
 inline constexpr Shelf optimizer_shelf{"workloads/optimizers", "optimizer"};
+inline constexpr Shelf precision_shelf{"workloads/precisions", "precision"};
 
 // A change from the command line: {"strategy.zero", "2"}.
 using Setting = std::pair<std::string, std::string>;

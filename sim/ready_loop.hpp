@@ -30,7 +30,9 @@ namespace stepsim {
 template <class Engine>
 class ReadyLoop {
  public:
-  ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, Engine& engine)
+  // `meters_links`: the trace says what links carried, and when operations were ready.
+  ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, Engine& engine,
+            bool meters_links)
       : platform_(platform),
         graph_(graph),
         engine_(engine),
@@ -39,6 +41,7 @@ class ReadyLoop {
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
         load_(platform.devices.size()),
+        meters_links_(meters_links),
         meter_(platform.links) {
     const std::size_t n = graph.size();
     trace_.start.assign(n, 0);
@@ -66,7 +69,7 @@ class ReadyLoop {
   }
 
   void sent(OpId id, const Flow& flow) {
-    meter_.leave(flow, engine_.now());
+    if (meters_links_) meter_.leave(flow, engine_.now());
     if (--flows_left_[index(id)] == 0) next_round(id);
   }
 
@@ -88,8 +91,10 @@ class ReadyLoop {
         throw std::logic_error(fmt::format("operation {} never finished", i));
       trace_.makespan.value = std::max(trace_.makespan.value, trace_.finish[i]);
     }
-    trace_.ready = first_arrivals(graph_, trace_);
-    trace_.links = meter_.take();
+    if (meters_links_) {
+      trace_.ready = first_arrivals(graph_, trace_);
+      trace_.links = meter_.take();
+    }
     return std::move(trace_);
   }
 
@@ -152,7 +157,7 @@ class ReadyLoop {
       const Flow& flow = flows[number];
       if (flow.wire * op.bytes.value <= 0) continue;
       ++started;
-      meter_.enter(flow, op.bytes, engine_.now());
+      if (meters_links_) meter_.enter(flow, op.bytes, engine_.now());
       ++trace_.activities;
       engine_.send(op.pattern, round, number, op.bytes, id);
     }
@@ -210,6 +215,7 @@ class ReadyLoop {
   std::vector<OpId> released_, batch_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
+  bool meters_links_;
   LinkMeter meter_;
 };
 

@@ -185,12 +185,12 @@ class Engine {
 
 }  // namespace
 
-Trace replay(const Platform& platform, const OpGraph& graph) {
+Trace replay(const Platform& platform, const OpGraph& graph, Watched watched) {
   validate(platform);
   validate(graph, platform);
   const Occupancy occupancy(graph, platform.devices.size());
   Engine engine(platform, graph, occupancy);
-  ReadyLoop<Engine> loop(platform, graph, occupancy, engine);
+  ReadyLoop<Engine> loop(platform, graph, occupancy, engine, watched == Watched::everything);
   return engine.run(loop);
 }
 

@@ -2,12 +2,17 @@
 // amounts that shrink at rates, and a rate changes only where something starts or ends.
 #pragma once
 
+#include <cstdint>
+
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
 
 namespace stepsim {
 
-Trace replay(const Platform& platform, const OpGraph& graph);
+// What a trace has to say: with `times` alone it is empty of links and of `ready`.
+enum class Watched : std::uint8_t { everything, times };
+
+Trace replay(const Platform& platform, const OpGraph& graph, Watched watched = Watched::everything);
 
 }  // namespace stepsim

@@ -17,6 +17,7 @@ Gpu::Peak read_peak(const Table& table) {
   peak.bf16 = table.constant<FlopsPerSecond>("bf16");
   peak.tf32 = table.constant<FlopsPerSecond>("tf32");
   if (table.has("fp8")) peak.fp8 = table.constant<FlopsPerSecond>("fp8");
+  if (table.has("fp4")) peak.fp4 = table.constant<FlopsPerSecond>("fp4");
   return peak;
 }
 
@@ -35,6 +36,23 @@ std::optional<Gpu::Attention::Kernel> read_later(const Table& attention) {
 }
 
 }  // namespace
+
+std::optional<FlopsPerSecond> Gpu::Peak::of(ProductType type) const {
+  const auto value = [](const auto& peak) -> std::optional<FlopsPerSecond> {
+    if (!peak) return std::nullopt;
+    return peak->value;
+  };
+  switch (type) {
+    case ProductType::tf32:
+      return tf32.value;
+    case ProductType::fp8:
+      return value(fp8);
+    case ProductType::fp4:
+      return value(fp4);
+    default:
+      return bf16.value;
+  }
+}
 
 Gpu read_gpu(const Table& table) {
   Gpu gpu;

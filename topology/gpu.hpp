@@ -1,12 +1,19 @@
 // One accelerator: what it can do at best, and what it reaches.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sim/base/config.hpp"
 
 namespace stepsim {
+
+// Types that a GPU's units multiply, sums in 32 bits. fp16 runs as bf16 does.
+enum class ProductType : std::uint8_t { bf16, tf32, fp8, fp4 };
+inline constexpr std::array<std::string_view, 4> product_type_names{"bf16", "tf32", "fp8", "fp4"};
 
 struct Gpu {
   std::string name;
@@ -22,7 +29,11 @@ struct Gpu {
   struct Peak {
     Constant<FlopsPerSecond> bf16;
     Constant<FlopsPerSecond> tf32;                // products of 32-bit numbers: losses in fp32
-    std::optional<Constant<FlopsPerSecond>> fp8;  // GRPO engines with weights in fp8
+    std::optional<Constant<FlopsPerSecond>> fp8;
+    std::optional<Constant<FlopsPerSecond>> fp4;  // with scales of blocks, as are those of MXFP8
+
+    // None where there are no such units.
+    std::optional<FlopsPerSecond> of(ProductType type) const;
   } peak;
   struct Gemm {  // time = start + max(flops / rate, bytes / bandwidth)
     Constant<Seconds> start;

@@ -6,6 +6,7 @@
 
 #include "analysis/report/page_step.hpp"
 #include "sim/base/json.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -47,7 +48,7 @@ std::string data_of(const Page& page) {
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     if (c == '&')
       result += "&amp;";
     else if (c == '<')

@@ -1,8 +1,11 @@
 #include "analysis/report/page_answers.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+
+#include "analysis/studies/explain/summary.hpp"
 
 namespace stepsim {
 namespace {
@@ -18,12 +21,17 @@ std::string carriers_text(const ExplainRow& row) {
 }
 
 std::string headline_of(const Explanation& explanation) {
-  const double a = explanation.a.step_time.value, b = explanation.b.step_time.value;
-  std::string text =
-      fmt::format("A takes {}, B {}: {} {}. The rows add up to that.",
-                  to_text(explanation.a.step_time), to_text(explanation.b.step_time),
-                  to_text(Seconds{std::abs(a - b)}), a >= b ? "more for A" : "less for A");
-  return text;
+  return summary_text(explanation) + " The rows add up to the gap.";
+}
+
+// "By setting: strategy.zero (3 in A, 2 in B) 52.6 s, ..."
+std::string settings_note(const SettingRows& settings) {
+  std::vector<std::string> words;
+  for (const SettingRow& row : settings.rows)
+    words.push_back(fmt::format("{} ({} in A, {} in B) {}{}", row.setting.key, row.setting.text_a,
+                                row.setting.text_b, row.seconds.value < 0 ? "-" : "+",
+                                to_text(Seconds{std::abs(row.seconds.value)})));
+  return fmt::format("By setting: {}.", fmt::join(words, ", "));
 }
 
 RecordList path_of(const ExplainedSide& side) {
@@ -59,6 +67,9 @@ RecordList movers_in_words(const Explanation& e) {
 // What is not equal between the two.
 std::vector<std::string> notes_of(const Explanation& e) {
   std::vector<std::string> notes;
+  if (e.settings && !e.settings->rows.empty()) notes.push_back(settings_note(*e.settings));
+  if (const std::string measured = measured_text(e); !measured.empty())
+    notes.push_back(measured + ".");
   if (e.at_limit) notes.push_back(at_limit_text(e));
   for (const std::string& note : e.fairness.too_large) notes.push_back(note + ".");
   for (const auto& [word, list] :

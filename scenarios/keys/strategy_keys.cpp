@@ -106,6 +106,9 @@ bool optimizer_on_drives(const Strategy& s) {
 bool parameters_on_drives(const Strategy& s) {
   return s.parameter_place == Offload::nvme;
 }
+bool multiplies_narrow(const Strategy& s) {
+  return s.precision.name != Precision{}.name;
+}
 bool flat_parameters(const Strategy& s) {
   return s.fsdp.version == 1;
 }
@@ -148,6 +151,14 @@ constexpr std::array own_keys{
     flag<&Strategy::compiled>("compile",
                               "torch.compile: norms, rotations, activations and residuals are one "
                               "kernel each"),
+    Key<Strategy>{
+        .facts = {.name = "precision",
+                  .sentence = "in which type matrix products run, and how numbers are cast to it; "
+                              "`stepsim list precisions` names them"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   Strategy& s) { s.precision.name = table.text_or(facts.name, s.precision.name); },
+        .text = [](const KeyFacts&, const Strategy& s) { return s.precision.name; },
+        .copy = [](const Strategy& from, Strategy& to) { to.precision = from.precision; }},
     word<&Strategy::attention>(
         "attention", attention_words,
         "which kernel runs attention; sdpa_math and eager keep the scores of "
@@ -380,6 +391,11 @@ constexpr std::array fsdp_keys{
         "backward_prefetch", fsdp_prefetch_names,
         "the next layer is gathered before (pre) or after (post) the gradients of this one, or "
         "none is"),
+    flag<&Strategy::fsdp, &FsdpKeys::narrow_gather>(
+        "narrow_gather",
+        "parameters whose products run in 8 bits are cast before they are gathered (float8 "
+        "all-gather); of precision fp8-tensorwise")
+        .when(multiplies_narrow),
     flag<&Strategy::fsdp, &FsdpKeys::root_group>(
         "root_group", "embedding and head are one group, gathered all the time")
         .otherwise("true in version 1, false in version 2",

@@ -53,6 +53,13 @@ void write_batch(const StepRow& row, const RowCatalog& catalog, double copies, R
     accumulation = 1;
     made.assume("no accumulation");
   }
+  // Nobody runs a pipeline for one piece: what a rank gets is cut into as many as there are stages.
+  const double stages = row.pipeline.value_or(1);
+  if (piped && *accumulation == 1 && *micro >= stages) {
+    made.assume("a micro-batch for each stage of the pipeline");
+    accumulation = stages;
+    micro = *micro / stages;
+  }
   const double rows = copies * std::round(*micro) * std::round(*accumulation);
   const bool differs = batch && std::abs(rows - *batch) > (rounded ? rounding : 1e-6) * *batch;
   if (!whole(*micro, rounded) || !whole(*accumulation, rounded) || differs) {

@@ -141,6 +141,11 @@ RowCatalog row_catalog(const std::string& data) {
     catalog.stacks.emplace_back(name, words.measured_as);
     catalog.learners.emplace_back(name, words.learners_named);
   }
+  for (const std::string& name : names_on(data, precision_shelf)) {
+    const Precision precision = read_precision(open_entry(data, precision_shelf, name).root());
+    catalog.precisions.emplace_back(name, precision.measured_as);
+    if (precision.gathers) catalog.gathered.push_back(name);
+  }
   for (const std::string& name : names_on(data, model_shelf)) {
     const Document document = open_entry(data, model_shelf, name);
     catalog.models[name] = size_in(document.root());

@@ -45,7 +45,7 @@ void write_recipes(RowScenario& made);
 void write_strategy(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_checkpointing(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_offload(const StepRow& row, RowScenario& made);
-void write_precision(const StepRow& row, RowScenario& made);
+void write_precision(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_experts(const StepRow& row, const RowCatalog& catalog, RowScenario& made);
 void write_adapters(const StepRow& row, RowScenario& made);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -20,14 +21,25 @@ void write_attention(const StepRow& row, RowScenario& made) {
     made.set("strategy.attention", "eager");
 }
 
-// Other than bf16 or fp16 with fp32 sums: nothing else is modelled.
-void refuse_precision(const StepRow& row, const RowWords& words, RowScenario& made) {
+// Other than bf16 or fp16 with fp32 sums: of those that the catalogue has.
+void write_products(const StepRow& row, const RowWords& words, const RowCatalog& catalog,
+                    RowScenario& made) {
   constexpr std::array<std::string_view, 6> narrow{"fp8", "float8", "fp4", "fp6", "int8", "int4"};
   const bool other = std::ranges::any_of(
       narrow, [&](std::string_view type) { return says(words.precision, type); });
   const bool wide = words.precision.starts_with("fp32") || words.precision.starts_with("tf32") ||
                     words.precision.starts_with("float32");
-  if (other || wide) made.lack(fmt::format("the precision \"{}\"", row.precision));
+  if (!other && !wide) return;
+  const std::string name = best_name(catalog.precisions, words.precision);
+  if (wide || name.empty()) {
+    made.lack(fmt::format("the precision \"{}\"", row.precision));
+    return;
+  }
+  made.set("strategy.precision", name);
+  if (holds(catalog.gathered, name) && is_fsdp(words) && row.stage.value_or(3) == 3) {
+    made.set("strategy.fsdp.narrow_gather", true);
+    made.assume("gathers in 8 bits");
+  }
 }
 
 void refuse_optimizer(const StepRow& row, const RowWords& words, RowScenario& made) {
@@ -40,10 +52,10 @@ void refuse_optimizer(const StepRow& row, const RowWords& words, RowScenario& ma
 
 }  // namespace
 
-void write_precision(const StepRow& row, RowScenario& made) {
+void write_precision(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   const RowWords words = words_of(row);
   const std::string& word = words.optimizer;
-  refuse_precision(row, words, made);
+  write_products(row, words, catalog, made);
   refuse_optimizer(row, words, made);
   // Without fp32 parameters the moments are in 16 bits as well.
   if (contains(words.precision, "pure bf16")) made.set("strategy.master_weights", false);

@@ -150,7 +150,7 @@ void write_strategy(const StepRow& row, const RowCatalog& catalog, RowScenario& 
   write_parallelism(row, words, catalog, made);
   write_adapters(row, made);
   write_checkpointing(row, catalog, made);
-  write_precision(row, made);
+  write_precision(row, catalog, made);
   if (compiled(words)) made.set("strategy.compile", true);
   write_experts(row, catalog, made);
 }

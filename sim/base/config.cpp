@@ -194,8 +194,15 @@ Table Document::root() const {
 void Document::finish(Leftovers leftovers) const {
   if (leftovers == Leftovers::refused) note_unknown(*notes_, notes_->root, "");
   if (notes_->problems.empty()) return;
-  std::ranges::stable_sort(notes_->problems, {}, &Problem::line);
-  throw UserError(notes_->problems);
+  std::vector<Problem>& problems = notes_->problems;
+  std::ranges::stable_sort(problems, {}, &Problem::line);
+  constexpr std::size_t most = 200;  // nobody reads on
+  if (problems.size() > most) {
+    const std::size_t more = problems.size() - most;
+    problems.resize(most);
+    notes_->add(problems.back().line, "", fmt::format("and {} more", more));
+  }
+  throw UserError(problems);
 }
 
 const std::vector<NamedConstant>& Document::constants() const {

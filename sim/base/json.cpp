@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "sim/base/letters.hpp"
+
 namespace stepsim {
 
 void JsonWriter::separate() {
@@ -65,7 +67,7 @@ JsonWriter& JsonWriter::whole(std::int64_t number) {
 JsonWriter& JsonWriter::value(std::string_view text) {
   separate();
   text_ += '"';
-  for (const char c : text) {
+  for (const char c : as_utf8(text)) {
     if (c == '"' || c == '\\')
       (text_ += '\\') += c;
     else if (static_cast<unsigned char>(c) < 0x20)

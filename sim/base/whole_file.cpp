@@ -61,7 +61,21 @@ void require_file(const std::string& path, const struct stat& at, std::string_vi
                          S_ISDIR(at.st_mode) ? "a folder" : "no regular file"));
 }
 
-void write_and_rename(const std::string& path, std::string_view bytes) {
+// What stands there keeps its mode, and its owner where we may say so.
+void keep_rights(int file, const struct stat& old) {
+  posix(::fchmod(file, old.st_mode & 07777));
+  if (::fchown(file, old.st_uid, old.st_gid) != 0 && errno != EPERM) posix(-1);
+}
+
+// On the drive, with its name, before anybody is told that it is there.
+void sync_folder_of(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  const Descriptor file(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (::fsync(file) != 0 && errno != EINVAL && errno != EROFS) posix(-1);
+}
+
+void write_and_rename(const std::string& path, std::string_view bytes, const struct stat* old) {
   std::string name;
   int id = -1;
   for (int attempt = 0; id < 0; ++attempt) {  // a killed process may have left its own behind
@@ -73,9 +87,12 @@ void write_and_rename(const std::string& path, std::string_view bytes) {
   Descriptor file(id);
   while (!bytes.empty())
     bytes.remove_prefix(transferred(::write(file, bytes.data(), bytes.size())));
+  if (old != nullptr) keep_rights(file, *old);
+  posix(::fsync(file));
   file.close();  // some file systems find out only here that the disk is full
   posix(::rename(name.c_str(), path.c_str()));
   leftover.name.clear();
+  sync_folder_of(path);
 }
 
 std::string read_all(int file, std::size_t size) {
@@ -94,9 +111,12 @@ std::string read_all(int file, std::size_t size) {
 
 void write_file(const std::string& path, std::string_view bytes) {
   struct stat at {};
-  if (::stat(path.c_str(), &at) == 0) require_file(path, at, "written");
+  const bool there = ::stat(path.c_str(), &at) == 0;
+  if (there) require_file(path, at, "written");
+  std::error_code failed;  // a link stays one, and what it leads to is written
+  const fs::path target = there ? fs::canonical(path, failed) : fs::path(path);
   try {
-    write_and_rename(path, bytes);
+    write_and_rename(failed ? path : target.string(), bytes, there ? &at : nullptr);
   } catch (const std::system_error& error) {
     const fs::path folder = fs::path(path).parent_path();
     std::error_code ignored;

@@ -1,6 +1,7 @@
 // What a person reads of an explanation, word by word.
 #include "cli/explain_output.hpp"
 
+#include "analysis/studies/explain/summary.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {
@@ -26,14 +27,70 @@ Explanation two_steps() {
 
 }  // namespace
 
-TEST_CASE("a winner that changes at the memory limits is said first", "[cli]") {
+TEST_CASE("a winner that changes at the memory limits is said behind the first sentence", "[cli]") {
   Explanation e = two_steps();
   e.at_limit = AtLimit{32, 4, 900, 700, true};
   CHECK(explanation_text(e).starts_with(
+      "A takes 4.00 s longer than B (12.0 s against 8.00 s).\n"
       "as they stand B wins, but at each one's memory limit A does: A 900 tok/s/GPU with a "
-      "micro-batch of 32, B 700 tok/s/GPU with a micro-batch of 4\n"));
+      "micro-batch of 32, B 700\ntok/s/GPU with a micro-batch of 4\n"));
   e.at_limit->flips = false;
-  CHECK_FALSE(explanation_text(e).starts_with("as they stand"));
+  CHECK(explanation_text(e).find("as they stand") == std::string::npos);
+}
+
+TEST_CASE("the sentence of an explanation names setting, size and what is left", "[cli]") {
+  Explanation e = two_steps();
+  SettingRows& settings = e.settings.emplace();
+  SettingRow row;
+  row.setting = {.key = "strategy.zero", .a = "3", .b = "2", .text_a = "3", .text_b = "2"};
+  row.seconds = {3};
+  row.alone = {9.5};
+  row.changed = ChangedStep{{9.5}, 1, Fit::fits, Cause::gather_bytes};
+  settings.rows = {row};
+  settings.rest = {1};
+  CHECK(summary_text(e) ==
+        "A takes 4.00 s longer than B (12.0 s against 8.00 s), and strategy.zero (3 in A, 2 in B) "
+        "carries 3.00 s of that, in gather_bytes: with that alone as in B, A takes 9.50 s.");
+  settings.rows.front().changed->fit = Fit::oom;
+  settings.rows.front().changed->cause.reset();
+  CHECK(
+      summary_text(e).ends_with("carries 3.00 s of that: with that alone as in B, A takes 9.50 s "
+                                "and does not fit into memory."));
+  settings.rows.front().seconds = {4};
+  settings.rows.front().alone = {12};
+  CHECK(summary_text(e).ends_with(
+      "carries all of it: alone it changes nothing, only together with others."));
+  settings.rows.front().seconds = {0.5};
+  settings.rest = {3.5};
+  CHECK(summary_text(e).ends_with("(12.0 s against 8.00 s), most of it by what no setting says."));
+  settings.rows.clear();
+  CHECK(summary_text(e).ends_with(", and no setting that differs carries any of it."));
+}
+
+TEST_CASE("what does not fit and what was measured stand below the first sentence", "[cli]") {
+  Explanation e = two_steps();
+  e.a.measured = Range{13, 13};
+  e.b.measured = Range{7, 8};
+  e.fairness.too_large = {"B does not fit into memory: 2 GB of 1 GB usable (200 %)"};
+  CHECK(explanation_text(e).starts_with(
+      "A takes 4.00 s longer than B (12.0 s against 8.00 s).\n"
+      "B does not fit into memory: 2 GB of 1 GB usable (200 %)\n"
+      "measured: A 13.0 s, B 7.00 s to 8.00 s, so A 5.00 s to 6.00 s longer; predicted: 4.00 s "
+      "longer\n"));
+}
+
+TEST_CASE("a cause that moves neither step alone is listed apart and stays in the sum", "[cli]") {
+  Explanation e = two_steps();
+  ExplainRow latent = e.rows.front();
+  latent.cause = Cause::module_hooks;
+  latent.seconds = {1};
+  latent.latent = true;
+  e.rows.front().seconds = {3};
+  e.rows.push_back(latent);
+  const std::string text = explanation_text(e);
+  CHECK(text.find("latent, see below     +1.00 s   25.0 %") != std::string::npos);
+  CHECK(text.find("\nlatent: free alone, this cause moves neither step by a thousandth, and would "
+                  "show once others are gone:\nmodule_hooks +1.00 s\n") != std::string::npos);
 }
 
 TEST_CASE("a row says in words what would happen were it free", "[cli]") {

@@ -103,8 +103,7 @@ TEST_CASE("precisions, optimizers and schedules that are not modelled are named"
     REQUIRE_FALSE(made.missing.empty());
     CHECK_THAT(made.missing.front(), Contains(word));
   };
-  for (const char* word : {"fp8", "rowwise float8", "nvfp4", "fp32", "tf32"})
-    lacks(&StepRow::precision, word);
+  for (const char* word : {"int8", "fp6", "fp32", "tf32"}) lacks(&StepRow::precision, word);
   for (const char* word : {"Adafactor", "SGD", "Lion"}) lacks(&StepRow::optimizer, word);
   for (const char* word : {"ZeRO-3, ZeRO++", "MiCS", "PP8 DualPipe"})
     lacks(&StepRow::strategy, word);
@@ -172,4 +171,16 @@ TEST_CASE("adapters have the rank that a row says", "[scenarios]") {
     row.notes = note;
     CHECK(strategy_of(row).lora.rank == 64);
   }
+}
+
+TEST_CASE("a row's precision is that of the catalogue whose words are the longest", "[scenarios]") {
+  const auto named = [](const std::string& word) {
+    return with(&StepRow::precision, word).precision.name;
+  };
+  CHECK(named("bf16") == "bf16");
+  CHECK(named("FP8") == "fp8-current");
+  CHECK(named("FP8 hybrid") == "fp8-delayed");
+  CHECK(named("fp8 block") == "fp8-blockwise");
+  CHECK(named("bf16+float8 linear") == "fp8-tensorwise");
+  CHECK(named("float8 rowwise") == "fp8-rowwise");
 }

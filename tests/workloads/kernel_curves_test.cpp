@@ -121,7 +121,7 @@ TEST_CASE("products of 32-bit numbers run at the rate of the units that take the
   const Bench bench("mi250x-8");
   KernelRow row = gemm("logits", 1 << 15, 4096, 1 << 15);
   const double start = bench.gpu.gemm.start.value.value, in_16 = bench.time(row) - start;
-  row.tf32 = true;
+  row.type = ProductType::tf32;
   const double slower = bench.gpu.peak.bf16.value / bench.gpu.peak.tf32.value;
   CHECK(slower > 3);
   CHECK(bench.time(row) - start == Approx(slower * in_16));

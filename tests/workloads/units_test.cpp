@@ -227,7 +227,7 @@ TEST_CASE("a loss over some words at a time keeps nothing and multiplies again",
   CHECK_THAT(head.memory.saved, exactly(2 * t * h));
   CHECK_THAT(flops_of(head.forward), exactly(2 * t * h * v));
   CHECK_THAT(flops_of(head.backward), exactly(3 * 2 * t * h * v));
-  CHECK(head.forward.front().tf32);        // in 32 bits
+  CHECK(head.forward.front().type == ProductType::tf32);
   CHECK(head.backward.back().share == 1);  // gradients in 16
   // Frozen or not: both gradients are found.
   tiny.strategy.lora = {4, LoraTargets::linear, Quantised::none};

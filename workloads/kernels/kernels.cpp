@@ -11,8 +11,9 @@ namespace {
 // A product is cut into tiles that the units of the GPU work off in waves; the last wave may be
 // nearly empty. Filling and draining a tile costs as much as some more of its depth.
 double product_time(const Gpu& gpu, const Operators::Product& library, const KernelRow& row,
-                    double rate) {
-  const double units = gpu.units, fill = gpu.gemm.fill.number();
+                    double rate, double faster) {
+  // Filling a tile waits for memory: it takes as long where the depth behind it takes less.
+  const double units = gpu.units, fill = gpu.gemm.fill.number() * std::max(1.0, faster);
   const double started = row.ragged ? 0.5 : 0;  // a group's last tile is half full in the mean
   double best = std::numeric_limits<double>::infinity();
   for (const Operators::Product::Tile& tile : library.tiles) {
@@ -66,10 +67,10 @@ double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row,
            (attention_rate(gpu, row, backward) * stack.kernels.attention.number() * row.share);
   const auto& kernel =
       row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
-  const double narrower = row.tf32 ? gpu.peak.tf32.value / gpu.peak.bf16.value : 1;
-  const double rate = products * kernel.number() * row.share * narrower;
+  const double faster = gpu.peak.of(row.type).value_or(gpu.peak.bf16.value) / gpu.peak.bf16.value;
+  const double rate = products * kernel.number() * row.share * faster;
   const bool tiled = row.rows > 0 && gpu.units > 0;
-  return tiled ? product_time(gpu, stack.operators.product, row, rate) : row.flops / rate;
+  return tiled ? product_time(gpu, stack.operators.product, row, rate, faster) : row.flops / rate;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ struct KernelRow {
   bool ragged = false;      // of unequal rows: `rows` are those of the mean
   bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
   bool later = false;       // attention: the kernel of this generation of GPUs
-  bool tf32 = false;        // a product of 32-bit numbers, on the units that take them
+  ProductType type = ProductType::bf16;  // in which a product runs
   Operator op = Operator::none;
   double repeats = 1;  // all of this so many times, one after the other
 };

@@ -50,7 +50,7 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
     if (divided) kernels.launches += beside.kernels;
     return kernels;
   };
-  head.forward.front().tf32 = kind == CrossEntropy::logits_32;
+  if (kind == CrossEntropy::logits_32) head.forward.front().type = ProductType::tf32;
   head.backward = backward_of(head.forward, stack.operators);
   head.forward.push_back(row(cost.run_forward));
   head.backward.insert(head.backward.begin(), row(cost.run_backward));
@@ -71,7 +71,7 @@ void loss_over_words(Unit& head, const Operators& all, double tokens, double hid
   KernelRow product = head.forward.front();
   product.launches = chunks;
   const std::vector<KernelRow> gradients = backward_of({product}, all);
-  product.tf32 = true;
+  product.type = ProductType::tf32;
   // Each chunk casts its inputs up, and adds what it gives to their gradients.
   const double inputs = chunks * tokens * hidden + vocabulary * hidden;
   const double casts = all[Operator::cross_entropy_casts].bytes * inputs;

@@ -26,6 +26,7 @@ struct Unit {
   // Of its elements those that every rank of a tensor-parallel group has whole, with a part of the
   // gradient: adapters beside divided matrices.
   double common = 0;
+  double narrow = 0;  // of its elements those that are multiplied in a type of their own
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
   struct Memory {         // bytes

@@ -12,6 +12,7 @@ namespace stepsim {
 enum class Held : std::uint8_t {
   // From step to step.
   parameters,
+  cast_weights,  // copies in the type of their products
   reference,   // parameters of a reference model
   persistent,  // parameters that stage 3 never gives up
   secondary,   // parameters of the secondary partition
@@ -44,7 +45,8 @@ enum class Held : std::uint8_t {
   saved_part,
   saved_model,
 };
-inline constexpr std::array<std::string_view, 30> held_names{"parameters",
+inline constexpr std::array<std::string_view, 31> held_names{"parameters",
+                                                             "cast_weights",
                                                              "reference",
                                                              "persistent",
                                                              "secondary",

@@ -22,6 +22,7 @@ TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
       if (elements <= input.strategy.zero.persistence_threshold)
         sizes.persistent += elements * static_cast<double>(unit.times);
     }
+    sizes.narrow += unit.narrow * static_cast<double>(unit.times);
     const double owners = std::max(1, unit.owners);
     sizes.largest_module = std::max(sizes.largest_module, unit.elements() / owners);
   });

@@ -8,6 +8,7 @@ namespace stepsim {
 struct TensorSizes {          // elements
   double largest = 0;         // tensor
   double largest_module = 0;  // what is built, or gathered, at once
+  double narrow = 0;          // multiplied in a type of their own
   double persistent = 0;      // in tensors that stage 3 does not partition between modules
 };
 

@@ -1,8 +1,10 @@
 #include "workloads/program/visits.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include "workloads/layers/checkpointing.hpp"
+#include "workloads/layers/precision_units.hpp"
 #include "workloads/layers/rank_share.hpp"
 
 namespace stepsim {
@@ -48,6 +50,7 @@ ModelUnits units_of(const StepInput& input) {
     return load_of_rank(load_of(input.model, input.job, layer), strategy);
   };
   const bool overlaps = input.stack.tensor_layers == TensorLayers::overlapped;
+  const auto micro_batches = static_cast<double>(std::max<std::int64_t>(1, input.job.accumulation));
   ModelUnits units;
   if (units.embeds = model.part.embeds; units.embeds) {
     units.embedding = embedding_unit(model, input.stack, strategy, load(0));
@@ -56,12 +59,14 @@ ModelUnits units_of(const StepInput& input) {
   if (model.part.predicts) {
     units.head = head_units(model, input.stack, strategy, input.job);
     share_head(units.head, model, strategy, load(0), overlaps);
+    apply_precision(units.head, input.stack, strategy, micro_batches);
   }
   const double layer_input =
       bytes_16 * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
+    apply_precision(units.layers.back(), input.stack, strategy, micro_batches);
     checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;

@@ -11,6 +11,7 @@
 #include "workloads/strategy/offload.hpp"
 #include "workloads/strategy/optimizer.hpp"
 #include "workloads/strategy/pipeline_strategy.hpp"
+#include "workloads/strategy/precision.hpp"
 #include "workloads/strategy/recompute.hpp"
 #include "workloads/strategy/sharding_keys.hpp"
 
@@ -95,6 +96,7 @@ struct Strategy {
   RecomputedModules recomputed;  // under selective
   bool compiled = false;         // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
+  Precision precision;  // of matrix products
   Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
   ExpertStrategy experts;

@@ -9,6 +9,7 @@
 #include "analysis/studies/explain/explain_draws.hpp"
 #include "analysis/studies/explain/explained_side.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {
@@ -56,6 +57,11 @@ Fairness fairness_of(const Explanation& e) {
   return fairness;
 }
 
+bool moves_a_step(const Explanation& e, const ExplainRow& row) {
+  return std::abs((e.a.step_time - row.a_without).value) >= alike * e.a.step_time.value ||
+         std::abs((e.b.step_time - row.b_without).value) >= alike * e.b.step_time.value;
+}
+
 bool weighs_on_a(const Explanation& e, const ExplainRow& row) {
   return e.a.step_time - row.a_without >= e.b.step_time - row.b_without;
 }
@@ -100,6 +106,77 @@ AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) 
   const double here = e.a.tokens_per_second_per_gpu - e.b.tokens_per_second_per_gpu;
   limit.flips = (limit.rate_a - limit.rate_b) * here < 0;
   return limit;
+}
+
+// So many mixtures of long steps are replayed; of short ones as many as there are of eight
+// settings.
+constexpr std::size_t replays_of_long_steps = 64;
+// So many settings are tried out to the end, which carry this share of the gap each.
+constexpr std::size_t most_changed = 3;
+constexpr double worth_trying = 0.02;
+// A cause that makes up this share of what a setting changes says where.
+constexpr double tells_cause = 0.4;
+
+// One whose engines cannot start takes no time; it counts as A, and what follows it moves the gap.
+Seconds time_or(const Scenario& scenario, Seconds otherwise) {
+  const Seconds time = step_time_of(scenario);
+  return time.value > 0 ? time : otherwise;
+}
+
+ScenarioSource source_of(const NamedStep& step) {
+  return {step.source, step.settings, step.scenario};
+}
+
+std::optional<Cause> most_changed_cause(const ExplainedSide& from, const ExplainedSide& to) {
+  const double sign = from.step_time < to.step_time ? -1 : 1;
+  std::optional<Cause> most;
+  double largest = 0;
+  for (std::size_t i = 0; i < cause_count; ++i) {
+    const double change = sign * (from.causes[i].exposed - to.causes[i].exposed).value;
+    if (change <= largest) continue;
+    largest = change;
+    most = static_cast<Cause>(i);
+  }
+  // A rank that waits for a slower one has no cause of its own that says so.
+  if (largest < tells_cause * std::abs((from.step_time - to.step_time).value)) return std::nullopt;
+  return most;
+}
+
+// What A comes to with one setting as in B; nothing where it cannot run.
+std::optional<ChangedStep> changed_step(const NamedStep& a, const ExplainedSide& before,
+                                        const std::vector<DifferingSetting>& settings,
+                                        const SettingRow& row, const ExplainOptions& options) {
+  Joined joined(settings.size());
+  for (std::size_t i = 0; i < settings.size(); ++i) joined[i] = settings[i].key == row.setting.key;
+  NamedStep changed = a;
+  changed.scenario = mixture(options.data, source_of(a), settings, joined);
+  try {
+    const ExplainedSide side = observe(changed).side;
+    return ChangedStep{side.step_time, side.needed, side.fit, most_changed_cause(before, side)};
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+SettingRows settings_between(const Explanation& e, const NamedStep& a, const NamedStep& b,
+                             const ExplainOptions& options) {
+  const std::vector<DifferingSetting> settings =
+      differing_settings(options.data, source_of(a), source_of(b));
+  const bool is_long = a.scenario.grpo || std::max(e.a.operations, e.b.operations) > few_operations;
+  const AttributionOptions& like = options.attribution;
+  SettingOptions study{.most_replays = like.most_replays,
+                       .seed = like.seed,
+                       .workers = like.workers,
+                       .progress = like.progress};
+  if (is_long) study.most_replays = std::min(study.most_replays, replays_of_long_steps);
+  const auto replayed = [&](const Joined& joined) {
+    return time_or(mixture(options.data, source_of(a), settings, joined), e.a.step_time);
+  };
+  SettingRows rows = setting_rows(settings, e.a.step_time, e.b.step_time, replayed, study);
+  for (std::size_t i = 0; i < std::min(most_changed, rows.rows.size()); ++i)
+    if (std::abs(rows.rows[i].seconds.value) >= worth_trying * std::abs(e.gap().value))
+      rows.rows[i].changed = changed_step(a, e.a, settings, rows.rows[i], options);
+  return rows;
 }
 
 // Both sides went through the same orders where their causes are the same: what differs between
@@ -169,8 +246,10 @@ Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions
   result.fairness = fairness_of(result);
   const ByCause<std::vector<Carrier>> carriers_a = carriers_in(a, options);
   const ByCause<std::vector<Carrier>> carriers_b = carriers_in(b, options);
+  for (ExplainRow& row : result.rows) row.latent = !moves_a_step(result, row);
   for (ExplainRow& row : result.rows)
     row.carriers = (weighs_on_a(result, row) ? carriers_a : carriers_b)[index(row.cause)];
+  if (options.settings) result.settings = settings_between(result, a, b, options);
   if (options.at_limit) result.at_limit = at_limit_of(result, a.scenario, b.scenario);
   add_draws(result, a, b, options, carriers_a, carriers_b);
   return result;

@@ -9,6 +9,7 @@
 #include "analysis/critical_path.hpp"
 #include "analysis/studies/explain/attribution.hpp"
 #include "analysis/studies/explain/carriers.hpp"
+#include "analysis/studies/explain/setting_rows.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/footprint.hpp"
 #include "scenarios/scenario.hpp"
@@ -41,7 +42,8 @@ struct ExplainedSide {
   ByCause<CauseTime> causes{};  // of the first rank; they add up to the step with `idle`
   Seconds idle{};
   Attribution attribution{};
-  std::vector<PathPart> path{};  // folded
+  std::vector<PathPart> path{};     // folded
+  std::optional<Range> measured{};  // s: what somebody saw a step take
 };
 
 struct ExplainRow {
@@ -53,6 +55,8 @@ struct ExplainRow {
   double closes = 0;                // the part of the gap that this closes; negative: it widens
   std::optional<Range> range;       // of `seconds`, over draws of the constants
   std::vector<Carrier> carriers;    // of the step that it weighs on more, most important first
+  // Free alone it moves neither step: it is only what the step would wait for next.
+  bool latent = false;
 };
 
 // The largest micro-batch of each side that fits, and what it is worth.
@@ -88,6 +92,7 @@ struct Explanation {
   ExplainedSide a, b;
   std::vector<ExplainRow> rows;                          // what makes A slower first
   Seconds residual;                                      // with every cause free
+  std::optional<SettingRows> settings;                   // which settings carry the gap
   std::optional<std::pair<PathPart, PathPart>> parting;  // where the two first differ
   Fairness fairness;
   std::optional<AtLimit> at_limit;
@@ -100,6 +105,7 @@ struct ExplainOptions {
   std::string data;
   bool at_limit = false;
   bool carriers = true;
+  bool settings = true;  // the gap by setting
   // Draws of the constants behind ranges: eight at a time while more could change who is slower or
   // which row is the largest. Nothing: `usual_draws`.
   std::optional<std::uint32_t> most_draws;

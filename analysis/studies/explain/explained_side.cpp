@@ -109,6 +109,7 @@ ExplainedStep observe(const NamedStep& step) {
   });
   seen.side.label = step.label;
   seen.side.title = step.scenario.name;
+  if (step.scenario.measured) seen.side.measured = step.scenario.measured->of(Metric::step_time);
   seen.side.gpus = step.scenario.cluster.ranks();
   seen.side.path = step.scenario.grpo ? seen.parts : folded(seen.parts);
   count_work(step.scenario, seen.side);

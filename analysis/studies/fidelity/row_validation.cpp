@@ -61,11 +61,12 @@ Answer answer_of(const RowQuestion& question, const ExpressedRow& row, const May
           .lighter = way};
 }
 
-// Megatron-Core counts what every matrix multiplies, and causal attention, which is what a
+// Some frameworks count what every matrix multiplies, and causal attention, which is what a
 // prediction counts as well.
 double flops_per_token(const StepRow& row, const Answer& answer) {
-  return contains(row.flops_definition, "Megatron model FLOPs") ? answer.flops_per_token
-                                                                : counted_flops_per_token(row);
+  const double counted = counted_flops_per_token(row);
+  return counted > 0 || !contains(row.flops_definition, "model FLOPs") ? counted
+                                                                       : answer.flops_per_token;
 }
 
 // Time of a step as the row measured it, by whatever it prints; 0: it prints none.

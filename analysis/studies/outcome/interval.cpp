@@ -1,5 +1,7 @@
 #include "analysis/studies/outcome/interval.hpp"
 
+#include <algorithm>
+
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "sim/base/error.hpp"
@@ -28,21 +30,35 @@ Figures figures_of(const Scenario& scenario, const GrpoPrediction& p) {
           .wall = p.wall.value};
 }
 
-Figures figures_of(const Prediction& p) {
-  return {p.step_time.value, p.tokens_per_second_per_gpu, p.memory.needed(), p.wall.value};
+Figures figures_of(const StepFigures& p) {
+  return {p.step_time.value, p.tokens_per_second_per_gpu, p.memory, p.wall.value};
 }
 
-std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points) {
-  Tasks<Figures> tasks;
-  tasks.reserve(points.size());
-  for (const Point& point : points)
-    tasks.emplace_back([&question, &point] {
-      const Scenario scenario =
-          load_scenario(question.data, question.scenario, point.settings, point.draw);
-      if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
-      return figures_of(predict(scenario, Folding::automatic, question.free));
-    });
-  return in_workers(tasks, question.workers);
+Figures figures_at(const IntervalQuestion& question, const Point& point, Asked asked) {
+  const Scenario scenario =
+      load_scenario(question.data, question.scenario, point.settings, point.draw);
+  if (scenario.grpo) return figures_of(scenario, predict_grpo(scenario, question.free));
+  return figures_of(step_figures(scenario, question.free, asked));
+}
+
+// Each worker takes every so manieth point, one after the other: memory that one point had is there
+// for the next.
+std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points,
+                         Asked asked) {
+  const std::size_t workers = std::min(std::max<std::size_t>(question.workers, 1), points.size());
+  std::vector<Figures> answers(points.size());
+  in_workers(
+      workers, workers,
+      [&](std::size_t first) {
+        std::vector<Figures> own;
+        for (std::size_t i = first; i < points.size(); i += workers)
+          own.push_back(figures_at(question, points[i], asked));
+        return own;
+      },
+      [&](std::size_t first, const std::vector<Figures>& own) {
+        for (std::size_t i = 0; i < own.size(); ++i) answers[first + i * workers] = own[i];
+      });
+  return answers;
 }
 
 std::vector<double> column(const std::vector<Figures>& figures, double Figures::*member) {
@@ -74,7 +90,7 @@ void add_movers(const IntervalQuestion& question, const std::vector<Setting>& se
       points.push_back({settings, {}});
       points.back().settings.push_back(setting_of(each, value));
     }
-  const std::vector<Figures> ends = ask(question, points);
+  const std::vector<Figures> ends = ask(question, points, Asked::times);
   std::vector<Mover> of_step, of_job;
   for (std::size_t i = 0; i < suspects.size(); ++i) {
     const Figures &low = ends[2 * i], &high = ends[2 * i + 1];
@@ -108,7 +124,7 @@ Interval interval_of(const IntervalQuestion& question) {
     draws.push_back({.seed = question.seed, .sample = sample, .of = question.samples});
     points.push_back({settings, draws.back()});
   }
-  std::vector<Figures> figures = ask(question, points);
+  std::vector<Figures> figures = ask(question, points, Asked::times_and_memory);
   const Figures stated = figures.front();
   figures.erase(figures.begin());
   drop_those_that_cannot_run(figures, draws);

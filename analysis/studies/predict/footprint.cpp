@@ -63,9 +63,16 @@ bool fits(const Scenario& scenario) {
   return footprint(scenario).fit() != Fit::oom;
 }
 
-void offer(std::vector<Remedy>& list, const Scenario& changed, std::string change) {
+void offer(std::vector<Remedy>& list, const Scenario& changed, std::string change,
+           std::vector<Setting> settings) {
   Footprint needs = footprint(changed);
-  if (needs.fit() != Fit::oom) list.push_back({std::move(change), std::move(needs)});
+  if (needs.fit() != Fit::oom)
+    list.push_back({std::move(change), std::move(settings), std::move(needs)});
+}
+
+// Of one key.
+void offer(std::vector<Remedy>& list, const Scenario& changed, const Setting& setting) {
+  offer(list, changed, fmt::format("{}: {}", setting.first, setting.second), {setting});
 }
 
 // Memory grows with the micro-batch, so halving finds the largest.
@@ -81,7 +88,7 @@ void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
     const std::int64_t middle = good + (bad - good) / 2;
     (fits(with(middle)) ? good : bad) = middle;
   }
-  offer(list, with(good), fmt::format("job.micro_batch: {}", good));
+  offer(list, with(good), {"job.micro_batch", std::to_string(good)});
 }
 
 // DeepSpeed keeps whole sub-groups on the device: the fewest that have to leave it.
@@ -103,7 +110,9 @@ void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) 
   }
   if (good == groups) return;
   const double ratio = with(good).strategy.offload.ratio;
-  offer(list, changed, fmt::format("strategy.offload: {{optimizer: cpu, ratio: {:.4g}}}", ratio));
+  offer(list, changed, fmt::format("strategy.offload: {{optimizer: cpu, ratio: {:.4g}}}", ratio),
+        {{"strategy.offload.optimizer", "cpu"},
+         {"strategy.offload.ratio", fmt::format("{:.4g}", ratio)}});
 }
 
 }  // namespace
@@ -175,17 +184,17 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
   Scenario changed = scenario;
   if (scenario.strategy.checkpointing == Checkpointing::none) {
     changed.strategy.checkpointing = Checkpointing::full;
-    offer(list, changed, "strategy.checkpointing: full");
+    offer(list, changed, {"strategy.checkpointing", "full"});
     changed = scenario;
   }
   for (const Sharding stage : further_stages(scenario.strategy)) {
     changed.strategy.sharding = stage;
-    offer(list, changed, fmt::format("strategy.zero: {}", to_text(stage)));
+    offer(list, changed, {"strategy.zero", std::string(to_text(stage))});
     changed = scenario;
   }
   if (scenario.smaller_optimizer) {
     changed.strategy.optimizer = *scenario.smaller_optimizer;
-    offer(list, changed, fmt::format("strategy.optimizer: {}", changed.strategy.optimizer.name));
+    offer(list, changed, {"strategy.optimizer", changed.strategy.optimizer.name});
     changed = scenario;
   }
   const SchemeFacts facts = facts_of(scenario.strategy);
@@ -195,10 +204,11 @@ std::vector<Remedy> remedies(const Scenario& scenario) {
   if (scenario.strategy.optimizer_place == Offload::none && can_offload) {
     offer_partial_offload(list, scenario);
     changed.strategy.optimizer_place = Offload::cpu;
-    offer(list, changed, "strategy.offload.optimizer: cpu");
+    offer(list, changed, {"strategy.offload.optimizer", "cpu"});
     if (facts.offloads_parameters) {
       changed.strategy.parameter_place = Offload::cpu;
-      offer(list, changed, "strategy.offload: {optimizer: cpu, parameters: cpu}");
+      offer(list, changed, "strategy.offload: {optimizer: cpu, parameters: cpu}",
+            {{"strategy.offload.optimizer", "cpu"}, {"strategy.offload.parameters", "cpu"}});
     }
   }
   return list;

@@ -62,7 +62,8 @@ Footprint footprint(const Scenario& scenario);
 
 // A change of the scenario, with what it then needs.
 struct Remedy {
-  std::string change;  // "job.micro_batch: 4"
+  std::string change;             // "job.micro_batch: 4"
+  std::vector<Setting> settings;  // the same, key by key
   Footprint footprint;
 };
 

@@ -8,26 +8,53 @@
 namespace stepsim {
 namespace {
 
-Seconds wall_of(const Job& job, const Prediction& p) {
-  Seconds wall = p.step_time * (p.length->optimizer_steps - job.resume.after);
-  if (p.saving) wall += p.saving->time * p.saving->count;
-  if (p.resuming) wall += p.resuming->time;
+StepInput input_of(const Scenario& scenario) {
+  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
+}
+
+double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time) {
+  return tokens / step_time.value / static_cast<double>(scenario.cluster.ranks());
+}
+
+std::optional<RunLength> length_of(const Scenario& scenario) {
+  return run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
+}
+
+Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
+                const std::optional<SavingCost>& saving,
+                const std::optional<ResumingCost>& resuming) {
+  Seconds wall = step_time * (length.optimizer_steps - job.resume.after);
+  if (saving) wall += saving->time * saving->count;
+  if (resuming) wall += resuming->time;
   return wall;
 }
 
 }  // namespace
 
 std::size_t count_operations(const Scenario& scenario) {
-  return build_step(
-             {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
-             Folding::automatic)
-      .graph.size();
+  return build_step(input_of(scenario), Folding::automatic).graph.size();
+}
+
+StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
+  StepProgram program = build_step(input_of(scenario), Folding::automatic);
+  if (!free.empty()) program.graph = idealised(program.graph, free);
+  const Trace trace = replay(program.traffic.folded.platform, program.graph, Watched::times);
+  StepFigures figures;
+  figures.step_time = trace.makespan;
+  figures.tokens_per_second_per_gpu =
+      tokens_per_second_per_gpu(scenario, program.tokens, figures.step_time);
+  if (const auto length = length_of(scenario))
+    figures.wall = wall_of(scenario.job, *length, figures.step_time, saving_cost(scenario),
+                           resuming_cost(scenario));
+  if (asked == Asked::times_and_memory)
+    figures.memory = fullest_footprint(scenario, program, [&](Rank lane) {
+                       return timeline_of(program.graph, trace, lane);
+                     }).needed();
+  return figures;
 }
 
 Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
-  const StepInput input{scenario.cluster, scenario.model, scenario.stack, scenario.strategy,
-                        scenario.job};
-  StepProgram program = build_step(input, folding);
+  StepProgram program = build_step(input_of(scenario), folding);
   Prediction result;
   result.saving = saving_cost(scenario);
   result.resuming = resuming_cost(scenario);
@@ -39,9 +66,9 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
   run.graph = free.empty() ? std::move(program.graph) : idealised(program.graph, free);
   run.trace = replay(run.platform, run.graph);
 
-  const double ranks = static_cast<double>(scenario.cluster.ranks());
   result.step_time = run.trace.makespan;
-  result.tokens_per_second_per_gpu = program.tokens / result.step_time.value / ranks;
+  result.tokens_per_second_per_gpu =
+      tokens_per_second_per_gpu(scenario, program.tokens, result.step_time);
   result.flops = program.flops;
   const double possible = result.step_time.value * scenario.cluster.gpu.peak.bf16.value.value;
   result.utilisation = program.flops.total() / possible;
@@ -49,8 +76,10 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
       (program.flops.matrices + program.flops.attention_in_rows) / possible;
   result.iterations_per_second =
       static_cast<double>(scenario.job.accumulation) / result.step_time.value;
-  result.length = run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
-  if (result.length) result.wall = wall_of(scenario.job, result);
+  result.length = length_of(scenario);
+  if (result.length)
+    result.wall =
+        wall_of(scenario.job, *result.length, result.step_time, result.saving, result.resuming);
   result.breakdown = mean_breakdown(program.stages, run.graph, run.trace);
   result.memory = fullest_footprint(
       scenario, program, [&](Rank lane) { return timeline_of(run.graph, run.trace, lane); });

@@ -36,6 +36,17 @@ struct Prediction {
 // How many operations the step is, without replaying it.
 std::size_t count_operations(const Scenario& scenario);
 
+// What of a prediction studies ask for by the dozen.
+struct StepFigures {
+  Seconds step_time;
+  double tokens_per_second_per_gpu = 0;
+  double memory = 0;  // bytes of a GPU, with slack and libraries; 0: not asked for
+  Seconds wall;
+};
+enum class Asked : std::uint8_t { times, times_and_memory };
+// The same figures as predict() finds, to the last bit, for less.
+StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked);
+
 // The causes in `free` cost nothing.
 Prediction predict(const Scenario& scenario, Folding folding, CauseSet free = {});
 

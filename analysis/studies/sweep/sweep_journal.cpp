@@ -131,6 +131,13 @@ void SweepJournal::append(std::string_view line) {
 void SweepJournal::add(std::size_t index, const Outcome& outcome) {
   const std::string line = fmt::format("{}\t{}", index, to_line(outcome));
   append(fmt::format("{}\t{:016x}\n", line, checksum(line)));
+  // A machine that loses power may lose what came since.
+  constexpr std::chrono::seconds often{2};
+  const auto now = std::chrono::steady_clock::now();
+  if (now - synced_ < often) return;
+  synced_ = now;
+  if (::fdatasync(file_) != 0 && errno != EINVAL && errno != EROFS)
+    fail(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
 }  // namespace stepsim

@@ -2,6 +2,7 @@
 // from.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,6 +31,7 @@ class SweepJournal {
 
   std::string path_;
   int file_ = -1;
+  std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
   std::map<std::size_t, Outcome> finished_;
 };
 

@@ -35,6 +35,9 @@ FullyShardedGroups::FullyShardedGroups(StepWriter& writer, const std::vector<Vis
 void FullyShardedGroups::count(const Visit& now, Group& group) {
   const auto tensors = static_cast<double>(now.unit->tensors.size());
   group.elements += now.unit->elements();
+  const double narrow = keys_.narrow_gather ? now.unit->narrow : 0;
+  group.gathered_bytes += bytes_16 * (now.unit->elements() - narrow) +
+                          bytes_of(writer_.input().strategy.precision.type) * narrow;
   group.tensors += tensors;
   group.trained += now.unit->trained_elements();
   if (now.frozen || !now.unit->trained) return;
@@ -146,7 +149,7 @@ void FullyShardedGroups::gather(std::size_t call) {
   if (written > 0)
     ready = writer_.beside(Stream::gather, written * group.elements / sharers(group),
                            Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
-  const double bytes = bytes_16 * group.elements;
+  const double bytes = group.gathered_bytes;
   group.arrival = ready;
   if (!group.experts || sharers(group) > 1)
     group.arrival =
@@ -159,7 +162,7 @@ void FullyShardedGroups::gather(std::size_t call) {
 void FullyShardedGroups::cut_out(Group& group) {
   group.copied_out = true;
   if (keys_.version == 1) return;
-  const double bytes = bytes_16 * group.elements;
+  const double bytes = group.gathered_bytes;
   const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * bytes, 1}}, false,
                                Cause::gather_bytes, "copy_out");
   copied_out_before_ = copied_out_;
@@ -195,7 +198,7 @@ void FullyShardedGroups::reshard(Group& group) {
   const auto& host = writer_.input().stack.host;
   writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
                "reshard");
-  writer_.release(writer_.last_compute(), Held::gathered, bytes_16 * group.elements);
+  writer_.release(writer_.last_compute(), Held::gathered, group.gathered_bytes);
   group.gathered = false;
   if (keys_.version == 1) given_up_.push_back(writer_.last_compute());
 }

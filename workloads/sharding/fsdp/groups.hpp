@@ -27,6 +27,7 @@ class FullyShardedGroups {
     bool outside = false;  // of the layers
     bool experts = false;  // that not all ranks hold
     double elements = 0;
+    double gathered_bytes = 0;
     double tensors = 0;
     double trained = 0;  // elements that have a gradient
     Mark arrival{};

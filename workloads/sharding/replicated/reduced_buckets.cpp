@@ -23,6 +23,16 @@ bool ReducedBuckets::keeps_all_gradients() const {
           !keeps_whole_gradient(s));
 }
 
+// Stages of a pipeline reduce when all of their passes are over, and what they sent is under way.
+bool ReducedBuckets::behind_stages() const {
+  return writer_.input().strategy.pipeline_parallel.size > 1;
+}
+
+// Then gradients of each micro-batch are added to a buffer in 32 bits, and are zeros again.
+bool ReducedBuckets::adds_in_fp32() const {
+  return behind_stages() && keeps_whole_gradient(writer_.input().strategy);
+}
+
 void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
   const Visit& now = visits_[visit];
   if (now.phase != Phase::backward || now.unit->tensors.empty() || !now.unit->trained) return;
@@ -45,14 +55,20 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
     if (added) writer_.release(made, Held::gradients, bytes);
     if (keeps && !added) kept_ += bytes;
     Mark used = made;
-    if (reduces(last_micro_batch)) {
+    if (adds_in_fp32())
+      used = writer_.run(
+          {{"add_gradient", KernelClass::memory, 0, (2 * bytes_16 + 2 * 4) * elements, 2}}, true,
+          Cause::gradient_reduce, "add_gradient");
+    if (reduces(last_micro_batch) && behind_stages()) {
+      bucket.waiting += elements;
+    } else if (reduces(last_micro_batch)) {
       if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
       bucket.waiting += elements;
       // Too large for the bucket: it goes as it is.
       used = elements > limit ? reduce(bucket, last_micro_batch) : copy_to_bucket(elements);
     }
-    const bool points_into_bucket =
-        writer_.input().strategy.sharding != Sharding::zero0 && last_micro_batch;
+    const bool points_into_bucket = writer_.input().strategy.sharding != Sharding::zero0 &&
+                                    last_micro_batch && !behind_stages();
     if (keeps && !points_into_bucket) continue;
     writer_.release(used, Held::gradients, bytes);
     if (keeps) kept_ -= bytes;
@@ -105,8 +121,12 @@ void ReducedBuckets::add_to_own_gradients() {
 // One all-reduce of the bucket; each rank keeps its slice. With overlap two buckets alternate, so
 // the next one waits for the one before last.
 Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
-  const Bytes bytes{bytes_16 * bucket.waiting};
-  bucket.waiting = 0;
+  const Strategy& s = writer_.input().strategy;
+  const double elements =
+      behind_stages() ? std::min(s.zero.reduce_bucket, bucket.waiting) : bucket.waiting;
+  const double width = behind_stages() ? gradient_bytes(s) : bytes_16;
+  const Bytes bytes{width * elements};
+  bucket.waiting -= elements;
   Mark done = writer_.last_compute();
   if (bucket.sharers > 1) {
     const bool overlap = writer_.input().strategy.zero.overlap_comm;
@@ -125,8 +145,7 @@ Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
   }
   keep_own_gradients(done);
   if (update_.on_device() < 1)
-    to_host((1 - update_.on_device()) * bytes.value / bytes_16 / bucket.sharers, bucket,
-            last_micro_batch);
+    to_host((1 - update_.on_device()) * elements / bucket.sharers, bucket, last_micro_batch);
   return done;
 }
 
@@ -154,7 +173,7 @@ void ReducedBuckets::to_host(double elements, const GradientBucket& bucket, bool
 void ReducedBuckets::finish_backward(bool last_micro_batch) {
   if (reduces(last_micro_batch))
     for (GradientBucket* bucket : buckets_.all())
-      if (bucket->waiting > 0) reduce(*bucket, last_micro_batch);
+      while (bucket->waiting > 0) reduce(*bucket, last_micro_batch);
   if (outstanding_) writer_.host({0}, Cause::gradient_reduce, "reduce_done", {reduction_});
   outstanding_ = false;
   add_to_own_gradients();

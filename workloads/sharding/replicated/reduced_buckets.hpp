@@ -19,6 +19,8 @@ class ReducedBuckets {
  private:
   bool reduces(bool last_micro_batch) const;
   bool keeps_all_gradients() const;
+  bool behind_stages() const;
+  bool adds_in_fp32() const;
   void update_now(double elements);
   Mark copy_to_bucket(double elements);
   Mark reduce(GradientBucket& bucket, bool last_micro_batch);

@@ -88,6 +88,7 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
   const double owned = owned_elements(rank);
   holdings.add(Pool::device, Held::parameters, bytes_16 * rank.shares.whole);
+  holdings.add(Pool::device, Held::cast_weights, s.precision.weights * rank.tensors.narrow);
   if (keeps_reference(rank.input))
     holdings.add(Pool::device, Held::reference, bytes_16 * rank.shares.whole);
   if (keeps_whole_gradient(s))
@@ -127,6 +128,7 @@ void Replicated::set_up(Setup& setup) {
   }
   add_gradient_buffers(setup, on_host);
   setup.at("first update");
+  setup.take(Pool::device, Held::cast_weights, s.precision.weights * rank.tensors.narrow);
   setup.take(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
   setup.take(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
   setup.take(Pool::pageable, Held::update_copy, bytes_16 * on_host);

@@ -1,0 +1,154 @@
+#include "analysis/studies/explain/setting_mixtures.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "analysis/studies/predict/draws.hpp"
+#include "scenarios/entries.hpp"
+#include "scenarios/keys/key_differences.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::string_view unset = "null";
+
+std::string settable(const std::optional<ResolvedKey>& key) {
+  return key && !key->value.empty() ? key->value : std::string(unset);
+}
+
+std::string readable(const std::optional<ResolvedKey>& key) {
+  return key ? value_text(*key) : "no such key";
+}
+
+// A model beside its scenario's file is not beside the other's.
+std::string from_anywhere(const std::string& data, const ScenarioSource& side, std::string value) {
+  const std::string near = beside(find_scenario(data, side.source), value);
+  const bool is_path = near != value || value.find('/') != std::string::npos;
+  std::error_code failed;
+  if (!is_path || !std::filesystem::exists(near, failed)) return value;
+  return std::filesystem::absolute(near, failed).string();
+}
+
+bool matters(const KeyPair& pair) {
+  return (pair.a && pair.a->matters) || (pair.b && pair.b->matters);
+}
+
+DifferingSetting setting_between(const std::string& data, const ScenarioSource& a,
+                                 const ScenarioSource& b, const KeyPair& pair) {
+  DifferingSetting setting{.key = pair.either().path(),
+                           .a = settable(pair.a),
+                           .b = settable(pair.b),
+                           .text_a = readable(pair.a),
+                           .text_b = readable(pair.b),
+                           .said_a = pair.a && pair.a->said,
+                           .said_b = pair.b && pair.b->said,
+                           .matters = matters(pair)};
+  if (setting.key == "model") {
+    setting.a = from_anywhere(data, a, setting.a);
+    setting.b = from_anywhere(data, b, setting.b);
+  }
+  return setting;
+}
+
+// What these say, other keys show.
+bool shows_elsewhere(const std::string& key) {
+  return key == "recipe" || key == "strategy.deepspeed";
+}
+
+void leave_out_what_follows_node(std::vector<DifferingSetting>& settings) {
+  const auto is_node = [](const DifferingSetting& each) { return each.key == "cluster.node"; };
+  if (std::ranges::none_of(settings, is_node)) return;
+  std::erase_if(settings, [&](const DifferingSetting& each) {
+    return !each.said_a && !each.said_b && each.key.starts_with("cluster.") && !is_node(each);
+  });
+}
+
+// Constants that one of the two says for itself; the others follow from cluster and stack.
+void add_given_constants(const Scenario& a, const Scenario& b,
+                         std::vector<DifferingSetting>& settings) {
+  for (const NamedConstant& own : a.constants) {
+    const auto other = std::ranges::find(b.constants, own.name, &NamedConstant::name);
+    if (other == b.constants.end() || other->value == own.value) continue;
+    if (own.grade != Grade::given && other->grade != Grade::given) continue;
+    if (own.name.starts_with("scenario.")) continue;
+    const Setting from = setting_of(own, own.value), to = setting_of(*other, other->value);
+    settings.push_back({.key = from.first,
+                        .a = from.second,
+                        .b = to.second,
+                        .text_a = value_text(own, own.value),
+                        .text_b = value_text(*other, other->value),
+                        .said_a = own.grade == Grade::given,
+                        .said_b = other->grade == Grade::given});
+  }
+}
+
+// Whether keys are named whose values nobody gave.
+enum class Pinned : std::uint8_t { all, said };
+
+std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
+                              const std::vector<DifferingSetting>& settings, const Joined& joined,
+                              Pinned pinned) {
+  std::vector<Setting> all = a.settings;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const DifferingSetting& each = settings[i];
+    const bool own = !joined[i] && !each.said_a && pinned == Pinned::all;
+    const bool other = joined[i] && (each.said_a || each.said_b || pinned == Pinned::all);
+    if (own || other) all.emplace_back(each.key, other ? each.b : each.a);
+  }
+  try {
+    return load_scenario(data, a.source, all);
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Scenario> tried(const std::string& data, const ScenarioSource& a,
+                              const std::vector<DifferingSetting>& settings, const Joined& joined) {
+  if (auto scenario = tried(data, a, settings, joined, Pinned::all)) return scenario;
+  return tried(data, a, settings, joined, Pinned::said);
+}
+
+// One after the other, and again, until none of those that are left makes sense.
+Scenario as_many_as_can(const std::string& data, const ScenarioSource& a,
+                        const std::vector<DifferingSetting>& settings, const Joined& joined) {
+  Scenario best = a.scenario;
+  Joined in(settings.size());
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t i = 0; i < settings.size(); ++i) {
+      if (!joined[i] || in[i]) continue;
+      in[i] = true;
+      auto scenario = tried(data, a, settings, in);
+      in[i] = scenario.has_value();
+      if (!scenario) continue;
+      best = *std::move(scenario);
+      more = true;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<DifferingSetting> differing_settings(const std::string& data, const ScenarioSource& a,
+                                                 const ScenarioSource& b) {
+  std::vector<DifferingSetting> settings;
+  for (const KeyPair& pair : differing_keys(a.scenario, b.scenario))
+    if (!shows_elsewhere(pair.either().path()))
+      settings.push_back(setting_between(data, a, b, pair));
+  leave_out_what_follows_node(settings);
+  add_given_constants(a.scenario, b.scenario, settings);
+  return settings;
+}
+
+Scenario mixture(const std::string& data, const ScenarioSource& a,
+                 const std::vector<DifferingSetting>& settings, const Joined& joined) {
+  if (std::ranges::none_of(joined, [](bool each) { return each; })) return a.scenario;
+  if (auto scenario = tried(data, a, settings, joined)) return *std::move(scenario);
+  return as_many_as_can(data, a, settings, joined);
+}
+
+}  // namespace stepsim

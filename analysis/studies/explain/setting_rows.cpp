@@ -1,0 +1,181 @@
+#include "analysis/studies/explain/setting_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analysis/studies/explain/shapley.hpp"
+
+namespace stepsim {
+namespace {
+
+// Below this share of a step a difference is rounding.
+constexpr double rounding = 1e-12;
+// More settings than that have no place in a coalition's number; the least of them count as one.
+constexpr std::size_t most_players = 20;
+
+using Players = std::vector<std::vector<std::size_t>>;  // [player]: its settings
+
+class MixedTimes {
+ public:
+  MixedTimes(std::size_t settings, Seconds a, const MixedReplay& replayed,
+             const SettingOptions& options)
+      : settings_(settings), replayed_(replayed), options_(options) {
+    times_[Joined(settings)] = a.value;
+  }
+
+  void ask(const std::vector<Joined>& wanted) {
+    std::vector<Joined> open;
+    for (const Joined& each : wanted)
+      if (!times_.contains(each) && std::ranges::find(open, each) == open.end())
+        open.push_back(each);
+    Tasks<Seconds> tasks;
+    tasks.reserve(open.size());
+    for (const Joined& each : open) tasks.emplace_back([&] { return replayed_(each); });
+    const auto answers = in_workers(tasks, options_.workers, options_.progress);
+    for (std::size_t i = 0; i < open.size(); ++i) times_[open[i]] = answers[i].value;
+  }
+  double of(const Joined& joined) const { return times_.at(joined); }
+  Joined alone(std::size_t setting) const {
+    Joined joined(settings_);
+    joined[setting] = true;
+    return joined;
+  }
+  Joined all_but(std::size_t setting) const {
+    Joined joined(settings_, true);
+    joined[setting] = false;
+    return joined;
+  }
+  Joined all() const { return Joined(settings_, true); }
+  std::size_t replays() const { return times_.size() - 1; }
+
+ private:
+  std::size_t settings_;
+  const MixedReplay& replayed_;
+  const SettingOptions& options_;
+  std::map<Joined, double> times_;
+};
+
+bool alike(double x, double y) {
+  return std::abs(x - y) <= rounding * std::max(std::abs(x), std::abs(y));
+}
+
+Joined joined_by(const Players& players, Coalition coalition, std::size_t settings) {
+  Joined joined(settings);
+  for (std::size_t i = 0; i < players.size(); ++i)
+    if ((coalition >> i & 1) != 0)
+      for (const std::size_t setting : players[i]) joined[setting] = true;
+  return joined;
+}
+
+// Those that do something alone, or when all others have joined.
+struct Screened {
+  std::vector<std::size_t> acting, idle;
+};
+
+Screened screened(const std::vector<DifferingSetting>& settings, MixedTimes& times) {
+  Screened result;
+  std::vector<Joined> wanted{times.all()};
+  for (std::size_t i = 0; i < settings.size(); ++i)
+    if (settings[i].matters) {
+      wanted.push_back(times.alone(i));
+      wanted.push_back(times.all_but(i));
+    }
+  times.ask(wanted);
+  const double a = times.of(Joined(settings.size())), all = times.of(times.all());
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const bool acts = settings[i].matters && !(alike(times.of(times.alone(i)), a) &&
+                                               alike(times.of(times.all_but(i)), all));
+    (acts ? result.acting : result.idle).push_back(i);
+  }
+  // Together they may do what none of them does.
+  Joined without(settings.size());
+  for (const std::size_t i : result.acting) without[i] = true;
+  times.ask({without});
+  if (alike(times.of(without), all)) return result;
+  result.acting.insert(result.acting.end(), result.idle.begin(), result.idle.end());
+  std::ranges::sort(result.acting);
+  result.idle.clear();
+  std::vector<Joined> rest;
+  for (const std::size_t i : result.acting) rest.push_back(times.alone(i));
+  times.ask(rest);
+  return result;
+}
+
+// Beyond the most that there is room for, those that move A least are one player.
+Players players_of(const std::vector<std::size_t>& acting, const MixedTimes& times, double a) {
+  std::vector<std::size_t> order = acting;
+  std::ranges::stable_sort(order, [&](std::size_t x, std::size_t y) {
+    return std::abs(times.of(times.alone(x)) - a) > std::abs(times.of(times.alone(y)) - a);
+  });
+  Players players;
+  for (const std::size_t setting : order)
+    if (players.size() < most_players)
+      players.push_back({setting});
+    else
+      players.back().push_back(setting);
+  return players;
+}
+
+ShapleyPlan plan_of(const Players& players, std::size_t settings, const SettingOptions& options,
+                    MixedTimes& times) {
+  ShapleyPlan plan = plan_shapley(players.size(), options.most_replays, options.seed);
+  std::vector<Joined> wanted;
+  wanted.reserve(plan.coalitions.size());
+  for (const Coalition each : plan.coalitions) wanted.push_back(joined_by(players, each, settings));
+  times.ask(wanted);
+  return plan;
+}
+
+SettingRow row_of(const std::vector<DifferingSetting>& settings,
+                  const std::vector<std::size_t>& player, const ShapleyValue& value,
+                  const MixedTimes& times) {
+  const double step = times.of(Joined(settings.size()));
+  const bool known = value.standard_error <= rounding * step;
+  SettingRow row{.setting = settings[player.front()],
+                 .seconds = {value.value},
+                 .standard_error = {known ? 0 : value.standard_error},
+                 .alone = {times.of(times.alone(player.front()))},
+                 .changed = {}};
+  for (std::size_t i = 1; i < player.size(); ++i) row.setting.key += ", " + settings[player[i]].key;
+  return row;
+}
+
+}  // namespace
+
+SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds a, Seconds b,
+                         const MixedReplay& replayed, const SettingOptions& options) {
+  SettingRows result;
+  result.rest = a - b;
+  if (settings.empty()) return result;
+  MixedTimes times(settings.size(), a, replayed, options);
+  const Screened found = screened(settings, times);
+  for (const std::size_t i : found.idle) result.idle.push_back(settings[i]);
+  const Players players = players_of(found.acting, times, a.value);
+  const ShapleyPlan plan = plan_of(players, settings.size(), options, times);
+  std::vector<double> worth;
+  worth.reserve(plan.coalitions.size());
+  for (const Coalition each : plan.coalitions)
+    worth.push_back(a.value - times.of(joined_by(players, each, settings.size())));
+  const std::vector<ShapleyValue> values = shapley_values(plan, worth);
+  for (std::size_t i = 0; i < players.size(); ++i) {
+    result.rows.push_back(row_of(settings, players[i], values[i], times));
+    result.rest = result.rest - result.rows.back().seconds;
+  }
+  if (std::abs(result.rest.value) <= rounding * std::max(a, b).value) result.rest = {};
+  const double sign = a < b ? -1 : 1;
+  std::ranges::stable_sort(result.rows, [&](const SettingRow& x, const SettingRow& y) {
+    return sign * x.seconds.value > sign * y.seconds.value;
+  });
+  result.exact = plan.exact();
+  result.replays = times.replays();
+  return result;
+}
+
+std::string to_text(const DifferingSetting& setting) {
+  return fmt::format("{}: {} in A, {} in B", setting.key, setting.text_a, setting.text_b);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,58 @@
+// How much of the gap between two steps each setting carries that differs between them.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/studies/explain/setting_mixtures.hpp"
+#include "analysis/studies/predict/footprint.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "sim/ideal.hpp"
+
+namespace stepsim {
+
+// A with one setting as in B.
+struct ChangedStep {
+  Seconds step_time;
+  double needed = 0;  // bytes
+  Fit fit = Fit::fits;
+  std::optional<Cause> cause;  // whose exposed time it changes most
+};
+
+struct SettingRow {
+  DifferingSetting setting;
+  Seconds seconds;                     // of the gap: positive, it makes A slower
+  Seconds standard_error;              // 0: exact
+  Seconds alone;                       // A's step with this alone as in B
+  std::optional<ChangedStep> changed;  // that step, where the row is one of the largest
+};
+
+// Rows and rest add up to the gap.
+struct SettingRows {
+  std::vector<SettingRow> rows;        // what makes A slower first; B, where B is slower
+  std::vector<DifferingSetting> idle;  // change nothing, neither alone in A nor last of all
+  Seconds rest;                        // that no setting carries
+  bool exact = true;
+  std::size_t replays = 0;
+};
+
+struct SettingOptions {
+  std::size_t most_replays = 256;  // up to eight settings exactly; else orders are drawn
+  std::uint64_t seed = 1;
+  std::size_t workers = usual_workers();
+  Progress progress{};
+};
+
+// The step with these settings as in B. Called in a worker.
+using MixedReplay = std::function<Seconds(const Joined&)>;
+
+// `a`, `b`: the two steps, which are replayed already.
+SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds a, Seconds b,
+                         const MixedReplay& replayed, const SettingOptions& options);
+
+// "strategy.zero: 3 in A, 2 in B"
+std::string to_text(const DifferingSetting& setting);
+
+}  // namespace stepsim

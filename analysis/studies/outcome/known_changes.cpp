@@ -1,0 +1,149 @@
+#include "analysis/studies/outcome/known_changes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "scenarios/keys/resolved.hpp"
+#include "sim/base/config.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::array micro_batches{"1", "2", "4", "8", "16", "32", "64"};
+
+// The same work, done otherwise: what usually costs most.
+constexpr std::array first_ways = std::to_array<std::pair<const char*, const char*>>({
+    {"strategy.zero_optimization.sub_group_size", "1e9"},
+    {"strategy.zero_optimization.leaf_modules", "true"},
+    {"strategy.moe.kernel", "grouped"},
+    {"strategy.offload.parameters", "none"},
+    {"strategy.offload.optimizer", "none"},
+    {"strategy.checkpointing", "none"},
+    {"strategy.zero_optimization.overlap_comm", "true"},
+});
+constexpr std::array further_ways = std::to_array<std::pair<const char*, const char*>>({
+    {"strategy.zero", "1"},
+    {"strategy.zero", "2"},
+    {"strategy.zero", "3"},
+    {"strategy.zero", "fsdp"},
+    {"strategy.compile", "true"},
+    {"strategy.cross_entropy", "fused"},
+    {"strategy.attention", "flash"},
+    {"strategy.zero_optimization.stage3_prefetch_bucket_size", "5e8"},
+    {"strategy.optimizer_kernels", "fused"},
+    {"strategy.optimizer", "adamw_8bit"},
+    {"strategy.optimizer", "adamw"},
+});
+
+// Of a GRPO job.
+constexpr std::array grpo_ways = std::to_array<std::pair<const char*, const char*>>({
+    {"job.num_learners_per_node", "[4]"},
+    {"job.num_learners_per_node", "[4, 4]"},
+    {"job.num_learners_per_node", "[4, 4, 4, 4]"},
+    {"job.num_learners_per_node", "[4, 4, 4, 4, 4, 4, 4, 4]"},
+    {"job.num_learners_per_node", "[8, 8]"},
+    {"job.vllm_tensor_parallel_size", "1"},
+    {"job.vllm_tensor_parallel_size", "2"},
+    {"job.vllm_tensor_parallel_size", "4"},
+    {"job.gather_whole_model", "false"},
+    {"job.gather_whole_model", "true"},
+    {"job.sync_protocol", "v2"},
+    {"job.sync_protocol", "v3"},
+    {"job.inflight_updates", "true"},
+    {"job.pack_length", "16384"},
+    {"job.pack_length", "32768"},
+});
+constexpr std::array other_grpo_jobs = std::to_array<std::pair<const char*, const char*>>({
+    {"job.num_unique_prompts_rollout", "64"},
+    {"job.num_unique_prompts_rollout", "128"},
+});
+
+// Between nodes of this kind: those of the clusters that have them.
+std::vector<std::string> networks_between(const std::string& data, const std::string& node) {
+  std::vector<std::string> networks;
+  for (const std::string& name : names_on(data, cluster_shelf)) {
+    const Document cluster = open_entry(data, cluster_shelf, name);
+    if (cluster.root().text("node") == node) networks.push_back(cluster.root().text("network"));
+  }
+  return networks;
+}
+
+// The number of micro-batches that leaves the rows of a step as they are; nothing where it is none,
+// or where it follows from the global batch.
+std::vector<Setting> with_micro_batch(const Job& job, const char* micro_batch) {
+  std::vector<Setting> settings{{"job.micro_batch", micro_batch}};
+  if (job.global_batch) return settings;
+  const std::int64_t rows = job.micro_batch * job.accumulation, each = std::stoll(micro_batch);
+  if (each == job.micro_batch || rows % each != 0) return {};
+  settings.emplace_back("job.gradient_accumulation", std::to_string(rows / each));
+  return settings;
+}
+
+// The stack that is like this one and has kernels of its own for norms, rotations and activations;
+// empty: there is none.
+std::string with_fused_kernels(const std::string& data, const std::string& stack) {
+  for (const std::string& name : names_on(data, stack_shelf)) {
+    const Document entry = open_entry(data, stack_shelf, name);
+    const Table root = entry.root();
+    if (root.text_or("like", "") != stack || !root.is_mapping("fused")) continue;
+    if (root.table("fused").text_or("activation", "") == "true") return name;
+  }
+  return "";
+}
+
+std::string said_stack(const Scenario& scenario) {
+  const auto place = std::ranges::find(scenario.said, "stack", &SaidKey::path);
+  return place == scenario.said.end() ? "" : place->text;
+}
+
+bool says_so(const std::vector<ResolvedKey>& keys, const Setting& setting) {
+  return std::ranges::any_of(keys, [&](const ResolvedKey& key) {
+    return key.path() == setting.first && key.value == setting.second;
+  });
+}
+
+}  // namespace
+
+std::vector<Setting> known_changes(const std::string& data, const Scenario& scenario) {
+  std::vector<Setting> all;
+  for (const char* each : micro_batches) all.emplace_back("job.micro_batch", each);
+  all.insert(all.end(), first_ways.begin(), first_ways.end());
+  all.insert(all.end(), further_ways.begin(), further_ways.end());
+  all.insert(all.end(), grpo_ways.begin(), grpo_ways.end());
+  all.insert(all.end(), other_grpo_jobs.begin(), other_grpo_jobs.end());
+  if (scenario.cluster.nodes < 2) return all;
+  for (std::string& network : networks_between(data, scenario.cluster.node.name))
+    all.emplace_back("cluster.network", std::move(network));
+  return all;
+}
+
+std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
+                                                   const Scenario& scenario) {
+  std::vector<std::vector<Setting>> all;
+  const std::vector<ResolvedKey> keys = resolved_keys(scenario);
+  const auto add = [&](const auto& changes) {
+    for (const auto& [key, value] : changes)
+      if (const Setting setting{key, value}; !says_so(keys, setting)) all.push_back({setting});
+  };
+  if (scenario.grpo) add(grpo_ways);
+  add(first_ways);
+  if (!scenario.grpo)
+    for (const char* each : micro_batches)
+      if (auto settings = with_micro_batch(scenario.job, each); !settings.empty())
+        all.push_back(std::move(settings));
+  add(further_ways);
+  if (std::string fused = with_fused_kernels(data, said_stack(scenario)); !fused.empty())
+    all.push_back({{"stack", std::move(fused)}});
+  return all;
+}
+
+std::string change_text(const std::vector<Setting>& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, value);
+  return text;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,172 @@
+#include "analysis/studies/outcome/next_steps.hpp"
+
+#include <algorithm>
+
+#include "analysis/studies/outcome/known_changes.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr double worth_showing = 0.005;  // of the throughput
+// So many operations are replayed in all: a second or two. A GRPO job counts as a long step.
+constexpr std::size_t most_operations = 400'000, operations_of_grpo = 50'000;
+constexpr std::size_t fewest_tried = 4;
+// So many pairs that fit are timed, and so many numbers of nodes tried.
+constexpr std::size_t most_pairs = 6;
+constexpr std::uint32_t most_nodes = 64;
+
+std::vector<Setting> with(const NextStepQuestion& question, const std::vector<Setting>& change) {
+  std::vector<Setting> settings = question.settings;
+  settings.insert(settings.end(), change.begin(), change.end());
+  return settings;
+}
+
+// Nothing is known of a change that the scenario has no place for.
+Outcome outcome_with(const NextStepQuestion& question, const std::vector<Setting>& change) {
+  try {
+    return evaluate(question.data, question.source, with(question, change));
+  } catch (const UserError& error) {
+    return impossible(error.what());
+  }
+}
+
+std::vector<NextStep> tried(const NextStepQuestion& question,
+                            const std::vector<std::vector<Setting>>& changes) {
+  Tasks<Outcome> tasks;
+  tasks.reserve(changes.size());
+  for (const std::vector<Setting>& change : changes)
+    tasks.emplace_back([&] { return outcome_with(question, change); });
+  std::vector<Outcome> outcomes = in_workers(tasks, question.workers, question.progress);
+  std::vector<NextStep> steps;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const double needed = outcomes[i].of("peak_memory").value_or(0);
+    steps.push_back(
+        {change_text(changes[i]), changes[i], 0, needed, Fit::fits, std::move(outcomes[i])});
+  }
+  return steps;
+}
+
+double rate_of(const NextStep& step) {
+  return step.outcome.of("tokens_per_second_per_gpu").value_or(0);
+}
+
+void sort_by_rate(std::vector<NextStep>& steps) {
+  std::ranges::stable_sort(
+      steps, [](const NextStep& a, const NextStep& b) { return rate_of(a) > rate_of(b); });
+}
+
+std::vector<NextStep> best_of_each_key(std::vector<NextStep> steps, std::size_t most) {
+  std::vector<NextStep> best;
+  for (NextStep& step : steps) {
+    const bool said = std::ranges::any_of(best, [&](const NextStep& other) {
+      return other.settings.front().first == step.settings.front().first;
+    });
+    if (!said && best.size() < most) best.push_back(std::move(step));
+  }
+  return best;
+}
+
+struct Change {
+  std::vector<Setting> settings;
+  Fit fit = Fit::oom;
+  double needed = 0;
+};
+
+// The footprint alone: nothing is replayed. What makes no sense does not fit.
+Change change_with(const NextStepQuestion& question, std::vector<Setting> settings) {
+  Change change{std::move(settings)};
+  try {
+    const Footprint needs =
+        footprint(load_scenario(question.data, question.source, with(question, change.settings)));
+    change.fit = needs.fit();
+    change.needed = needs.needed();
+  } catch (const UserError&) {
+  }
+  return change;
+}
+
+std::vector<NextStep> tried(const NextStepQuestion& question, const std::vector<Change>& changes) {
+  std::vector<NextStep> steps = tried(question, mapped(changes, &Change::settings));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i].fit = changes[i].fit;
+    steps[i].needed = changes[i].needed;
+  }
+  sort_by_rate(steps);
+  return steps;
+}
+
+// What takes memory off a GPU, in the order in which people try it.
+std::vector<Setting> savers(const Scenario& scenario) {
+  std::vector<Setting> all{{"job.micro_batch", "1"},
+                           {"strategy.checkpointing", "full"},
+                           {"strategy.cross_entropy", "fused"},
+                           {"strategy.zero", "3"},
+                           {"strategy.offload.optimizer", "cpu"},
+                           {"strategy.offload.parameters", "cpu"},
+                           {"strategy.offload.activations", "cpu"}};
+  if (scenario.smaller_optimizer)
+    all.emplace_back("strategy.optimizer", scenario.smaller_optimizer->name);
+  return all;
+}
+
+std::vector<Change> fitting_pairs(const NextStepQuestion& question) {
+  const std::vector<Setting> all = savers(question.scenario);
+  std::vector<Change> pairs;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size() && pairs.size() < most_pairs; ++j)
+      if (Change pair = change_with(question, {all[i], all[j]}); pair.fit != Fit::oom)
+        pairs.push_back(std::move(pair));
+  return pairs;
+}
+
+// Twice as many, and again, until it fits.
+std::vector<Change> enough_nodes(const NextStepQuestion& question) {
+  for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes; nodes *= 2)
+    if (Change more = change_with(question, {{"cluster.nodes", std::to_string(nodes)}});
+        more.fit != Fit::oom)
+      return {more};
+  return {};
+}
+
+std::size_t most_tried(const Scenario& scenario) {
+  const std::size_t each = scenario.grpo ? operations_of_grpo : count_operations(scenario);
+  return std::max(fewest_tried, most_operations / std::max<std::size_t>(each, 1));
+}
+
+}  // namespace
+
+FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
+  std::vector<std::vector<Setting>> changes = same_job_changes(question.data, question.scenario);
+  const std::size_t allowed = std::min(changes.size(), most_tried(question.scenario));
+  FasterSteps result{{}, allowed, changes.size() - allowed, true};
+  changes.resize(allowed);
+  changes.emplace_back();  // the scenario as it is
+  std::vector<NextStep> steps = tried(question, changes);
+  std::erase_if(steps, [](const NextStep& step) { return !step.outcome.feasible; });
+  const auto own =
+      std::ranges::find_if(steps, [](const NextStep& step) { return step.settings.empty(); });
+  if (own == steps.end()) return {{}, 0, 0, false};
+  const double now = rate_of(*own);
+  for (NextStep& step : steps) step.gain = rate_of(step) / now - 1;
+  std::erase_if(steps, [](const NextStep& step) { return step.gain <= worth_showing; });
+  sort_by_rate(steps);
+  result.steps = best_of_each_key(std::move(steps), most);
+  return result;
+}
+
+FittingSteps fitting_steps(const NextStepQuestion& question) {
+  FittingSteps result;
+  std::vector<Change> single;
+  for (Remedy& remedy : remedies(question.scenario))
+    single.push_back(
+        {std::move(remedy.settings), remedy.footprint.fit(), remedy.footprint.needed()});
+  result.single = tried(question, single);
+  if (result.single.empty()) result.pairs = tried(question, fitting_pairs(question));
+  result.nodes = tried(question, enough_nodes(question));
+  return result;
+}
+
+}  // namespace stepsim

@@ -1,0 +1,49 @@
+// What to do next: changes that make a step faster, and changes that make it fit, each computed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/studies/outcome/metrics.hpp"
+#include "analysis/studies/predict/footprint.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace stepsim {
+
+struct NextStep {
+  std::string change;  // "strategy.zero_optimization.sub_group_size: 1e9"
+  std::vector<Setting> settings;
+  double gain = 0;      // of tokens per second: 0.25 is a quarter more
+  double needed = 0;    // bytes of a GPU
+  Fit fit = Fit::fits;  // of what was to fit, in the order of the program
+  Outcome outcome;      // may not be feasible: over time it may need more
+};
+
+struct NextStepQuestion {
+  std::string data;
+  std::string source;  // path or name
+  std::vector<Setting> settings;
+  const Scenario& scenario;
+  std::size_t workers = usual_workers();
+  Progress progress{};
+};
+
+struct FasterSteps {
+  std::vector<NextStep> steps;  // that fit, the fastest first; of several values of a key the best
+  std::size_t tried = 0;
+  std::size_t left_out = 0;  // the step is so long that not all were tried
+  bool fits = true;          // the scenario as it is; else nothing was tried
+};
+
+// Same rows, same GPUs. Asks workers: never in a process that has replayed.
+FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most);
+
+// What makes a scenario fit that does not, with its step: single changes; where there are none,
+// pairs of them; and more nodes. Those with the most tokens per second and GPU first.
+struct FittingSteps {
+  std::vector<NextStep> single, pairs, nodes;
+};
+FittingSteps fitting_steps(const NextStepQuestion& question);
+
+}  // namespace stepsim

@@ -1,0 +1,34 @@
+// What a job costs: money and energy.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options.hpp"
+#include "sim/base/record.hpp"
+#include "sim/base/units.hpp"
+
+namespace stepsim {
+
+inline constexpr OptionSpec price_option{
+    "price", "N", "money for a GPU and an hour: adds what the whole job costs, or a step"};
+inline constexpr OptionSpec power_option{
+    "power", "N", "watts of a GPU with its share of the node: adds the energy of the whole job"};
+
+struct Rates {
+  std::optional<double> price;  // for a GPU and an hour
+  std::optional<double> power;  // W of a GPU with what belongs to it
+};
+Rates rates_of(const Options& options);
+
+struct JobTime {
+  Seconds step, wall;  // wall: 0 where no length of the job is said
+  double gpus = 0;
+  double tokens_per_second = 0;  // of all GPUs
+};
+
+// "cost         269 GPU-hours: 672 at 2.5 each; 188 kWh"; empty without rates.
+std::string cost_text(const Rates& rates, const JobTime& job);
+Record cost_record(const Rates& rates, const JobTime& job);
+
+}  // namespace stepsim

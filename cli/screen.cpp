@@ -1,0 +1,57 @@
+#include "cli/screen.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t usual_width = 110, least_width = 60;
+
+bool to_terminal() {
+  return ::isatty(STDOUT_FILENO) != 0;
+}
+
+std::size_t columns_said() {
+  const char* const said = std::getenv("COLUMNS");
+  if (said == nullptr) return 0;
+  const std::string_view text(said);
+  std::size_t columns = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), columns);
+  return failed == std::errc() && end == text.data() + text.size() ? columns : 0;
+}
+
+std::size_t columns_of_terminal() {
+  if (!to_terminal()) return 0;
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+bool wants_colour() {
+  const char* const no = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  return to_terminal() && (no == nullptr || *no == 0) && terminal != nullptr &&
+         std::string_view(terminal) != "dumb";
+}
+
+}  // namespace
+
+std::size_t line_width() {
+  const std::size_t terminal = columns_of_terminal();
+  const std::size_t columns = terminal > 0 ? terminal : columns_said();
+  return columns == 0 ? usual_width : std::max(columns, least_width);
+}
+
+std::string coloured(std::string_view text, Colour colour) {
+  if (!wants_colour()) return std::string(text);
+  constexpr std::array<std::string_view, 3> codes{"32", "31", "1"};
+  return fmt::format("\033[{}m{}\033[0m", codes[static_cast<std::size_t>(colour)], text);
+}
+
+}  // namespace stepsim

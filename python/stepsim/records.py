@@ -1,0 +1,1662 @@
+"""What the program prints with --json. Made by make_records.py; docs/json.md says more."""
+
+from typing import Any, TypedDict
+
+HeadScenario = TypedDict(
+    "HeadScenario",
+    {
+        "title": "str",  # its name
+        "source": "str",  # the path or name that was given
+        "set": "list[Any]",  # what --set changed, as KEY=VALUE
+        "resolved": "str",  # the scenario with all that was set: YAML that can be run again
+    },
+    total=False,
+)
+
+HeadAssumptions = TypedDict(
+    "HeadAssumptions",
+    {
+        "what": "str",  # what the file does not hold
+        "taken": "str",  # what was taken
+        "because": "str",  # why that
+        "change": "str",  # options that say something else
+    },
+    total=False,
+)
+
+Result = TypedDict(
+    "Result",
+    {
+        "result": "str",  # what this is
+        "schema": "float",  # number of this form
+        "version": "str",  # of stepsim
+        "scenario": "HeadScenario",  # what was asked
+        "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
+        "assumptions": "list[HeadAssumptions]",  # what a file of another program leaves open, and what was taken
+        "guesses": "list[Any]",  # constants behind this that are guesses
+    },
+    total=False,
+)
+
+RunMovedMostBy = TypedDict(
+    "RunMovedMostBy",
+    {
+        "constant": "str",  # constant
+        "grade": "str",  # how far it can be trusted
+        "at_low_s": "float",  # with the constant at its low end
+        "at_high_s": "float",  # with the constant at its high end
+    },
+    total=False,
+)
+
+RunWallMovedMostBy = TypedDict(
+    "RunWallMovedMostBy",
+    {
+        "constant": "str",  # constant
+        "grade": "str",  # how far it can be trusted
+        "at_low_s": "float",  # with the constant at its low end
+        "at_high_s": "float",  # with the constant at its high end
+    },
+    total=False,
+)
+
+RunBatches = TypedDict(
+    "RunBatches",
+    {
+        "effective_batch": "float",  # sequences or pairs to a step
+        "optimizer_steps": "float",  # of the run
+        "iterations": "float",  # micro-batches of each rank
+        "epochs": "float",  # over the data
+        "iterations_per_second": "float",  # micro-batches
+    },
+    total=False,
+)
+
+RunSave = TypedDict(
+    "RunSave",
+    {
+        "bytes": "float",  # of one checkpoint
+        "weight_bytes": "float",  # of it weights
+        "state_bytes_per_rank": "float",  # of it states, each rank
+        "files": "float",  # in so many files
+        "time_s": "float",  # training waits for one
+        "count": "float",  # in the whole run
+        "share_of_wall": "float | None",  # of the whole job
+    },
+    total=False,
+)
+
+RunResume = TypedDict(
+    "RunResume",
+    {
+        "bytes": "float",  # read by all ranks
+        "skipped_micro_batches": "float",  # made again by each rank
+        "time_s": "float",  # until the first step begins
+    },
+    total=False,
+)
+
+RunFailedAllocation = TypedDict(
+    "RunFailedAllocation",
+    {
+        "moment": "str",  # in which
+        "operation": "str",  # for which
+        "class": "str",  # of what
+        "bytes": "float",  # that are asked for
+        "allocated_before": "float",  # held already
+    },
+    total=False,
+)
+
+RunHostFailedAllocation = TypedDict(
+    "RunHostFailedAllocation",
+    {
+        "moment": "str",  # in which
+        "operation": "str",  # for which
+        "class": "str",  # of what
+        "bytes": "float",  # that are asked for
+        "allocated_before": "float",  # held already
+    },
+    total=False,
+)
+
+RunHost = TypedDict(
+    "RunHost",
+    {
+        "peak_bytes": "float",  # the most that a node holds
+        "capacity_bytes": "float",  # that it has
+        "moment": "str",  # of the peak
+        "pinned_bytes": "float",  # between steps
+        "pageable_bytes": "float",  # between steps
+        "disk_bytes": "float",  # on the drives of a node
+        "disk_capacity_bytes": "float | None",  # of these drives
+        "failed_allocation": "RunHostFailedAllocation | None",  # the first request that fails
+    },
+    total=False,
+)
+
+RunBreakdown = TypedDict(
+    "RunBreakdown",
+    {
+        "cause": "str",  # where the time goes
+        "exposed_s": "float",  # exposed
+        "share": "float",  # share
+        "hidden_s": "float",  # hidden
+    },
+    total=False,
+)
+
+RunCost = TypedDict(
+    "RunCost",
+    {
+        "of": "str",  # the whole job where its length is known, else a step
+        "gpu_hours": "float",  # of it
+        "price": "float | None",  # in the money of --price
+        "energy_kwh": "float | None",  # of it
+    },
+    total=False,
+)
+
+RunFasterChanges = TypedDict(
+    "RunFasterChanges",
+    {
+        "change": "str",  # to be set
+        "step_time_s": "float | None",  # one optimizer step then
+        "tokens_per_second_per_gpu": "float | None",  # then, padding left out
+        "gain": "float",  # of tokens per second
+        "peak_memory_bytes": "float | None",  # needed then
+    },
+    total=False,
+)
+
+RunFaster = TypedDict(
+    "RunFaster",
+    {
+        "changes": "list[RunFasterChanges]",  # each alone, the fastest first
+        "tried": "float",  # so many changes
+        "left_out": "float",  # as the step is long
+    },
+    total=False,
+)
+
+RunToMakeItFitRemedies = TypedDict(
+    "RunToMakeItFitRemedies",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+RunToMakeItFitPairs = TypedDict(
+    "RunToMakeItFitPairs",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+RunToMakeItFitMoreNodes = TypedDict(
+    "RunToMakeItFitMoreNodes",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+RunToMakeItFit = TypedDict(
+    "RunToMakeItFit",
+    {
+        "remedies": "list[RunToMakeItFitRemedies]",  # single changes that would make it fit
+        "pairs": "list[RunToMakeItFitPairs]",  # of changes, where no single one is enough
+        "more_nodes": "list[RunToMakeItFitMoreNodes]",  # that would make it fit
+    },
+    total=False,
+)
+
+RunResult = TypedDict(
+    "RunResult",
+    {
+        "step_time_s": "float",  # one optimizer step
+        "tokens_per_second_per_gpu": "float",  # padding left out
+        "model_flops_utilisation": "float",  # of the bf16 peak, recomputation not counted
+        "model_flops_utilisation_attention_in_rows": "float",  # the same, attention over whole rows
+        "model_flops_matrices": "float",  # of a GPU and step
+        "model_flops_attention": "float",  # of a GPU and step, causal
+        "interval_s": "list[float] | None",  # 8 of 10 draws: step time
+        "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
+        "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
+        "wall_interval_h": "list[float] | None",  # 8 of 10 draws: the whole job
+        "samples": "float",  # draws of the constants that could run
+        "moved_most_by": "list[RunMovedMostBy]",  # constants that move the step time most
+        "wall_moved_most_by": "list[RunWallMovedMostBy]",  # constants that move the number of steps most
+        "wall_h": "float | None",  # the whole job, or what is left of it
+        "batches": "RunBatches | None",  # what a step and the run are made of
+        "save": "RunSave | None",  # what saving costs
+        "resume": "RunResume | None",  # what resuming costs
+        "peak_memory_bytes": "float",  # needed of a GPU, with slack and libraries
+        "capacity_bytes": "float",  # what a framework can allocate
+        "verdict": "str",  # fits, tight or oom
+        "margin_bytes": "float",  # left over, or missing
+        "margin_interval_bytes": "list[float]",  # with the constants at their worse and better ends
+        "stage": "float | None",  # the fullest one of a pipeline
+        "phase": "str",  # of the peak
+        "operation": "str",  # at the peak
+        "classes": "dict[str, Any]",  # what is held at the peak
+        "shown_by_device_bytes": "float",  # what the device's own tool shows
+        "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
+        "kept_for_other_streams_bytes": "float",  # free, but for other streams
+        "context_bytes": "float",  # of the framework's context
+        "moments": "dict[str, Any]",  # the most held in each moment
+        "failed_allocation": "RunFailedAllocation | None",  # the first request that fails
+        "host": "RunHost",  # memory of a node's host
+        "ops": "float",  # operations that were replayed
+        "breakdown": "list[RunBreakdown]",  # where the time goes: every instant of a rank has one cause
+        "cost": "RunCost | None",  # with --price or --power
+        "faster": "RunFaster | None",  # what would make it faster, with --faster
+        "to_make_it_fit": "RunToMakeItFit | None",  # with --faster, where it does not
+    },
+    total=False,
+)
+
+GrpoMemoryLearner = TypedDict(
+    "GrpoMemoryLearner",
+    {
+        "start_bytes": "float",  # once it runs
+        "training_bytes": "float",  # at the peak of training
+        "sync_bytes": "float",  # at the peak of a weight sync
+        "capacity_bytes": "float",  # that it has
+    },
+    total=False,
+)
+
+GrpoMemoryEngine = TypedDict(
+    "GrpoMemoryEngine",
+    {
+        "start_bytes": "float",  # once it runs
+        "training_bytes": "float",  # at the peak of training
+        "sync_bytes": "float",  # at the peak of a weight sync
+        "capacity_bytes": "float",  # that it has
+    },
+    total=False,
+)
+
+GrpoMemoryHost = TypedDict(
+    "GrpoMemoryHost",
+    {
+        "start_bytes": "float",  # once it runs
+        "training_bytes": "float",  # at the peak of training
+        "sync_bytes": "float",  # at the peak of a weight sync
+        "capacity_bytes": "float",  # that it has
+    },
+    total=False,
+)
+
+GrpoMemory = TypedDict(
+    "GrpoMemory",
+    {
+        "learner": "GrpoMemoryLearner",  # a GPU that trains
+        "engine": "GrpoMemoryEngine",  # a GPU that generates
+        "host": "GrpoMemoryHost",  # a node's host
+        "cache_tokens": "float",  # that an engine's cache holds
+    },
+    total=False,
+)
+
+GrpoCost = TypedDict(
+    "GrpoCost",
+    {
+        "of": "str",  # the whole job where its length is known, else a step
+        "gpu_hours": "float",  # of it
+        "price": "float | None",  # in the money of --price
+        "energy_kwh": "float | None",  # of it
+    },
+    total=False,
+)
+
+GrpoFasterChanges = TypedDict(
+    "GrpoFasterChanges",
+    {
+        "change": "str",  # to be set
+        "step_time_s": "float | None",  # one optimizer step then
+        "tokens_per_second_per_gpu": "float | None",  # then, padding left out
+        "gain": "float",  # of tokens per second
+        "peak_memory_bytes": "float | None",  # needed then
+    },
+    total=False,
+)
+
+GrpoFaster = TypedDict(
+    "GrpoFaster",
+    {
+        "changes": "list[GrpoFasterChanges]",  # each alone, the fastest first
+        "tried": "float",  # so many changes
+        "left_out": "float",  # as the step is long
+    },
+    total=False,
+)
+
+GrpoResult = TypedDict(
+    "GrpoResult",
+    {
+        "step_time_s": "float | None",  # one step, mean behind the warm-up
+        "steps_per_second": "float | None",  # optimizer steps
+        "responses_per_second": "float | None",  # trained on
+        "generated_tokens_per_second": "float | None",  # by all engines
+        "trained_tokens_per_second": "float | None",  # with their prompts
+        "training_time_s": "float | None",  # learners, in a step
+        "sync_time_s": "float | None",  # weights to the engines, in a step
+        "learner_utilisation": "float | None",  # share of the time in which learners train
+        "engine_utilisation": "float | None",  # share of the time in which engines are not empty
+        "card_utilisation": "float | None",  # share of the time in which the first learner's card is busy
+        "running_sequences": "float | None",  # on an engine, mean over time
+        "mean_staleness": "float | None",  # steps between generation and training
+        "max_staleness": "float | None",  # the most of it
+        "stale_share": "float | None",  # of the tokens: thrown away as too old
+        "filtered_share": "float | None",  # of the tokens: in groups without a signal
+        "gpu_hours_per_1000_responses": "float | None",  # what a thousand responses cost
+        "learner_peak_bytes": "float | None",  # of a GPU that trains
+        "phase_wait_s": "float | None",  # learners wait for a batch
+        "phase_compute_s": "float | None",  # training: kernels and launches
+        "phase_communication_s": "float | None",  # training: exposed communication
+        "phase_optimizer_s": "float | None",  # training: optimizer
+        "phase_reference_s": "float | None",  # training: reference model from the host
+        "phase_drain_s": "float | None",  # sync: engines finish their responses
+        "phase_gather_s": "float | None",  # sync: learners gather
+        "phase_broadcast_s": "float | None",  # sync: broadcast to engines
+        "phase_per_tensor_s": "float | None",  # sync: calls and copies of each tensor
+        "phase_iterations_s": "float | None",  # sync: engines at work when a call comes
+        "phase_parking_s": "float | None",  # sync: learners' states to the host and back
+        "phase_pause_s": "float | None",  # sync: engines put to sleep and woken
+        "learners": "float",  # GPUs that train
+        "engines": "float",  # inference engines
+        "stranded_gpus": "float",  # GPUs that do neither
+        "interval_s": "list[float] | None",  # 8 of 10 draws: step time
+        "wall_h": "float | None",  # the whole job
+        "staleness_bound": "float | None",  # steps; null: nothing bounds it
+        "first_step_s": "float | None",  # with the first sync
+        "start_up_s": "float | None",  # until engines take prompts
+        "warmup_steps": "float | None",  # left out of the means
+        "preemptions_per_step": "float | None",  # of sequences on engines
+        "truncated_share": "float | None",  # of responses: cut at the limit
+        "mixed_share": "float | None",  # of responses: by several versions
+        "events": "float | None",  # that were handled
+        "bottleneck": "str | None",  # what the step waits for most
+        "verdict": "str",  # fits or oom
+        "reason": "str | None",  # the first thing that does not fit
+        "memory": "GrpoMemory",  # at three moments
+        "warnings": "list[Any]",  # what is not as it should be
+        "cost": "GrpoCost | None",  # with --price or --power
+        "faster": "GrpoFaster | None",  # what would make it faster, with --faster
+    },
+    total=False,
+)
+
+MemoryFailedAllocation = TypedDict(
+    "MemoryFailedAllocation",
+    {
+        "moment": "str",  # in which
+        "operation": "str",  # for which
+        "class": "str",  # of what
+        "bytes": "float",  # that are asked for
+        "allocated_before": "float",  # held already
+    },
+    total=False,
+)
+
+MemoryHostFailedAllocation = TypedDict(
+    "MemoryHostFailedAllocation",
+    {
+        "moment": "str",  # in which
+        "operation": "str",  # for which
+        "class": "str",  # of what
+        "bytes": "float",  # that are asked for
+        "allocated_before": "float",  # held already
+    },
+    total=False,
+)
+
+MemoryHost = TypedDict(
+    "MemoryHost",
+    {
+        "peak_bytes": "float",  # the most that a node holds
+        "capacity_bytes": "float",  # that it has
+        "moment": "str",  # of the peak
+        "pinned_bytes": "float",  # between steps
+        "pageable_bytes": "float",  # between steps
+        "disk_bytes": "float",  # on the drives of a node
+        "disk_capacity_bytes": "float | None",  # of these drives
+        "failed_allocation": "MemoryHostFailedAllocation | None",  # the first request that fails
+    },
+    total=False,
+)
+
+MemoryRemedies = TypedDict(
+    "MemoryRemedies",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+MemoryPairs = TypedDict(
+    "MemoryPairs",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+MemoryMoreNodes = TypedDict(
+    "MemoryMoreNodes",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+MemoryResult = TypedDict(
+    "MemoryResult",
+    {
+        "peak_memory_bytes": "float",  # needed of a GPU, with slack and libraries
+        "capacity_bytes": "float",  # what a framework can allocate
+        "verdict": "str",  # fits, tight or oom
+        "margin_bytes": "float",  # left over, or missing
+        "margin_interval_bytes": "list[float]",  # with the constants at their worse and better ends
+        "stage": "float | None",  # the fullest one of a pipeline
+        "phase": "str",  # of the peak
+        "operation": "str",  # at the peak
+        "classes": "dict[str, Any]",  # what is held at the peak
+        "shown_by_device_bytes": "float",  # what the device's own tool shows
+        "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
+        "kept_for_other_streams_bytes": "float",  # free, but for other streams
+        "context_bytes": "float",  # of the framework's context
+        "moments": "dict[str, Any]",  # the most held in each moment
+        "failed_allocation": "MemoryFailedAllocation | None",  # the first request that fails
+        "host": "MemoryHost",  # memory of a node's host
+        "remedies": "list[MemoryRemedies]",  # single changes that would make it fit
+        "pairs": "list[MemoryPairs]",  # of changes, where no single one is enough
+        "more_nodes": "list[MemoryMoreNodes]",  # that would make it fit
+    },
+    total=False,
+)
+
+GrpoMemoryMemoryLearner = TypedDict(
+    "GrpoMemoryMemoryLearner",
+    {
+        "start_bytes": "float",  # once it runs
+        "training_bytes": "float",  # at the peak of training
+        "sync_bytes": "float",  # at the peak of a weight sync
+        "capacity_bytes": "float",  # that it has
+    },
+    total=False,
+)
+
+GrpoMemoryMemoryEngine = TypedDict(
+    "GrpoMemoryMemoryEngine",
+    {
+        "start_bytes": "float",  # once it runs
+        "training_bytes": "float",  # at the peak of training
+        "sync_bytes": "float",  # at the peak of a weight sync
+        "capacity_bytes": "float",  # that it has
+    },
+    total=False,
+)
+
+GrpoMemoryMemoryHost = TypedDict(
+    "GrpoMemoryMemoryHost",
+    {
+        "start_bytes": "float",  # once it runs
+        "training_bytes": "float",  # at the peak of training
+        "sync_bytes": "float",  # at the peak of a weight sync
+        "capacity_bytes": "float",  # that it has
+    },
+    total=False,
+)
+
+GrpoMemoryMemory = TypedDict(
+    "GrpoMemoryMemory",
+    {
+        "learner": "GrpoMemoryMemoryLearner",  # a GPU that trains
+        "engine": "GrpoMemoryMemoryEngine",  # a GPU that generates
+        "host": "GrpoMemoryMemoryHost",  # a node's host
+        "cache_tokens": "float",  # that an engine's cache holds
+    },
+    total=False,
+)
+
+GrpoMemoryResult = TypedDict(
+    "GrpoMemoryResult",
+    {
+        "verdict": "str",  # fits or oom
+        "reason": "str | None",  # the first thing that does not fit
+        "memory": "GrpoMemoryMemory",  # at three moments
+    },
+    total=False,
+)
+
+ExplainACriticalPathCauses = TypedDict(
+    "ExplainACriticalPathCauses",
+    {
+        "compute": "float",  # one key for each cause
+    },
+    total=False,
+)
+
+ExplainACriticalPath = TypedDict(
+    "ExplainACriticalPath",
+    {
+        "part": "str",  # a stretch of the step
+        "seconds": "float",  # it takes
+        "causes": "ExplainACriticalPathCauses",  # of it
+    },
+    total=False,
+)
+
+ExplainA = TypedDict(
+    "ExplainA",
+    {
+        "scenario": "str",  # as it was called
+        "title": "str",  # its name
+        "step_time_s": "float",  # one optimizer step
+        "tokens_per_second_per_gpu": "float",  # padding left out
+        "sequences": "float",  # of a step, all ranks
+        "tokens": "float",  # of a step without padding, all ranks
+        "peak_memory_bytes": "float",  # needed of a GPU
+        "capacity_bytes": "float",  # what a framework can allocate
+        "verdict": "str",  # fits, tight or oom
+        "measured_s": "list[float] | None",  # what somebody saw a step take
+        "operations": "float",  # that were replayed
+        "replays": "float",  # with causes free of cost
+        "exact": "bool",  # all combinations were replayed
+        "anomalies": "float",  # replays that took longer with a cause free
+        "step_time_interval_s": "list[float] | None",  # 8 of 10 draws: step time
+        "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
+        "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
+        "critical_path": "list[ExplainACriticalPath]",  # what the step waits for
+    },
+    total=False,
+)
+
+ExplainBCriticalPathCauses = TypedDict(
+    "ExplainBCriticalPathCauses",
+    {
+        "compute": "float",  # one key for each cause
+    },
+    total=False,
+)
+
+ExplainBCriticalPath = TypedDict(
+    "ExplainBCriticalPath",
+    {
+        "part": "str",  # a stretch of the step
+        "seconds": "float",  # it takes
+        "causes": "ExplainBCriticalPathCauses",  # of it
+    },
+    total=False,
+)
+
+ExplainB = TypedDict(
+    "ExplainB",
+    {
+        "scenario": "str",  # as it was called
+        "title": "str",  # its name
+        "step_time_s": "float",  # one optimizer step
+        "tokens_per_second_per_gpu": "float",  # padding left out
+        "sequences": "float",  # of a step, all ranks
+        "tokens": "float",  # of a step without padding, all ranks
+        "peak_memory_bytes": "float",  # needed of a GPU
+        "capacity_bytes": "float",  # what a framework can allocate
+        "verdict": "str",  # fits, tight or oom
+        "measured_s": "list[float] | None",  # what somebody saw a step take
+        "operations": "float",  # that were replayed
+        "replays": "float",  # with causes free of cost
+        "exact": "bool",  # all combinations were replayed
+        "anomalies": "float",  # replays that took longer with a cause free
+        "step_time_interval_s": "list[float] | None",  # 8 of 10 draws: step time
+        "tokens_per_second_per_gpu_interval": "list[float] | None",  # 8 of 10 draws: throughput
+        "peak_memory_interval_bytes": "list[float] | None",  # 8 of 10 draws: memory
+        "critical_path": "list[ExplainBCriticalPath]",  # what the step waits for
+    },
+    total=False,
+)
+
+ExplainRowsConstants = TypedDict(
+    "ExplainRowsConstants",
+    {
+        "name": "str",  # constant
+        "value": "float",  # what it is taken to be, SI
+        "low": "float",  # the least it may be
+        "high": "float",  # the most it may be
+        "unit": "str",  # of the three
+        "grade": "str",  # how far it can be trusted
+        "weight": "float",  # change of the cause by that of the constant
+    },
+    total=False,
+)
+
+ExplainRows = TypedDict(
+    "ExplainRows",
+    {
+        "cause": "str",  # cause
+        "seconds": "float",  # of the gap
+        "stderr_s": "float",  # standard error of that
+        "counterfactual_s": "float | None",  # the step that has the cause, without it
+        "a_without_s": "float | None",  # A without it
+        "b_without_s": "float | None",  # B without it
+        "only_in": "str | None",  # a or b, if the other does not have it
+        "a_exposed_s": "float | None",  # exposed in A
+        "a_hidden_s": "float | None",  # hidden in A
+        "b_exposed_s": "float | None",  # exposed in B
+        "b_hidden_s": "float | None",  # hidden in B
+        "interval_s": "list[float] | None",  # 8 of 10 draws: of the gap
+        "counterfactual": "str | None",  # the same in words
+        "gap_closes_by": "float | None",  # share of the gap, were it free
+        "latent": "bool | None",  # free alone it moves neither step by a thousandth
+        "constants": "list[ExplainRowsConstants]",  # what it is made of, the most important first
+    },
+    total=False,
+)
+
+ExplainSettingsRows = TypedDict(
+    "ExplainSettingsRows",
+    {
+        "key": "str",  # of the scenario, or a constant
+        "a": "str",  # in A, in words
+        "b": "str",  # in B, in words
+        "seconds": "float",  # of the gap
+        "stderr_s": "float",  # standard error of that
+        "a_with_it_alone_s": "float",  # A with this setting alone as in B
+        "cause": "str | None",  # whose exposed time that changes most; of the largest rows
+        "peak_memory_bytes": "float | None",  # needed then
+        "verdict": "str | None",  # fits, tight or oom, then
+    },
+    total=False,
+)
+
+ExplainSettingsWithoutEffect = TypedDict(
+    "ExplainSettingsWithoutEffect",
+    {
+        "key": "str",  # of the scenario, or a constant
+        "a": "str",  # in A, in words
+        "b": "str",  # in B, in words
+    },
+    total=False,
+)
+
+ExplainSettings = TypedDict(
+    "ExplainSettings",
+    {
+        "rows": "list[ExplainSettingsRows]",  # with the rest they add up to the gap
+        "rest_s": "float",  # what no setting says
+        "without_effect": "list[ExplainSettingsWithoutEffect]",  # differ and change nothing here
+        "exact": "bool",  # all mixtures of the settings were replayed
+        "replays": "float",  # of mixtures of A and B
+    },
+    total=False,
+)
+
+ExplainDrawsMovedMostBy = TypedDict(
+    "ExplainDrawsMovedMostBy",
+    {
+        "constant": "str",  # constant
+        "grade": "str",  # how far it can be trusted
+        "gap_at_low_s": "float",  # with the constant at its low end
+        "gap_at_high_s": "float",  # with the constant at its high end
+    },
+    total=False,
+)
+
+ExplainDraws = TypedDict(
+    "ExplainDraws",
+    {
+        "made": "float",  # draws of the constants
+        "most": "float",  # that were allowed
+        "a_slower": "float",  # in which A takes longer
+        "same_largest_row": "float",  # in which the largest row is the same
+        "gap_interval_s": "list[float]",  # 8 of 10 draws
+        "moved_most_by": "list[ExplainDrawsMovedMostBy]",  # constants that move the gap most
+    },
+    total=False,
+)
+
+ExplainAtLimit = TypedDict(
+    "ExplainAtLimit",
+    {
+        "a_micro_batch": "float",  # the largest that fits
+        "b_micro_batch": "float",  # the largest that fits
+        "a_tokens_per_second_per_gpu": "float",  # with that
+        "b_tokens_per_second_per_gpu": "float",  # with that
+        "flips": "bool",  # the other one wins there
+    },
+    total=False,
+)
+
+ExplainResult = TypedDict(
+    "ExplainResult",
+    {
+        "summary": "str",  # in a sentence
+        "a": "ExplainA",  # the first step
+        "b": "ExplainB",  # the second step
+        "gap_s": "float",  # A takes so much longer than B
+        "residual_s": "float",  # left with every cause free
+        "rows": "list[ExplainRows]",  # they add up to the gap
+        "settings": "ExplainSettings | None",  # the gap by setting
+        "draws": "ExplainDraws | None",  # how sure it is
+        "parting": "str | None",  # where the two first differ
+        "equal": "list[Any]",  # on both sides
+        "not_equal": "list[Any]",  # what makes it unfair
+        "does_not_fit": "list[Any]",  # what could not run
+        "at_limit": "ExplainAtLimit | None",  # each with the largest micro-batch that fits
+    },
+    total=False,
+)
+
+CheckClaimsScenariosAskedScenario = TypedDict(
+    "CheckClaimsScenariosAskedScenario",
+    {
+        "title": "str",  # its name
+        "source": "str",  # the path or name that was given
+        "set": "list[Any]",  # what --set changed, as KEY=VALUE
+        "resolved": "str",  # the scenario with all that was set: YAML that can be run again
+    },
+    total=False,
+)
+
+CheckClaimsScenariosAskedAssumptions = TypedDict(
+    "CheckClaimsScenariosAskedAssumptions",
+    {
+        "what": "str",  # what the file does not hold
+        "taken": "str",  # what was taken
+        "because": "str",  # why that
+        "change": "str",  # options that say something else
+    },
+    total=False,
+)
+
+CheckClaimsScenariosAsked = TypedDict(
+    "CheckClaimsScenariosAsked",
+    {
+        "scenario": "CheckClaimsScenariosAskedScenario",  # what was asked
+        "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
+        "assumptions": "list[CheckClaimsScenariosAskedAssumptions]",  # what a file of another program leaves open, and what was taken
+        "guesses": "list[Any]",  # constants behind this that are guesses
+    },
+    total=False,
+)
+
+CheckClaimsScenarios = TypedDict(
+    "CheckClaimsScenarios",
+    {
+        "name": "str",  # in the claim
+        "asked": "CheckClaimsScenariosAsked | None",  # what was read; null: the settings make no scenario
+    },
+    total=False,
+)
+
+CheckClaimsConditions = TypedDict(
+    "CheckClaimsConditions",
+    {
+        "name": "str",  # of the condition
+        "set": "list[Any]",  # in its scenarios, as NAME: KEY=VALUE
+        "probability": "float",  # share of the draws in which it holds
+        "draws": "float",  # of the constants
+        "value": "float",  # at the stated constants
+        "low": "float",  # of 8 of 10 draws
+        "high": "float",  # of 8 of 10 draws
+    },
+    total=False,
+)
+
+CheckClaimsParts = TypedDict(
+    "CheckClaimsParts",
+    {
+        "text": "str",  # a part of the claim
+        "holds": "float",  # in so many draws
+        "draws": "float",  # of the constants
+        "value": "float",  # at the stated constants
+        "low": "float",  # of 8 of 10 draws
+        "high": "float",  # of 8 of 10 draws
+    },
+    total=False,
+)
+
+CheckClaimsMovedMostBy = TypedDict(
+    "CheckClaimsMovedMostBy",
+    {
+        "constant": "str",  # constant
+        "grade": "str",  # how far it can be trusted
+        "value_at_low": "float",  # with the constant at its low end
+        "value_at_high": "float",  # with the constant at its high end
+    },
+    total=False,
+)
+
+CheckClaims = TypedDict(
+    "CheckClaims",
+    {
+        "id": "str",  # of the claim
+        "text": "str",  # what is claimed
+        "verdict": "str",  # supported, refuted, depends or undecided
+        "probability": "float | None",  # share of the draws in which it holds
+        "reason": "str",  # of the verdict
+        "scenarios": "list[CheckClaimsScenarios]",  # that it is about
+        "conditions": "list[CheckClaimsConditions]",  # under each of which it was judged
+        "parts": "list[CheckClaimsParts]",  # if it has several
+        "to_measure": "list[Any]",  # constants that would decide it
+        "moved_most_by": "list[CheckClaimsMovedMostBy]",  # constants that move the figure most
+    },
+    total=False,
+)
+
+CheckResult = TypedDict(
+    "CheckResult",
+    {
+        "claims": "list[CheckClaims]",  # in the order of their files
+    },
+    total=False,
+)
+
+SweepScenario = TypedDict(
+    "SweepScenario",
+    {
+        "title": "str",  # its name
+        "source": "str",  # the path or name that was given
+        "set": "list[Any]",  # in all points, as KEY=VALUE
+        "resolved": "str",  # as read, before anything is set
+    },
+    total=False,
+)
+
+SweepAssumptions = TypedDict(
+    "SweepAssumptions",
+    {
+        "what": "str",  # what the file does not hold
+        "taken": "str",  # what was taken
+        "because": "str",  # why that
+        "change": "str",  # options that say something else
+    },
+    total=False,
+)
+
+SweepScalingsPoints = TypedDict(
+    "SweepScalingsPoints",
+    {
+        "point": "float",  # its place among the points
+        "gpus": "float",  # of the whole cluster
+        "efficiency": "float",  # throughput per GPU over that of the smallest machine
+        "marginal": "float",  # what the last growth brought
+    },
+    total=False,
+)
+
+SweepScalings = TypedDict(
+    "SweepScalings",
+    {
+        "name": "str",  # the other settings
+        "fixed_batch": "bool",  # strong scaling
+        "knee_gpus": "float | None",  # no larger machine brings half of what it could
+        "points": "list[SweepScalingsPoints]",  # by machine size
+    },
+    total=False,
+)
+
+SweepWhatIfs = TypedDict(
+    "SweepWhatIfs",
+    {
+        "change": "str",  # of the fastest point
+        "gain": "float",  # of tokens per second
+        "tokens_per_second": "float",  # with it
+    },
+    total=False,
+)
+
+SweepResult = TypedDict(
+    "SweepResult",
+    {
+        "scenario": "SweepScenario",  # what was varied
+        "assumptions": "list[SweepAssumptions]",  # what a file of another program leaves open, and what was taken
+        "points": "list[dict[str, Any]]",  # one for each combination
+        "fastest": "float | None",  # point with the most tokens a second
+        "cheapest": "float | None",  # point with the least GPU time per token
+        "smallest": "float | None",  # point that can run on the fewest GPUs
+        "front": "list[Any]",  # points that no other beats in both
+        "scalings": "list[SweepScalings]",  # points that differ in the machine's size
+        "what_ifs": "list[SweepWhatIfs]",  # changes that gain most
+    },
+    total=False,
+)
+
+SearchResult = TypedDict(
+    "SearchResult",
+    {
+        "key": "str",  # that is searched
+        "goal": "str",  # max or min
+        "condition": "str",  # such that
+        "method": "str",  # bounds, bisection or grid
+        "found": "str | None",  # its value
+        "at_end_of_range": "bool",  # a further value might do as well
+        "points": "list[dict[str, Any]]",  # that were tried
+    },
+    total=False,
+)
+
+ValidateRows = TypedDict(
+    "ValidateRows",
+    {
+        "id": "str",  # run
+        "family": "str",  # family
+        "metric": "str",  # metric
+        "predicted": "float | None",  # a figure, SI; of a verdict: fits or oom
+        "measured": "list[float]",  # a figure or a range, SI; of a verdict: fits or oom
+        "error": "float | None",  # outside of the range, over its nearer end
+        "band": "float | None",  # error that its file asks for
+        "inside_band": "bool | None",  # it is met
+        "interval": "list[float] | None",  # 8 of 10 draws
+        "inside_interval": "bool | None",  # that holds the measured one
+    },
+    total=False,
+)
+
+ValidateFamilies = TypedDict(
+    "ValidateFamilies",
+    {
+        "name": "str",  # family
+        "rows": "float",  # rows
+        "median_abs_error": "float",  # median |error|
+        "p90_abs_error": "float",  # 90 %
+        "signed_mean": "float",  # signed mean
+    },
+    total=False,
+)
+
+ValidateScenariosAskedScenario = TypedDict(
+    "ValidateScenariosAskedScenario",
+    {
+        "title": "str",  # its name
+        "source": "str",  # the path or name that was given
+        "set": "list[Any]",  # what --set changed, as KEY=VALUE
+        "resolved": "str",  # the scenario with all that was set: YAML that can be run again
+    },
+    total=False,
+)
+
+ValidateScenariosAskedAssumptions = TypedDict(
+    "ValidateScenariosAskedAssumptions",
+    {
+        "what": "str",  # what the file does not hold
+        "taken": "str",  # what was taken
+        "because": "str",  # why that
+        "change": "str",  # options that say something else
+    },
+    total=False,
+)
+
+ValidateScenariosAsked = TypedDict(
+    "ValidateScenariosAsked",
+    {
+        "scenario": "ValidateScenariosAskedScenario",  # what was asked
+        "notes": "list[Any]",  # what was read and makes no difference, and what is unusual
+        "assumptions": "list[ValidateScenariosAskedAssumptions]",  # what a file of another program leaves open, and what was taken
+        "guesses": "list[Any]",  # constants behind this that are guesses
+    },
+    total=False,
+)
+
+ValidateScenarios = TypedDict(
+    "ValidateScenarios",
+    {
+        "id": "str",  # run
+        "asked": "ValidateScenariosAsked",  # what was read
+    },
+    total=False,
+)
+
+ValidateResult = TypedDict(
+    "ValidateResult",
+    {
+        "rows": "list[ValidateRows]",  # figures, then verdicts
+        "families": "list[ValidateFamilies]",  # errors of the figures by family
+        "scenarios": "list[ValidateScenarios]",  # that were given
+    },
+    total=False,
+)
+
+RowsRows = TypedDict(
+    "RowsRows",
+    {
+        "id": "str",  # row
+        "family": "str",  # family
+        "metric": "str",  # metric
+        "predicted": "float",  # as the table's column; of a verdict: fits or oom
+        "measured": "float",  # as the table's column; of a verdict: fits or oom
+        "error": "float | None",  # of a figure
+        "interval": "list[float] | None",  # 8 of 10 draws
+        "judged": "bool",  # it counts among the verdicts
+        "needed_bytes": "float",  # of a GPU
+        "capacity_bytes": "float",  # what a framework can allocate
+    },
+    total=False,
+)
+
+RowsNotPredicted = TypedDict(
+    "RowsNotPredicted",
+    {
+        "id": "str",  # row
+        "family": "str",  # family
+        "missing": "list[Any]",  # why
+    },
+    total=False,
+)
+
+RowsNoAnswer = TypedDict(
+    "RowsNoAnswer",
+    {
+        "id": "str",  # row
+        "family": "str",  # family
+        "crashes": "list[Any]",  # why
+    },
+    total=False,
+)
+
+RowsAssumed = TypedDict(
+    "RowsAssumed",
+    {
+        "id": "str",  # row
+        "assumed": "list[Any]",  # what
+    },
+    total=False,
+)
+
+RowsScenarios = TypedDict(
+    "RowsScenarios",
+    {
+        "id": "str",  # row
+        "resolved": "str",  # what was predicted: YAML that can be run
+    },
+    total=False,
+)
+
+RowsFamilies = TypedDict(
+    "RowsFamilies",
+    {
+        "name": "str",  # family
+        "rows": "float",  # with a time
+        "median_abs_error": "float",  # of the time
+        "p90_abs_error": "float",  # of the time
+        "signed_mean": "float",  # of the time
+        "worst": "str",  # row of the worst error
+        "worst_error": "float",  # of the time
+        "memory_rows": "float",  # with a figure of memory
+        "memory_median_abs_error": "float",  # of the memory
+        "verdicts": "float",  # whether it fits
+        "verdicts_right": "float",  # of these
+        "intervals": "float",  # that were drawn
+        "inside_interval": "float",  # measured ones in theirs
+    },
+    total=False,
+)
+
+RowsSeries = TypedDict(
+    "RowsSeries",
+    {
+        "along": "str",  # from one row to the next along
+        "steps": "float",  # steps
+        "median_abs_error": "float",  # median |error|
+        "p90_abs_error": "float",  # 90 %
+    },
+    total=False,
+)
+
+RowsOrderGroups = TypedDict(
+    "RowsOrderGroups",
+    {
+        "model": "str",  # layouts of one model and batch
+        "gpus": "float",  # GPUs
+        "batch": "float",  # sequences
+        "rows": "float",  # rows
+        "pairs": "float",  # pairs 5 % apart
+        "pairs_right": "float",  # in the right order
+        "picked": "str",  # fastest as predicted
+        "best": "str",  # as measured
+        "lost": "float",  # slower than that
+    },
+    total=False,
+)
+
+RowsOrder = TypedDict(
+    "RowsOrder",
+    {
+        "pairs": "float",  # of rows whose measured times differ by more than 5 %
+        "pairs_right": "float",  # that are predicted in that order
+        "worst_lost": "float",  # by how much the layout picked is slower than the best, in the worst group
+        "groups": "list[RowsOrderGroups]",  # of one model, batch, machine and number of GPUs
+    },
+    total=False,
+)
+
+RowsResult = TypedDict(
+    "RowsResult",
+    {
+        "rows": "list[RowsRows]",  # figures of each row, then its verdict
+        "not_predicted": "list[RowsNotPredicted]",  # rows that do not say enough
+        "no_answer": "list[RowsNoAnswer]",  # rows whose workers died
+        "assumed": "list[RowsAssumed]",  # what rows leave open and how it was taken
+        "scenarios": "list[RowsScenarios]",  # that rows became
+        "families": "list[RowsFamilies]",  # errors by family, then of all
+        "series": "list[RowsSeries]",  # errors of what changes from one row to the next
+        "order": "RowsOrder",  # of layouts
+    },
+    total=False,
+)
+
+CollectiveRows = TypedDict(
+    "CollectiveRows",
+    {
+        "bytes": "float",  # size
+        "time_s": "float",  # time
+        "algbw_GBps": "float",  # algbw GB/s
+        "busbw_GBps": "float",  # busbw GB/s
+        "algorithm": "str",  # algorithm
+        "protocol": "str",  # protocol
+        "busiest_link": "str",  # busiest link
+    },
+    total=False,
+)
+
+CollectiveResult = TypedDict(
+    "CollectiveResult",
+    {
+        "operation": "str",  # collective or copy
+        "node": "str",  # kind of node
+        "nodes": "float",  # of it
+        "network": "str",  # between them
+        "ranks": "float",  # that take part
+        "guesses": "list[Any]",  # constants behind this that are guesses
+        "rows": "list[CollectiveRows]",  # one for each size
+        "notes": "list[Any]",  # files of the user's own that were read
+    },
+    total=False,
+)
+
+CompareRows = TypedDict(
+    "CompareRows",
+    {
+        "id": "str",  # of the row
+        "source": "str",  # where it is from
+        "operation": "str",  # collective or copy
+        "ranks": "float",  # that take part
+        "bytes": "float",  # of the message
+        "compared": "bool",  # a figure was predicted for it
+        "measured_s": "float | None",  # time
+        "predicted_s": "float | None",  # time
+        "error": "float | None",  # of the time
+        "machine": "str",  # cluster and nodes
+        "algorithm": "str",  # and protocol
+        "note": "str",  # what is known about it, or why it is left out
+    },
+    total=False,
+)
+
+CompareSourcesBelow16mib = TypedDict(
+    "CompareSourcesBelow16mib",
+    {
+        "rows": "float",  # that were compared
+        "median_abs_error": "float",  # of the time
+        "p90_abs_error": "float",  # of the time
+        "signed_mean": "float",  # of the time
+    },
+    total=False,
+)
+
+CompareSourcesFrom16mib = TypedDict(
+    "CompareSourcesFrom16mib",
+    {
+        "rows": "float",  # that were compared
+        "median_abs_error": "float",  # of the time
+        "p90_abs_error": "float",  # of the time
+        "signed_mean": "float",  # of the time
+    },
+    total=False,
+)
+
+CompareSources = TypedDict(
+    "CompareSources",
+    {
+        "source": "str",  # where rows are from
+        "machine": "str",  # cluster and nodes
+        "below_16MiB": "CompareSourcesBelow16mib",  # small messages
+        "from_16MiB": "CompareSourcesFrom16mib",  # large messages
+        "worst": "float",  # error
+    },
+    total=False,
+)
+
+CompareAllBelow16mib = TypedDict(
+    "CompareAllBelow16mib",
+    {
+        "rows": "float",  # that were compared
+        "median_abs_error": "float",  # of the time
+        "p90_abs_error": "float",  # of the time
+        "signed_mean": "float",  # of the time
+    },
+    total=False,
+)
+
+CompareAllFrom16mib = TypedDict(
+    "CompareAllFrom16mib",
+    {
+        "rows": "float",  # that were compared
+        "median_abs_error": "float",  # of the time
+        "p90_abs_error": "float",  # of the time
+        "signed_mean": "float",  # of the time
+    },
+    total=False,
+)
+
+CompareAll = TypedDict(
+    "CompareAll",
+    {
+        "below_16MiB": "CompareAllBelow16mib",  # small messages
+        "from_16MiB": "CompareAllFrom16mib",  # large messages
+        "worst": "float",  # error
+    },
+    total=False,
+)
+
+CompareResult = TypedDict(
+    "CompareResult",
+    {
+        "rows": "list[CompareRows]",  # one for each measured row
+        "sources": "list[CompareSources]",  # errors by source and machine
+        "all": "CompareAll",  # errors of all
+    },
+    total=False,
+)
+
+KernelsRows = TypedDict(
+    "KernelsRows",
+    {
+        "id": "str",  # row
+        "gpu": "str",  # GPU
+        "kernel": "str",  # kernel
+        "m": "float",  # M
+        "n": "float",  # N
+        "k": "float",  # K
+        "measured_s": "float",  # time
+        "predicted_s": "float",  # time
+        "measured_flops": "float",  # measured TFLOP/s
+        "predicted_flops": "float",  # predicted
+        "error": "float",  # error
+    },
+    total=False,
+)
+
+KernelsFamilies = TypedDict(
+    "KernelsFamilies",
+    {
+        "name": "str",  # family
+        "rows": "float",  # rows
+        "median_abs_error": "float",  # median |error|
+        "p90_abs_error": "float",  # 90 %
+        "signed_mean": "float",  # signed mean
+        "worst_error": "float",  # worst
+        "worst": "str",  # row of that
+    },
+    total=False,
+)
+
+KernelsLeftOut = TypedDict(
+    "KernelsLeftOut",
+    {
+        "id": "str",  # left out
+        "reason": "str",  # why
+    },
+    total=False,
+)
+
+KernelsResult = TypedDict(
+    "KernelsResult",
+    {
+        "rows": "list[KernelsRows]",  # one for each kernel
+        "families": "list[KernelsFamilies]",  # errors by GPU and kind
+        "left_out": "list[KernelsLeftOut]",  # rows without a prediction
+    },
+    total=False,
+)
+
+CurvesCurvesConstants = TypedDict(
+    "CurvesCurvesConstants",
+    {
+        "name": "str",  # constant
+        "stated": "float",  # in the GPU's file, SI
+        "fitted": "float",  # that meets the rows best, SI
+        "low": "float",  # the least of fits without a source, or to half of one, SI
+        "high": "float",  # the most of them, SI
+    },
+    total=False,
+)
+
+CurvesCurvesSources = TypedDict(
+    "CurvesCurvesSources",
+    {
+        "name": "str",  # where rows are from
+        "rows": "float",  # of it
+        "stated_median_abs_error": "float",  # as stated
+        "fitted_median_abs_error": "float",  # fitted
+        "held_out_median_abs_error": "float",  # fitted without it
+    },
+    total=False,
+)
+
+CurvesCurves = TypedDict(
+    "CurvesCurves",
+    {
+        "gpu": "str",  # GPU
+        "kernels": "str",  # kind
+        "best_flops": "float",  # FLOP/s of the fastest
+        "constants": "list[CurvesCurvesConstants]",  # of the curve
+        "sources": "list[CurvesCurvesSources]",  # errors by source
+    },
+    total=False,
+)
+
+CurvesResult = TypedDict(
+    "CurvesResult",
+    {
+        "curves": "list[CurvesCurves]",  # one for each kind of kernel
+    },
+    total=False,
+)
+
+NetworkConstants = TypedDict(
+    "NetworkConstants",
+    {
+        "name": "str",  # constant
+        "unit": "str",  # of its figures
+        "stated": "float",  # in the machine's file
+        "low": "float",  # of its range
+        "high": "float",  # of its range
+        "fitted": "float | None",  # that meets the rows best; null: no row tells
+        "fitted_low": "float | None",  # of eight in ten fits to rows that stray so far
+        "fitted_high": "float | None",  # likewise
+    },
+    total=False,
+)
+
+NetworkSources = TypedDict(
+    "NetworkSources",
+    {
+        "name": "str",  # where rows are from
+        "rows": "float",  # of it
+        "stated_median_abs_error": "float",  # as stated
+        "fitted_median_abs_error": "float",  # fitted
+        "held_out_median_abs_error": "float",  # fitted without it
+    },
+    total=False,
+)
+
+NetworkResult = TypedDict(
+    "NetworkResult",
+    {
+        "machine": "str",  # node or cluster
+        "network": "str",  # between nodes; empty: all rows are of one node
+        "constants": "list[NetworkConstants]",  # of the collective library
+        "sources": "list[NetworkSources]",  # errors by source
+    },
+    total=False,
+)
+
+ListKind = TypedDict(
+    "ListKind",
+    {
+        "name": "str",  # of the entry
+        "title": "str",  # what it is
+    },
+    total=False,
+)
+
+ListResult = TypedDict(
+    "ListResult",
+    {
+    },
+    total=False,
+)
+
+EntryConstants = TypedDict(
+    "EntryConstants",
+    {
+        "name": "str",  # constant
+        "value": "float",  # what it is taken to be, SI
+        "low": "float",  # the least it may be
+        "high": "float",  # the most it may be
+        "unit": "str",  # of the three
+        "grade": "str",  # how far it can be trusted
+        "source": "str",  # where it is from
+    },
+    total=False,
+)
+
+EntryResult = TypedDict(
+    "EntryResult",
+    {
+        "name": "str",  # of the entry
+        "kind": "str",  # GPU, node, network, cluster, stack, optimizer or engine
+        "title": "str",  # what it is
+        "facts": "list[Any]",  # what is no constant
+        "constants": "list[EntryConstants]",  # with range, grade and source
+    },
+    total=False,
+)
+
+ModelDimensionsExperts = TypedDict(
+    "ModelDimensionsExperts",
+    {
+        "count": "float",  # in a layer
+        "per_token": "float",  # that a token goes to
+        "width": "float",  # of one
+        "shared_width": "float",  # of those for every token
+        "first_dense": "float",  # layers at the bottom without experts
+        "every": "float",  # of so many layers one has experts
+    },
+    total=False,
+)
+
+ModelDimensions = TypedDict(
+    "ModelDimensions",
+    {
+        "layers": "float",  # number
+        "hidden": "float",  # width
+        "vocabulary": "float",  # tokens
+        "longest_sequence": "float",  # tokens
+        "heads": "float",  # of queries
+        "kv_heads": "float",  # of keys and values
+        "head_dim": "float",  # width of one
+        "sliding_window": "float",  # tokens; 0: none
+        "feed_forward": "float",  # width
+        "tied_embeddings": "bool",  # the head is the embedding
+        "experts": "ModelDimensionsExperts | None",  # of layers that have them
+    },
+    total=False,
+)
+
+ModelParameters = TypedDict(
+    "ModelParameters",
+    {
+        "dense": "float",  # elements of the class
+        "expert": "float",  # elements of the class
+        "embedding": "float",  # elements of the class
+        "norm": "float",  # elements of the class
+        "all": "float",  # elements
+        "active_per_token": "float",  # elements
+    },
+    total=False,
+)
+
+ModelResult = TypedDict(
+    "ModelResult",
+    {
+        "name": "str",  # of the model
+        "kind": "str",  # model
+        "title": "str",  # what it is
+        "architecture": "str",  # as config.json calls it
+        "source": "str",  # where it is from
+        "facts": "list[Any]",  # in words
+        "dimensions": "ModelDimensions",  # in numbers
+        "parameters": "ModelParameters",  # exact counts
+        "buffers": "float",  # elements that are not trained
+        "tensors": "float",  # of parameters
+        "bf16_bytes": "float",  # of all parameters
+        "bf16_gb": "float",  # the same in GB
+        "bf16_gib": "float",  # the same in GiB
+    },
+    total=False,
+)
+
+ScenarioAssumptions = TypedDict(
+    "ScenarioAssumptions",
+    {
+        "what": "str",  # what the file does not hold
+        "taken": "str",  # what was taken
+        "because": "str",  # why that
+        "change": "str",  # options that say something else
+    },
+    total=False,
+)
+
+ScenarioKeys = TypedDict(
+    "ScenarioKeys",
+    {
+        "key": "str",  # of the scenario
+        "value": "str | None",  # a number, a flag or a text, as a file would say it
+        "said": "bool",  # by anybody; else it is the default
+        "source": "str | None",  # of what was said
+        "line": "float | None",  # in it
+        "matters": "bool",  # it changes something, other keys being as they are
+    },
+    total=False,
+)
+
+ScenarioResult = TypedDict(
+    "ScenarioResult",
+    {
+        "name": "str",  # as it was called
+        "kind": "str",  # scenario
+        "title": "str",  # its name
+        "text": "str",  # of the file
+        "assumptions": "list[ScenarioAssumptions]",  # what a file of another program leaves open, and what was taken
+        "resolved": "dict[str, Any]",  # in words
+        "keys": "list[ScenarioKeys]",  # every key, in the order of docs/keys.md
+    },
+    total=False,
+)
+
+KeysKeys = TypedDict(
+    "KeysKeys",
+    {
+        "block": "str",  # of the file; empty: its top
+        "key": "str",  # its name
+        "kind": "str",  # of its value
+        "allowed": "str",  # words or limits
+        "default": "str",  # when nobody says it
+        "sentence": "str",  # what it is
+    },
+    total=False,
+)
+
+KeysResult = TypedDict(
+    "KeysResult",
+    {
+        "keys": "list[KeysKeys]",  # of a scenario
+    },
+    total=False,
+)
+
+DiffKeysA = TypedDict(
+    "DiffKeysA",
+    {
+        "value": "str | None",  # a number, a flag or a text, as a file would say it
+        "said": "bool",  # by anybody; else it is the default
+        "source": "str | None",  # of what was said
+        "line": "float | None",  # in it
+    },
+    total=False,
+)
+
+DiffKeysB = TypedDict(
+    "DiffKeysB",
+    {
+        "value": "str | None",  # a number, a flag or a text, as a file would say it
+        "said": "bool",  # by anybody; else it is the default
+        "source": "str | None",  # of what was said
+        "line": "float | None",  # in it
+    },
+    total=False,
+)
+
+DiffKeys = TypedDict(
+    "DiffKeys",
+    {
+        "key": "str",  # of the scenario
+        "a": "DiffKeysA | None",  # in A; null: A has no such key
+        "b": "DiffKeysB | None",  # in B; null: B has no such key
+    },
+    total=False,
+)
+
+DiffModel = TypedDict(
+    "DiffModel",
+    {
+        "name": "str",  # of the figure
+        "a": "float | None",  # in A, SI
+        "b": "float | None",  # in B, SI
+        "unit": "str",  # of both
+    },
+    total=False,
+)
+
+DiffConstants = TypedDict(
+    "DiffConstants",
+    {
+        "name": "str",  # of the figure
+        "a": "float | None",  # in A, SI
+        "b": "float | None",  # in B, SI
+        "unit": "str",  # of both
+    },
+    total=False,
+)
+
+DiffResult = TypedDict(
+    "DiffResult",
+    {
+        "a": "str",  # as it was called
+        "b": "str",  # as it was called, and what was set
+        "keys": "list[DiffKeys]",  # whose values differ
+        "model": "list[DiffModel]",  # figures that differ
+        "constants": "list[DiffConstants]",  # that differ
+    },
+    total=False,
+)

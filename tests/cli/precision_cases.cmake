@@ -1,0 +1,21 @@
+# Precision of products: what a scenario may say, and what a GPU has units for. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+
+function(precision_refused name node precision more error)
+  cli("${name}" ARGS run @WORK@/own.yaml CODE 2
+    SHELL "sed 's|mi300x-8|${node}|; s|{zero: 3}|{zero: 1, precision: ${precision}${more}}|; s|deepspeed-hf-rocm|megatron|; s|^measured.*||' ${CMAKE_CURRENT_LIST_DIR}/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
+    ERROR "@WORK@/own.yaml:13: strategy.${error}")
+endfunction()
+
+precision_refused("a precision that there is not" h100-8 fp8-curent ""
+  "precision: no precision \"fp8-curent\" (did you mean \"fp8-current\"?)")
+precision_refused("8 bits on a GPU without units for them" a100-8 fp8-current ""
+  "precision: a100-sxm-80 has no units for products of fp8-current; these have: b200, gb200, gh200-96, h100-pcie, h100-sxm, h100-sxm-96, h20, h20-141, h200, l40s, mi300x, mi325x, mi355x, rtx-4090, rtx-5090, rtx-pro-6000")
+precision_refused("exponents of blocks on a GPU that came before them" h100-8 mxfp8 ""
+  "precision: h100-sxm has no units for products of mxfp8; these have: b200, gb200, mi355x, rtx-5090, rtx-pro-6000")
+precision_refused("NVIDIA's 4 bits on a GPU of AMD" mi355x-8 nvfp4 ""
+  "precision: mi355x has no units for products of nvfp4; these have: b200, gb200, rtx-5090, rtx-pro-6000")
+cli("a precision is an entry of the catalogue" ARGS show fp8-tensorwise
+  OUTPUT "products of attention, feed_forward run in fp8.*fsdp can gather weights in this type")

@@ -1,0 +1,135 @@
+// What runs in a type of its own, what is cast around it, and what is kept.
+#include "workloads/strategy/precision.hpp"
+
+#include "tests/support/exactly.hpp"
+#include "tests/support/tiny_step.hpp"
+#include "topology/catalog.hpp"
+#include "workloads/layers/precision_units.hpp"
+#include "workloads/program/visits.hpp"
+#include "workloads/sharding/resident.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+constexpr Shelf precisions{"workloads/precisions", "precision"};
+
+Precision precision_called(std::string_view name) {
+  const Document file = open_entry(STEPSIM_SOURCE_DATA, precisions, std::string(name));
+  const Precision precision = read_precision(file.root());
+  CHECK_NOTHROW(file.finish());
+  return precision;
+}
+
+std::vector<Unit> layer_in(std::string_view name, bool compiled = true) {
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.strategy.compiled = compiled;
+  step.strategy.precision = precision_called(name);
+  return units_of(step.input()).layers.front();
+}
+
+const Unit& unit_of(const std::vector<Unit>& units, Role role) {
+  for (const Unit& unit : units)
+    if (unit.role == role) return unit;
+  throw std::logic_error("no such unit");
+}
+
+double sum_of_casts(const std::vector<KernelRow>& rows) {
+  double bytes = 0;
+  for (const KernelRow& row : rows)
+    if (row.name == "cast") bytes += row.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("every precision's file loads", "[workloads]") {
+  const std::vector<std::string> names = names_on(STEPSIM_SOURCE_DATA, precisions);
+  REQUIRE(names.size() >= 9);
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Precision precision = precision_called(name);
+    CHECK(precision.name == name);
+    CHECK_FALSE(precision.title.empty());
+    if (!precision.narrow()) continue;
+    CHECK(precision.multiplies(Products::attention));
+    CHECK_FALSE(precision.multiplies(Products::head));
+    CHECK(precision.casts.input.bytes > 0);
+    CHECK(precision.rate.low.value <= precision.rate.value.value);
+  }
+}
+
+TEST_CASE("products in 8 bits have both operands in 8 bits and their casts before them",
+          "[workloads]") {
+  const std::vector<Unit> plain = layer_in("bf16"), narrow = layer_in("fp8-current");
+  const Unit& before = unit_of(plain, Role::down);
+  const Unit& after = unit_of(narrow, Role::down);
+  REQUIRE(after.forward.size() == 2);
+  const KernelRow& product = after.forward.back();
+  CHECK(product.type == ProductType::fp8);
+  CHECK_THAT(product.flops, exactly(before.forward.back().flops));
+  const double input = product.rows * product.depth, weight = product.depth * product.width;
+  CHECK_THAT(before.forward.back().bytes - product.bytes, exactly(input + weight));
+  CHECK(sum_of_casts(after.forward) >= 6 * input);
+  CHECK_THAT(after.memory.saved, exactly(before.memory.saved / 2));
+  // Attention's own kernels and norms are as they were.
+  for (const Role role : {Role::attend, Role::attention_norm})
+    CHECK_THAT(unit_of(narrow, role).forward.front().bytes,
+               exactly(unit_of(plain, role).forward.front().bytes));
+  for (const KernelRow& row : after.backward)
+    if (row.kind == KernelClass::gemm) CHECK(row.type == ProductType::fp8);
+}
+
+TEST_CASE("what products share is cast once", "[workloads]") {
+  const std::vector<Unit> units = layer_in("fp8-blockwise");
+  CHECK(sum_of_casts(unit_of(units, Role::query).backward) <
+        sum_of_casts(unit_of(units, Role::attention_output).backward));
+  CHECK(sum_of_casts(unit_of(units, Role::query).forward) <
+        sum_of_casts(unit_of(units, Role::attention_output).forward));
+}
+
+TEST_CASE("without a compiler casts go operator by operator", "[workloads]") {
+  const Unit compiled = unit_of(layer_in("fp8-tensorwise"), Role::down);
+  const Unit eager = unit_of(layer_in("fp8-tensorwise", false), Role::down);
+  CHECK(sum_of_casts(eager.forward) > 4 * sum_of_casts(compiled.forward));
+  CHECK_THAT(eager.memory.saved, exactly(compiled.memory.saved));  // inputs stay in 16 bits
+}
+
+TEST_CASE("weights that stay are cast once for all micro-batches of a step", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.strategy.precision = precision_called("fp8-delayed");
+  const auto casts = [&] {
+    return sum_of_casts(unit_of(units_of(step.input()).layers.front(), Role::down).forward);
+  };
+  step.job.accumulation = 1;
+  const double once = casts();
+  step.job.accumulation = 4;
+  const double each = casts();
+  CHECK(each < once);
+  step.strategy.sharding = Sharding::fsdp;  // gathered anew
+  CHECK_THAT(casts(), exactly(once));
+}
+
+TEST_CASE("FSDP gathers half the bytes of what is multiplied in 8 bits", "[workloads]") {
+  const auto gathered = [](bool narrow) {
+    TinyStep step = tiny_step(Sharding::fsdp);
+    step.strategy.precision = precision_called("fp8-tensorwise");
+    step.strategy.fsdp.narrow_gather = narrow;
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return sum_named(graph, OpKind::collective, "gather_group").bytes;
+  };
+  CHECK(gathered(true) < 0.9 * gathered(false));
+}
+
+TEST_CASE("copies of weights in 4 bits are held between steps", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1);
+  const auto held = [&] {
+    double bytes = 0;
+    for (const Holding& each : resident_of(step.rank()).holdings)
+      if (each.held == Held::cast_weights) bytes += each.bytes;
+    return bytes;
+  };
+  CHECK(held() == 0);
+  step.strategy.precision = precision_called("nvfp4");
+  CHECK(held() > 0);
+}

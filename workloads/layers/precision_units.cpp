@@ -1,0 +1,176 @@
+#include "workloads/layers/precision_units.hpp"
+
+#include <optional>
+
+namespace stepsim {
+namespace {
+
+std::optional<Products> products_of(const Unit& unit) {
+  if (unit.adapter) return std::nullopt;
+  if (unit.role == Role::experts) return Products::experts;
+  if (unit.role == Role::head) return Products::head;
+  switch (unit.role) {
+    case Role::query:
+    case Role::key:
+    case Role::value:
+    case Role::query_key_value:
+    case Role::narrow_query:
+    case Role::wide_query:
+    case Role::latent:
+    case Role::wide_latent:
+    case Role::attention_output:
+      return Products::attention;
+    case Role::gate:
+    case Role::up:
+    case Role::gate_up:
+    case Role::down:
+    case Role::shared_gate:
+    case Role::shared_up:
+    case Role::shared_down:
+      return Products::feed_forward;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The next unit reads the same, and casts it for both.
+bool shares_input(Role role) {
+  switch (role) {
+    case Role::query:
+    case Role::key:
+    case Role::narrow_query:
+    case Role::gate:
+    case Role::shared_gate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_product(const KernelRow& row) {
+  const bool multiplies = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
+  return multiplies && row.rows > 0 && row.type == ProductType::bf16;
+}
+
+void narrow(KernelRow& row, const Precision& precision) {
+  row.type = precision.type;
+  row.share *= precision.rate.number();
+  const double operands = row.groups * (row.rows * row.depth + row.depth * row.width);
+  row.bytes -= (bytes_16 - bytes_of(precision.type)) * operands;
+}
+
+// Numbers that products of a unit read and write.
+struct Operands {
+  double input = 0, weight = 0, gradient = 0;
+  double matrices = 1;  // of the same kind
+};
+
+Operands operands_of(const Unit& unit) {
+  Operands sum;
+  const KernelRow* before = nullptr;
+  for (const KernelRow& row : unit.forward) {
+    if (!is_product(row)) continue;
+    // Gate and up of experts read the same rows.
+    const bool same = before != nullptr && before->rows == row.rows && before->depth == row.depth;
+    if (!same) sum.input += row.repeats * row.groups * row.rows * row.depth;
+    sum.matrices = row.groups;
+    sum.weight += row.repeats * row.groups * row.depth * row.width;
+    sum.gradient += row.repeats * row.groups * row.rows * row.width;
+    before = &row;
+  }
+  if (shares_input(unit.role)) sum.input = 0;
+  return sum;
+}
+
+// Casts of a weight in each pass. Weights that are gathered anew are cast anew.
+double weight_casts(const Strategy& strategy, double micro_batches) {
+  if (strategy.fsdp.narrow_gather) return 0;
+  const bool stay = !is_fsdp(strategy.sharding) && strategy.sharding != Sharding::zero3;
+  return strategy.precision.once && stay ? 1 / micro_batches : 1;
+}
+
+class Casting {
+ public:
+  // Modules of a library bring their kernels, which stream as fast as the device does.
+  Casting(const Stack& stack, const Strategy& strategy, double micro_batches)
+      : casts_(strategy.compiled ? strategy.precision.casts : strategy.precision.eager),
+        weights_(weight_casts(strategy, micro_batches)),
+        share_(strategy.precision.module_call.value.value > 0 ? 1 / stack.kernels.memory.number()
+                                                              : 1) {}
+
+  std::vector<KernelRow> forward(const Operands& of) const {
+    return rows(of.matrices, {{casts_.input, of.input}, {casts_.weight, weights_ * of.weight}});
+  }
+  std::vector<KernelRow> backward(const Operands& of, bool trained) const {
+    return rows(of.matrices, {{casts_.gradient, of.gradient},
+                              {casts_.weight_back, weights_ * of.weight},
+                              {casts_.input_back, trained ? of.input : 0}});
+  }
+
+ private:
+  // Each expert's by itself.
+  std::vector<KernelRow> rows(
+      double matrices, std::initializer_list<std::pair<Precision::Cast, double>> casts) const {
+    std::vector<KernelRow> result;
+    for (const auto& [cast, numbers] : casts) {
+      if (numbers <= 0 || cast.kernels <= 0) continue;
+      result.push_back(memory("cast", cast.bytes * numbers, cast.kernels * matrices));
+      result.back().share = share_;
+    }
+    return result;
+  }
+
+  const Precision::Casts& casts_;
+  double weights_;
+  double share_;  // of the rate at which the stack's own kernels stream
+};
+
+void put_first(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more) {
+  rows.insert(rows.begin(), more.begin(), more.end());
+}
+
+// Ranks that collect a block's input, or the gradient of its result, cast their own pieces first.
+void cast_pieces(Operands& operands, const Unit& unit, const Strategy& strategy) {
+  const TensorParallel& tensor = strategy.tensor_parallel;
+  if (tensor.size == 1 || !tensor.sequence || strategy.precision.collected >= bytes_16) return;
+  const bool ends = unit.role == Role::attention_output || unit.role == Role::down ||
+                    unit.role == Role::shared_down;
+  (ends ? operands.gradient : operands.input) /= static_cast<double>(tensor.size);
+}
+
+// What ranks collect for a product comes in the type that it is multiplied in.
+void collect_narrow(Unit& unit, double bytes) {
+  for (std::vector<Transfer>* transfers : {&unit.hand.arrive, &unit.hand.arrive_back})
+    for (Transfer& each : *transfers)
+      if (each.kind == Handover::collect) each.bytes *= bytes / bytes_16;
+}
+
+}  // namespace
+
+void apply_precision(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+                     double micro_batches) {
+  const Precision& precision = strategy.precision;
+  if (!precision.narrow()) return;
+  const Casting casting(stack, strategy, micro_batches);
+  for (Unit& unit : units) {
+    const std::optional<Products> which = products_of(unit);
+    if (!which || !precision.multiplies(*which)) continue;
+    Operands operands = operands_of(unit);
+    if (operands.weight <= 0) continue;
+    if (*which != Products::experts) cast_pieces(operands, unit, strategy);
+    for (std::vector<KernelRow>* rows : {&unit.forward, &unit.backward})
+      for (KernelRow& row : *rows)
+        if (is_product(row)) narrow(row, precision);
+    put_first(unit.forward, casting.forward(operands));
+    put_first(unit.backward, casting.backward(operands, unit.trained));
+    unit.narrow = unit.elements();
+    // A unit of one product saves nothing but its input.
+    if (unit.memory.result > 0) {
+      unit.memory.saved *= precision.saved / bytes_16;
+      unit.memory.normed *= precision.saved / bytes_16;
+    }
+    collect_narrow(unit, precision.collected);
+  }
+}
+
+}  // namespace stepsim
