@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/studies/fidelity/trainer_log.hpp"
+#include "scenarios/import/trainer_log.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/predict/prediction.hpp"

@@ -1,5 +1,5 @@
 // What trainings say of themselves.
-#include "analysis/studies/fidelity/trainer_log.hpp"
+#include "scenarios/import/trainer_log.hpp"
 
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"

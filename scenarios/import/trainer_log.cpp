@@ -1,4 +1,4 @@
-#include "analysis/studies/fidelity/trainer_log.hpp"
+#include "scenarios/import/trainer_log.hpp"
 
 #include <fmt/format.h>
 
