@@ -73,9 +73,8 @@ std::vector<Leg> edges_of_mesh(std::span<const Rank> group, double share) {
   for (const Rank from : group)
     for (const Rank to : group)
       if (from != to)
-        legs.push_back({.source = from,
-                        .target = to,
-                        .share = share / static_cast<double>(group.size() - 1)});
+        legs.push_back(
+            {.source = from, .target = to, .share = share / static_cast<double>(group.size() - 1)});
   return legs;
 }
 

@@ -63,11 +63,11 @@ class PipelineWriter {
     for (std::size_t stage = 0; stage < shares.size(); ++stage) {
       const LaneRange lanes = lanes_of(traffic.folded, whole.mesh, static_cast<Rank>(stage));
       builder_.select(lanes);
-      stages_.emplace_back(input, shares[stage], builder_, lanes,
-                           acts_of(pipeline_, static_cast<std::int64_t>(stage),
-                                   input.job.accumulation,
-                                   {.stops = input.stack.stops_for_stages,
-                                    .paired = input.strategy.experts.overlaps}));
+      stages_.emplace_back(
+          input, shares[stage], builder_, lanes,
+          acts_of(
+              pipeline_, static_cast<std::int64_t>(stage), input.job.accumulation,
+              {.stops = input.stack.stops_for_stages, .paired = input.strategy.experts.overlaps}));
     }
   }
 

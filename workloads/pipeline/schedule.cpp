@@ -83,8 +83,7 @@ void write_running_ahead(Writer& writer, const std::vector<Turn>& turns, bool pa
 std::vector<Turn> turns_of(const PipelineParallel& p, std::int64_t stage,
                            std::int64_t micro_batches, bool paired) {
   const std::int64_t passes = micro_batches * p.virtual_stages;
-  const std::int64_t ahead =
-      std::min(passes, first_forward(p, stage, passes) + (paired ? 1 : 0));
+  const std::int64_t ahead = std::min(passes, first_forward(p, stage, passes) + (paired ? 1 : 0));
   std::vector<Turn> turns;
   for (std::int64_t pass = 0; pass < passes + ahead; ++pass) {
     if (pass < passes) turns.push_back(turn_of(p, pass, false));

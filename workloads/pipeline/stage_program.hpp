@@ -48,7 +48,8 @@ class StageProgram {
   std::vector<Mark> run(const std::vector<Turn>& turns) {
     std::vector<PassInTurns> passes;
     for (const Turn& turn : turns) {
-      const auto [first, end] = ranges_[static_cast<std::size_t>(turn.piece)][turn.backward ? 1 : 0];
+      const auto [first, end] =
+          ranges_[static_cast<std::size_t>(turn.piece)][turn.backward ? 1 : 0];
       passes.push_back({.next = first, .end = end, .micro_batch = turn.micro_batch});
     }
     if (passes.size() == 1)

@@ -22,7 +22,8 @@ struct MicroBatches {
 
   bool last(std::int64_t micro) const { return micro + 1 == writer.input().job.accumulation; }
   void before(const PassInTurns& pass, std::size_t i) {
-    writer.context = {visits[i].phase, visits[i].layer, static_cast<std::int16_t>(pass.micro_batch)};
+    writer.context = {visits[i].phase, visits[i].layer,
+                      static_cast<std::int16_t>(pass.micro_batch)};
     if (pass.sent) return;
     schedule.before(i);
     activations.before(i);
