@@ -282,8 +282,9 @@ constexpr std::array moe_keys{
     flag<&Strategy::experts, &ExpertStrategy::graphs>(
         "graphs", "routing and sending tokens are replayed as CUDA graphs"),
     flag<&Strategy::experts, &ExpertStrategy::overlaps>(
-        "overlap", "tokens travel while another micro-batch computes: its forward pass and the "
-                   "backward pass of the one before take turns, layer by layer")
+        "overlap",
+        "tokens travel while another micro-batch computes: its forward pass and the "
+        "backward pass of the one before take turns, layer by layer")
         .when(sends_tokens),
     flag<&Strategy::experts, &ExpertStrategy::delays_weights>(
         "delay_weight_gradients",

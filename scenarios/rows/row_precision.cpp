@@ -44,8 +44,8 @@ void write_products(const StepRow& row, const RowWords& words, const RowCatalog&
 
 void refuse_optimizer(const StepRow& row, const RowWords& words, RowScenario& made) {
   if (words.optimizer.empty() || contains(words.optimizer, "adam") ||
-      contains(words.optimizer, "muon") ||
-      contains(words.optimizer, "moments") || contains(words.optimizer, "distributed"))
+      contains(words.optimizer, "muon") || contains(words.optimizer, "moments") ||
+      contains(words.optimizer, "distributed"))
     return;
   made.lack(fmt::format("the optimizer \"{}\"", row.optimizer));
 }

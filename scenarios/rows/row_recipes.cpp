@@ -35,8 +35,7 @@ void find_recipes(StepRow& row, const RowCatalog& catalog, RowScenario& made) {
 
 void write_recipes(RowScenario& made) {
   std::string names;
-  for (const Recipe* recipe : made.recipes)
-    names += (names.empty() ? "" : ", ") + recipe->name;
+  for (const Recipe* recipe : made.recipes) names += (names.empty() ? "" : ", ") + recipe->name;
   if (made.recipes.size() == 1) made.set("recipe", names);
   if (made.recipes.size() > 1) made.set("recipe", "[" + names + "]");
 }

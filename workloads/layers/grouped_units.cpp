@@ -207,9 +207,8 @@ void LayerWriter::grouped_experts(const Experts& e) {
   send(result, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.
   result.memory.acted = bytes_16 * rows.most * w;
-  result.memory.saved = bytes_16 * rows.most * h() +
-                        activation_bytes(rows.most, w, e.gated) + result.memory.acted +
-                        stack_bytes;
+  result.memory.saved = bytes_16 * rows.most * h() + activation_bytes(rows.most, w, e.gated) +
+                        result.memory.acted + stack_bytes;
   gradients_inside(result, rows.most, w);
   result.memory.backward += stack_bytes;
   // PyTorch's grouped kernel takes aligned rows: gradients pass through copies on both sides.

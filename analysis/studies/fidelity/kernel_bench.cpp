@@ -35,14 +35,13 @@ struct AttentionName {
   std::string_view name;
   bool later;
 };
-constexpr std::array<AttentionName, 7> attention_names{
-    {{"flash2", false},
-     {"aiter", false},
-     {"flash3", true},
-     {"cudnn", true},
-     {"flashinfer", true},
-     {"AITER asm v3 (fmha_v3)", true},
-     {"ROCm/flash-attention (CK)", false}}};
+constexpr std::array<AttentionName, 7> attention_names{{{"flash2", false},
+                                                        {"aiter", false},
+                                                        {"flash3", true},
+                                                        {"cudnn", true},
+                                                        {"flashinfer", true},
+                                                        {"AITER asm v3 (fmha_v3)", true},
+                                                        {"ROCm/flash-attention (CK)", false}}};
 
 struct Work {
   std::string kind;  // empty: see reason
