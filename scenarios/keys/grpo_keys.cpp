@@ -119,8 +119,7 @@ constexpr std::array sync_keys{
                   [](const KeyFacts&, const Grpo& grpo) {
                     return grpo.sync_bucket ? number_text(grpo.sync_bucket->value) + " B"
                                             : std::string();
-                  },
-              .matters = [](const Grpo& grpo) { return grpo.protocol == SyncProtocol::buckets; }},
+                  }},
     whole<&Grpo::async_steps>("async_steps", 0, 1000,
                               "steps that generation may be ahead; 0: in turn")
         .otherwise("8, colocated 0",
