@@ -51,6 +51,13 @@ constexpr std::array place_keys{
                                    "full length as its share of memory would hold without weights")
         .example("64"),
     whole<&Grpo::batched_sequences>("max_num_seqs", 1, many, "sequences in one batch"),
+    whole<&Grpo::batched_tokens>("max_num_batched_tokens", 1, many,
+                                 "tokens of one step: running sequences first, then prompts")
+        .otherwise("2048, colocated 8192",
+                   [](Grpo& grpo) {
+                     if (colocated(grpo)) grpo.batched_tokens = 8192;
+                   })
+        .example("8192"),
     // Read where the number of nodes is known.
     Key<Grpo>{.facts = {.name = "num_learners_per_node",
                         .sentence = "learners on each node: nodes at the end have none; [1] means "
@@ -75,7 +82,8 @@ constexpr std::array sync_keys{
     word<&Grpo::backend>("vllm_sync_backend", sync_backend_names,
                          "how weights travel to the engines"),
     word<&Grpo::protocol>("sync_protocol", sync_protocol_names,
-                          "v1: a call per tensor; v2: one call; v3: engines are put to sleep"),
+                          "v1: a call per tensor; v2: one call; v3: engines are put to sleep; "
+                          "buckets: a call per bucket of tensors (verl, slime, NeMo-RL)"),
     word<&Grpo::broadcast>("broadcast", broadcast_shape_names,
                            "pipelined: from engine to engine; flat: a copy to each"),
     flag<&Grpo::gather_whole_model>("gather_whole_model",
@@ -96,6 +104,21 @@ constexpr std::array sync_keys{
                     return grpo.per_tensor_overhead
                                ? number_text(grpo.per_tensor_overhead->value) + " s"
                                : std::string();
+                  }},
+    Key<Grpo>{.facts = {.name = "sync_bucket",
+                        .sentence = "tensors that are sent together, instead of what the engine's "
+                                    "file says",
+                        .kind = KeyKind::figure,
+                        .otherwise = "what that file says",
+                        .example = "512 MiB"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.has(facts.name)) grpo.sync_bucket = table.quantity<Bytes>(facts.name);
+                  },
+              .text =
+                  [](const KeyFacts&, const Grpo& grpo) {
+                    return grpo.sync_bucket ? number_text(grpo.sync_bucket->value) + " B"
+                                            : std::string();
                   }},
     whole<&Grpo::async_steps>("async_steps", 0, 1000,
                               "steps that generation may be ahead; 0: in turn")

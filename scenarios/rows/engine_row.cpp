@@ -11,6 +11,7 @@
 #include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/step_row.hpp"
 #include "sim/base/lists.hpp"
+#include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::array texts{
     std::pair{"model", &EngineRow::model},       std::pair{"dtype", &EngineRow::dtype},
     std::pair{"engine", &EngineRow::engine},     std::pair{"input_len", &EngineRow::input},
     std::pair{"output_len", &EngineRow::output}, std::pair{"notes", &EngineRow::notes},
+    std::pair{"why", &EngineRow::why},
 };
 
 constexpr std::array numbers{
@@ -36,12 +38,23 @@ constexpr std::array numbers{
     std::pair{"latency_s", &EngineRow::latency},
 };
 
-void read_bits(const EngineRow& row, ExpressedEngineRow& made) {
+// The engine whose name the row's has in it.
+void read_engine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
+  constexpr std::string_view usual = "vllm";
+  for (const RowCatalog::EngineName& engine : catalog.engines)
+    if (contains(lower_case(row.engine), engine.name)) made.load.stack = engine.name;
+  if (!made.load.stack.empty()) return;
+  made.load.stack = usual;
+  made.assumed.push_back(
+      fmt::format("{} works as {} does", row.engine, catalog.engine(usual)->title));
+}
+
+void read_bits(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
   const std::string type = lower_case(row.dtype);
   if (contains(type, "fp8")) {
     made.load.engine.weights = EngineBits::fp8;
     // The vendors' own figures keep keys and values in 8 bits as well.
-    const bool both = contains(lower_case(row.engine), "tensorrt");
+    const bool both = catalog.engine(made.load.stack)->stack.cache_follows_weights;
     if (both) made.load.engine.cache = EngineBits::fp8;
     made.assumed.emplace_back(both ? "keys and values in 8 bits" : "keys and values in 16 bits");
   } else if (type.empty()) {
@@ -69,23 +82,25 @@ void read_machine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngi
     made.missing.push_back(fmt::format("{:g} GPUs for an engine of {:g}", gpus, width));
 }
 
-// Sequences in one batch: what vLLM takes by default, or what the row says.
-void read_batch(const EngineRow& row, ExpressedEngineRow& made) {
+// Of a batch: what the engine's server takes by default, or what the row says.
+void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
   constexpr std::string_view said = "max num seqs ", said_too = "max-num-seqs ";
+  const RowCatalog::NodeSize* node = catalog.node(made.load.cluster.name);
+  if (node == nullptr) return;
+  const EngineStack::Limits limits =
+      catalog.engine(made.load.stack)->stack.served_on(catalog.gpus.at(node->gpu));
+  Grpo& engine = made.load.engine;
+  engine.batched_tokens = limits.tokens;
+  engine.batched_sequences = limits.sequences;
+  engine.prefix_caching = true;
   const std::string notes = lower_case(row.notes);
   std::size_t place = notes.find(said);
   if (place == std::string::npos) place = notes.find(said_too);
-  if (place != std::string::npos) {
-    made.load.engine.batched_sequences =
-        std::max(1, std::atoi(notes.c_str() + place + said.size()));
-    return;
-  }
-  // What vLLM and TensorRT-LLM take unless told otherwise.
-  const bool large = !contains(lower_case(row.hardware), "a100");
-  const bool tensorrt = contains(lower_case(row.engine), "tensorrt");
-  made.load.engine.batched_sequences = tensorrt ? 2048 : large ? 1024 : 256;
-  made.assumed.push_back(
-      fmt::format("{} sequences in a batch at most", made.load.engine.batched_sequences));
+  if (place != std::string::npos)
+    engine.batched_sequences = std::max(1, std::atoi(notes.c_str() + place + said.size()));
+  else
+    made.assumed.push_back(
+        fmt::format("{} sequences in a batch at most", engine.batched_sequences));
 }
 
 Cell plain(const std::string& text) {
@@ -102,17 +117,33 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
     input = (*row.total_rate - *row.output_rate) / *row.request_rate;
   if (!input || !output || *input < 1 || *output < 1)
     made.missing.emplace_back("the lengths of prompts and answers");
-  made.load.input = std::max(1.0, input.value_or(1));
-  made.load.output = std::max(1.0, output.value_or(1));
-  ResponseLengths& lengths = made.load.engine.lengths;
-  lengths.mean = made.load.output;
+  EngineLoad& load = made.load;
+  load.input = std::max(1.0, input.value_or(1));
+  load.asked = load.output = std::max(1.0, output.value_or(1));
   const bool varied = !plain(row.output);  // conversations, not answers of one length
-  lengths.kind = varied ? LengthKind::lognormal : LengthKind::fixed;
-  made.load.engine.response_limit = std::llround(made.load.output * (varied ? 8 : 1));
+  // Answers may end before what was asked for.
+  if (!varied && row.output_rate && row.duration && row.prompts && *row.prompts > 0)
+    load.output = std::clamp(*row.output_rate * *row.duration / *row.prompts, 1.0, load.asked);
+  ResponseLengths& answers = load.engine.lengths;
+  ResponseLengths& prompts = load.prompts.lengths;
+  prompts = {.kind = LengthKind::fixed, .mean = load.input, .sigma = 0, .list = {}, .seed = 2};
+  answers = {.kind = LengthKind::fixed, .mean = load.output, .sigma = 0, .list = {}, .seed = 1};
+  load.prompts.response_limit = std::llround(load.input);
+  load.engine.response_limit = std::llround(load.asked);
+  if (!varied) return;
+  // What vllm/benchmarks/datasets.py keeps of ShareGPT: prompts up to 1024 tokens.
+  constexpr std::int64_t longest = 1024;
+  constexpr double prompt_sigma = 1.3, answer_sigma = 1.1;
+  load.prompts.response_limit = std::max<std::int64_t>(longest, std::llround(load.input));
+  load.engine.response_limit = std::max<std::int64_t>(longest, std::llround(load.output));
+  prompts = lengths_with_mean(load.input, prompt_sigma, load.prompts.response_limit, 2);
+  answers = lengths_with_mean(load.output, answer_sigma, load.engine.response_limit, 1);
+  load.asked = 0;
 }
 
 void read_requests(const EngineRow& row, ExpressedEngineRow& made) {
   made.load.at_once = std::llround(row.concurrency.value_or(0));
+  made.load.chat = row.first_token_ms && made.load.at_once == 0;
   if (row.prompts) {
     made.load.requests = std::max<std::int64_t>(1, std::llround(*row.prompts));
   } else if (made.load.at_once > 0) {
@@ -142,16 +173,15 @@ ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {
   ExpressedEngineRow made{row.id, "engine " + row.hardware, {}, row.unreadable, {}};
   made.load.model = same_model(catalog, row.model);
   if (made.load.model.empty()) made.missing.push_back(fmt::format("the model \"{}\"", row.model));
-  read_bits(row, made);
+  read_engine(row, catalog, made);
+  read_bits(row, catalog, made);
   read_machine(row, catalog, made);
-  read_batch(row, made);
+  read_batch(row, catalog, made);
   read_lengths(row, made);
   read_requests(row, made);
-  if (!contains(lower_case(row.engine), "vllm"))
-    made.assumed.push_back(fmt::format("{} works as vLLM does", row.engine));
   const bool measured = row.total_rate || row.output_rate || row.request_rate || row.duration ||
                         row.per_token_ms || row.latency;
-  if (!measured) made.missing.emplace_back("a rate or a time");
+  if (!measured) made.missing.emplace_back(row.why.empty() ? "a rate or a time" : row.why);
   return made;
 }
 

@@ -16,6 +16,7 @@ struct EngineRow {
   std::string id;
   int line = 0;
   std::string source, hardware, model, dtype, engine, input, output, notes;
+  std::string why;  // the row, or a figure of it, is left out
   Cell gpus, tensor, prompts, concurrency;
   Cell total_rate, output_rate, request_rate;            // per second
   Cell duration, first_token_ms, per_token_ms, latency;  // s where not said otherwise
@@ -30,8 +31,12 @@ std::vector<std::string> engine_columns();
 struct EngineLoad {
   ClusterChoice cluster;
   std::string model;             // of the catalogue
-  Grpo engine;                   // its width and precision
-  double input = 0, output = 0;  // tokens of a request
+  std::string stack;             // the engine's file
+  Grpo engine;                   // its width and precision, and how long answers are
+  Grpo prompts;                  // how long prompts are
+  double input = 0, output = 0;  // tokens of a request, mean
+  double asked = 0;              // tokens that an answer may have
+  bool chat = false;             // requests come over HTTP, all at once
   std::int64_t requests = 0;
   std::int64_t at_once = 0;  // requests that somebody waits for; 0: all are there from the start
 };

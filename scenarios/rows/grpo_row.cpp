@@ -156,6 +156,10 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   made.set("job.batching", "shares");
   made.set("job.park_reference", true);
   made.assume("a reference model waits in host memory");
+  made.set("job.sync_protocol", "buckets");
+  made.assume("weights are sent in buckets");
+  made.set("job.vllm_enable_prefix_caching", true);
+  made.assume("the samples of a group share their prompt");
   if (in_turn(row)) {
     made.set("job.layout", "colocated");
     made.set("job.park_learners", true);

@@ -114,15 +114,24 @@ const RowCatalog::NodeSize* RowCatalog::node(std::string_view name) const {
   return place == nodes.end() ? nullptr : &*place;
 }
 
+const RowCatalog::EngineName* RowCatalog::engine(std::string_view name) const {
+  const auto place = std::ranges::find(engines, name, &EngineName::name);
+  return place == engines.end() ? nullptr : &*place;
+}
+
 RowCatalog row_catalog(const std::string& data) {
   RowCatalog catalog;
   catalog.data = data;
   catalog.machines = machine_words(data);
-  std::map<std::string, double> peaks;  // by GPU
   for (const std::string& name : names_on(data, gpu_shelf)) {
     const Gpu gpu = read_gpu(open_entry(data, gpu_shelf, name).root());
-    peaks[name] = gpu.peak.bf16.number();
     catalog.vendors[name] = gpu.vendor;
+    catalog.gpus[name] = gpu;
+  }
+  for (const std::string& name : names_on(data, engine_shelf)) {
+    const Document document = open_entry(data, engine_shelf, name);
+    EngineStack stack = read_engine_stack(document.root());
+    catalog.engines.push_back({name, stack.title, std::move(stack)});
   }
   for (const std::string& name : names_on(data, node_shelf)) {
     const Document document = open_entry(data, node_shelf, name);
@@ -130,7 +139,7 @@ RowCatalog row_catalog(const std::string& data) {
     const std::string gpu = root.text_or("gpu", "");
     catalog.nodes.push_back(
         {name, gpu, static_cast<std::uint32_t>(root.table("parts").integer_or("gpu", 1, 1, 1024)),
-         peaks[gpu]});
+         catalog.gpus[gpu].peak.bf16.number()});
   }
   for (const std::string& name : names_on(data, stack_shelf)) {
     const Document document = open_entry(data, stack_shelf, name);

@@ -8,6 +8,8 @@
 
 #include "scenarios/recipes.hpp"
 #include "scenarios/rows/measured.hpp"
+#include "topology/gpu.hpp"
+#include "workloads/grpo/engine_stack.hpp"
 #include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
@@ -21,6 +23,12 @@ struct RowCatalog {
     double peak = 0;  // FLOP/s of a GPU: dense, in bf16
   };
   std::vector<NodeSize> nodes;
+  struct EngineName {
+    std::string name, title;
+    EngineStack stack;
+  };
+  std::vector<EngineName> engines;
+  std::map<std::string, Gpu> gpus;
   std::vector<MachineWords::Entry> stacks;
   std::vector<MachineWords::Entry> learners;  // stacks, by how tables of GRPO name learners
   std::vector<MachineWords::Entry> precisions;
@@ -36,6 +44,7 @@ struct RowCatalog {
   std::vector<Recipe> recipes;
 
   const NodeSize* node(std::string_view name) const;
+  const EngineName* engine(std::string_view name) const;
 };
 RowCatalog row_catalog(const std::string& data);
 

@@ -150,6 +150,7 @@ class Actors {
                          .sample = sample,
                          .prompt = grpo_.prompt_tokens,
                          .target = response_tokens(grpo_, group, sample),
+                         .asked = grpo_.response_limit,
                          .done = 0,
                          .first_version = engine_version_,
                          .mixed = false});

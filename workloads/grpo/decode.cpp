@@ -89,54 +89,59 @@ void DecodeModel::add_products(const Model& model, double tp) {
                          .bytes = (narrow ? weight_width_ : bytes_16) * stored / gpus,
                          .flops_per_token = 2 * met / gpus / (narrow ? speed_up_ : 1),
                          .experts = sum.experts,
-                         .per_token = sum.per_token});
+                         .per_token = sum.per_token,
+                         .head = role == Role::head});
   }
 }
 
 DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
                          const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
+  const EngineStack::Kernels& kernels = stack.kernels;
   const double tp = width(grpo.tensor_parallel), layers = width(model.layers);
-  bandwidth_ = gpu.gemm.bandwidth.number() * stack.kernels.weights.number();
-  rate_ = gpu.gemm.rate.number() * gpu.gemm.sustained.number() * stack.kernels.flops.number();
-  blend_ = stack.kernels.blend.number();
+  bandwidth_ = gpu.gemm.bandwidth.number() * kernels.weights.number();
+  rate_ = gpu.gemm.rate.number() * gpu.gemm.sustained.number() * kernels.flops.number();
+  blend_ = kernels.blend.number();
   start_ = gpu.gemm.start.number();
-  stream_ = gpu.memory.stream.number() * stack.kernels.cache.number();
-  fixed_ = stack.host.iteration.number() + layers * stack.kernels.small.number();
+  stream_ = gpu.memory.stream.number() * kernels.cache.number();
+  expert_rates_ = gpu.attention.later ? kernels.experts_later : kernels.experts;
+  fixed_ = stack.host.iteration.number() + layers * kernels.small.number();
   per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
   if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
-    speed_up_ = gpu.peak.fp8->value / gpu.peak.bf16.value;
-  if (grpo.enforce_eager)
-    host_floor_ = layers * stack.kernels.eager_per_layer.number() *
-                  gpu.host_launch.eager_op.number() / cluster.node.host.core_speed.number();
-  add_products(model, tp);
-  for (const Product& p : products_) flops_per_token_ += p.count * p.flops_per_token;
-
-  // Two reductions a layer between the GPUs of an engine, each of a row for every token.
-  if (grpo.tensor_parallel > 1) {
-    Group group(grpo.tensor_parallel);
-    for (Rank r = 0; r < grpo.tensor_parallel; ++r) group[r] = r;
-    const double row = bytes_16 * width(model.hidden);
-    const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
-    const Cost& cost = plan.candidates[choose(plan, {64 * row})].cost;
-    reduce_fixed_ = 2 * layers * cost.fixed.value;
-    reduce_per_token_ = 2 * layers * row * cost.per_byte;
+    speed_up_ = kernels.fp8.number() * gpu.peak.fp8->value / gpu.peak.bf16.value;
+  if (grpo.enforce_eager) {
+    const EngineStack::Eager& eager = stack.eager;
+    const double launches = eager.kernels.number() * gpu.host_launch.eager_op.number();
+    const double reductions = grpo.tensor_parallel > 1 ? 2 * eager.reduction.number() : 0;
+    host_floor_ = layers * (launches + eager.layer.number() + reductions) /
+                  cluster.node.host.core_speed.number();
+  } else {
+    graph_step_ = stack.graphs.step.number();
+    graph_largest_ = stack.graphs.largest.number();
   }
+  add_products(model, tp);
+  add_reductions(cluster, model, stack.reduction, grpo.tensor_parallel);
 
   const Attention& a = model.attention;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     (window_of(model, layer) > 0 ? window_layers_ : full_layers_) += 1;
   window_ = width(a.sliding_window);
   const CachedToken token = cached_token_of(a);
-  // Fewer heads than GPUs: every GPU keeps a copy of one.
-  token_share_ = 1 / std::min(tp, width(token.heads));
+  // Fewer heads than GPUs: every GPU keeps a copy of one, unless each has sequences of its own.
+  const bool whole_sequences = stack.attention_by_sequence && model.experts.has_value();
+  if (whole_sequences) batches_ = grpo.tensor_parallel;
+  token_share_ = 1 / (whole_sequences ? tp : std::min(tp, width(token.heads)));
+  const bool narrow_reads = !gpu.attention.later && gpu.vendor == "nvidia" && !a.latent;
+  if (narrow_reads && stack.mixed_reads == MixedReads::per_query_head)
+    mixed_readers_ = std::max(1.0, width(a.heads) / tp / std::max(1.0, width(token.heads) / tp));
   layer_token_bytes_ = width(token.numbers) * bytes_of(grpo.cache);
   // Scores, and values weighed by them: of a prompt with keys and values of their own.
   const AttentionWidths widths = widths_of(a);
-  const double flops = gpu.attention.flash.forward.number();
-  attention_per_pair_ = 2 * width(widths.queries + widths.result) / tp / flops;
-  attention_per_cached_ = 2 * width(token.products) / tp / flops;
+  const Gpu::Attention::Kernel& prompts =
+      gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
+  attention_per_pair_ = 2 * width(widths.queries + widths.result) / tp / prompts.forward.number();
+  attention_per_cached_ = 2 * width(token.products) / tp / gpu.attention.flash.forward.number();
   bytes_per_token_ = layers * layer_token_bytes_;
   const ParameterCount count = count_parameters(model);
   const double outer = width(count.of(TensorClass::embedding)), whole = whole_weights(model);
@@ -146,30 +151,99 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
                  stack.memory.overhead.number();
 }
 
+// Two reductions a layer, each of a row for every token. What is fastest depends on their size.
+void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
+                                 const EngineStack::Reduction& own, std::uint32_t gpus) {
+  if (gpus < 2) return;
+  Group group(gpus);
+  for (Rank r = 0; r < gpus; ++r) group[r] = r;
+  const double row = bytes_16 * width(model.hidden), count = 2 * width(model.layers);
+  const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
+  double rows = 1;
+  for (Reduction& reduction : reductions_) {
+    const Cost& cost = plan.candidates[choose(plan, {rows * row})].cost;
+    double fixed = cost.fixed.value;
+    if (rows * row <= own.largest.number()) fixed = std::min(fixed, own.start.number());
+    reduction = {count * fixed, count * row * cost.per_byte};
+    rows *= 2;
+  }
+}
+
+double DecodeModel::reductions(double rows) const {
+  const int power = std::ilogb(std::max(1.0, rows));
+  const Reduction& r =
+      reductions_[std::min<std::size_t>(static_cast<std::size_t>(power), reductions_.size() - 1)];
+  return r.fixed + r.per_row * rows;
+}
+
 double DecodeModel::capacity() const {
   return std::max(0.0, std::floor(cache_bytes_ / (bytes_per_token_ * token_share_)));
 }
 
-// All products of an iteration over `tokens` rows.
-double DecodeModel::products(double tokens) const {
-  const auto place = static_cast<std::size_t>(tokens);
-  const bool whole = static_cast<double>(place) == tokens && place < 8192;
-  if (whole && place < products_of_.size() && products_of_[place] > 0) return products_of_[place];
-  double time = 0;
-  for (const Product& p : products_) {
-    double bytes = p.bytes;
-    if (p.experts > 0)  // those that at least one token meets
-      bytes *= 1 - std::pow(1 - p.per_token / p.experts, tokens);
-    const double read = bytes / bandwidth_, computed = tokens * p.flops_per_token / rate_;
-    const double larger = std::max(read, computed), smaller = std::min(read, computed);
-    time +=
-        p.count * (start_ + larger * std::pow(1 + std::pow(smaller / larger, blend_), 1 / blend_));
+// Between two sizes that are known the logarithms are interpolated.
+double DecodeModel::expert_share(double tokens_each) const {
+  if (expert_rates_.empty()) return 1;
+  const auto above = std::ranges::find_if(
+      expert_rates_, [&](const auto& rate) { return rate.tokens >= tokens_each; });
+  if (above == expert_rates_.begin()) return above->share.number();
+  const auto below = std::prev(above);
+  if (above == expert_rates_.end()) return below->share.number();
+  const double place =
+      std::log(tokens_each / below->tokens) / std::log(above->tokens / below->tokens);
+  return below->share.number() * std::pow(above->share.number() / below->share.number(), place);
+}
+
+double DecodeModel::product(const Product& p, double rows) const {
+  double bytes = p.bytes, rate = rate_;
+  if (p.experts > 0) {  // those that at least one token meets
+    const double met = 1 - std::pow(1 - p.per_token / p.experts, rows);
+    bytes *= met;
+    rate *= expert_share(rows * p.per_token / (p.experts * met));
   }
-  if (whole) {
-    if (products_of_.size() <= place) products_of_.resize(place + 1, 0);
-    products_of_[place] = time;
-  }
-  return time;
+  const double read = bytes / bandwidth_, computed = rows * p.flops_per_token / rate;
+  const double larger = std::max(read, computed), smaller = std::min(read, computed);
+  return p.count * (start_ + larger * std::pow(1 + std::pow(smaller / larger, blend_), 1 / blend_));
+}
+
+namespace {
+
+// A value for each number of rows, kept once it was asked for.
+template <class Make>
+double once(std::vector<double>& known, double rows, const Make& make) {
+  constexpr std::size_t most = 1 << 15;
+  const auto place = static_cast<std::size_t>(rows);
+  if (static_cast<double>(place) != rows || place >= most) return make();
+  if (known.size() <= place) known.resize(place + 1, -1);
+  if (known[place] < 0) known[place] = make();
+  return known[place];
+}
+
+}  // namespace
+
+double DecodeModel::products(double rows) const {
+  return once(products_of_, rows, [&] {
+    double time = reductions(rows);
+    for (const Product& p : products_)
+      if (!p.head) time += product(p, rows);
+    return time;
+  });
+}
+
+double DecodeModel::head(double rows) const {
+  if (rows <= 0) return 0;
+  return once(head_of_, rows, [&] {
+    double time = 0;
+    for (const Product& p : products_)
+      if (p.head) time += product(p, rows);
+    return time;
+  });
+}
+
+// Graphs were captured for some sizes; a batch takes the next larger one.
+double DecodeModel::padded(double tokens) const {
+  if (tokens >= graph_largest_) return tokens;
+  if (tokens <= graph_step_ / 2) return std::exp2(std::ceil(std::log2(std::max(1.0, tokens))));
+  return graph_step_ * std::ceil(tokens / graph_step_);
 }
 
 double DecodeModel::looked_at(double sequences, double cached) const {
@@ -177,29 +251,61 @@ double DecodeModel::looked_at(double sequences, double cached) const {
   return full_layers_ * cached + window_layers_ * windowed;
 }
 
-// What is cached is read once for all heads that share it. Latent vectors are shared by all, so
-// their products may take longer than their reading.
-double DecodeModel::attend(double looked_at) const {
-  return std::max(looked_at * layer_token_bytes_ * token_share_ / stream_,
+// What is cached is read once for all heads that share it, or by each of them. Latent vectors are
+// shared by all, so their products may take longer than their reading.
+double DecodeModel::attend(double looked_at, double readers) const {
+  return std::max(readers * looked_at * layer_token_bytes_ * token_share_ / stream_,
                   looked_at * attention_per_cached_);
 }
 
-double DecodeModel::iteration(double sequences, double cached) const {
+double DecodeModel::step(const StepBatch& b) const {
   if (free_) return 0;
-  const double device = products(sequences) + attend(looked_at(sequences, cached)) + reduce_fixed_ +
-                        reduce_per_token_ * sequences;
-  return std::max(device, host_floor_) + fixed_ + per_sequence_ * sequences;
+  const double readers = b.prompt > 0 ? mixed_readers_ : 1;
+  const double device = products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
+                        attend(looked_at(b.decoding, b.cached), readers) +
+                        b.pairs * attention_per_pair_;
+  return std::max(device, host_floor_) + fixed_ + per_sequence_ * (b.decoding + b.sampled);
+}
+
+double DecodeModel::iteration(double sequences, double cached) const {
+  return step({.decoding = sequences, .cached = cached});
+}
+
+// Within one the time grows evenly with the context; the next one begins where a window is full, or
+// where the device takes longer than the host or the pace.
+int DecodeModel::regime(double sequences, double cached, double pace) const {
+  const double time = iteration(sequences, cached);
+  const double floor = host_floor_ + fixed_ + per_sequence_ * sequences;
+  return (window_ > 0 && cached >= sequences * window_ ? 1 : 0) + (time > floor ? 2 : 0) +
+         (time > pace ? 4 : 0);
+}
+
+double DecodeModel::steps(double sequences, double cached, std::int64_t count, double pace) const {
+  const auto at = [&](std::int64_t step) { return cached + sequences * static_cast<double>(step); };
+  double sum = 0;
+  for (std::int64_t from = 0; from < count;) {
+    const int begun = regime(sequences, at(from), pace);
+    std::int64_t low = from, high = count - 1;
+    // Most blocks end in the regime of their beginning.
+    if (regime(sequences, at(high), pace) == begun) low = high;
+    while (low < high) {
+      const std::int64_t middle = high - (high - low) / 2;
+      if (regime(sequences, at(middle), pace) == begun)
+        low = middle;
+      else
+        high = middle - 1;
+    }
+    const double mean = (at(from) + at(low)) / 2;
+    sum += static_cast<double>(low - from + 1) * std::max(iteration(sequences, mean), pace);
+    from = low + 1;
+  }
+  return sum;
 }
 
 double DecodeModel::per_cached(double sequences, double cached) const {
   if (free_) return 0;
   const bool all = window_ <= 0 || cached < sequences * window_;
-  return attend(full_layers_ + (all ? window_layers_ : 0));
-}
-
-double DecodeModel::prefill(double tokens, double pairs) const {
-  if (free_) return 0;
-  return tokens * (flops_per_token_ / rate_ + reduce_per_token_) + pairs * attention_per_pair_;
+  return attend(full_layers_ + (all ? window_layers_ : 0), 1);
 }
 
 double DecodeModel::pairs_of(double tokens) const {

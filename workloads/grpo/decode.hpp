@@ -1,6 +1,8 @@
-// What one iteration of an inference engine costs, and how many tokens its cache holds.
+// What one step of an inference engine costs, and how many tokens its cache holds.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "topology/cluster.hpp"
@@ -10,18 +12,27 @@
 
 namespace stepsim {
 
+// What is computed together.
+struct StepBatch {
+  double decoding = 0;  // sequences that get one token each
+  double cached = 0;    // tokens of context that these have in all
+  double prompt = 0;    // tokens of prompts, and of what is computed again
+  double pairs = 0;     // of these with the tokens that they attend to, in all layers
+  double sampled = 0;   // prompts whose end is among them: each gets a token too
+};
+
 class DecodeModel {
  public:
   DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
               const Grpo& grpo);
 
+  double step(const StepBatch& batch) const;
   // One token for each of `sequences`, which have `cached` tokens of context in all.
   double iteration(double sequences, double cached) const;
-  // The part of it that grows with the context, for each cached token.
+  // So many iterations one after the other, the context growing, none shorter than `pace`.
+  double steps(double sequences, double cached, std::int64_t count, double pace) const;
+  // The part of an iteration that grows with the context, for each cached token.
   double per_cached(double sequences, double cached) const;
-  // Prompts that are computed beside the running sequences: their tokens, and the pairs of tokens
-  // that attend to each other in all layers.
-  double prefill(double tokens, double pairs) const;
   double pairs_of(double tokens) const;  // of one causal prompt
 
   // As if generating cost no time.
@@ -31,6 +42,8 @@ class DecodeModel {
   double cache_bytes() const { return cache_bytes_; }    // of one GPU; not above zero: no start
   double bytes_per_token() const { return bytes_per_token_; }
   double capacity() const;  // tokens that the engine's cache holds
+  // GPUs that have sequences of their own, each with a batch at most.
+  std::int64_t batches() const { return batches_; }
 
  private:
   struct Product {  // a matrix product of every layer of a kind, on one GPU
@@ -39,25 +52,41 @@ class DecodeModel {
     double flops_per_token = 0;
     double experts = 0;    // stored; 0: no experts
     double per_token = 0;  // of them that a token meets
+    bool head = false;     // only rows that a token is drawn from
+  };
+  // Of a reduction between the engine's GPUs, by the power of two of its rows.
+  struct Reduction {
+    double fixed = 0, per_row = 0;
   };
   void add_products(const Model& model, double tp);
-  double products(double tokens) const;
+  void add_reductions(const Cluster& cluster, const Model& model, const EngineStack::Reduction& own,
+                      std::uint32_t gpus);
+  double product(const Product& p, double rows) const;
+  double products(double rows) const;  // of the layers, with what is between them
+  double head(double rows) const;
+  double reductions(double rows) const;
+  double expert_share(double tokens_each) const;
+  double padded(double tokens) const;
   // Tokens of the cache that an iteration looks at, in all layers.
   double looked_at(double sequences, double cached) const;
-  double attend(double looked_at) const;  // seconds
+  double attend(double looked_at, double readers) const;  // seconds
+  int regime(double sequences, double cached, double pace) const;
 
   std::vector<Product> products_;
   double bandwidth_ = 0, rate_ = 0, blend_ = 3, start_ = 0, stream_ = 0;
   double attention_per_pair_ = 0;    // of a prompt
   double attention_per_cached_ = 0;  // of a new token and one that it looks at, if not read for
+  double mixed_readers_ = 1;         // times that the cache is read when prompts are in the batch
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
-  double reduce_fixed_ = 0, reduce_per_token_ = 0;
+  double graph_step_ = 1, graph_largest_ = 0;
+  std::array<Reduction, 16> reductions_{};
+  std::vector<EngineStack::ExpertRate> expert_rates_;
   double weight_width_ = 2, speed_up_ = 1;
   double weight_bytes_ = 0, cache_bytes_ = 0, bytes_per_token_ = 0, token_share_ = 0;
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
-  double flops_per_token_ = 0;
+  std::int64_t batches_ = 1;
   bool free_ = false;
-  mutable std::vector<double> products_of_;  // by number of sequences, once asked for
+  mutable std::vector<double> products_of_, head_of_;  // by rows, once asked for
 };
 
 }  // namespace stepsim

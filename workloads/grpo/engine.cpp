@@ -5,120 +5,302 @@
 
 namespace stepsim {
 
+Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
+    : decode_(&decode),
+      limits_(limits),
+      pool_(static_cast<std::int64_t>(std::floor(limits.cache / limits.block))),
+      share_(limits.reserve.first) {}
+
 double Engine::iteration() const {
-  if (running_.empty()) return 0;
-  const double own = decode_->iteration(static_cast<double>(running_.size()), cached_);
-  return std::max(own, pace_);
+  if (!running_block_) return 0;
+  return (block_.end - block_.start) / static_cast<double>(iterations_);
 }
 
 double Engine::iterations_left() const {
-  const auto longest = [](const auto& sequences) {
+  const auto longest = [](const auto& all) {
     std::int64_t most = 0;
-    for (const Sequence& s : sequences) most = std::max(most, s.target - s.done);
+    for (const Held& h : all) most = std::max(most, h.sequence.target - h.sequence.done);
     return static_cast<double>(most);
   };
   return longest(running_) + longest(waiting_);
 }
 
-// k iterations from here: each adds a token to the context of every sequence.
-double Engine::seconds_of(std::int64_t iterations) const {
-  const double b = static_cast<double>(running_.size()), k = static_cast<double>(iterations);
-  const double mean = decode_->iteration(b, cached_ + b * (k - 1) / 2);
-  return decode_->prefill(block_.prefilled, block_.pairs) + k * std::max(mean, pace_);
+double Engine::seconds_of(std::int64_t steps) const {
+  if (batch_.prompt > 0) return std::max(decode_->step(batch_), pace_);
+  return decode_->steps(batch_.decoding, batch_.cached, steps, pace_);
+}
+
+void Engine::count_held(double now) {
+  totals_.held_seconds += static_cast<double>(held_) * (now - counted_);
+  counted_ = now;
 }
 
 void Engine::give(double now, const std::vector<Sequence>& group) {
+  count_held(now);
   held_ += static_cast<std::int64_t>(group.size());
-  waiting_.insert(waiting_.end(), group.begin(), group.end());
+  for (const Sequence& s : group) waiting_.push_back({.sequence = s});
   if (running_block_)
     cut(now);
   else
     start_block(now);
 }
 
-// With a shared prompt the first sample of a group pays for it.
-double Engine::prompt_share(const Sequence& sequence) const {
-  if (!limits_.prefix_caching) return static_cast<double>(sequence.prompt);
-  return sharers_.contains(sequence.group) ? 0 : static_cast<double>(sequence.prompt);
+// ---- blocks of the cache
+
+std::int64_t Engine::blocks_of(std::int64_t tokens) const {
+  const auto block = static_cast<std::int64_t>(limits_.block);
+  return (tokens + block - 1) / block;
 }
 
-double Engine::charge(const Sequence& sequence) const {
-  return prompt_share(sequence) + static_cast<double>(sequence.done);
+// Whole blocks of the prompt; the last token is always computed, as an answer begins with it.
+std::int64_t Engine::shareable(const Sequence& sequence) const {
+  if (!limits_.prefix_caching) return 0;
+  return (sequence.prompt - 1) / static_cast<std::int64_t>(limits_.block);
 }
 
-// Blocks are handed out whole, so each sequence may hold almost one that it does not use; one more
-// token each has to find room.
-bool Engine::fits(const Sequence& sequence) const {
-  const double b = static_cast<double>(running_.size() + 1);
-  const double kept = running_.empty() ? 0 : limits_.watermark * limits_.cache;
-  return stored_ + charge(sequence) + b * limits_.block + kept <= limits_.cache;
+Engine::Found Engine::look_up(const Held& next) const {
+  Found found;
+  if (!limits_.prefix_caching) return found;
+  const Sequence& s = next.sequence;
+  const auto prompt = prompts_.find(s.group);
+  if (prompt != prompts_.end())
+    found.live = prompt->second.blocks;
+  else
+    found.kept = std::min(shareable(s), pool_.kept({s.group, -1}));
+  if (found.live + found.kept == shareable(s)) found.own = pool_.kept({s.group, s.sample});
+  const auto block = static_cast<std::int64_t>(limits_.block);
+  const std::int64_t whole = (next.context() - 1) / block;
+  found.own = std::min(found.own, whole - found.live - found.kept);
+  found.start = (found.live + found.kept + found.own) * block;
+  return found;
 }
 
-void Engine::enter(const Sequence& sequence) {
-  stored_ += charge(sequence);
-  block_.prefilled += charge(sequence);
-  block_.pairs += decode_->pairs_of(charge(sequence));
-  if (limits_.prefix_caching) ++sharers_[sequence.group];
-  cached_ += static_cast<double>(sequence.prompt + sequence.done);
-  running_.push_back(sequence);
-  if (sequence.done > 0) totals_.recomputed += charge(sequence);
-}
-
-void Engine::leave(const Sequence& sequence) {
-  cached_ -= static_cast<double>(sequence.prompt + sequence.done);
-  stored_ -= static_cast<double>(sequence.done);
-  if (!limits_.prefix_caching) {
-    stored_ -= static_cast<double>(sequence.prompt);
-  } else if (--sharers_[sequence.group] == 0) {
-    sharers_.erase(sequence.group);
-    stored_ -= static_cast<double>(sequence.prompt);
+// Blocks for so many tokens more; false: there are not enough.
+bool Engine::grow(Held& held, std::int64_t tokens) {
+  const std::int64_t needed = blocks_of(held.computed + tokens);
+  const std::int64_t more = needed - held.shared - held.own;
+  if (more > pool_.free()) return false;
+  if (more <= 0) return true;
+  pool_.take(more);
+  if (!held.provides) {
+    held.own += more;
+    return true;
   }
+  Prompt& prompt = prompts_[held.sequence.group];
+  const std::int64_t part = std::min(more, shareable(held.sequence) - held.shared);
+  held.shared += part;
+  held.own += more - part;
+  prompt.blocks = held.shared;
+  return true;
 }
 
-// After somebody had to leave, nobody is let in until somebody is done.
-void Engine::admit() {
-  while (!waiting_.empty() && !full_ &&
-         static_cast<std::int64_t>(running_.size()) < limits_.sequences && fits(waiting_.front())) {
-    Sequence next = waiting_.front();
-    waiting_.pop_front();
-    if (next.done == 0) next.first_version = version_;
-    enter(next);
-  }
+void Engine::leave(const Held& held, bool comes_back) {
+  const Sequence& s = held.sequence;
+  // The end of a sequence is overwritten before its beginning, and both before its prompt.
+  const auto block = static_cast<std::int64_t>(limits_.block);
+  const std::int64_t whole = held.computed / block - held.shared;
+  const std::int64_t kept =
+      limits_.prefix_caching && comes_back ? std::clamp<std::int64_t>(whole, 0, held.own) : 0;
+  pool_.give_back(held.own - kept);
+  pool_.give_back({s.group, s.sample}, kept);
+  if (!limits_.prefix_caching) return;
+  const auto prompt = prompts_.find(s.group);
+  if (--prompt->second.sharers > 0) return;
+  pool_.give_back({s.group, -1}, prompt->second.blocks);
+  prompts_.erase(prompt);
 }
 
 void Engine::preempt_last() {
-  const Sequence last = running_.back();
+  Held last = running_.back();
   running_.pop_back();
-  leave(last);
+  if (last.planned > 0) {
+    budget_ += last.planned;
+    last.planned = 0;
+  }
+  leave(last, true);
+  last.reached = std::max(last.reached, last.computed);
+  last.computed = last.shared = last.own = 0;
+  last.provides = false;
   waiting_.push_front(last);
   ++totals_.preemptions;
-  full_ = true;
+  preempted_ = true;
+  share_ = limits_.reserve.first;
 }
 
-std::int64_t Engine::iterations_that_fit() const {
-  const double b = static_cast<double>(running_.size());
-  return static_cast<std::int64_t>(
-      std::floor((limits_.cache - stored_ - b * (limits_.block - 1)) / b));
+// ---- one step
+
+// Running sequences in the order of their coming; who finds no block puts out who came last.
+void Engine::schedule_running() {
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Held& held = running_[i];
+    const std::int64_t tokens = std::min(held.left(), budget_);
+    bool placed = tokens > 0 && grow(held, tokens);
+    while (tokens > 0 && !placed && running_.size() > i + 1) {
+      preempt_last();
+      placed = grow(running_[i], tokens);
+    }
+    if (tokens > 0 && !placed) {
+      if (i > 0) {
+        preempt_last();
+        return;
+      }
+      placed = true;  // alone, it goes on with what there is
+    }
+    if (!placed) continue;
+    running_[i].planned = tokens;
+    budget_ -= tokens;
+  }
+}
+
+// Cache for its own answer and for a share of the others'.
+bool Engine::reserved(const Held& next) const {
+  const Reservation& reserve = limits_.reserve;
+  if (!reserve.any() || running_.empty()) return true;
+  double needed = 0;
+  const auto open = [](const Held& h) {
+    return static_cast<double>(std::max(h.sequence.asked, h.sequence.target) - h.sequence.done);
+  };
+  double stored = 0;
+  for (const Held& h : running_) {
+    needed += share_ * open(h) + static_cast<double>(h.left());
+    stored += static_cast<double>(h.computed);
+  }
+  needed += static_cast<double>(next.context()) + (reserve.own ? open(next) : 0);
+  return stored + needed <= limits_.cache;
+}
+
+bool Engine::admit_next() {
+  if (waiting_.empty() || budget_ <= 0) return false;
+  if (static_cast<std::int64_t>(running_.size()) >= limits_.sequences) return false;
+  Held next = waiting_.front();
+  const Sequence& s = next.sequence;
+  if (!reserved(next)) return false;
+  const Found found = look_up(next);
+  next.computed = found.start;
+  const std::int64_t tokens = std::min(next.left(), budget_);
+  if (blocks_of(found.start + tokens) - found.live > pool_.free()) return false;
+  waiting_.pop_front();
+  if (limits_.prefix_caching) {
+    const auto [prompt, first] = prompts_.try_emplace(s.group);
+    next.provides = first;
+    pool_.take_again({s.group, -1}, found.kept);
+    pool_.take_again({s.group, s.sample}, found.own);
+    if (first) prompt->second.blocks = found.kept;
+    ++prompt->second.sharers;
+    next.shared = found.live + found.kept;
+    next.own = found.own;
+  }
+  grow(next, tokens);
+  next.planned = tokens;
+  budget_ -= tokens;
+  if (s.done == 0) next.sequence.first_version = version_;
+  running_.push_back(next);
+  return true;
+}
+
+void Engine::admit() {
+  while (admit_next()) {
+  }
+}
+
+void Engine::lower_share(std::int64_t steps) {
+  const Reservation& r = limits_.reserve;
+  const double each = (r.first - r.last) / std::max(1.0, r.steps);
+  share_ = std::max(r.last, share_ - each * static_cast<double>(steps));
+}
+
+// What a planned sequence adds to the step.
+void Engine::note(const Held& held) {
+  if (held.planned == 0) return;
+  const bool decodes = held.planned == 1 && held.left() == 1 && held.sequence.done > 0;
+  if (decodes) {
+    batch_.decoding += 1;
+    batch_.cached += static_cast<double>(held.context());
+    return;
+  }
+  const auto from = static_cast<double>(held.computed);
+  const auto tokens = static_cast<double>(held.planned);
+  batch_.prompt += tokens;
+  batch_.pairs += decode_->pairs_of(from + tokens) - decode_->pairs_of(from);
+  if (held.samples()) batch_.sampled += 1;
+  totals_.recomputed +=
+      static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, held.planned));
+}
+
+void Engine::schedule() {
+  preempted_ = false;
+  batch_ = {};
+  for (Held& h : running_) h.planned = 0;
+  budget_ = limits_.tokens;
+  if (limits_.prompts_first) {
+    // A prompt that is under way goes on, then others come; answers stand still meanwhile.
+    for (Held& h : running_) {
+      const std::int64_t tokens = std::min(h.left(), budget_);
+      if (h.left() == 1 && h.sequence.done > 0) continue;
+      if (tokens == 0 || !grow(h, tokens)) continue;
+      h.planned = tokens;
+      budget_ -= tokens;
+    }
+    admit();
+    if (budget_ == limits_.tokens) {
+      schedule_running();
+      lower_share(1);
+    }
+  } else {
+    schedule_running();
+    if (!preempted_) admit();
+  }
+  for (const Held& h : running_) note(h);
+  block_.prefilled = batch_.prompt;
+}
+
+// ---- steps that are alike
+
+// Nothing but the running sequences can be scheduled until one of them is done.
+bool Engine::block_may_go_on() const {
+  if (batch_.prompt > 0 || batch_.decoding < static_cast<double>(running_.size())) return false;
+  if (waiting_.empty()) return true;
+  // Whoever was put out may come back in the very next step.
+  const bool falling = limits_.reserve.any() && share_ > limits_.reserve.last;
+  return !preempted_ && !falling;
+}
+
+bool Engine::steps_fit(std::int64_t steps) const {
+  std::int64_t more = 0;
+  for (const Held& h : running_)
+    more += std::max<std::int64_t>(0, blocks_of(h.computed + steps) - h.shared - h.own);
+  return more <= pool_.free();
+}
+
+std::int64_t Engine::steps_together() const {
+  if (!block_may_go_on()) return 1;
+  std::int64_t most = limits_.together;
+  for (const Held& h : running_) most = std::min(most, h.sequence.target - h.sequence.done);
+  std::int64_t low = 1;
+  while (low < most && !steps_fit(most)) {
+    const std::int64_t middle = low + (most - low) / 2;
+    if (middle > low && steps_fit(middle))
+      low = middle;
+    else
+      most = std::max(low, middle > low ? middle - 1 : low);
+  }
+  return most;
 }
 
 void Engine::start_block(double now) {
   running_block_ = false;
   pace_ = next_pace_;
   if (paused_) return;
-  block_ = {.start = now, .end = now, .sequences = 0, .tokens = 0, .prefilled = 0, .pairs = 0};
-  admit();
-  while (running_.size() > 1 && iterations_that_fit() < 1) preempt_last();
-  if (running_.empty()) return;
-  iterations_ = std::max<std::int64_t>(1, iterations_that_fit());
-  for (const Sequence& s : running_) iterations_ = std::min(iterations_, s.target - s.done);
+  block_ = {.start = now, .end = now};
+  schedule();
+  if (batch_.decoding + batch_.prompt == 0) return;
+  iterations_ = steps_together();
   block_.sequences = static_cast<double>(running_.size());
   block_.end = now + seconds_of(iterations_);
-  for (Sequence& s : running_)
-    if (s.done == 0) s.first_token = now + seconds_of(1);
   running_block_ = true;
 }
 
-// The block ends with the iteration that is under way at `now`.
+// The block ends with the step that is under way at `now`.
 void Engine::cut(double now) {
   if (!running_block_ || now >= block_.end) return;
   std::int64_t low = 1, high = iterations_;
@@ -133,26 +315,40 @@ void Engine::cut(double now) {
   block_.end = block_.start + seconds_of(iterations_);
 }
 
+void Engine::advance(Held& held) {
+  if (held.planned == 0) return;
+  const bool sampled = held.samples();
+  if (iterations_ > 1) grow(held, iterations_);
+  held.computed += held.planned + iterations_ - 1;
+  if (!sampled) return;
+  if (held.sequence.done == 0) held.sequence.first_token = block_.end;
+  held.sequence.done += iterations_;
+  block_.tokens += iterations_;
+}
+
 std::vector<Sequence> Engine::finish_block(double now) {
-  std::vector<Sequence> finished;
-  const double b = static_cast<double>(running_.size()), k = static_cast<double>(iterations_);
-  block_.tokens = iterations_ * static_cast<std::int64_t>(running_.size());
-  totals_.busy += block_.end - block_.start;
-  totals_.sequence_seconds += b * (block_.end - block_.start);
+  for (Held& h : running_) advance(h);
+  lower_share(iterations_ - 1);
+  const double seconds = block_.end - block_.start;
+  totals_.busy += seconds;
+  totals_.sequence_seconds += block_.sequences * seconds;
   totals_.tokens += block_.tokens;
+  totals_.prefilled += block_.prefilled;
   ++totals_.blocks;
-  cached_ += b * k;
-  stored_ += b * k;
-  totals_.most_cached = std::max(totals_.most_cached, stored_);
+  totals_.most_cached =
+      std::max(totals_.most_cached, static_cast<double>(pool_.used()) * limits_.block);
   log_.push_back(block_);
-  for (Sequence& s : running_) s.done += iterations_;
-  const auto still = std::stable_partition(running_.begin(), running_.end(),
-                                           [](const Sequence& s) { return s.done < s.target; });
-  finished.assign(still, running_.end());
+  const auto still = std::stable_partition(running_.begin(), running_.end(), [](const Held& h) {
+    return h.sequence.done < h.sequence.target;
+  });
+  std::vector<Sequence> finished;
+  for (auto h = still; h != running_.end(); ++h) {
+    leave(*h, false);
+    finished.push_back(h->sequence);
+  }
   running_.erase(still, running_.end());
-  for (const Sequence& s : finished) leave(s);
+  count_held(now);
   held_ -= static_cast<std::int64_t>(finished.size());
-  if (!finished.empty()) full_ = false;
   start_block(now);
   return finished;
 }
@@ -164,8 +360,10 @@ void Engine::pause(double now) {
 
 void Engine::set_version(std::int64_t version) {
   version_ = version;
-  for (Sequence& s : running_) s.mixed = s.mixed || s.first_version != version;
-  for (Sequence& s : waiting_) s.mixed = s.mixed || (s.done > 0 && s.first_version != version);
+  const auto mix = [&](Sequence& s) { s.mixed = s.mixed || s.first_version != version; };
+  for (Held& h : running_) mix(h.sequence);
+  for (Held& h : waiting_)
+    if (h.sequence.done > 0) mix(h.sequence);
 }
 
 void Engine::resume(double now, std::int64_t version) {
@@ -174,7 +372,7 @@ void Engine::resume(double now, std::int64_t version) {
   if (!running_block_) start_block(now);
 }
 
-// The iteration under way keeps its speed.
+// The step under way keeps its speed.
 void Engine::pace(double now, double seconds) {
   next_pace_ = seconds;
   cut(now);

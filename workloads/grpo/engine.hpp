@@ -1,24 +1,41 @@
-// One inference engine: continuous batching over a cache of fixed size. It is advanced in blocks of
-// iterations during which nothing joins or leaves the batch.
+// One inference engine: continuous batching over a cache of fixed size, step by step as vLLM's
+// scheduler does it. Each step has a budget of tokens that running sequences use first and prompts
+// fill up. Steps in which nothing is scheduled anew are taken together as a block.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
+#include <string_view>
 #include <vector>
 
+#include "workloads/grpo/block_pool.hpp"
 #include "workloads/grpo/decode.hpp"
 
 namespace stepsim {
+
+// Cache that is kept free for answers when a prompt is let in: all of its own and a share of what
+// the running ones may still need. The share falls with every step that decodes.
+struct Reservation {
+  bool own = false;
+  double first = 0, last = 0;  // share
+  double steps = 0;            // from the first to the last
+
+  bool any() const { return own || first > 0; }
+};
 
 struct EngineLimits {
   double cache = 0;             // tokens
   std::int64_t sequences = 0;   // in one batch
   std::int64_t admitted = 0;    // samples that the engine takes off the queue
-  bool prefix_caching = false;  // samples of a group share the prompt's cache
+  bool prefix_caching = false;  // what was computed once is found again until it is overwritten
   double block = 16;            // tokens of the cache that are handed out together
-  double watermark = 0;         // share of the cache kept free when a sequence is let in
+  std::int64_t tokens = 2048;   // of one step, prompts and answers together
+  bool prompts_first = false;   // a step has prompts or answers, and prompts go first
+  Reservation reserve{};
+  std::int64_t together = std::numeric_limits<std::int64_t>::max();  // steps of a block at most
 };
 
 struct Sequence {
@@ -26,35 +43,36 @@ struct Sequence {
   std::uint32_t sample = 0;
   std::int64_t prompt = 0;
   std::int64_t target = 0;  // tokens to generate
+  std::int64_t asked = 0;   // most tokens that it may have; less than the target: the target
   std::int64_t done = 0;
   std::int64_t first_version = 0;  // of the weights, when its first token was made
   bool mixed = false;              // weights changed on the way
   double first_token = 0;          // when it was made
 };
 
-// Iterations that ran with one and the same batch.
+// Steps that ran with one and the same batch.
 struct Block {
   double start = 0, end = 0;
-  double sequences = 0;
+  double sequences = 0;  // that are running
   std::int64_t tokens = 0;
   double prefilled = 0;  // tokens of prompts, and of what had to be computed again
-  double pairs = 0;      // of them that attend to each other, in all layers
 };
 
 struct EngineTotals {
   double busy = 0;              // s
   double sequence_seconds = 0;  // running sequences over time
+  double held_seconds = 0;      // running and waiting ones
   std::int64_t tokens = 0;
   std::int64_t preemptions = 0;
-  double recomputed = 0;   // tokens
+  double prefilled = 0;    // tokens
+  double recomputed = 0;   // of them a second time
   double most_cached = 0;  // tokens
   std::uint64_t blocks = 0;
 };
 
 class Engine {
  public:
-  Engine(const DecodeModel& decode, const EngineLimits& limits)
-      : decode_(&decode), limits_(limits) {}
+  Engine(const DecodeModel& decode, const EngineLimits& limits);
 
   bool room_for(std::int64_t samples) const {
     return held_ == 0 || held_ + samples <= limits_.admitted;
@@ -63,17 +81,17 @@ class Engine {
   std::int64_t held() const { return held_; }
   // When the current block ends; infinity: nothing runs.
   double next() const { return running_block_ ? block_.end : never; }
-  // Seconds of one iteration of the batch as it is; 0: nothing runs.
+  // Seconds of a step of the current block; 0: nothing runs.
   double iteration() const;
-  // Iterations until everything is done that it has now.
+  // Steps until everything is done that it has now, if nothing waited for a place.
   double iterations_left() const;
 
   void give(double now, const std::vector<Sequence>& group);
   // Ends the block at `now`, which is next(): what finished with it.
   std::vector<Sequence> finish_block(double now);
-  void pause(double now);  // after the iteration under way
+  void pause(double now);  // after the step under way
   void resume(double now, std::int64_t version);
-  // While weights arrive tensor by tensor: at most one iteration per this time. 0: no limit.
+  // While weights arrive tensor by tensor: at most one step per this time. 0: no limit.
   void pace(double now, double seconds);
   void set_version(std::int64_t version);
 
@@ -83,30 +101,66 @@ class Engine {
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
 
+  struct Held {
+    Sequence sequence;
+    std::int64_t reached = 0;   // tokens computed before it had to leave
+    std::int64_t computed = 0;  // tokens in the cache
+    std::int64_t shared = 0;    // blocks held together with its group
+    std::int64_t own = 0;       // blocks of its own
+    std::int64_t planned = 0;   // tokens of the step under way
+    bool provides = false;      // the group's prompt is computed by it
+
+    std::int64_t context() const { return sequence.prompt + sequence.done; }
+    std::int64_t left() const { return context() - computed; }
+    // Its step makes a token.
+    bool samples() const { return planned > 0 && planned == left(); }
+  };
+  struct Prompt {  // of a group, in the cache
+    std::int64_t sharers = 0, blocks = 0;
+  };
+  // What a sequence would find in the cache, and from where it has to go on.
+  struct Found {
+    std::int64_t live = 0, kept = 0, own = 0;  // blocks: held by its group, left over of it, of it
+    std::int64_t start = 0;                    // tokens
+  };
+
+  void count_held(double now);
   void start_block(double now);
   void cut(double now);
+  void schedule();
+  void schedule_running();
+  void lower_share(std::int64_t steps);
   void admit();
-  bool fits(const Sequence& sequence) const;
-  double charge(const Sequence& sequence) const;  // tokens of the cache for it alone
-  void enter(const Sequence& sequence);
-  void leave(const Sequence& sequence);
+  bool admit_next();
+  bool reserved(const Held& next) const;
+  Found look_up(const Held& next) const;
+  bool grow(Held& held, std::int64_t tokens);
+  void note(const Held& held);
+  void leave(const Held& held, bool comes_back);
   void preempt_last();
-  double prompt_share(const Sequence& sequence) const;
-  std::int64_t iterations_that_fit() const;
-  double seconds_of(std::int64_t iterations) const;
+  bool block_may_go_on() const;
+  std::int64_t steps_together() const;
+  bool steps_fit(std::int64_t steps) const;
+  std::int64_t blocks_of(std::int64_t tokens) const;
+  std::int64_t shareable(const Sequence& sequence) const;
+  double seconds_of(std::int64_t steps) const;
+  void advance(Held& held);
 
   const DecodeModel* decode_;
   EngineLimits limits_;
-  std::vector<Sequence> running_;  // in the order of admission
-  std::deque<Sequence> waiting_;
-  std::map<std::uint32_t, std::int64_t> sharers_;  // of a group's prompt, in the cache
-  std::int64_t held_ = 0;                          // samples running or waiting
+  BlockPool pool_;
+  std::vector<Held> running_;  // in the order of admission
+  std::deque<Held> waiting_;
+  std::map<std::uint32_t, Prompt> prompts_;
+  std::int64_t held_ = 0;  // samples running or waiting
+  double counted_ = 0;     // until when held_seconds is known
   std::int64_t version_ = 0;
-  double cached_ = 0;  // tokens of running sequences, each with its own prompt
-  double stored_ = 0;  // tokens in the cache: shared prompts once
+  double share_ = 0;  // of what running sequences may still need, see Reservation
   double pace_ = 0, next_pace_ = 0;
-  bool paused_ = false, full_ = false;
-  bool running_block_ = false;
+  bool paused_ = false, running_block_ = false;
+  bool preempted_ = false;  // in the step under way
+  std::int64_t budget_ = 0;
+  StepBatch batch_;
   Block block_;
   std::int64_t iterations_ = 0;
   EngineTotals totals_;

@@ -1,36 +1,118 @@
 #include "workloads/grpo/engine_stack.hpp"
 
+#include <algorithm>
+
+#include "sim/base/lists.hpp"
+
 namespace stepsim {
+namespace {
+
+constexpr std::int64_t many = 1 << 24;
+
+template <class Word, std::size_t count>
+Word word_of(const Table& table, std::string_view key,
+             const std::array<std::string_view, count>& names) {
+  const std::string word = table.choice(key, {names.begin(), names.end()});
+  const auto place = std::ranges::find(names, word);
+  return static_cast<Word>(place == names.end() ? 0 : place - names.begin());
+}
+
+std::vector<EngineStack::ExpertRate> expert_rates(const Table& kernels, std::string_view key) {
+  std::vector<EngineStack::ExpertRate> rates;
+  if (!kernels.has(key)) return rates;
+  for (const Table& entry : kernels.tables(key)) {
+    entry.text("name");
+    rates.push_back({entry.number("tokens", 1, 1e6), entry.constant<Ratio>("share")});
+  }
+  std::ranges::sort(rates, {}, &EngineStack::ExpertRate::tokens);
+  return rates;
+}
+
+EngineStack::Scheduler read_scheduler(const Table& table) {
+  EngineStack::Scheduler scheduler;
+  scheduler.order = word_of<StepOrder>(table, "order", step_order_names);
+  scheduler.reserves_answer = table.flag_or("reserves_answer", false);
+  scheduler.reserves_first = table.number_or("reserves_first", 0, 0, 1);
+  scheduler.reserves_last =
+      table.number_or("reserves_last", scheduler.reserves_first, 0, scheduler.reserves_first);
+  scheduler.reserves_steps = table.integer_or("reserves_steps", 1, 1, many);
+  for (const Table& entry : table.tables("served")) {
+    EngineStack::Served served;
+    served.tokens = entry.integer("tokens", 1, many);
+    served.sequences = entry.integer("sequences", 1, many);
+    if (entry.has("memory")) served.memory = entry.quantity<Bytes>("memory").value;
+    served.not_on = entry.text_or("not_on", "");
+    scheduler.served.push_back(served);
+  }
+  return scheduler;
+}
+
+EngineStack::Kernels read_kernels(const Table& kernels) {
+  return {.weights = kernels.constant<Ratio>("weights"),
+          .flops = kernels.constant<Ratio>("flops"),
+          .fp8 = kernels.constant<Ratio>("fp8"),
+          .blend = kernels.constant<Ratio>("blend"),
+          .cache = kernels.constant<Ratio>("cache"),
+          .small = kernels.constant<Seconds>("small"),
+          .experts = expert_rates(kernels, "experts"),
+          .experts_later = expert_rates(kernels, "experts_later")};
+}
+
+EngineStack::Sync read_sync(const Table& sync) {
+  return {.call = sync.constant<Seconds>("call"),
+          .engine = sync.constant<Seconds>("engine"),
+          .busy = sync.constant<Seconds>("busy"),
+          .send = sync.constant<Seconds>("send"),
+          .gather = sync.constant<Seconds>("gather"),
+          .pause = sync.constant<Seconds>("pause"),
+          .stream = sync.constant<BytesPerSecond>("stream"),
+          .bucket = sync.constant<Bytes>("bucket"),
+          .load = sync.constant<Seconds>("load"),
+          .handle = sync.constant<Seconds>("handle")};
+}
+
+}  // namespace
+
+EngineStack::Limits EngineStack::served_on(const Gpu& gpu) const {
+  for (const Served& served : scheduler.served) {
+    const bool other = !served.not_on.empty() && gpu.name.starts_with(served.not_on);
+    if (!other && gpu.memory.capacity.number() >= served.memory) return served;
+  }
+  return {};
+}
 
 EngineStack read_engine_stack(const Table& table) {
   EngineStack stack;
   stack.name = table.text("name");
   stack.title = table.text("title");
   const Table kernels = table.table("kernels");
-  stack.kernels = {.weights = kernels.constant<Ratio>("weights"),
-                   .flops = kernels.constant<Ratio>("flops"),
-                   .blend = kernels.constant<Ratio>("blend"),
-                   .cache = kernels.constant<Ratio>("cache"),
-                   .small = kernels.constant<Seconds>("small"),
-                   .eager_per_layer = kernels.constant<Ratio>("eager_per_layer")};
+  stack.kernels = read_kernels(kernels);
+  stack.mixed_reads = word_of<MixedReads>(kernels, "mixed_reads", mixed_reads_names);
+  stack.attention_by_sequence = kernels.flag_or("attention_by_sequence", false);
+  stack.cache_follows_weights = kernels.flag_or("cache_follows_weights", false);
+  const Table reduction = table.table("reduction");
+  stack.reduction = {.start = reduction.constant<Seconds>("start"),
+                     .largest = reduction.constant<Bytes>("largest")};
+  const Table graphs = table.table("graphs");
+  stack.graphs = {.step = graphs.constant<Ratio>("step"),
+                  .largest = graphs.constant<Ratio>("largest")};
+  const Table eager = table.table("eager");
+  stack.eager = {.kernels = eager.constant<Ratio>("kernels"),
+                 .layer = eager.constant<Seconds>("layer"),
+                 .reduction = eager.constant<Seconds>("reduction")};
+  stack.scheduler = read_scheduler(table.table("scheduler"));
   const Table host = table.table("host");
   stack.host = {.iteration = host.constant<Seconds>("iteration"),
-                .sequence = host.constant<Seconds>("sequence")};
+                .sequence = host.constant<Seconds>("sequence"),
+                .request = host.constant<Seconds>("request")};
   const Table memory = table.table("memory");
   stack.memory = {.overhead = memory.constant<Bytes>("overhead"),
-                  .block = memory.constant<Ratio>("block"),
-                  .watermark = memory.constant<Ratio>("watermark")};
-  const Table sync = table.table("sync");
-  stack.sync = {.call = sync.constant<Seconds>("call"),
-                .engine = sync.constant<Seconds>("engine"),
-                .busy = sync.constant<Seconds>("busy"),
-                .send = sync.constant<Seconds>("send"),
-                .gather = sync.constant<Seconds>("gather"),
-                .pause = sync.constant<Seconds>("pause"),
-                .stream = sync.constant<BytesPerSecond>("stream")};
+                  .block = memory.constant<Ratio>("block")};
+  stack.sync = read_sync(table.table("sync"));
   const Table start = table.table("start");
   stack.start = {.load = start.constant<BytesPerSecond>("load"),
                  .fixed = start.constant<Seconds>("fixed"),
+                 .pairs = start.constant<Seconds>("pairs"),
                  .rank = start.constant<Seconds>("rank")};
   return stack;
 }

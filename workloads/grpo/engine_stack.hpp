@@ -1,31 +1,86 @@
-// An inference engine as data: what its kernels reach, what its host thread spends, what it keeps.
+// An inference engine as data: what its kernels reach, how it schedules, what its host thread
+// spends, what it keeps.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/gpu.hpp"
 
 namespace stepsim {
+
+// How often the cache is read when prompts are in the batch, by attention kernels that were written
+// for another generation of GPUs.
+enum class MixedReads : std::uint8_t { shared, per_query_head };
+inline constexpr std::array<std::string_view, 2> mixed_reads_names{"shared", "per_query_head"};
+
+// mixed: running sequences use the step's tokens first, prompts fill it up; prompts_first: a step
+// has prompts or answers.
+enum class StepOrder : std::uint8_t { mixed, prompts_first };
+inline constexpr std::array<std::string_view, 2> step_order_names{"mixed", "prompts_first"};
 
 struct EngineStack {
   std::string name;
   std::string title;
+  struct ExpertRate {
+    double tokens = 0;  // of one expert
+    Constant<Ratio> share;
+  };
   struct Kernels {
     Constant<Ratio> weights;          // share of the GPU's GEMM bandwidth
     Constant<Ratio> flops;            // share of its sustained GEMM rate
+    Constant<Ratio> fp8;              // of what the peaks promise of products in 8 bits
     Constant<Ratio> blend;            // p of (memory^p + arithmetic^p)^(1/p)
     Constant<Ratio> cache;            // share of the stream rate when keys and values are read
     Constant<Seconds> small;          // norms, rotation, activation of one layer
-    Constant<Ratio> eager_per_layer;  // kernels launched one by one without graphs
+    std::vector<ExpertRate> experts;  // share of the GEMM rate of products of experts
+    std::vector<ExpertRate> experts_later;  // on GPUs with kernels of their generation
   } kernels;
+  MixedReads mixed_reads = MixedReads::shared;
+  // Models with experts: each GPU has the cache of sequences of its own, not of heads of all.
+  bool attention_by_sequence = false;
+  // With weights in 8 bits keys and values have 8 bits too, unless somebody says otherwise.
+  bool cache_follows_weights = false;
+  struct Reduction {
+    Constant<Seconds> start;  // of the engine's own all-reduce
+    Constant<Bytes> largest;  // what is beyond goes to the library
+  } reduction;
+  struct Graphs {
+    Constant<Ratio> step;     // batches are padded to a multiple of it
+    Constant<Ratio> largest;  // tokens; larger ones are not padded
+  } graphs;
+  struct Eager {
+    Constant<Ratio> kernels;      // of a layer, launched one by one
+    Constant<Seconds> layer;      // Python around them
+    Constant<Seconds> reduction;  // a call of the engine's all-reduce
+  } eager;
+  struct Limits {
+    std::int64_t tokens = 0, sequences = 0;  // of a step
+  };
+  struct Served : Limits {    // what its server takes by default
+    double memory = 0;        // bytes that a GPU has at least
+    std::string not_on = "";  // GPUs whose name begins so are left out
+  };
+  struct Scheduler {
+    StepOrder order = StepOrder::mixed;
+    bool reserves_answer = false;     // a prompt is let in when its whole answer has room as well
+    double reserves_first = 0;        // beside that share of what running answers may still need
+    double reserves_last = 0;         // to which it falls
+    std::int64_t reserves_steps = 0;  // in so many steps
+    std::vector<Served> served;       // the first that applies
+  } scheduler;
   struct Host {
     Constant<Seconds> iteration;  // scheduling, sampling, bookkeeping of one iteration
     Constant<Seconds> sequence;   // of it for each running sequence
+    Constant<Seconds> request;    // of a chat request in the HTTP server, one after the other
   } host;
   struct Memory {
-    Constant<Bytes> overhead;   // of each GPU: activations, graphs, communication buffers
-    Constant<Ratio> block;      // tokens that are handed out together
-    Constant<Ratio> watermark;  // share of the cache kept free when a sequence is let in
+    Constant<Bytes> overhead;  // of each GPU: activations, graphs, communication buffers
+    Constant<Ratio> block;     // tokens that are handed out together
   } memory;
   struct Sync {
     Constant<Seconds> call;           // one remote call, whatever the number of engines
@@ -35,12 +90,19 @@ struct EngineStack {
     Constant<Seconds> gather;         // of each tensor that sharded learners gather
     Constant<Seconds> pause;          // put to sleep and woken
     Constant<BytesPerSecond> stream;  // one TCP stream of Gloo
+    Constant<Bytes> bucket;           // of tensors that are sent together
+    Constant<Seconds> load;           // of each tensor out of a bucket: names, views, copy in
+    Constant<Seconds> handle;         // a bucket's memory handles, exported and opened
   } sync;
   struct Start {
     Constant<BytesPerSecond> load;  // weights from disk, one engine
-    Constant<Seconds> fixed;        // processes, profiling, graphs
+    Constant<Seconds> fixed;        // processes, compiling, profiling, graphs
+    Constant<Seconds> pairs;        // once, of several GPUs: which of them reach each other
     Constant<Seconds> rank;         // each further GPU of an engine
   } start;
+
+  // What its server takes on a GPU.
+  Limits served_on(const Gpu& gpu) const;
 };
 
 EngineStack read_engine_stack(const Table& table);

@@ -15,9 +15,11 @@ namespace stepsim {
 
 // How weights reach the engines. v1: a call to every engine for each tensor, served between two
 // decode iterations. v2: one call for all tensors, then broadcasts; the engines stand still during
-// those. v3: the engines are put to sleep first and woken afterwards.
-enum class SyncProtocol : std::uint8_t { v1, v2, v3 };
-inline constexpr std::array<std::string_view, 3> sync_protocol_names{"v1", "v2", "v3"};
+// those. v3: the engines are put to sleep first and woken afterwards. buckets: tensors are packed
+// until a bucket is full, and each bucket is one call and one broadcast; colocated, one handle of
+// its memory. Engines stand still meanwhile.
+enum class SyncProtocol : std::uint8_t { v1, v2, v3, buckets };
+inline constexpr std::array<std::string_view, 4> sync_protocol_names{"v1", "v2", "v3", "buckets"};
 
 enum class SyncBackend : std::uint8_t { nccl, gloo };
 inline constexpr std::array<std::string_view, 2> sync_backend_names{"nccl", "gloo"};
@@ -80,7 +82,9 @@ struct Grpo {
   std::int64_t admitted_samples =
       0;  // of one engine at a time; 0: what the engine says it can hold
   std::int64_t batched_sequences = 256;
+  std::int64_t batched_tokens = 2048;  // of a step
   std::optional<Seconds> per_tensor_overhead;  // instead of what the protocol's parts add up to
+  std::optional<Bytes> sync_bucket;            // instead of what the engine's file says
   std::int64_t async_steps = 8;                // steps that generation may be ahead; 0: in turn
 
   std::int64_t prompts = 16;  // U: groups of a step

@@ -67,4 +67,19 @@ double mean_response(const Grpo& grpo) {
   return l.mean * below(d - l.sigma) + limit * below(-d);
 }
 
+ResponseLengths lengths_with_mean(double mean, double sigma, std::int64_t limit,
+                                  std::uint64_t seed) {
+  Grpo grpo;
+  grpo.response_limit = limit;
+  grpo.lengths = {
+      .kind = LengthKind::lognormal, .mean = mean, .sigma = sigma, .list = {}, .seed = seed};
+  constexpr int halvings = 60;
+  double low = mean, high = 1e3 * mean;
+  for (int i = 0; i < halvings; ++i) {
+    grpo.lengths.mean = (low + high) / 2;
+    (mean_response(grpo) < mean ? low : high) = grpo.lengths.mean;
+  }
+  return grpo.lengths;
+}
+
 }  // namespace stepsim

@@ -16,4 +16,8 @@ bool without_signal(const Grpo& grpo, std::uint64_t group);
 // The mean over the distribution, cut at the limit.
 double mean_response(const Grpo& grpo);
 
+// Lognormal lengths that have this mean behind the cut.
+ResponseLengths lengths_with_mean(double mean, double sigma, std::int64_t limit,
+                                  std::uint64_t seed);
+
 }  // namespace stepsim

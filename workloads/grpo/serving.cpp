@@ -13,11 +13,27 @@ Sequence request(const Requests& requests, std::int64_t number) {
   const auto name = static_cast<std::uint64_t>(number);
   return {.group = static_cast<std::uint32_t>(number),
           .sample = 0,
-          .prompt = requests.prompt,
-          .target = std::max<std::int64_t>(1, requests.answer(name))};
+          .prompt = std::max<std::int64_t>(1, requests.prompt(name)),
+          .target = std::max<std::int64_t>(1, requests.answer(name)),
+          .asked = requests.asked};
 }
 
 }  // namespace
+
+EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo) {
+  const EngineStack::Scheduler& scheduler = stack.scheduler;
+  return {.cache = decode.capacity(),
+          .sequences = grpo.batched_sequences * decode.batches(),
+          .admitted = grpo.admitted_samples,
+          .prefix_caching = grpo.prefix_caching,
+          .block = stack.memory.block.number(),
+          .tokens = grpo.batched_tokens * decode.batches(),
+          .prompts_first = scheduler.order == StepOrder::prompts_first,
+          .reserve = {.own = scheduler.reserves_answer,
+                      .first = scheduler.reserves_first,
+                      .last = scheduler.reserves_last,
+                      .steps = static_cast<double>(scheduler.reserves_steps)}};
+}
 
 Served serve(const DecodeModel& decode, const EngineLimits& limits, const Requests& requests) {
   Engine engine(decode, limits);
@@ -26,7 +42,7 @@ Served serve(const DecodeModel& decode, const EngineLimits& limits, const Reques
       requests.at_once > 0 ? std::min(requests.at_once, requests.count) : requests.count;
   std::vector<Sequence> group;
   for (std::int64_t i = 0; i < first; ++i) group.push_back(request(requests, i));
-  engine.give(0, group);
+  engine.give(requests.front * static_cast<double>(first), group);
   Served served;
   std::int64_t next = first, answered = 0;
   while (answered < requests.count) {
@@ -50,6 +66,9 @@ Served serve(const DecodeModel& decode, const EngineLimits& limits, const Reques
     if (!follow.empty()) engine.give(now, follow);
   }
   const double count = static_cast<double>(requests.count);
+  served.totals = engine.totals();
+  served.running = served.totals.sequence_seconds / served.seconds;
+  served.held = served.totals.held_seconds / served.seconds;
   served.first_token /= count;
   served.per_token /= count;
   served.latency /= count;

@@ -11,8 +11,10 @@ namespace stepsim {
 struct Requests {
   std::int64_t count = 1;
   std::int64_t at_once = 0;  // a new one comes when one is answered; 0: all are there at once
-  std::int64_t prompt = 1;   // tokens
-  std::function<std::int64_t(std::uint64_t)> answer;  // tokens of the n-th
+  using Tokens = std::function<std::int64_t(std::uint64_t)>;  // of the n-th
+  Tokens prompt, answer;
+  std::int64_t asked = 0;  // most tokens of an answer; 0: what it has
+  double front = 0;  // s of each in the server, one after the other, before the engine has any
 };
 
 struct Served {
@@ -22,7 +24,13 @@ struct Served {
   double first_token = 0;  // s from a request to its first token, mean
   double per_token = 0;    // s between the tokens behind it, mean over requests
   double latency = 0;      // s from a request to its last token, mean
+  double running = 0;      // requests at work, mean over time
+  double held = 0;         // with those that wait in the engine
+  EngineTotals totals{};
 };
+
+// What an engine takes at most: from its file, or as a job says.
+EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo);
 
 // Throws UserError when no request finds room.
 Served serve(const DecodeModel& decode, const EngineLimits& limits, const Requests& requests);

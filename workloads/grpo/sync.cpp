@@ -106,6 +106,25 @@ class SyncWriter {
     if (!local) broadcast(bytes);
   }
 
+  // Tensors are packed until the bucket is full, then all of them go together.
+  void pack(double bytes) {
+    packed_ += bytes;
+    ++packed_tensors_;
+    if (packed_ >= bucket_bytes(input_)) send_bucket();
+  }
+  void send_bucket() {
+    if (packed_tensors_ == 0) return;
+    const Grpo& grpo = input_.grpo;
+    const EngineStack::Sync& costs = input_.stack.sync;
+    const bool local = grpo.layout == GrpoLayout::colocated;
+    if (input_.sharded()) gather(packed_);
+    const double each =
+        grpo.per_tensor_overhead ? grpo.per_tensor_overhead->value : costs.load.number();
+    host({packed_tensors_ * each + (local ? costs.handle.number() : call())}, "bucket");
+    if (!local) broadcast(packed_);
+    packed_ = packed_tensors_ = 0;
+  }
+
   // To every engine.
   double call() const {
     const EngineStack::Sync& costs = input_.stack.sync;
@@ -140,6 +159,7 @@ class SyncWriter {
   const SyncInput& input_;
   ProgramBuilder builder_;
   Rank root_lane_;
+  double packed_ = 0, packed_tensors_ = 0;  // bytes and tensors in the bucket
 };
 
 }  // namespace
@@ -150,6 +170,10 @@ CollectivePlan broadcast_plan(const SyncInput& input) {
   if (group.size() > 1 && input.grpo.broadcast == BroadcastShape::flat)
     return plan_of(input, group, flat(group), "broadcast flat");
   return plan_collective(input.cluster, Collective::broadcast, {group});
+}
+
+double bucket_bytes(const SyncInput& input) {
+  return input.grpo.sync_bucket ? input.grpo.sync_bucket->value : input.stack.sync.bucket.number();
 }
 
 std::int64_t tensors_of(const Model& model) {
@@ -184,14 +208,23 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   program.root = program.traffic.folded.lane_of[learners.front()];
   SyncWriter writer(input, program);
   const bool colocated = input.grpo.layout == GrpoLayout::colocated;
-  if (input.sharded() && input.grpo.gather_whole_model && !colocated)
+  const bool buckets = input.grpo.protocol == SyncProtocol::buckets;
+  if (input.sharded() && input.grpo.gather_whole_model && !colocated && !buckets)
     writer.gather(bytes_16 * static_cast<double>(count_parameters(input.model).total()));
   program.gathered = writer.host({0}, "gathered");
   if (input.parked > 0) writer.park(input.parked);
-  if (input.grpo.protocol != SyncProtocol::v1) writer.host({writer.call()}, "call");
-  for (const double bytes : sizes_of(outer_modules(input.model))) writer.tensor(bytes);
-  for (std::int64_t layer = 0; layer < layers; ++layer)
-    for (const double bytes : sizes_of(layer_modules(input.model, layer))) writer.tensor(bytes);
+  const bool one_call = input.grpo.protocol != SyncProtocol::v1 && !buckets;
+  if (one_call) writer.host({writer.call()}, "call");
+  const auto send = [&](const std::vector<Module>& modules) {
+    for (const double bytes : sizes_of(modules))
+      if (buckets)
+        writer.pack(bytes);
+      else
+        writer.tensor(bytes);
+  };
+  send(outer_modules(input.model));
+  for (std::int64_t layer = 0; layer < layers; ++layer) send(layer_modules(input.model, layer));
+  writer.send_bucket();
   if (input.parked > 0) writer.bring_back(input.parked);
   program.graph = writer.take();
   return program;

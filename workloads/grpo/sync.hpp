@@ -22,7 +22,7 @@ struct SyncInput {
 };
 
 // Embedding, head and so many layers; equal layers follow each other without overlap, so the time
-// of further ones is the difference that one makes.
+// of further ones is the difference that one makes. Buckets reach over layers: all are written.
 struct SyncProgram {
   Traffic traffic;
   OpGraph graph;
@@ -35,6 +35,9 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers);
 SyncProgram build_return(const SyncInput& input, double bytes);
 
 std::int64_t tensors_of(const Model& model);
+
+// Of tensors that are sent together.
+double bucket_bytes(const SyncInput& input);
 
 // What the engines' broadcast is made of, for a test to count.
 CollectivePlan broadcast_plan(const SyncInput& input);

@@ -75,7 +75,7 @@ void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
 
 Served engine_answer(const std::string& data, const EngineLoad& load, const MaybeDraw& draw) {
   const Cluster cluster = load_cluster(data, load.cluster, draw);
-  Document document = open_entry(data, engine_shelf, "vllm");
+  Document document = open_entry(data, engine_shelf, load.stack);
   if (draw) document.draw_constants(*draw, "engine");
   const EngineStack stack = read_engine_stack(document.root());
   const Model model = load_model(data, load.model);
@@ -87,17 +87,18 @@ Served engine_answer(const std::string& data, const EngineLoad& load, const Mayb
   if (decode.capacity() < needed)
     throw UserError(fmt::format("an engine's cache holds {:.0f} tokens, a request needs {:.0f}",
                                 decode.capacity(), needed));
-  const EngineLimits limits{.cache = decode.capacity(),
-                            .sequences = load.engine.batched_sequences,
-                            .admitted = load.requests,
-                            .prefix_caching = false,
-                            .block = stack.memory.block.value.value,
-                            .watermark = stack.memory.watermark.value.value};
+  EngineLimits limits = limits_of(decode, stack, load.engine);
+  limits.admitted = load.requests;
+  const auto tokens = [](const Grpo& of) {
+    return [&of](std::uint64_t n) { return response_tokens(of, n, 0); };
+  };
   return serve(decode, limits,
                {.count = load.requests,
                 .at_once = load.at_once,
-                .prompt = std::max<std::int64_t>(1, std::llround(load.input)),
-                .answer = [&](std::uint64_t n) { return response_tokens(load.engine, n, 0); }});
+                .prompt = tokens(load.prompts),
+                .answer = tokens(load.engine),
+                .asked = std::llround(load.asked),
+                .front = load.chat ? stack.host.request.number() : 0});
 }
 
 void compare(const EngineRow& row, double requests, const Served& s, PredictedRow& result) {

@@ -17,13 +17,6 @@
 namespace stepsim {
 namespace {
 
-// What a worker says of one replayed step.
-struct Answer {
-  TrainingParts parts;
-  MemoryPeak peak;
-  static auto fields(auto& self) { return std::tie(self.parts, self.peak); }
-};
-
 // In which at least one collective of the first lane runs.
 double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
   std::vector<std::pair<double, double>> spans;
@@ -42,7 +35,7 @@ double seconds_of_traffic(const OpGraph& graph, const Trace& trace) {
   return sum;
 }
 
-Answer replayed_step(const Scenario& learner, CauseSet free) {
+TrainingParts replayed_step(const Scenario& learner, CauseSet free) {
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
   StepProgram program = build_step(input, Folding::automatic);
@@ -55,10 +48,10 @@ Answer replayed_step(const Scenario& learner, CauseSet free) {
   parts.seconds = trace.makespan.value;
   parts.idle = breakdown.idle.value;
   parts.traffic = seconds_of_traffic(program.graph, trace);
-  return {parts, peak_memory(program.graph, trace, 0)};
+  return parts;
 }
 
-Answer ask(const Scenario& learner, CauseSet free) {
+TrainingParts ask(const Scenario& learner, CauseSet free) {
   return in_worker([&] { return replayed_step(learner, free); });
 }
 
@@ -139,9 +132,7 @@ void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
     learner_.job.micro_batch = 1;
     learner_.job.accumulation = micro_batches;
     ++replays_;
-    Answer answer = ask(learner_, free_);
-    if (answer.peak.bytes > peak_.bytes) peak_ = answer.peak;
-    return answer.parts;
+    return ask(learner_, free_);
   };
   if (!known) point.one = step(1);
   if (further && !point.has_further) {
@@ -231,7 +222,9 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, dou
                               : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
   const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo, placement,
                         shards,           parked};
-  const SyncTimes one = ask_sync(input, 1), two = ask_sync(input, 2);
+  const bool buckets = grpo.protocol == SyncProtocol::buckets;
+  const SyncTimes one = ask_sync(input, buckets ? scenario.model.layers : 1);
+  const SyncTimes two = buckets ? one : ask_sync(input, 2);
   const double further = static_cast<double>(scenario.model.layers - 1);
   const double all = one.all + further * (two.all - one.all);
   SyncReplay result;

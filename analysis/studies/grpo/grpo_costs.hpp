@@ -8,7 +8,6 @@
 #include <string>
 
 #include "analysis/breakdown.hpp"
-#include "analysis/memory_timeline.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/ideal.hpp"
 #include "workloads/grpo/actors.hpp"
@@ -49,8 +48,6 @@ class TrainingReplays {
   explicit TrainingReplays(const Scenario& scenario, CauseSet free = {});
 
   TrainingParts parts(std::span<const double> tokens);
-  // On top of what is resident, in the step with the longest micro-batches asked for.
-  const MemoryPeak& peak() const { return peak_; }
   const LearnerStates& states() const { return states_; }
   std::size_t replays() const { return replays_; }
 
@@ -67,7 +64,6 @@ class TrainingReplays {
   LearnerStates states_;
   std::int64_t grid_ = 1, least_ = 1;
   std::map<std::int64_t, Point> points_;
-  MemoryPeak peak_;
   std::size_t replays_ = 0;
 };
 

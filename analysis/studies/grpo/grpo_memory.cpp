@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/memory_timeline.hpp"
+#include "workloads/grpo/sync.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
@@ -27,14 +29,26 @@ double largest_tensor(const Model& model) {
   return largest;
 }
 
+// Of a sync, whole on every learner at one time.
+double gathered_bytes(const Scenario& scenario, const Placement& placement) {
+  const Grpo& grpo = *scenario.grpo;
+  const double largest = largest_tensor(scenario.model);
+  if (grpo.protocol == SyncProtocol::buckets)
+    return largest + bucket_bytes({.cluster = scenario.cluster,
+                                   .model = scenario.model,
+                                   .stack = *scenario.engine,
+                                   .grpo = grpo,
+                                   .placement = placement});
+  return grpo.gather_whole_model ? bytes_16 * parameters_of(scenario) : largest;
+}
+
 MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
                           const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const double learners = static_cast<double>(placement.learners.size());
   const bool sharded = facts_of(scenario.strategy).gathers_parameters;
-  const double gathered = !sharded || learners < 2  ? 0
-                          : grpo.gather_whole_model ? bytes_16 * parameters_of(scenario)
-                                                    : largest_tensor(scenario.model);
+  double gathered = 0;
+  if (sharded && learners > 1) gathered = gathered_bytes(scenario, placement);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
   // A parked reference model has come and gone before the step's peak.
   const double own = states.here(grpo), kept = own - states.parked(grpo);
@@ -85,14 +99,8 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
   return std::nullopt;
 }
 
-}  // namespace
-
-double MomentBytes::most() const {
-  return std::max({start, training, sync});
-}
-
-GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
-                       const LearnerStates& states, const MemoryPeak& peak) {
+GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
+                     const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   GrpoMemory m;
@@ -128,14 +136,19 @@ GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
   return m;
 }
 
+}  // namespace
+
+double MomentBytes::most() const {
+  return std::max({start, training, sync});
+}
+
 GrpoMemory grpo_memory(const Scenario& scenario) {
   const Scenario learner = learners_of(scenario);
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
   const StepProgram program = build_step(input, Folding::automatic, Written::memory);
-  return grpo_memory(scenario, place(scenario.cluster, *scenario.grpo),
-                     states_between_steps(program.resident),
-                     peak_memory_in_order(program.graph, 0));
+  return with_peak(scenario, place(scenario.cluster, *scenario.grpo),
+                   states_between_steps(program.resident), peak_memory_in_order(program.graph, 0));
 }
 
 }  // namespace stepsim

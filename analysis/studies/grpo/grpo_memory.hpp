@@ -26,10 +26,7 @@ struct GrpoMemory {
   std::optional<std::string> failure;
 };
 
-GrpoMemory grpo_memory(const Scenario& scenario, const Placement& placement,
-                       const LearnerStates& states, const MemoryPeak& peak);
-
-// The same without any replay: the peak of training in program order.
+// Without any replay: the peak of training is that of a full micro-batch in program order.
 GrpoMemory grpo_memory(const Scenario& scenario);
 
 }  // namespace stepsim

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "scenarios/grpo.hpp"
+#include "workloads/grpo/serving.hpp"
 
 namespace stepsim {
 namespace {
@@ -138,9 +139,10 @@ std::string bottleneck_of(const GrpoPrediction& p) {
 // Weights from disk, processes, graphs: before anything is generated.
 double start_up(const Scenario& scenario, const DecodeModel& decode) {
   const EngineStack::Start& start = scenario.engine->start;
-  const double tp = static_cast<double>(scenario.grpo->tensor_parallel);
-  return start.fixed.value.value + tp * decode.weight_bytes() / start.load.value.value +
-         (tp - 1) * start.rank.value.value;
+  const double gpus = static_cast<double>(scenario.grpo->tensor_parallel);
+  const double pairs = gpus > 1 ? start.pairs.number() : 0;
+  return start.fixed.number() + pairs + gpus * decode.weight_bytes() / start.load.number() +
+         (gpus - 1) * start.rank.number();
 }
 
 void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
@@ -177,13 +179,7 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
 GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, TrainingReplays& training,
                    GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
-  const double cache = p.memory.cache_tokens;
-  EngineLimits limits{.cache = cache,
-                      .sequences = grpo.batched_sequences,
-                      .admitted = grpo.admitted_samples,
-                      .prefix_caching = grpo.prefix_caching,
-                      .block = scenario.engine->memory.block.value.value,
-                      .watermark = scenario.engine->memory.watermark.value.value};
+  EngineLimits limits = limits_of(decode, *scenario.engine, grpo);
   // What the engine itself reports: sequences of full length that its share of memory would hold,
   // were there no weights.
   if (limits.admitted == 0)
@@ -225,7 +221,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
   TrainingReplays training(scenario, free);
-  p.memory = grpo_memory(scenario, p.placement, training.states(), {});
+  p.memory = grpo_memory(scenario);
   if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   if (free.has(Cause::generation)) decode.set_free();
@@ -233,7 +229,6 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
     p.sync_replay = replay_sync(scenario, p.placement, training.states().parked(grpo));
   p.run = run_actors(scenario, decode, training, p);
   p.ran = true;
-  p.memory = grpo_memory(scenario, p.placement, training.states(), training.peak());
   measure_steps(scenario, p);
   split_training(p.training_parts, p.training - p.phases.reference, p.phases);
   measure_card(scenario, p);
