@@ -24,8 +24,8 @@ struct RowCatalog {
   std::vector<MachineWords::Entry> stacks;
   std::vector<MachineWords::Entry> learners;  // stacks, by how tables of GRPO name learners
   std::vector<MachineWords::Entry> precisions;
-  std::vector<std::string> gathered;  // of these, what FSDP can gather parameters in
-  std::map<std::string, std::string> titles;  // of stacks
+  std::vector<std::string> gathered;           // of these, what FSDP can gather parameters in
+  std::map<std::string, std::string> titles;   // of stacks
   std::map<std::string, std::string> vendors;  // of GPUs, and of the GPUs that stacks are for
   std::map<std::string, RowVocabulary> vocabularies;
   struct ModelSize {  // 0: its file does not say

@@ -13,9 +13,9 @@ enum class Held : std::uint8_t {
   // From step to step.
   parameters,
   cast_weights,  // copies in the type of their products
-  reference,   // parameters of a reference model
-  persistent,  // parameters that stage 3 never gives up
-  secondary,   // parameters of the secondary partition
+  reference,     // parameters of a reference model
+  persistent,    // parameters that stage 3 never gives up
+  secondary,     // parameters of the secondary partition
   master_weights,
   optimizer,
   gradients,       // within a step, or from step to step

@@ -14,8 +14,8 @@ namespace stepsim {
 struct PassInTurns {
   std::size_t next = 0, end = 0;  // visits
   std::int64_t micro_batch = 0;
-  bool sent = false;           // the tokens of the next visit
-  std::vector<Mark> waits{};   // what its next kernels wait for
+  bool sent = false;            // the tokens of the next visit
+  std::vector<Mark> waits{};    // what its next kernels wait for
   std::optional<Mark> begun{};  // its first kernel
 
   bool over() const { return next >= end; }

@@ -62,8 +62,8 @@ struct ExpertStrategy {
   // passes of the one before take turns, layer by layer.
   bool overlaps = false;
   bool delays_weights = false;  // then gradients of experts' weights wait until tokens travel
-  double skew = 0;             // of the tokens that experts get: standard deviation over mean
-  double peak_skew = 0;        // the most that there has been, for memory; 0: as `skew`
+  double skew = 0;              // of the tokens that experts get: standard deviation over mean
+  double peak_skew = 0;         // the most that there has been, for memory; 0: as `skew`
 
   double most_skew() const { return peak_skew > skew ? peak_skew : skew; }
 };
