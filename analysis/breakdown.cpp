@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
+#include <span>
 
 #include "sim/base/lists.hpp"
 
@@ -45,11 +48,34 @@ bool belongs(const OpGraph& graph, const Op& op, Rank rank) {
   return holds(members, rank);
 }
 
+// What happens on one stream comes in the order of time.
+std::vector<Edge> merged(std::array<std::vector<Edge>, stream_names.size()>& streams) {
+  std::vector<std::span<const Edge>> left;
+  std::size_t count = 0;
+  for (std::vector<Edge>& edges : streams) {
+    if (!std::ranges::is_sorted(edges, {}, &Edge::time))
+      std::ranges::stable_sort(edges, {}, &Edge::time);
+    if (!edges.empty()) left.emplace_back(edges);
+    count += edges.size();
+  }
+  std::vector<Edge> all;
+  all.reserve(count);
+  const auto begins = [](std::span<const Edge> edges) { return edges.front().time; };
+  while (!left.empty()) {
+    const auto next = std::ranges::min_element(left, {}, begins);
+    all.push_back(next->front());
+    *next = next->subspan(1);
+    if (next->empty()) left.erase(next);
+  }
+  return all;
+}
+
 std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) {
-  std::vector<Edge> edges;
+  std::array<std::vector<Edge>, stream_names.size()> streams;
   for (std::size_t i = 0; i < graph.size(); ++i) {
     const Op& op = graph.ops()[i];
     const auto cause = static_cast<std::uint8_t>(op.cause);
+    std::vector<Edge>& edges = streams[static_cast<std::size_t>(op.stream)];
     if (op.cause == Cause::pipeline_bubble && op.kind == OpKind::join && op.rank == rank) {
       // Behind transfers, which are named before it, and before the host's running ahead.
       const auto level = static_cast<std::uint8_t>(urgency(OpKind::collective));
@@ -64,34 +90,44 @@ std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) 
     edges.push_back({trace.start[i], +1, level, cause});
     edges.push_back({trace.finish[i], -1, level, cause});
   }
-  std::ranges::stable_sort(edges, {}, &Edge::time);
-  return edges;
+  return merged(streams);
 }
+
+// Which causes are at work, as bits, and how many operations of each.
+struct AtWork {
+  std::array<int, causes> count{};
+  std::uint32_t bits = 0;
+
+  void change(std::size_t cause, int by) {
+    count[cause] += by;
+    const std::uint32_t bit = std::uint32_t{1} << cause;
+    bits = count[cause] > 0 ? bits | bit : bits & ~bit;
+  }
+};
+static_assert(causes <= 32);
 
 }  // namespace
 
 Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
-  std::array<std::array<int, causes>, 4> active{};
+  std::array<AtWork, 4> active{};  // by urgency
   std::array<double, causes> exposed{}, busy{};
   double idle = 0, now = 0;
   const auto pass = [&](double until) {
     const double span = until - now;
     now = until;
     if (span <= 0) return;
-    bool taken = false;
-    for (std::size_t c = 0; c < causes; ++c)
-      if (active[1][c] + active[2][c] + active[3][c] > 0) busy[c] += span;
-    for (std::size_t level = 3; level > 0 && !taken; --level)
-      for (std::size_t c = 0; c < causes && !taken; ++c)
-        if (active[level][c] > 0) {
-          exposed[c] += span;
-          taken = true;
-        }
-    if (!taken) idle += span;
+    std::uint32_t all = active[1].bits | active[2].bits | active[3].bits;
+    if (all == 0) idle += span;
+    for (; all != 0; all &= all - 1) busy[static_cast<std::size_t>(std::countr_zero(all))] += span;
+    for (std::size_t level = 3; level > 0; --level) {
+      if (active[level].bits == 0) continue;
+      exposed[static_cast<std::size_t>(std::countr_zero(active[level].bits))] += span;
+      break;
+    }
   };
   for (const Edge& edge : edges_of(graph, trace, rank)) {
     pass(edge.time);
-    active[edge.level][edge.cause] += edge.step;
+    active[edge.level].change(edge.cause, edge.step);
   }
   pass(trace.makespan.value);
   Breakdown result;

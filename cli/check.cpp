@@ -6,11 +6,14 @@
 #include <filesystem>
 
 #include "analysis/studies/claims/claim_file.hpp"
+#include "analysis/studies/claims/claim_sentence.hpp"
 #include "analysis/studies/claims/judgement.hpp"
 #include "cli/command.hpp"
+#include "cli/job_cost.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_kinds.hpp"
+#include "cli/screen.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
@@ -25,16 +28,30 @@ constexpr std::array option_specs{
                "most draws of the constants for a claim and condition: eight at a time while more "
                "could change the verdict (default 24)"},
     OptionSpec{"seed", "N", "of the draws (default 1)"},
+    OptionSpec{"set", "KEY=VALUE",
+               "of a sentence: change the last scenario; beside one scenario it makes B", 0, true},
+    OptionSpec{"price", "N", "money for a GPU and an hour, for \"A costs under 500\""},
+    OptionSpec{"brief", "", "of each claim its verdict in a sentence"},
     workers_option,
     json_option,
 };
 constexpr Usage usage{
-    "stepsim check [CLAIMS.yaml...] [options]",
+    "stepsim check [CLAIMS.yaml...] [options]\n"
+    "       stepsim check \"A is 2x faster than B\" A.yaml [B.yaml] [--set KEY=VALUE...]",
     "Judges claims about scenarios: supported, refuted, depends (on which condition) or undecided "
     "(and which constants to measure), each with the share of draws of the constants under which "
-    "it holds, and what the steps are bound by. Without words: the claims of the catalogue. Exit "
-    "code 1: not all of them are supported.",
-    option_specs, "  stepsim check\n  stepsim check my-claims.yaml --draws 48 --json\n", 1000};
+    "it holds, and what the steps are bound by. Without words: the claims of the catalogue. A "
+    "sentence calls the scenarios behind it A, B and so on: A is 2x (20 %) "
+    "faster (slower) than B, A needs 20 % less memory than B, A fits, A takes under 20 s (30 h in "
+    "all), A costs under 500; each number with about, at least or at most. Exit code 1: not all of "
+    "them are supported.",
+    option_specs,
+    "  stepsim check\n"
+    "  stepsim check my-claims.yaml --draws 48 --json\n"
+    "  stepsim check \"A is at least 2x faster than B\" a.yaml b.yaml\n"
+    "  stepsim check \"B needs 20 % less memory than A\" my.yaml --set strategy.zero=3\n"
+    "  stepsim check \"A costs under 500\" my.yaml --price 2.5\n",
+    1000};
 
 std::vector<std::string> files_of(const CommandLine& line, const std::vector<std::string>& words) {
   if (!words.empty()) return words;
@@ -49,6 +66,56 @@ std::vector<std::string> files_of(const CommandLine& line, const std::vector<std
   return files;
 }
 
+// A sentence has blanks, and is no file.
+bool is_sentence(const std::string& word) {
+  std::error_code failed;
+  return word.find(' ') != std::string::npos && !word.ends_with(".yaml") &&
+         !fs::exists(word, failed);
+}
+
+// The first is A, the next is B; the last one has the changes.
+Claim sentence_of(const CommandLine& line, const Options& options) {
+  SentenceQuestion question;
+  const std::span<const std::string> sources = std::span(options.words).subspan(1);
+  const std::vector<Setting> changes = settings_of(options);
+  if (sources.empty())
+    throw UserError(fmt::format("\"{}\": which scenarios? name them behind the sentence",
+                                options.words.front()));
+  const auto add = [&](const std::string& source, const std::vector<Setting>& settings) {
+    const char letter = static_cast<char>('A' + question.scenarios.size());
+    load_scenario(line.data, source,
+                  settings);  // its problems are told before anything is replayed
+    question.scenarios.push_back({std::string(1, letter), source, settings});
+  };
+  for (const std::string& source : sources)
+    add(source,
+        &source == &sources.back() && sources.size() > 1 ? changes : std::vector<Setting>{});
+  if (sources.size() == 1 && !changes.empty()) add(sources.front(), changes);
+  question.price = rates_of(options).price;
+  return claim_of_sentence(options.words.front(), question);
+}
+
+std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
+  if (!options.words.empty() && is_sentence(options.words.front()))
+    return {sentence_of(line, options)};
+  if (options.has("set") || options.has("price"))
+    throw UserError(
+        "--set and --price belong to a sentence such as \"A fits\"; a file of claims "
+        "has `set` of its own");
+  std::vector<Claim> claims;
+  for (const std::string& file : files_of(line, options.words))
+    for (Claim& claim : read_claims(line.data, file)) claims.push_back(std::move(claim));
+  return claims;
+}
+
+std::string brief_text(const std::vector<JudgedClaim>& claims) {
+  std::string text;
+  for (const JudgedClaim& claim : claims)
+    text += claims.size() == 1 ? sentence_text(claim) + "\n"
+                               : fmt::format("{}: {}\n", claim.id, sentence_text(claim));
+  return text;
+}
+
 // "25 % of 24 draws"
 std::string share(const JudgedClaim& claim) {
   if (!claim.probability) return "-";
@@ -58,13 +125,17 @@ std::string share(const JudgedClaim& claim) {
 
 std::string text_of(const std::vector<JudgedClaim>& claims) {
   std::string text;
+  const std::size_t width = line_width();
   std::array<std::size_t, 4> counts{};
   for (const JudgedClaim& claim : claims) {
     ++counts[static_cast<std::size_t>(claim.verdict)];
     text += fmt::format("{:<9}  {:>17}  {}\n", to_text(claim.verdict), share(claim), claim.id);
-    text += fmt::format("  {}\n", wrap(claim.text, 110, 2));
-    text += fmt::format("  -> {}\n", wrap(claim.reason, 110, 5));
-    if (claim.probability) text += fmt::format("     {}\n", wrap(movers_text(claim), 110, 5));
+    if (claim.text != claim.id) text += fmt::format("  {}\n", wrap(claim.text, width, 2));
+    if (claim.probability) text += fmt::format("  {}\n", wrap(sentence_text(claim), width, 2));
+    text += fmt::format("  -> {}\n", wrap(claim.reason, width, 5));
+    if (claim.probability) text += fmt::format("     {}\n", wrap(movers_text(claim), width, 5));
+    for (const std::string& condition : condition_texts(claim))
+      text += fmt::format("     under {}\n", wrap(condition, width, 11));
     text += '\n';
   }
   return text + fmt::format("{} supported, {} refuted, {} depend, {} undecided\n", counts[0],
@@ -119,6 +190,7 @@ Records claim_records(const Claim& asked, const RecordList& scenarios, const Jud
       {"text", "what is claimed", claim.text},
       {"verdict", "supported, refuted, depends or undecided", to_text(claim.verdict)},
       {"probability", "share of the draws in which it holds", claim.probability, Measure::share},
+      {"sentence", "the verdict in words", sentence_text(claim)},
       {"reason", "of the verdict", claim.reason},
       {"scenarios", "that it is about", scenarios},
       {"conditions", "under each of which it was judged", conditions},
@@ -159,9 +231,7 @@ Records check_sample() {
 int check_command(const CommandLine& line) {
   const auto options = parse(usage, line.words);
   if (!options) return exit_code::yes;
-  std::vector<Claim> claims;
-  for (const std::string& file : files_of(line, options->words))
-    for (Claim& claim : read_claims(line.data, file)) claims.push_back(std::move(claim));
+  const std::vector<Claim> claims = claims_of(line, *options);
   JudgementOptions study;
   study.data = line.data;
   study.progress = progress_bar("replays");
@@ -172,7 +242,7 @@ int check_command(const CommandLine& line) {
   if (options->has("json"))
     print_result(check_kind, {}, records_of(line.data, claims, judged));
   else
-    fmt::print("{}", text_of(judged));
+    fmt::print("{}", options->has("brief") ? brief_text(judged) : text_of(judged));
   const bool all = std::ranges::all_of(
       judged, [](const JudgedClaim& claim) { return claim.verdict == Verdict::supported; });
   return all ? exit_code::yes : exit_code::no;

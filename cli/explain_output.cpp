@@ -27,6 +27,13 @@ bool matters(const Explanation& e, const ExplainRow& row) {
   return std::abs(row.seconds.value) >= 1e-2 * size;
 }
 
+// Beside the figures of a step.
+std::string fitted(const std::string& text) {
+  constexpr std::size_t figures = 34;
+  const std::size_t room = line_width() - std::min(line_width() / 2, figures);
+  return text.size() <= room ? text : text.substr(0, room - 3) + "...";
+}
+
 // What a person asked for comes first: the sentence, and what could not run.
 std::string head(const Explanation& e) {
   std::string text = wrap(summary_text(e), line_width(), 0) + "\n";
@@ -39,7 +46,7 @@ std::string head(const Explanation& e) {
     table.rows.push_back({name, to_text(side->step_time),
                           fmt::format("{:.0f}", side->tokens_per_second_per_gpu),
                           fmt::format("{:.0f} %", 100 * side->needed / side->capacity),
-                          fmt::format("{} ({})", side->title, side->label)});
+                          fitted(fmt::format("{} ({})", side->title, side->label))});
   return text + "\n" + render(table);
 }
 
@@ -188,7 +195,10 @@ std::string what_if(const Explanation& e) {
   std::string text = closes_most(e);
   for (const ExplainRow& row : e.rows) {
     if (row.latent || !matters(e, row)) continue;
-    text += fmt::format("\n{}: {}\n", to_text(row.cause), counterfactual_text(e, row));
+    text += "\n" +
+            wrap(fmt::format("{}: {}", to_text(row.cause), counterfactual_text(e, row)),
+                 line_width(), 0) +
+            "\n";
     for (std::size_t i = 0; i < std::min(most_carriers, row.carriers.size()); ++i)
       text += fmt::format("  made of {}\n", constant_text(row.carriers[i].constant));
   }

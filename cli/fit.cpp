@@ -20,12 +20,12 @@ constexpr std::array option_specs{
                "leave it"},
     OptionSpec{"write", "", "stack: put the result into the stack's data file"},
     OptionSpec{"output", "FILE",
-               "network: write an entry of the catalogue with the fitted constants", 'o'},
+               "kernels, network: write an entry of the catalogue with the fitted constants", 'o'},
     OptionSpec{"json", "", "kernels, network: for machines"},
 };
 constexpr Usage usage{
     "stepsim fit stack PLAN [--samples N] [--write]\n"
-    "       stepsim fit kernels GPU [TABLE.csv...] [--json]\n"
+    "       stepsim fit kernels GPU [TABLE.csv...] [-o ENTRY.yaml] [--json]\n"
     "       stepsim fit network [MACHINE] [FILE...] [-o ENTRY.yaml] [--json]",
     "Fits constants to what was measured, by robust least squares within their bounds, and says "
     "how "
@@ -38,7 +38,7 @@ constexpr Usage usage{
     "--compare` reads them and to what nccl-tests and rccl-tests print; without MACHINE the output "
     "says which GPUs it is of. The same input gives the same bytes.",
     option_specs,
-    "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm\n"
+    "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm my.csv -o my-h100.yaml\n"
     "  stepsim fit network all_reduce.txt all_gather.txt -o my-h100.yaml\n",
     1000};
 
@@ -48,7 +48,7 @@ struct Subject {
   int (*fit)(const CommandLine&, std::span<const std::string>, const Options&);
 };
 constexpr std::array subjects{Subject{"stack", "samples write", fit_stack},
-                              Subject{"kernels", "json", fit_kernels},
+                              Subject{"kernels", "json output", fit_kernels},
                               Subject{"network", "json output", fit_network}};
 
 }  // namespace

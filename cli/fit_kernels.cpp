@@ -1,11 +1,16 @@
 // `fit kernels`: the curves of a GPU that meet measured kernels best.
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "analysis/studies/fidelity/entry_text.hpp"
 #include "analysis/studies/fidelity/kernel_tables.hpp"
 #include "cli/fits.hpp"
 #include "cli/result_kinds.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -19,9 +24,10 @@ std::string number_text(double value) {
 }
 
 std::string text_of(const FittedCurve& curve) {
-  TextTable constants{{"constant", " stated", " fitted"}};
+  TextTable constants{{"constant", " stated", " fitted", " between"}};
   for (const CurveConstant& c : curve.constants)
-    constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted)});
+    constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted),
+                              fmt::format("{} and {}", number_text(c.low), number_text(c.high))});
   return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
                      tera(curve.best_rate),
                      curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
@@ -38,7 +44,9 @@ Records records_of(const std::vector<FittedCurve>& curves) {
   const auto constant = [](const CurveConstant& c) -> Records {
     return {{"name", "constant", c.name},
             {"stated", "in the GPU's file, SI", c.stated},
-            {"fitted", "that meets the rows best, SI", c.fitted}};
+            {"fitted", "that meets the rows best, SI", c.fitted},
+            {"low", "the least of fits without a source, or to half of one, SI", c.low},
+            {"high", "the most of them, SI", c.high}};
   };
   return {{"curves", "one for each kind of kernel",
            list_of(curves, [&](const FittedCurve& curve) -> Records {
@@ -48,6 +56,31 @@ Records records_of(const std::vector<FittedCurve>& curves) {
                      {"constants", "of the curve", list_of(curve.constants, constant)},
                      {"sources", "errors by source", source_list(curve.sources)}};
            })}};
+}
+
+// The curves as an entry over the GPU's own.
+void write_entry(const std::string& path, const std::vector<FittedCurve>& curves) {
+  std::vector<FittedSource> sources;
+  for (const FittedCurve& curve : curves)
+    sources.insert(sources.end(), curve.sources.begin(), curve.sources.end());
+  const std::string name = std::filesystem::path(path).stem().string(), like = curves.front().gpu;
+  EntryText entry("fit kernels", name, like, sources);
+  const auto text = [](double value) {
+    return value >= 1e6 ? fmt::format("{:.4g} TFLOP/s", value / 1e12)
+                        : fmt::format("{:.4g}", value);
+  };
+  std::vector<std::string> said;  // kernels of attention share some: those of the first stand
+  for (const FittedCurve& curve : curves)
+    for (const CurveConstant& each : curve.constants) {
+      if (holds(said, each.name)) continue;
+      said.push_back(each.name);
+      entry.add(parts_of_name(each.name), text(each.fitted), text(each.low), text(each.high));
+    }
+  write_file(path, entry.text());
+  fmt::print(stderr,
+             "{} is like {}: use it as DIR/topology/gpus/{}.yaml with `--data DIR`, or in "
+             "~/.config/stepsim\n",
+             path, like, name);
 }
 
 }  // namespace
@@ -68,6 +101,7 @@ int fit_kernels(const CommandLine& line, std::span<const std::string> words,
     print_result(curves_kind, {}, records_of(curves));
   else
     fmt::print("{}", text_of(curves));
+  if (const auto output = options.get("output")) write_entry(*output, curves);
   return exit_code::yes;
 }
 

@@ -57,7 +57,7 @@ std::string staleness_bound_text(const Grpo& grpo) {
 
 std::string interval_text(const std::optional<Interval>& interval) {
   if (!interval) return "; --samples 16 adds an interval";
-  return fmt::format("; likely {} to {}: 8 of 10 of {} draws of the constants",
+  return fmt::format("; likely {} to {}, by {} draws of the constants",
                      to_text(Seconds{interval->step_time.low}),
                      to_text(Seconds{interval->step_time.high}), interval->samples);
 }

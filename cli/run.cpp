@@ -7,6 +7,7 @@
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "cli/beside_text.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/next_steps_text.hpp"
@@ -35,7 +36,11 @@ constexpr std::array option_specs = with_source_options(std::array{
     OptionSpec{"faster", "N",
                "changes that make it faster, or make it fit, each computed: the best N of those "
                "known here (default 3; with --json, --brief or --ideal 0)"},
-    price_option, power_option, OptionSpec{"brief", "", "the answer alone, in one line"},
+    price_option, power_option,
+    OptionSpec{"beside", "LOG",
+               "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
+               "of Megatron or TorchTitan; - reads standard input"},
+    OptionSpec{"brief", "", "the answer alone, in one line"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{
     "stepsim run SCENARIO [options]",
@@ -48,7 +53,8 @@ constexpr Usage usage{
     "  stepsim run my.yaml --set cluster.xgmi.bandwidth=100GB/s --ideal launch\n"
     "  stepsim run my.yaml -o step.h5 --json\n"
     "  stepsim run my.yaml --brief --price 2.5 --power 1200\n"
-    "  stepsim run my.yaml --faster 10\n",
+    "  stepsim run my.yaml --faster 10\n"
+    "  stepsim run my.yaml --beside out/checkpoint-500/trainer_state.json\n",
     1};
 
 constexpr std::size_t most_movers = 6;
@@ -83,13 +89,17 @@ std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuest
 RunExtras extras_of(const CommandLine& line, const Options& options, const Scenario& scenario,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
-  RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = rates_of(options)};
-  const auto samples = count_of(options, "samples", 0, 4096);
+  RunExtras extras{
+      .interval = {}, .faster = {}, .fitting = {}, .rates = rates_of(options), .log = {}};
+  if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
+  const auto asked = count_of(options, "samples", 0, 4096);
+  // Beside a real run a figure without its range says little.
+  const auto samples = extras.log && !asked ? std::optional(draws_at_once) : asked;
   extras.interval = interval_of_run({.data = line.data,
                                      .scenario = source,
                                      .settings = settings,
                                      .free = free_causes(options),
-                                     .movers = samples ? most_movers : 0},
+                                     .movers = asked ? most_movers : 0},
                                     scenario, samples);
   const NextStepQuestion question{.data = line.data,
                                   .source = source,
@@ -109,6 +119,8 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
   const auto interval =
       interval_of_run({.data = line.data, .scenario = options.words.front(), .settings = settings},
                       scenario, count_of(options, "samples", 0, 4096).value_or(0));
+  if (options.has("beside"))
+    throw UserError("--beside: logs of GRPO jobs are not read, leave it out");
   const Rates rates = rates_of(options);
   const auto faster = faster_of(options, {.data = line.data,
                                           .source = options.words.front(),
@@ -158,7 +170,8 @@ int run_command(const CommandLine& line) {
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(scenario, prediction, extras));
   else if (options->has("brief"))
-    fmt::print("{}{}", brief_text(prediction, extras.interval),
+    fmt::print("{}{}{}", brief_text(prediction, extras.interval),
+               beside_text(extras.log, prediction, extras.interval),
                cost_text(extras.rates, job_time_of(scenario, prediction)));
   else
     fmt::print("{}{}", assumptions_text(scenario.assumptions),

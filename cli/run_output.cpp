@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "analysis/studies/predict/footprint_text.hpp"
+#include "cli/beside_text.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
 #include "sim/base/table.hpp"
@@ -70,6 +71,59 @@ std::string saving_text(const Scenario& scenario, const Prediction& p) {
 
 std::string coloured_verdict(const Footprint& memory) {
   return coloured(verdict_text(memory), memory.fit() == Fit::oom ? Colour::bad : Colour::good);
+}
+
+std::string title_text(const Scenario& scenario) {
+  std::string text =
+      fmt::format("{}\n{} on {} x {}, {}\n", scenario.name, scenario.model.name,
+                  scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
+  if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
+      !groups.empty())
+    text += fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups);
+  return text + "\n";
+}
+
+std::string rates_text(const Prediction& p, const std::optional<Interval>& interval) {
+  std::string text;
+  if (p.memory.fit() == Fit::oom)
+    text += fmt::format("verdict      {}: it cannot run; times are as if it could\n",
+                        coloured("does not fit into memory", Colour::bad));
+  text += fmt::format("step time    {}", to_text(p.step_time));
+  if (interval)
+    text += fmt::format("  (likely {} to {}, by {} draws of the constants)",
+                        to_text(Seconds{interval->step_time.low}),
+                        to_text(Seconds{interval->step_time.high}), interval->samples);
+  else
+    text += "  (--samples 16 adds an interval)";
+  text += '\n';
+  text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
+  if (interval)
+    text += fmt::format("  (likely {:.0f} to {:.0f})", interval->throughput.low,
+                        interval->throughput.high);
+  text += '\n';
+  text += fmt::format(
+      "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
+      "             {} for {:.0f} FLOP a token and matrix parameter, {} for causal attention;\n"
+      "             none for recomputation and padding\n",
+      100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
+      p.flops.per_parameter, to_text(Flops{p.flops.attention}));
+  if (p.wall.value > 0)
+    text += fmt::format(
+        "{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
+        interval ? fmt::format("  (likely {} to {})", to_text(Seconds{interval->wall.low}),
+                               to_text(Seconds{interval->wall.high}))
+                 : "");
+  return text;
+}
+
+std::string memory_text(const Scenario& scenario, const Footprint& memory) {
+  std::string text =
+      fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
+                  to_text(Bytes{memory.capacity}), coloured_verdict(memory));
+  text += fmt::format("\n{}\nthe peak is in {}, at {}{}\n",
+                      classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
+                      memory.device.peak.name, stage_text(memory));
+  return text + shown_text(memory) + failure_text(memory) + host_text(memory);
 }
 
 std::string seconds_text(Seconds time) {
@@ -202,6 +256,7 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
          breakdown_list(p)},
         cost_record(extras.rates, job_time_of(scenario, p)),
         faster_record(extras.faster),
+        beside_record(extras.log, p, interval),
         parts_if("to_make_it_fit", "with --faster, where it does not", extras.fitting,
                  fitting_records)}});
 }
@@ -217,6 +272,7 @@ Records run_sample() {
   Interval& interval = extras.interval.emplace();
   interval.movers = interval.wall_movers = {Mover{}};
   extras.rates = {1.0, 1.0};
+  extras.log.emplace();
   extras.faster = FasterSteps{{NextStep{}}, 0, 0, true};
   extras.fitting = FittingSteps{{NextStep{}}, {NextStep{}}, {NextStep{}}};
   return run_records({}, p, extras);
@@ -236,50 +292,11 @@ std::string brief_text(const Prediction& p, const std::optional<Interval>& inter
 
 std::string run_text(const Scenario& scenario, const Prediction& p, const RunExtras& extras) {
   const std::optional<Interval>& interval = extras.interval;
-  std::string text =
-      fmt::format("{}\n{} on {} x {}, {}\n\n", scenario.name, scenario.model.name,
-                  scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
-  if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
-      !groups.empty())
-    text.insert(text.size() - 1, fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups));
-  if (p.memory.fit() == Fit::oom)
-    text += fmt::format("verdict      {}: it cannot run; times are as if it could\n",
-                        coloured("does not fit into memory", Colour::bad));
-  text += fmt::format("step time    {}", to_text(p.step_time));
-  if (interval)
-    text += fmt::format("  (likely {} to {}: 8 of 10 of {} draws of the constants)",
-                        to_text(Seconds{interval->step_time.low}),
-                        to_text(Seconds{interval->step_time.high}), interval->samples);
-  else
-    text += "  (--samples 16 adds an interval)";
-  text += '\n';
-  text += fmt::format("throughput   {:.0f} tok/s/GPU", p.tokens_per_second_per_gpu);
-  if (interval)
-    text +=
-        fmt::format("  ({:.0f} to {:.0f})", interval->throughput.low, interval->throughput.high);
-  text += '\n';
-  text += fmt::format(
-      "utilisation  {:.1f} % of the bf16 peak ({:.1f} % with attention over whole rows)\n"
-      "             {} for {:.0f} FLOP a token and matrix parameter, {} for causal attention;\n"
-      "             none for recomputation and padding\n",
-      100 * p.utilisation, 100 * p.utilisation_in_rows, to_text(Flops{p.flops.matrices}),
-      p.flops.per_parameter, to_text(Flops{p.flops.attention}));
-  if (p.wall.value > 0)
-    text += fmt::format(
-        "{:<13}{}{}\n", p.resuming ? "rest of job" : "whole job", to_text(p.wall),
-        interval ? fmt::format("  (likely {} to {})", to_text(Seconds{interval->wall.low}),
-                               to_text(Seconds{interval->wall.high}))
-                 : "");
+  std::string text = title_text(scenario) + rates_text(p, interval);
+  text += beside_text(extras.log, p, interval);
   text += cost_text(extras.rates, job_time_of(scenario, p));
   text += batch_text(scenario.job, p) + saving_text(scenario, p);
-  text += breakdown_text(p);
-  const Footprint& memory = p.memory;
-  text += fmt::format("\nmemory       {} of {} usable: {}\n", to_text(Bytes{memory.needed()}),
-                      to_text(Bytes{memory.capacity}), coloured_verdict(memory));
-  text += fmt::format("\n{}\nthe peak is in {}, at {}{}\n",
-                      classes_table(memory, scenario.cluster.gpu.title), memory.device.peak.phase,
-                      memory.device.peak.name, stage_text(memory));
-  text += shown_text(memory) + failure_text(memory) + host_text(memory);
+  text += breakdown_text(p) + memory_text(scenario, p.memory);
   if (interval) {
     text +=
         fmt::format("over the draws {} to {} are needed\n", to_text(Bytes{interval->memory.low}),

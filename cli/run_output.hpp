@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/studies/fidelity/trainer_log.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/predict/prediction.hpp"
@@ -18,6 +19,7 @@ struct RunExtras {
   std::optional<FasterSteps> faster;
   std::optional<FittingSteps> fitting;
   Rates rates;
+  std::optional<TrainerLog> log;  // of the real run
 };
 
 JobTime job_time_of(const Scenario& scenario, const Prediction& prediction);

@@ -21,7 +21,7 @@ page() {
 page qwen3-sft "Qwen3-30B SFT on 8x MI300X: ZeRO-3 (run 094) against ZeRO-2 with the optimizer on the host (run 095)" \
 "Why does ZeRO-3 take 38 h where ZeRO-2 takes 15? Because its file leaves sub_group_size at 0: the optimizer then has a sub-group for \
 each of the 18,867 tensors, and for each of them DeepSpeed walks over all 18,867 to clear their gradients. That is 78 s a step, all of the \
-gap and more; set sub_group_size to 1e9, and about 24 s remain. Module hooks and launches of experts that run one after the other come next, \
+gap and more; set sub_group_size to 1e9 and nothing else, and 22 s remain. Module hooks and launches of experts that run one after the other come next, \
 6 s. ZeRO-2 pays 9 s for an update on the host by one thread. Measured: 115 s a step against 45 s, 70 s apart; predicted: 102 s against 30 s, 72 s apart." \
   qwen3-30b-sft-zero3 qwen3-30b-sft-zero2-offload
 

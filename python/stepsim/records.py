@@ -1131,6 +1131,33 @@ RowsSeries = TypedDict(
     total=False,
 )
 
+RowsOrderGroups = TypedDict(
+    "RowsOrderGroups",
+    {
+        "model": "str",  # layouts of one model and batch
+        "gpus": "float",  # GPUs
+        "batch": "float",  # sequences
+        "rows": "float",  # rows
+        "pairs": "float",  # pairs 5 % apart
+        "pairs_right": "float",  # in the right order
+        "picked": "str",  # fastest as predicted
+        "best": "str",  # as measured
+        "lost": "float",  # slower than that
+    },
+    total=False,
+)
+
+RowsOrder = TypedDict(
+    "RowsOrder",
+    {
+        "pairs": "float",  # of rows whose measured times differ by more than 5 %
+        "pairs_right": "float",  # that are predicted in that order
+        "worst_lost": "float",  # by how much the layout picked is slower than the best, in the worst group
+        "groups": "list[RowsOrderGroups]",  # of one model, batch, machine and number of GPUs
+    },
+    total=False,
+)
+
 RowsResult = TypedDict(
     "RowsResult",
     {
@@ -1141,6 +1168,7 @@ RowsResult = TypedDict(
         "scenarios": "list[RowsScenarios]",  # that rows became
         "families": "list[RowsFamilies]",  # errors by family, then of all
         "series": "list[RowsSeries]",  # errors of what changes from one row to the next
+        "order": "RowsOrder",  # of layouts
     },
     total=False,
 )
@@ -1326,6 +1354,8 @@ CurvesCurvesConstants = TypedDict(
         "name": "str",  # constant
         "stated": "float",  # in the GPU's file, SI
         "fitted": "float",  # that meets the rows best, SI
+        "low": "float",  # the least of fits without a source, or to half of one, SI
+        "high": "float",  # the most of them, SI
     },
     total=False,
 )

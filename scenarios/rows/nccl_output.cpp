@@ -119,6 +119,9 @@ void read_sizes(std::string_view line, int number, const std::string& file, Read
 
 bool is_nccl_output(std::string_view text) {
   const std::string_view head = text.substr(0, 1 << 16);
+  // A table may say in a note what it was taken from.
+  const std::string_view first = head.substr(0, head.find('\n'));
+  if (!first.starts_with('#') && std::ranges::count(first, ',') > 8) return false;
   return head.find("# nThread") != std::string_view::npos ||
          head.find("nccl-tests version") != std::string_view::npos ||
          (head.find("algbw") != std::string_view::npos &&

@@ -186,9 +186,12 @@ std::string first_name(const std::vector<MachineWords::Entry>& entries, std::str
 }
 
 std::string same_model(const RowCatalog& catalog, std::string_view name) {
-  // Without who published it, and without a remark behind it.
+  // Without who published it, and without a remark behind it, unless that is of another size.
   const auto own = [](std::string_view text) { return text.substr(text.rfind('/') + 1); };
-  const std::string wanted = bare(own(name.substr(0, name.find(" ("))));
+  const std::string_view remark = name.substr(std::min(name.size(), name.find(" (")));
+  const bool sized =
+      std::ranges::any_of(remark, digit) || contains(lower_case(remark), "truncated");
+  const std::string wanted = bare(own(sized ? name : name.substr(0, name.size() - remark.size())));
   std::string best;
   std::size_t length = 0;  // of the longest name that it begins with
   const auto consider = [&](std::string_view called, const std::string& known) {

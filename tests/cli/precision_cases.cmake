@@ -5,7 +5,7 @@ endif()
 
 function(precision_refused name node precision more error)
   cli("${name}" ARGS run @WORK@/own.yaml CODE 2
-    SHELL "sed 's|mi300x-8|${node}|; s|{zero: 3}|{zero: 1, precision: ${precision}${more}}|; s|deepspeed-hf-rocm|megatron|; s|^measured.*||' ${CMAKE_CURRENT_LIST_DIR}/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
+    SHELL "sed 's|mi300x-8|${node}|; s|{zero: 3}|{zero: 1, precision: ${precision}${more}}|; s|deepspeed-hf-rocm|megatron|; s|^measured.*||' @ROOT@/tests/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
     ERROR "@WORK@/own.yaml:13: strategy.${error}")
 endfunction()
 

@@ -140,15 +140,15 @@ TEST_CASE("a model has a mixer where some of its layers have one, and a list of 
   }
 }
 
-TEST_CASE("every further name of a model is one of Hugging Face, and of no other model", "[laws]") {
+// Of Hugging Face, or as tables have it.
+TEST_CASE("every further name of a model is of no other model", "[laws]") {
   std::map<std::string, std::string> owners;
   for (const std::string& name : all_models()) {
     const Document document = open_entry(STEPSIM_SOURCE_DATA, model_shelf, name);
     for (const std::string& also : document.root().texts_or("also")) {
       CAPTURE(name, also);
-      CHECK(is_hf_id(also));
       CHECK(owners.emplace(also, name).second);
-      CHECK(resolve_model(STEPSIM_SOURCE_DATA, also) == name);
+      if (is_hf_id(also)) CHECK(resolve_model(STEPSIM_SOURCE_DATA, also) == name);
     }
   }
   CHECK(owners.size() > 60);

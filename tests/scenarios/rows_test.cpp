@@ -387,13 +387,15 @@ TEST_CASE("other names of a model, and remarks behind it, are that model", "[sce
   CHECK(same_model(catalog(), "Nemotron-3-Nano-30B-A3B (hybrid Mamba MoE)") ==
         "nemotron-3-nano-30b-a3b");
   CHECK(same_model(catalog(), "Nemotron V3 Super 120B-A12B").empty());
+  CHECK(same_model(catalog(), "deepseekv3 (truncated)").empty());
+  CHECK(same_model(catalog(), "DeepSeek-V3 (4 layers)").empty());
 }
 
 TEST_CASE("an exchange overlaps where a row says so", "[scenarios]") {
   StepRow row = without_widths(row_of(usual));
   row.model = "Qwen3-30B-A3B";
   row.framework = "Megatron-Core";
-  row.strategy = "distributed optimizer";
+  row.strategy = "Megatron DP + EP";
   row.stage = 1;
   row.expert_parallel = 8;
   row.checkpointing = "none";

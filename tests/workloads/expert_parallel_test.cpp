@@ -137,7 +137,7 @@ TEST_CASE("the most uneven routing so far takes memory, not time", "[workloads]"
     double sum = 0;
     for (const auto& layer : units_of(of.input()).layers)
       for (const Unit& unit : layer)
-        if (unit.name == "mlp.experts") sum += unit.memory.saved;
+        if (unit.name == "mlp.experts") sum += unit.memory.acted;
     return sum;
   };
   CHECK_THAT(kept(worse), exactly(kept(step) * imbalance(8, 1) / imbalance(8, 0.5)));

@@ -64,7 +64,7 @@ TEST_CASE("products in 8 bits have both operands in 8 bits and their casts befor
   const std::vector<Unit> plain = layer_in("bf16"), narrow = layer_in("fp8-current");
   const Unit& before = unit_of(plain, Role::down);
   const Unit& after = unit_of(narrow, Role::down);
-  REQUIRE(after.forward.size() == 2);
+  REQUIRE(after.forward.size() == 3);  // input, weight, product
   const KernelRow& product = after.forward.back();
   CHECK(product.type == ProductType::fp8);
   CHECK_THAT(product.flops, exactly(before.forward.back().flops));
@@ -81,7 +81,7 @@ TEST_CASE("products in 8 bits have both operands in 8 bits and their casts befor
 }
 
 TEST_CASE("what products share is cast once", "[workloads]") {
-  const std::vector<Unit> units = layer_in("fp8-blockwise");
+  const std::vector<Unit> units = layer_in("fp8-tensorwise");
   CHECK(sum_of_casts(unit_of(units, Role::query).backward) <
         sum_of_casts(unit_of(units, Role::attention_output).backward));
   CHECK(sum_of_casts(unit_of(units, Role::query).forward) <

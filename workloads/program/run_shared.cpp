@@ -216,7 +216,7 @@ void leave(StepWriter& writer, const Unit& unit, Phase phase) {
 }
 
 void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
-                 Phase phase, Cause cause) {
+                 Phase phase, Cause cause, bool lasting) {
   const bool backward = phase == Phase::backward;
   const Pieces pieces = pieces_of(writer, unit, phase);
   if (pieces.come > 0 || pieces.go > 0)
@@ -225,6 +225,8 @@ void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelR
     run_overlapped(writer, unit, rows, cause);
   else if (unit.hand.rounds > 1)
     run_ring(writer, unit, rows, backward, cause);
+  else if (lasting)
+    writer.run_lasting(rows, backward, cause, unit.name);
   else
     writer.run(rows, backward, cause, unit.name);
 }

@@ -13,8 +13,9 @@ void leave(StepWriter& writer, const Unit& unit, Phase phase);
 // product goes with the first.
 std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights);
 
-// `rows` are those of the pass. Hand-overs that run under kernels are written with them.
+// `rows` are those of the pass; `lasting`: they stay where they are. Hand-overs that run under
+// kernels are written with them.
 void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
-                 Phase phase, Cause cause);
+                 Phase phase, Cause cause, bool lasting);
 
 }  // namespace stepsim

@@ -70,10 +70,16 @@ void call_dispatcher(StepWriter& writer, const Unit& unit) {
   writer.spend(writer.scaled(call / 2));
 }
 
-// Of the backward pass what makes gradients of inputs, with all that is no product, or the rest.
-std::vector<KernelRow> part_of(const Visit& visit, PartOfVisit part) {
-  if (part == PartOfVisit::all) return rows_of(visit);
-  return half_of_backward(rows_of(visit), part == PartOfVisit::weights);
+// All rows of the pass; or of the backward pass what makes gradients of inputs, with all that is no
+// product, or the rest.
+void run_part(StepWriter& writer, const Visit& visit, PartOfVisit part) {
+  const auto run = [&](const std::vector<KernelRow>& rows, bool lasting) {
+    run_kernels(writer, *visit.unit, rows, visit.phase, cause_of(visit.phase), lasting);
+  };
+  if (part == PartOfVisit::all)
+    run(rows_of(visit), true);
+  else
+    run(half_of_backward(rows_of(visit), part == PartOfVisit::weights), false);
 }
 
 // Round by round; before each the host may have to know what the router decided.
@@ -99,7 +105,7 @@ Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
     if (unit.stops.reads > 0 && !backward)
       writer.drain(unit.stops.reads * sync, unit.in_moe ? Cause::routing_sync : Cause::launch,
                    unit.in_moe ? "routing" : "read_lengths");
-    run_kernels(writer, unit, part_of(visit, part), visit.phase, cause_of(visit.phase));
+    run_part(writer, visit, part);
   }
   leave(writer, unit, visit.phase);
   return writer.last_compute();
@@ -118,7 +124,7 @@ bool sends_behind(const Visit& visit) {
 
 Mark run_between(StepWriter& writer, const Visit& visit, PartOfVisit part) {
   if (part != PartOfVisit::weights) return run_unit(writer, visit, part);
-  run_kernels(writer, *visit.unit, part_of(visit, part), visit.phase, cause_of(visit.phase));
+  run_part(writer, visit, part);
   return writer.last_compute();
 }
 

@@ -96,21 +96,38 @@ std::optional<Mark> StepWriter::room_in_queue(double launches) {
   return last;
 }
 
+StepWriter::Cost StepWriter::cost_of(const std::vector<KernelRow>& rows, bool backward) const {
+  Cost cost{.operators = operators_of(rows, input().stack.operators),
+            .launches = launches_of(rows)};
+  if (builder_.graph().has_labels_only()) return cost;
+  cost.device = device_time(input().cluster.gpu, input().stack, rows, backward);
+  cost.flops.value = flops_of(rows);
+  return cost;
+}
+
 Mark StepWriter::run(const std::vector<KernelRow>& rows, bool backward, Cause cause,
                      std::string_view name) {
+  return run(cost_of(rows, backward), backward, cause, name);
+}
+
+Mark StepWriter::run_lasting(const std::vector<KernelRow>& rows, bool backward, Cause cause,
+                             std::string_view name) {
+  const auto [place, added] = costs_[backward ? 1 : 0].try_emplace(&rows);
+  if (added) place->second = cost_of(rows, backward);
+  return run(place->second, backward, cause, name);
+}
+
+Mark StepWriter::run(const Cost& cost, bool backward, Cause cause, std::string_view name) {
   const auto& host_costs = input().stack.host;
   const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
   const double core = input().cluster.node.host.core_speed.number();
-  const double operators = operators_of(rows, input().stack.operators);
-  const Seconds dispatch = operators * launch / core;
-  const std::optional<Mark> room = room_in_queue(launches_of(rows));
+  const Seconds dispatch = cost.operators * launch / core;
+  const std::optional<Mark> room = room_in_queue(cost.launches);
   const Mark issued =
       room ? host(dispatch, Cause::launch, name, {*room}) : host(dispatch, Cause::launch, name);
   Op op = labelled(OpKind::compute, Stream::compute, cause, name);
-  if (!builder_.graph().has_labels_only()) {
-    op.seconds = device_time(input().cluster.gpu, input().stack, rows, backward);
-    op.flops.value = flops_of(rows);
-  }
+  op.seconds = cost.device;
+  op.flops = cost.flops;
   // At most a gather or two are awaited at once; a join keeps longer lists out of the operation.
   for (const Mark mark : compute_waits_)
     builder_.everywhere(labelled(OpKind::join, Stream::compute, cause, "wait"), {mark});

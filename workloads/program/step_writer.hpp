@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,9 @@ class StepWriter {
   // The host dispatches the rows, the device runs them behind whatever it waits for. No more
   // kernels are outstanding than the launch queue holds.
   Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
+  // The same of rows that stay where they are and as they are: what they cost is found once.
+  Mark run_lasting(const std::vector<KernelRow>& rows, bool backward, Cause cause,
+                   std::string_view name);
   // Small kernels on a stream of their own, beside what runs on the device and not slowed by it.
   Mark beside(Stream stream, double bytes, Cause cause, std::string_view name,
               std::initializer_list<Mark> after = {});
@@ -88,6 +92,14 @@ class StepWriter {
   void release(Mark at, Held held, double bytes, Pool pool = Pool::device);
 
  private:
+  // Of rows that run one after the other.
+  struct Cost {
+    double operators = 0, launches = 0;
+    Seconds device{};
+    Flops flops{};
+  };
+  Cost cost_of(const std::vector<KernelRow>& rows, bool backward) const;
+  Mark run(const Cost& cost, bool backward, Cause cause, std::string_view name);
   std::optional<Mark> room_in_queue(double launches);
   Op labelled(OpKind kind, Stream stream, Cause cause, std::string_view name);
   void map_memory(Allocator::Remapped change);
@@ -96,6 +108,8 @@ class StepWriter {
   const RankPart& rank_;
   ProgramBuilder& builder_;
   std::vector<Mark> compute_waits_;
+  // [backward] by where the rows stand; looked up, never iterated
+  std::array<std::unordered_map<const std::vector<KernelRow>*, Cost>, 2> costs_;
   struct LastCollective {
     std::optional<Mark> mark;
     Stream stream = Stream::compute;

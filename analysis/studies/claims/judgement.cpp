@@ -316,6 +316,33 @@ std::string movers_text(const JudgedClaim& claim) {
                        : fmt::format("moved most by {}", fmt::join(words, ", "));
 }
 
+std::string sentence_text(const JudgedClaim& claim) {
+  if (!claim.probability) return claim.reason;
+  constexpr std::array<std::string_view, 4> answers{"yes", "no", "it depends", "open"};
+  const JudgedCondition& base = claim.conditions.front();
+  std::string text = fmt::format("{}: ", answers[static_cast<std::size_t>(claim.verdict)]);
+  if (base.low < base.high)
+    text += fmt::format("{}, likely {} to {}; ", figure_text(base.stated, claim.dimension),
+                        figure_text(base.low, claim.dimension),
+                        figure_text(base.high, claim.dimension));
+  text += fmt::format("it holds in {} of {} draws of the constants", base.holds, base.draws);
+  if (claim.verdict == Verdict::undecided && !claim.movers.empty())
+    text += fmt::format(", and depends most on {}", claim.movers.front().constant.name);
+  return text;
+}
+
+std::vector<std::string> condition_texts(const JudgedClaim& claim) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 1; i < claim.conditions.size(); ++i) {
+    const JudgedCondition& each = claim.conditions[i];
+    texts.push_back(fmt::format("{}: {} ({} to {}), holds in {} of {} draws", each.name,
+                                figure_text(each.stated, claim.dimension),
+                                figure_text(each.low, claim.dimension),
+                                figure_text(each.high, claim.dimension), each.holds, each.draws));
+  }
+  return texts;
+}
+
 std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOptions& options) {
   ClaimPoints points(options.data, options.workers, options.progress);
   std::vector<Trial> trials;

@@ -60,6 +60,12 @@ std::string figure_text(double value, Dimension dimension);
 // "moved most by gpu.gemm.rate (1.2 at 600 TFLOP/s, 0.9 at 765 TFLOP/s; derived)"
 std::string movers_text(const JudgedClaim& claim);
 
+// "yes, likely: 1.9 to 2.2, and 2.05 as stated", "open: 1.6 to 3.0, it depends on stack.host.hook".
+std::string sentence_text(const JudgedClaim& claim);
+// "node: h200: 1.8 (1.6 to 2.1), holds in 25 % of 8 draws", for each condition beyond the claim as
+// it stands, also those that do not turn it.
+std::vector<std::string> condition_texts(const JudgedClaim& claim);
+
 struct JudgementOptions {
   std::string data;
   std::uint64_t seed = 1;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <span>
 
@@ -68,9 +69,9 @@ const std::array<FreeOfGpu, 7> free_of_attention{{
      [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).backward_overhead.value.value; }, 0.2,
      5},
     {"wide", [](Gpu& gpu) -> double& { return kernel_of<later>(gpu).wide.value.value; }, 0.5, 2},
-    {"head_overhead", [](Gpu& gpu) -> double& { return gpu.attention.head_overhead.value.value; },
-     0.2, 5},
-    {"tail", [](Gpu& gpu) -> double& { return gpu.attention.tail.value.value; }, 0.2, 5},
+    {"attention.head_overhead",
+     [](Gpu& gpu) -> double& { return gpu.attention.head_overhead.value.value; }, 0.2, 5},
+    {"attention.tail", [](Gpu& gpu) -> double& { return gpu.attention.tail.value.value; }, 0.2, 5},
 }};
 
 // One of the rows of a source weighs nothing while that source is left out.
@@ -135,21 +136,33 @@ double median_error(const KernelBench& bench, const std::vector<const TimedKerne
   return quantile(sizes, 0.5);
 }
 
+// The same without some rows.
+CurveFit without(const CurveFit& problem, const std::function<bool(std::size_t)>& left_out) {
+  CurveFit others = problem;
+  for (std::size_t i = 0; i < others.rows.size(); ++i)
+    if (left_out(i)) others.weights[i] = 0;
+  return others;
+}
+
 std::vector<FittedSource> by_source(const KernelBench& stated, const KernelBench& all,
-                                    const CurveFit& problem) {
+                                    const CurveFit& problem, std::vector<KernelBench>& parts) {
   std::map<std::string, std::vector<const TimedKernel*>> sources;
   for (const TimedKernel* row : problem.rows) sources[row->source].push_back(row);
   std::vector<FittedSource> result;
   for (const auto& [name, rows] : sources) {
     FittedSource source{name, rows.size(), median_error(stated, rows), median_error(all, rows), 0};
     if (sources.size() > 1) {
-      CurveFit others = problem;
-      for (std::size_t i = 0; i < others.rows.size(); ++i)
-        if (others.rows[i]->source == name) others.weights[i] = 0;
-      source.held_out = median_error(fitted(stated, others), rows);
+      parts.push_back(fitted(stated, without(problem, [&](std::size_t i) {
+                               return problem.rows[i]->source == name;
+                             })));
+      source.held_out = median_error(parts.back(), rows);
     }
     result.push_back(std::move(source));
   }
+  if (sources.size() == 1)
+    for (const std::size_t half : {0, 1})
+      parts.push_back(
+          fitted(stated, without(problem, [&](std::size_t i) { return i % 2 == half; })));
   return result;
 }
 
@@ -157,9 +170,19 @@ FittedCurve curve_of(const KernelBench& stated, const CurveFit& problem, FittedC
   const KernelBench best = fitted(stated, problem);
   Gpu from = stated.gpu, to = best.gpu;
   curve.best_rate = problem.best_rate;
-  for (const FreeOfGpu& free : problem.free)
-    curve.constants.push_back({std::string(free.name), free.of(from), free.of(to)});
-  curve.sources = by_source(stated, best, problem);
+  std::vector<KernelBench> parts;
+  curve.sources = by_source(stated, best, problem, parts);
+  for (const FreeOfGpu& free : problem.free) {
+    CurveConstant constant{std::string(free.name), free.of(from), free.of(to), free.of(to),
+                           free.of(to)};
+    for (KernelBench& part : parts) {
+      constant.low = std::min(constant.low, free.of(part.gpu));
+      constant.high = std::max(constant.high, free.of(part.gpu));
+    }
+    if (constant.name.find('.') == std::string::npos)
+      constant.name = fmt::format("{}.{}", curve.kernels, constant.name);
+    curve.constants.push_back(std::move(constant));
+  }
   return curve;
 }
 

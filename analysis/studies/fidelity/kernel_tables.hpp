@@ -49,8 +49,9 @@ std::vector<KernelFamily> families_of(const std::vector<TimedKernel>& kernels);
 // The curve of matrix products: rate, what filling a tile costs, small tiles. Of an attention
 // kernel: rates, what a row more costs, wide heads, and units that wait at the end.
 struct CurveConstant {
-  std::string name;
+  std::string name;  // in the GPU's file: "gemm.rate"
   double stated = 0, fitted = 0;
+  double low = 0, high = 0;  // fitted without one source, or to half of the rows of a single one
 };
 struct FittedCurve {
   std::string gpu;

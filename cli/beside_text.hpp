@@ -1,0 +1,20 @@
+// A prediction beside what the real run says of itself.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/studies/fidelity/trainer_log.hpp"
+#include "analysis/studies/outcome/interval.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "sim/base/record.hpp"
+
+namespace stepsim {
+
+// The two, one below the other; empty without a log.
+std::string beside_text(const std::optional<TrainerLog>& log, const Prediction& prediction,
+                        const std::optional<Interval>& interval);
+Record beside_record(const std::optional<TrainerLog>& log, const Prediction& prediction,
+                     const std::optional<Interval>& interval);
+
+}  // namespace stepsim
