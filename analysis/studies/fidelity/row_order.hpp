@@ -17,7 +17,7 @@ struct OrderedGroup {
   double gpus = 0, batch = 0;  // sequences of a step
   std::size_t rows = 0;
   std::size_t pairs = 0, right = 0;  // pairs whose measured times differ tellably
-  std::string picked, best;          // the fastest as predicted, and as measured
+  std::string picked{}, best{};      // the fastest as predicted, and as measured
   double lost = 0;  // measured time of the picked one over that of the best, less one
 };
 // Groups of at least two rows; `rows` and `predicted` are in the same order.
