@@ -12,12 +12,18 @@ Constant<Ratio> share(const Table& table, std::string_view key) {
   return value;
 }
 
+template <class Unit>
+std::optional<Constant<Unit>> if_there(const Table& table, std::string_view key) {
+  if (!table.has(key)) return std::nullopt;
+  return table.constant<Unit>(key);
+}
+
 Gpu::Peak read_peak(const Table& table) {
   Gpu::Peak peak;
   peak.bf16 = table.constant<FlopsPerSecond>("bf16");
   peak.tf32 = table.constant<FlopsPerSecond>("tf32");
-  if (table.has("fp8")) peak.fp8 = table.constant<FlopsPerSecond>("fp8");
-  if (table.has("fp4")) peak.fp4 = table.constant<FlopsPerSecond>("fp4");
+  peak.fp8 = if_there<FlopsPerSecond>(table, "fp8");
+  peak.fp4 = if_there<FlopsPerSecond>(table, "fp4");
   return peak;
 }
 
@@ -26,13 +32,21 @@ Gpu::Attention::Kernel read_kernel(const Table& table) {
           .backward = table.constant<FlopsPerSecond>("backward"),
           .forward_overhead = table.constant<Ratio>("forward_overhead"),
           .backward_overhead = table.constant<Ratio>("backward_overhead"),
-          .wide = table.constant<Ratio>("wide")};
+          .wide = table.constant<Ratio>("wide"),
+          .backward_tail = if_there<Ratio>(table, "backward_tail")};
 }
 
 std::optional<Gpu::Attention::Kernel> read_later(const Table& attention) {
   const auto table = attention.table_if("later");
   if (!table) return std::nullopt;
   return read_kernel(*table);
+}
+
+std::optional<Gpu::Attention::Settling> read_settling(const Table& attention) {
+  const auto table = attention.table_if("settling");
+  if (!table) return std::nullopt;
+  return Gpu::Attention::Settling{.time = table->constant<Seconds>("time"),
+                                  .share = share(*table, "share")};
 }
 
 }  // namespace
@@ -72,12 +86,14 @@ Gpu read_gpu(const Table& table) {
               .bandwidth = gemm.constant<BytesPerSecond>("bandwidth"),
               .sustained = share(gemm, "sustained"),
               .fill = gemm.constant<Ratio>("fill"),
-              .small_tile = share(gemm, "small_tile")};
+              .small_tile = share(gemm, "small_tile"),
+              .unaligned = if_there<FlopsPerSecond>(gemm, "unaligned")};
   const Table attention = table.table("attention");
   gpu.attention = {.flash = read_kernel(attention),
                    .later = read_later(attention),
                    .head_overhead = attention.constant<Ratio>("head_overhead"),
-                   .tail = attention.constant<Ratio>("tail")};
+                   .tail = attention.constant<Ratio>("tail"),
+                   .settling = read_settling(attention)};
   const Table elementwise = table.table("elementwise");
   gpu.elementwise = {.start = elementwise.constant<Seconds>("start"),
                      .bandwidth = elementwise.constant<BytesPerSecond>("bandwidth")};

@@ -28,7 +28,7 @@ struct Gpu {
   } memory;
   struct Peak {
     Constant<FlopsPerSecond> bf16;
-    Constant<FlopsPerSecond> tf32;                // products of 32-bit numbers: losses in fp32
+    Constant<FlopsPerSecond> tf32;  // products of 32-bit numbers: losses in fp32
     std::optional<Constant<FlopsPerSecond>> fp8;
     std::optional<Constant<FlopsPerSecond>> fp4;  // with scales of blocks, as are those of MXFP8
 
@@ -42,6 +42,8 @@ struct Gpu {
     Constant<Ratio> sustained;   // what clocks keep of it over a long run
     Constant<Ratio> fill;        // depth of a product that costs as much as filling a tile
     Constant<Ratio> small_tile;  // of the rate, with tiles of at most 128 x 128
+    // Of products whose rows begin at no multiple of 16 bytes. None: as of others.
+    std::optional<Constant<FlopsPerSecond>> unaligned;
   } gemm;
   // Flash kernels. The rates are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
   struct Attention {
@@ -52,11 +54,17 @@ struct Gpu {
       Constant<Ratio> forward_overhead;
       Constant<Ratio> backward_overhead;
       Constant<Ratio> wide;  // rate of heads of 256, as a share of that of heads of 128
+      std::optional<Constant<Ratio>> backward_tail;  // else that of all kernels
     };
     Kernel flash;                   // the one that stacks use
     std::optional<Kernel> later;    // written for this generation, where there is one
     Constant<Ratio> head_overhead;  // width of a head that the scores of a key cost beside it
     Constant<Ratio> tail;           // queries that a unit has nothing of at the end of a kernel
+    struct Settling {
+      Constant<Seconds> time;  // in which clocks fall under a kernel that keeps running
+      Constant<Ratio> share;   // to so much of what they are for short ones
+    };
+    std::optional<Settling> settling;  // none: they hold
   } attention;
   struct Elementwise {
     Constant<Seconds> start;

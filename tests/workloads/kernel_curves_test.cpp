@@ -126,3 +126,31 @@ TEST_CASE("products of 32-bit numbers run at the rate of the units that take the
   CHECK(slower > 3);
   CHECK(bench.time(row) - start == Approx(slower * in_16));
 }
+
+TEST_CASE("clocks fall under a kernel that runs for long, where a GPU's file says so",
+          "[workloads]") {
+  const auto rate = [](const Bench& bench, double tokens) {
+    KernelRow row = attention("attention", tokens, tokens / 2, 8, 128);
+    row.later = true;
+    return row.flops / bench.time(row);
+  };
+  const Bench settles("b200-8"), holds("h100-8");
+  CHECK(rate(settles, 131072) < 0.9 * rate(settles, 32768));
+  CHECK(rate(holds, 131072) > rate(holds, 32768));
+  // Published: 1128 and 1352 TFLOP/s.
+  CHECK(std::abs(rate(settles, 131072) / 1128e12 - 1) < 0.08);
+  CHECK(std::abs(rate(settles, 32768) / 1352e12 - 1) < 0.08);
+}
+
+TEST_CASE("operands out of line leave the units for matrices, where a GPU's file says so",
+          "[workloads]") {
+  KernelRow row = gemm("scores", 8192, 128, 8192);
+  const auto slower = [&](const Bench& bench) {
+    row.unaligned = false;
+    const double in_line = bench.time(row);
+    row.unaligned = true;
+    return bench.time(row) / in_line;
+  };
+  CHECK(slower(Bench("a100-8")) > 5);
+  CHECK(slower(Bench("h100-8")) == 1);
+}

@@ -47,7 +47,8 @@ double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
   const double overhead =
       (backward ? kernel.backward_overhead : kernel.forward_overhead).number() / 2;
   const double beside = gpu.attention.head_overhead.number();
-  const double waiting = gpu.attention.tail.number() * gpu.units;
+  const bool own = backward && kernel.backward_tail;
+  const double waiting = (own ? *kernel.backward_tail : gpu.attention.tail).number() * gpu.units;
   const auto filled = [](double work, double more) { return work / (work + more); };
   constexpr double keys = 2048, head = 128, queries = 16 * 16384;
   double rate = stated;
@@ -60,11 +61,20 @@ double attention_rate(const Gpu& gpu, const KernelRow& row, bool backward) {
   return rate;
 }
 
+// The longer a kernel runs, the more of it runs at the clocks that the board's power sustains.
+double at_settled_clocks(const Gpu& gpu, double time) {
+  const auto& settling = gpu.attention.settling;
+  if (!settling) return time;
+  const double settled = 1 - std::exp(-time / settling->time.number());
+  return time / (1 - (1 - settling->share.number()) * settled);
+}
+
 double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row, bool backward) {
   const double products = gpu.gemm.rate.number() * gpu.gemm.sustained.number();
   if (row.kind == KernelClass::attention)
-    return row.flops /
-           (attention_rate(gpu, row, backward) * stack.kernels.attention.number() * row.share);
+    return at_settled_clocks(gpu, row.flops / (attention_rate(gpu, row, backward) *
+                                               stack.kernels.attention.number() * row.share));
+  if (row.unaligned && gpu.gemm.unaligned) return row.flops / gpu.gemm.unaligned->number();
   const auto& kernel =
       row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
   const double faster = gpu.peak.of(row.type).value_or(gpu.peak.bf16.value) / gpu.peak.bf16.value;

@@ -32,6 +32,7 @@ struct KernelRow {
   double groups = 1;        // as many such products, or heads, in one kernel
   bool ragged = false;      // of unequal rows: `rows` are those of the mean
   bool of_weights = false;  // the product of a backward pass that gives the weights' gradient
+  bool unaligned = false;   // rows of an operand begin at no multiple of 16 bytes
   bool later = false;       // attention: the kernel of this generation of GPUs
   ProductType type = ProductType::bf16;  // in which a product runs
   Operator op = Operator::none;

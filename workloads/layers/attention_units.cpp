@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "workloads/layers/layer_writer.hpp"
 
 namespace stepsim {
@@ -134,8 +136,11 @@ void LayerWriter::core_in_memory(std::vector<KernelRow> rows) {
   const double scores = load.in_squares * static_cast<double>(a.heads);
   const double width = eager ? bytes_16 : 4;  // bytes of a score where it is multiplied
   const auto product = [&](double numbers) {
-    return KernelRow{"scores", KernelClass::gemm, 2 * numbers * load.in_squares,
-                     bytes_16 * 2 * t() * numbers + width * scores, 1};
+    KernelRow row{"scores", KernelClass::gemm, 2 * numbers * load.in_squares,
+                  bytes_16 * 2 * t() * numbers + width * scores, 1};
+    // Heads lie behind each other: a width of no multiple of 8 puts all but the first out of line.
+    row.unaligned = std::fmod(numbers / static_cast<double>(a.heads), 8) != 0;
+    return row;
   };
   if (eager && a.kv_heads < a.heads) rows.push_back(count(Operator::repeat_heads, t(), q + kv / 2));
   rows.push_back(product(q));

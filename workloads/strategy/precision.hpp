@@ -1,5 +1,5 @@
-// In which type a model's matrix products run, as data: which of them, what is cast around them, and
-// what of that is kept.
+// In which type a model's matrix products run, as data: which of them, what is cast around them,
+// and what of that is kept.
 #pragma once
 
 #include <array>
@@ -38,13 +38,13 @@ struct Precision {
     Cast input, weight;  // of the forward pass
     Cast input_back, weight_back, gradient;
   };
-  Casts casts;              // of a framework's own kernels, or of those that a compiler makes
-  Casts eager;              // where no compiler does
-  double saved = 0;         // bytes of a product's input that wait for the backward pass
-  double weights = 0;       // bytes kept of each weight beside its 16-bit one
-  bool once = false;        // weights are cast for the first micro-batch of a step only
-  double collected = 0;     // bytes of a number that tensor-parallel ranks collect for a product
-  bool gathers = false;     // FSDP may gather weights in this type
+  Casts casts;           // of a framework's own kernels, or of those that a compiler makes
+  Casts eager;           // where no compiler does
+  double saved = 0;      // bytes of a product's input that wait for the backward pass
+  double weights = 0;    // bytes kept of each weight beside its 16-bit one
+  bool once = false;     // weights are cast for the first micro-batch of a step only
+  double collected = 0;  // bytes of a number that tensor-parallel ranks collect for a product
+  bool gathers = false;  // FSDP may gather weights in this type
   std::vector<std::string> measured_as{};  // words of tables of published runs
 
   bool narrow() const { return type != ProductType::bf16; }
