@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/import/trainer_log.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "scenarios/import/trainer_log.hpp"
 #include "sim/base/record.hpp"
 
 namespace stepsim {

@@ -39,7 +39,7 @@ constexpr std::array option_specs = with_source_options(std::array{
     price_option, power_option,
     OptionSpec{"beside", "LOG",
                "the real run: a file with a line of its progress bar, trainer_state.json, or a log "
-               "of Megatron or TorchTitan; - reads standard input"},
+               "of a trainer; - reads standard input"},
     OptionSpec{"brief", "", "the answer alone, in one line"},
     OptionSpec{"json", "", "for machines"}});
 constexpr Usage usage{

@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/import/trainer_log.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "cli/job_cost.hpp"
 #include "cli/result_kinds.hpp"
+#include "scenarios/import/trainer_log.hpp"
 
 namespace stepsim {
 

@@ -181,7 +181,8 @@ class Expansion {
       return ShellValue{count > 0 ? arguments->second.items : std::vector<ShellText>{}, true};
     if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
       const std::size_t number = std::stoul(name.substr(0, 4));
-      if (number >= 1 && number <= count) return ShellValue{{arguments->second.items[number - 1]}, false};
+      if (number >= 1 && number <= count)
+        return ShellValue{{arguments->second.items[number - 1]}, false};
       return std::nullopt;
     }
     const auto place = variables.find(name);

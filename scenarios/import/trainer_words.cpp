@@ -83,8 +83,8 @@ std::vector<std::string> modules_there(const MappedSource& source,
     if (std::ranges::any_of(matrices, [&](const std::string& each) { return one.chooses(each); }))
       there.modules.push_back(name);
   }
-  const bool all = std::ranges::all_of(
-      matrices, [&](const std::string& each) { return there.chooses(each); });
+  const bool all =
+      std::ranges::all_of(matrices, [&](const std::string& each) { return there.chooses(each); });
   return all ? std::vector<std::string>{} : there.modules;
 }
 

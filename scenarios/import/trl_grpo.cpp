@@ -102,9 +102,9 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   if (rounds > 1) source.put("job.num_epochs", std::to_string(rounds), trl("num_iterations"));
   const bool compared = source.number(trl("beta"), 0, 0, 1e6) > 0;
   source.put("job.load_ref_policy", compared ? "true" : "false", trl("beta"));
-  if (const double steps = source.number("max_steps", -1, -1, 1e12); steps > 0)
-    source.put("job.total_episodes", fmt::format("{:.0f}", steps * static_cast<double>(together)),
-               "max_steps", fmt::format("{:.0f} of {} completions", steps, together));
+  if (const double made = source.number("max_steps", -1, -1, 1e12); made > 0)
+    source.put("job.total_episodes", fmt::format("{:.0f}", made * static_cast<double>(together)),
+               "max_steps", fmt::format("{:.0f} of {} completions", made, together));
   source.put("job.async_steps", "0", "", "learners and engines work in turn");
   source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
   assume_responses(source);

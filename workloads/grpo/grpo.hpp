@@ -82,7 +82,7 @@ struct Grpo {
   std::int64_t admitted_samples =
       0;  // of one engine at a time; 0: what the engine says it can hold
   std::int64_t batched_sequences = 256;
-  std::int64_t batched_tokens = 2048;  // of a step
+  std::int64_t batched_tokens = 2048;          // of a step
   std::optional<Seconds> per_tensor_overhead;  // instead of what the protocol's parts add up to
   std::optional<Bytes> sync_bucket;            // instead of what the engine's file says
   std::int64_t async_steps = 8;                // steps that generation may be ahead; 0: in turn

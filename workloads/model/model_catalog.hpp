@@ -20,8 +20,8 @@ std::string resolve_model(const std::string& data, const std::string& name);
 // What to say of an id that leads nowhere.
 std::string unknown_id_text(const std::string& data, const std::string& id);
 
-// What Hugging Face calls a model of the catalogue, as other programs want it; the name itself where
-// nobody publishes it there.
+// What Hugging Face calls a model of the catalogue, as other programs want it; the name itself
+// where nobody publishes it there.
 std::string published_name(const std::string& data, const std::string& name);
 
 // Throws UserError with the nearest name, or with every problem of the file. A catalogue file pins
