@@ -39,7 +39,8 @@ Gpu tiny_gpu() {
                              .wide = made_up<Ratio>(1)},
                    .later = {},
                    .head_overhead = made_up<Ratio>(0),
-                   .tail = made_up<Ratio>(0)};
+                   .tail = made_up<Ratio>(0),
+                   .settling = {}};
   gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
   return gpu;
 }
