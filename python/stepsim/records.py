@@ -179,6 +179,24 @@ RunFaster = TypedDict(
     total=False,
 )
 
+RunBeside = TypedDict(
+    "RunBeside",
+    {
+        "kind": "str",  # of log
+        "phase": "str",  # where in its course the run is
+        "counts": "str",  # what the log counts
+        "done": "float",  # of them
+        "total": "float | None",  # of them
+        "seen_s": "float | None",  # of one of them in the run
+        "recent_s": "float | None",  # of the last ones
+        "predicted_s": "float",  # of one of them
+        "error": "float | None",  # of the prediction
+        "inside": "bool | None",  # the run lies in the likely range
+        "memory_bytes": "float | None",  # of a GPU in the run
+    },
+    total=False,
+)
+
 RunToMakeItFitRemedies = TypedDict(
     "RunToMakeItFitRemedies",
     {
@@ -265,6 +283,7 @@ RunResult = TypedDict(
         "breakdown": "list[RunBreakdown]",  # where the time goes: every instant of a rank has one cause
         "cost": "RunCost | None",  # with --price or --power
         "faster": "RunFaster | None",  # what would make it faster, with --faster
+        "beside": "RunBeside | None",  # with --beside: the real run
         "to_make_it_fit": "RunToMakeItFit | None",  # with --faster, where it does not
     },
     total=False,
@@ -862,6 +881,7 @@ CheckClaims = TypedDict(
         "text": "str",  # what is claimed
         "verdict": "str",  # supported, refuted, depends or undecided
         "probability": "float | None",  # share of the draws in which it holds
+        "sentence": "str",  # the verdict in words
         "reason": "str",  # of the verdict
         "scenarios": "list[CheckClaimsScenarios]",  # that it is about
         "conditions": "list[CheckClaimsConditions]",  # under each of which it was judged
