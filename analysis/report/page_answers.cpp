@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/studies/explain/summary.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -26,11 +27,11 @@ std::string headline_of(const Explanation& explanation) {
 
 // "By setting: strategy.zero (3 in A, 2 in B) 52.6 s, ..."
 std::string settings_note(const SettingRows& settings) {
-  std::vector<std::string> words;
-  for (const SettingRow& row : settings.rows)
-    words.push_back(fmt::format("{} ({} in A, {} in B) {}{}", row.setting.key, row.setting.text_a,
-                                row.setting.text_b, row.seconds.value < 0 ? "-" : "+",
-                                to_text(Seconds{std::abs(row.seconds.value)})));
+  const auto words = mapped(settings.rows, [](const SettingRow& row) {
+    return fmt::format("{} ({} in A, {} in B) {}{}", row.setting.key, row.setting.text_a,
+                       row.setting.text_b, row.seconds.value < 0 ? "-" : "+",
+                       to_text(Seconds{std::abs(row.seconds.value)}));
+  });
   return fmt::format("By setting: {}.", fmt::join(words, ", "));
 }
 

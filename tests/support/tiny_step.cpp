@@ -31,12 +31,14 @@ Gpu tiny_gpu() {
               .bandwidth = made_up<BytesPerSecond>(2e12),
               .sustained = made_up<Ratio>(0.9),
               .fill = made_up<Ratio>(0),
-              .small_tile = made_up<Ratio>(1)};
+              .small_tile = made_up<Ratio>(1),
+              .unaligned = {}};
   gpu.attention = {.flash = {.forward = made_up<FlopsPerSecond>(400e12),
                              .backward = made_up<FlopsPerSecond>(300e12),
                              .forward_overhead = made_up<Ratio>(0),
                              .backward_overhead = made_up<Ratio>(0),
-                             .wide = made_up<Ratio>(1)},
+                             .wide = made_up<Ratio>(1),
+                             .backward_tail = {}},
                    .later = {},
                    .head_overhead = made_up<Ratio>(0),
                    .tail = made_up<Ratio>(0),

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "analysis/studies/explain/shapley.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -98,9 +99,7 @@ Screened screened(const std::vector<DifferingSetting>& settings, MixedTimes& tim
   result.acting.insert(result.acting.end(), result.idle.begin(), result.idle.end());
   std::ranges::sort(result.acting);
   result.idle.clear();
-  std::vector<Joined> rest;
-  for (const std::size_t i : result.acting) rest.push_back(times.alone(i));
-  times.ask(rest);
+  times.ask(mapped(result.acting, [&](std::size_t i) { return times.alone(i); }));
   return result;
 }
 

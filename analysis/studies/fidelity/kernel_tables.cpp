@@ -160,7 +160,7 @@ std::vector<FittedSource> by_source(const KernelBench& stated, const KernelBench
     result.push_back(std::move(source));
   }
   if (sources.size() == 1)
-    for (const std::size_t half : {0, 1})
+    for (const std::size_t half : {std::size_t{0}, std::size_t{1}})
       parts.push_back(
           fitted(stated, without(problem, [&](std::size_t i) { return i % 2 == half; })));
   return result;

@@ -7,6 +7,7 @@
 
 #include "scenarios/keys/resolved.hpp"
 #include "sim/base/config.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -107,8 +108,9 @@ bool says_so(const std::vector<ResolvedKey>& keys, const Setting& setting) {
 }  // namespace
 
 std::vector<Setting> known_changes(const std::string& data, const Scenario& scenario) {
-  std::vector<Setting> all;
-  for (const char* each : micro_batches) all.emplace_back("job.micro_batch", each);
+  std::vector<Setting> all = mapped(micro_batches, [](const char* each) {
+    return Setting{"job.micro_batch", each};
+  });
   all.insert(all.end(), first_ways.begin(), first_ways.end());
   all.insert(all.end(), further_ways.begin(), further_ways.end());
   all.insert(all.end(), grpo_ways.begin(), grpo_ways.end());
