@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/interval.hpp"
@@ -84,8 +85,7 @@ std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuest
   return faster_steps(question, shown);
 }
 
-// What stands beside the prediction. Before this process replays: workers have to find a fresh
-// engine.
+// What stands beside the prediction.
 RunExtras extras_of(const CommandLine& line, const Options& options, const Scenario& scenario,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
@@ -101,17 +101,26 @@ RunExtras extras_of(const CommandLine& line, const Options& options, const Scena
                                      .free = free_causes(options),
                                      .movers = asked ? most_movers : 0},
                                     scenario, samples);
+  return extras;
+}
+
+void find_changes(const CommandLine& line, const Options& options, const Scenario& scenario,
+                  const std::vector<Setting>& settings, RunExtras& extras) {
   const NextStepQuestion question{.data = line.data,
-                                  .source = source,
+                                  .source = options.words.front(),
                                   .settings = settings,
                                   .scenario = scenario,
                                   .progress = progress_bar("changes")};
   extras.faster = faster_of(options, question);
-  if (extras.faster && !extras.faster->fits) {
-    extras.faster.reset();
-    extras.fitting = fitting_steps(question);
-  }
-  return extras;
+  if (!extras.faster || extras.faster->fits) return;
+  extras.faster.reset();
+  extras.fitting = fitting_steps(question);
+}
+
+// The answer is there at once, what could be changed when it is found.
+void print_at_once(const std::string& text) {
+  fmt::print("{}", text);
+  std::fflush(stdout);
 }
 
 int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
@@ -122,26 +131,28 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
   if (options.has("beside"))
     throw UserError("--beside: logs of GRPO jobs are not read, leave it out");
   const Rates rates = rates_of(options);
-  const auto faster = faster_of(options, {.data = line.data,
-                                          .source = options.words.front(),
-                                          .settings = settings,
-                                          .scenario = scenario,
-                                          .progress = progress_bar("changes")});
   const GrpoPrediction prediction = predict_grpo(scenario);
   const JobTime time{prediction.step_time, prediction.wall,
                      static_cast<double>(scenario.cluster.ranks()), prediction.trained_per_second};
   if (const auto output = options.get("output"); output && prediction.ran)
     write_run(*output, grpo_trace(scenario, prediction));
-  if (options.has("json"))
+  const NextStepQuestion question{.data = line.data,
+                                  .source = options.words.front(),
+                                  .settings = settings,
+                                  .scenario = scenario,
+                                  .progress = progress_bar("changes")};
+  if (options.has("json")) {
     print_result(grpo_kind, asked_records(scenario, {options.words.front(), settings}),
                  joined({grpo_records(scenario, prediction, interval),
-                         {cost_record(rates, time), faster_record(faster)}}));
-  else if (options.has("brief"))
+                         {cost_record(rates, time), faster_record(faster_of(options, question))}}));
+  } else if (options.has("brief")) {
     fmt::print("{}{}", grpo_brief_text(prediction), cost_text(rates, time));
-  else
-    fmt::print("{}{}{}{}", assumptions_text(scenario.assumptions),
-               grpo_text(scenario, prediction, interval), cost_text(rates, time),
-               faster && faster->fits ? faster_text(*faster) : "");
+  } else {
+    print_at_once(assumptions_text(scenario.assumptions) +
+                  grpo_text(scenario, prediction, interval) + cost_text(rates, time));
+    const auto faster = faster_of(options, question);
+    if (faster && faster->fits) fmt::print("{}", faster_text(*faster));
+  }
   return prediction.memory.failure ? exit_code::no : exit_code::yes;
 }
 
@@ -161,21 +172,25 @@ int run_command(const CommandLine& line) {
   if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
   if (options->has("ideal") && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
-  const RunExtras extras = extras_of(line, *options, scenario, settings);
+  RunExtras extras = extras_of(line, *options, scenario, settings);
   Prediction prediction =
       predict(scenario, fold ? Folding::automatic : Folding::off, free_causes(*options));
   if (extras.interval) add_interval(prediction.run, *extras.interval);
   if (const auto output = options->get("output")) write_run(*output, prediction.run);
-  if (options->has("json"))
+  if (options->has("json")) {
+    find_changes(line, *options, scenario, settings, extras);
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),
                  run_records(scenario, prediction, extras));
-  else if (options->has("brief"))
+  } else if (options->has("brief")) {
+    find_changes(line, *options, scenario, settings, extras);
     fmt::print("{}{}{}", brief_text(prediction, extras.interval),
                beside_text(extras.log, prediction, extras.interval),
                cost_text(extras.rates, job_time_of(scenario, prediction)));
-  else
-    fmt::print("{}{}", assumptions_text(scenario.assumptions),
-               run_text(scenario, prediction, extras));
+  } else {
+    print_at_once(assumptions_text(scenario.assumptions) + run_text(scenario, prediction, extras));
+    find_changes(line, *options, scenario, settings, extras);
+    fmt::print("{}", changes_text(extras));
+  }
   return prediction.memory.fit() == Fit::oom ? exit_code::no : exit_code::yes;
 }
 

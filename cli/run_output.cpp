@@ -308,9 +308,12 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
   if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());
-  if (extras.faster) text += faster_text(*extras.faster);
-  if (extras.fitting) text += fitting_text(*extras.fitting);
   return text;
+}
+
+std::string changes_text(const RunExtras& extras) {
+  return (extras.faster ? faster_text(*extras.faster) : "") +
+         (extras.fitting ? fitting_text(*extras.fitting) : "");
 }
 
 }  // namespace stepsim

@@ -25,6 +25,8 @@ struct RunExtras {
 JobTime job_time_of(const Scenario& scenario, const Prediction& prediction);
 std::string run_text(const Scenario& scenario, const Prediction& prediction,
                      const RunExtras& extras);
+// What to change next, which takes longer to find than the rest.
+std::string changes_text(const RunExtras& extras);
 // The answer alone, in a line.
 std::string brief_text(const Prediction& prediction, const std::optional<Interval>& interval);
 Records run_records(const Scenario& scenario, const Prediction& prediction,

@@ -41,7 +41,7 @@ try() {
   said[$1]=yes
 }
 "$stepsim" --help | grep -qF "installed catalogue: $prefix/share/stepsim" || { echo "the data is not beside the binary"; exit 1; }
-try run llama32-3b-sft-zero3
+try run llama32-3b-sft-zero3 --faster 0
 try run tiny.yaml -o run.h5
 try memory qwen3-30b-sft-zero3
 try diff tiny.yaml llama32-3b-sft-zero3
@@ -53,7 +53,7 @@ try merge part.shard-1-of-2.h5 part.shard-2-of-2.h5 -o whole
 try validate tiny.yaml
 try validate --rows rows.csv
 try fit stack megatron-deepspeed --samples 0
-try fit kernels mi300x
+try fit kernels h20
 try fit network mi300x-8
 try kernels
 try report run.h5 -o page.html

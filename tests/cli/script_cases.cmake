@@ -6,7 +6,7 @@ set(folder @ROOT@/tests/cli/scripts)
 set(openrlhf ${folder}/pair.openrlhf.sh)
 
 # ---- OpenRLHF ----
-cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0
+cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0 --faster 0
   OUTPUT "\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct .*\nmachine +2 of h100-8 +the launcher says 2 GPUs .*step time .*: the script starts 2 trainings: this is openrlhf.cli.train_sft of line 19; --launch N takes another: openrlhf.cli.train_dpo of line 44\n.*zero_stage: 2moe is stage 2 with a moe block, which models of Hugging Face do not heed: .*zpg works with stage 3 only; DeepSpeed does not look at it below\n")
 cli("keys of an OpenRLHF script become keys of a scenario" ARGS import ${openrlhf}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# pretrain, line 20: meta-llama/Llama-3.2-1B-Instruct\n.*\nstack: openrlhf-liger +# use_liger_kernel, line 28: .*\n  sequence: 2048 +# max_len, line 33\n  micro_batch: 4 +# micro_train_batch_size, line 31\n  global_batch: 32 +# train_batch_size, line 30\n.*\n  zero: 2 +# zero_stage, line 24\n.*\n    overlap_comm: true +# overlap_comm, line 39\n  optimizer: adamw_4bit +# optimizer, line 29: adamw_torchao_4bit\n  gradient_dtype: fp32 +# grad_accum_dtype, line 32\n  checkpointing: full +# gradient_checkpointing, line 26\n  attention: flash +# attn_implementation, line 27\n  cross_entropy: logits ")
@@ -14,7 +14,7 @@ cli("every argument of a script is in one of four lists" ARGS import ${openrlhf}
   OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
-cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0
+cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0 --faster 0
   OUTPUT "\nmodel +llama-3.2-1b for /data/outputs/small-sft +the launch of line 19 writes it, from meta-llama/Llama-3.2-1B-Instruct .*optimizer: adamw_torchao_8bit is replaced: with its states on the host")
 cli("a launch that a script does not have" ARGS run ${openrlhf} --launch 3 CODE 2
   ERROR "--launch 3: the script starts 2 trainings: openrlhf.cli.train_sft of line 19, openrlhf.cli.train_dpo of line 44")
@@ -25,7 +25,7 @@ cli("an argument of a script is set" ARGS show ${openrlhf} --set max_len=512 OUT
 cli("a sweep over a variable of a script" ARGS sweep ${openrlhf} --vary MBS=1,2 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1 2 $")
 cli("the launcher's GPUs stay on another machine" ARGS show ${openrlhf} --cluster mi300x-8 OUTPUT "gpus_per_node +2 ")
-cli("more GPUs than the machine has" ARGS run ${openrlhf} --set NUM_GPUS=4 --cluster rtxpro6000-2 --samples 0
+cli("more GPUs than the machine has" ARGS run ${openrlhf} --set NUM_GPUS=4 --cluster rtxpro6000-2 --samples 0 --faster 0
   SHELL "\"$@\"; true" OUTPUT "the launcher asks for 4 GPUs of a node, which has 2: these are taken\n")
 cli("an imported script runs as its source does" ARGS import ${openrlhf} --cluster mi300x-8 -o @WORK@/out/script.yaml
   SHELL "\"$@\" >/dev/null; for each in \"${openrlhf} --cluster mi300x-8\" @WORK@/out/script.yaml; do \"$1\" run $each --samples 0 --json | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.]+'; done | sort | uniq -c | grep -c ' 2 '"
@@ -63,7 +63,7 @@ other_script("a training that is not read" "python -m openrlhf.cli.train_ppo_ray
   ":1: openrlhf.cli.train_ppo_ray is not read yet; expected openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
 # ---- scripts that name a file ----
-cli("a script that starts a file of Axolotl" ARGS run @WORK@/own.sh --samples 0
+cli("a script that starts a file of Axolotl" ARGS run @WORK@/own.sh --samples 0 --faster 0
   SHELL "cp @ROOT@/tests/cli/axolotl/* @WORK@; printf 'accelerate launch -m axolotl.cli.train small-sft.8xMI300.yaml --micro_batch_size 1\\n' >@WORK@/own.sh; \"$@\""
   OUTPUT "machine +mi300x-8 +the file is called 8xMI300 .*step time ")
 cli("a script that starts a file that is not there" ARGS run @WORK@/own.sh CODE 2
@@ -72,7 +72,7 @@ cli("a script that starts a file that is not there" ARGS run @WORK@/own.sh CODE 
 
 # ---- TRL, Accelerate, LLaMA-Factory ----
 set(trl ${folder}/sft.trl.py)
-cli("a Python file of TRL is run as it is" ARGS run ${trl} --samples 0
+cli("a Python file of TRL is run as it is" ARGS run ${trl} --samples 0 --faster 0
   OUTPUT "\nmachine +2 of h100-8 +[^\n]*two.fsdp.yaml says num_processes: 2 .*step time .*neftune_noise_alpha: not modelled; the result is without it\n")
 cli("keywords of constructors become keys of a scenario" ARGS import ${trl}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# model_name_or_path, line 24: .*\nstack: accelerate-fsdp2 .*\n  sequence: 2048 +# max_length, line 34\n.*\n  micro_batch: 4 +# per_device_train_batch_size, line 30\n  gradient_accumulation: 4 +# gradient_accumulation_steps, line 31\n.*\n  zero: fsdp .*\n    version: 2 .*\n    reshard_after_forward: false .*\n  optimizer: adamw_4bit +# optim, line 38: adamw_torch_4bit\n  checkpointing: full +# gradient_checkpointing, line 33\n  attention: flash ")
@@ -86,7 +86,7 @@ cli("a Python file that a script writes" ARGS import ${folder}/trl.sh --launch 2
   OUTPUT "\n  method: sft\n  sequence: 512 +# max_length, line 16\n")
 cli("a file of arguments with one of Accelerate" ARGS import ${folder}/dpo.arguments.json --accelerate ${folder}/two.deepspeed.yaml
   OUTPUT "\nstack: trl-liger .*\n  method: dpo\n.*\n  zero: 3 .*\n  lora:\n    rank: 32 +# lora_r, line 11\n    targets: linear ")
-cli("a LLaMA-Factory file is run as it is" ARGS run ${folder}/sft.factory.yaml --samples 0
+cli("a LLaMA-Factory file is run as it is" ARGS run ${folder}/sft.factory.yaml --samples 0 --faster 0
   OUTPUT "LLaMA-Factory with Liger kernels.*step time .*llama-factory-deepspeed/ds_z3_config.json")
 cli("keys of a LLaMA-Factory file become keys of a scenario" ARGS import ${folder}/sft.factory.yaml
   OUTPUT "\n  method: sft +# stage, line 6\n  sequence: 2048 +# cutoff_len, line 14\n  packing: true +# packing, line 15\n  micro_batch: 2 .*\n  attention: flash +# flash_attn, line 17\n  cross_entropy: fused +# enable_liger_kernel, line 18\n")

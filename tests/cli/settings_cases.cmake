@@ -5,17 +5,17 @@ endif()
 set(folder @ROOT@/tests/cli/settings)
 
 # ---- as they are ----
-cli("a TorchTitan file is run as it is" ARGS run ${folder}/small.toml --samples 0
+cli("a TorchTitan file is run as it is" ARGS run ${folder}/small.toml --samples 0 --faster 0
   OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmachine +h100-8 +the degrees of \\[parallelism\\] make so many .*llama-3.2-3b on 1 x h100-8.*step time .*small.toml: quantize: model.converters names no converter, so nothing is quantised\n.*small.toml: training.gc_freq: not modelled; the result is without it\n")
 cli("keys of a TorchTitan file become keys of a scenario" ARGS import ${folder}/small.toml
   OUTPUT "\nmodel: \"llama-3.2-3b\" +# model.flavor, line 6: llama3 3B\n.*\n  micro_batch: 4 +# training.local_batch_size, line 14\n  global_batch: 64 +# training.global_batch_size, line 15\n.*\n  sequence: 4096 +# training.seq_len, line 16\n.*\n  checkpointing: operators +# activation_checkpoint.selective_ac_option, line 27\n.*\n  optimizer_kernels: foreach +# optimizer.implementation, line 11\n")
 cli("a sweep over a key of a TorchTitan file" ARGS sweep ${folder}/small.toml --vary training.seq_len=1024,2048 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
-cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0
+cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0 --faster 0
   OUTPUT "machine +2 x h100-8 +the launcher says 2 nodes of 8 GPUs .*16 layers of 2048 on 2 x h100-8, Megatron-Core.*step time .*pretrain.sh: fp8-format: not modelled; the result is without it\n")
 cli("keys of a script of Megatron become keys of a scenario" ARGS import ${folder}/pretrain.sh
   OUTPUT "\nmodel: {architectures: \\[LlamaForCausalLM\\], .*vocab_size: 128256, tie_word_embeddings: true, .*\n  recompute_modules: \\[core_attn, layernorm\\] +# recompute-modules, line 20\n.*\n    sequence: true +# sequence-parallel, line 22\n.*\n    overlap_grad_reduce: true .*\n    overlap_param_gather: false +# overlap-param-gather is absent\n")
-cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0
+cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0 --faster 0
   OUTPUT "model +qwen2.5-0.5b for Qwen/Qwen2.5-0.5B-Instruct .*\nlength of responses +a third of the limit on average, .*8 learners, 8 engines of 1 GPU, in turn on the same GPUs; 64 prompts x 4 responses a step\n.*verl.sh: trainer.test_freq: not modelled; the result is without it\n")
 cli("keys of a script of verl become keys of a scenario" ARGS import ${folder}/verl.sh
   OUTPUT "\n  num_mini_batches: 2 +# actor_rollout_ref.actor.ppo_mini_batch_size, line 8: 32 of 64\n  pack_length: 6144 .*: 8 rows of 768 tokens\n.*\n  park_reference: true .*\n  vllm_gpu_memory_utilization: 0.5 +# actor_rollout_ref.rollout.gpu_memory_utilization is absent\n")

@@ -101,7 +101,7 @@ cli("a journal that is none" ARGS ${small_sweep} -o out/r CODE 2
 cli("a sweep where a run is expected" ARGS ${small_sweep} -o s CODE 2
   SHELL "cd @WORK@; \"$@\" >/dev/null || exit; \"$1\" export s.h5 --perfetto out/s.json"
   ERROR "s.h5: is a sweep, not a run")
-cli("a run where a sweep is expected" ARGS run llama32-3b-sft-zero3 --samples 0 -o r.h5 CODE 2
+cli("a run where a sweep is expected" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 -o r.h5 CODE 2
   SHELL "cd @WORK@; \"$@\" >/dev/null || exit; \"$1\" merge r.h5 -o out/s"
   ERROR "r.h5: is a run, not a sweep")
 cli("columns of a sweep carry units in the table of HDF5" ARGS ${small_sweep} -o s

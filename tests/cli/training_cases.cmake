@@ -7,7 +7,7 @@ set(seeds @ROOT@/scenarios/seeds)
 
 # ---- run ----
 foreach(model LiquidAI/LFM2-1.2B jamba-reasoning-3b granite-4.0-h-micro nemotron-nano-9b-v2)
-  cli("run of layers that do not attend, ${model}" ARGS run llama32-3b-sft-zero3 --samples 0 --set model=${model}
+  cli("run of layers that do not attend, ${model}" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set model=${model}
     OUTPUT "step time +[0-9].*memory +[0-9.]+ GB of")
 endforeach()
 cli("tensor parallelism over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
@@ -49,7 +49,7 @@ cli("run that updates in the backward pass where gradients are shared" ARGS run 
   ERROR_MATCHES "^stepsim: --set: strategy.update_in_backward: is modelled with zero: 0, one micro-batch and no offload of the optimizer\n$")
 
 foreach(sharding 0 1 2 3 fsdp)
-  cli("run on a single GPU, zero ${sharding}" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.node=gh200-1
+  cli("run on a single GPU, zero ${sharding}" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set cluster.node=gh200-1
     --set strategy.zero=${sharding} --set strategy.optimizer=adamw_8bit OUTPUT "step time +[0-9].*memory")
 endforeach()
 cli("run with a free cause" ARGS run llama32-3b-sft-zero3 --samples 0 --ideal compute --ideal recompute
@@ -58,11 +58,11 @@ cli("run with a misspelt cause" ARGS run llama32-3b-sft-zero3 --ideal lunch CODE
   ERROR_MATCHES "^stepsim: --ideal: no cause \"lunch\" .did you mean \"launch\"\\?.; expected compute, recompute, launch, .* or other\n$")
 cli("run with a free cause into a trace" ARGS run llama32-3b-sft-zero3 --ideal launch -o @WORK@/out/run.h5 CODE 2
   ERROR "--ideal: a step with free causes is no run to keep; leave out --output")
-cli("run with a constant of the cluster" ARGS run llama32-3b-sft-zero3 --samples 0 --set cluster.xgmi.bandwidth=1GB/s
+cli("run with a constant of the cluster" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set cluster.xgmi.bandwidth=1GB/s
   OUTPUT "gather_bytes .* 2\\.[0-9]+ s\n")
 cli("run with a misspelt constant" ARGS run llama32-3b-sft-zero3 --set cluster.xgmi.bandwith=1GB/s CODE 2
   ERROR "--set: cluster.xgmi.bandwith: no constant of this cluster or stack is called so (did you mean \"cluster.xgmi.bandwidth\"?); `stepsim show` of the GPU, node, network or stack lists them")
-cli("run with an operator's count" ARGS run llama32-3b-sft-zero3 --samples 0 --set operators.norm.bytes=2000B
+cli("run with an operator's count" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set operators.norm.bytes=2000B
   OUTPUT "compute .* [0-9.]+ s\n")
 cli("run with a misspelt operator" ARGS run llama32-3b-sft-zero3 --set operators.nrom.bytes=30B CODE 2
   ERROR "--set: operators.nrom.bytes: no constant of this cluster or stack is called so (did you mean \"operators.norm.bytes\"?); `stepsim show` of the GPU, node, network or stack lists them")
@@ -85,9 +85,9 @@ cli("run with a name that a terminal would obey" ARGS run llama32-3b-sft-zero3 -
   ERROR "--set: name: holds a control character")
 
 # ---- what does not go together ----
-cli("run with the stack of another vendor" ARGS run llama32-3b-sft-zero3 --samples 0 --set stack=deepspeed-hf
+cli("run with the stack of another vendor" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set stack=deepspeed-hf
   OUTPUT "note: stack deepspeed-hf has the costs of a host of nvidia GPUs, and mi300x is of amd\n")
-cli("run with a kernel that the GPU has not" ARGS run llama32-3b-sft-zero3 --samples 0 --set strategy.attention=flash3
+cli("run with a kernel that the GPU has not" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set strategy.attention=flash3
   --set "cluster={node: a100-8}" --set stack=deepspeed-hf OUTPUT "note: a100-sxm-80 has no flash3 in its file: it is taken as flash\n")
 
 # ---- a model by its path ----
@@ -98,7 +98,7 @@ cli("run with a config.json that is not there" ARGS run llama32-3b-sft-zero3 --s
 cli("run with a folder without a model" ARGS run llama32-3b-sft-zero3 --set model=@WORK@/d CODE 2 SHELL "mkdir -p @WORK@/d; \"$@\""
   ERROR "--set: model: \"@WORK@/d\" is a folder without config.json")
 set(tiny [[{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 4, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 32000, "max_position_embeddings": 8192}]])
-cli("run with the folder of a model beside the scenario" ARGS run @WORK@/own.yaml --samples 0
+cli("run with the folder of a model beside the scenario" ARGS run @WORK@/own.yaml --samples 0 --faster 0
   SHELL "mkdir -p @WORK@/model; sed 's/^model:.*/model: model/' @ROOT@/scenarios/seeds/llama32-3b-sft-zero3.yaml >@WORK@/own.yaml
     printf '%s' '${tiny}' | sed 's/}$/, \"quantization_config\": {\"quant_method\": \"fp8\"}}/' >@WORK@/model/config.json; \"$@\""
   OUTPUT "note: quantization_config \\(fp8\\) of model is not modelled: its weights count 16 bits each\n")
@@ -109,7 +109,7 @@ cli("run with a switch of a model in quotes" ARGS run llama32-3b-sft-zero3 --set
 # ---- what a scenario does not know ----
 cli("run of what a scenario does not know" ARGS run llama32-3b-sft-zero3 --samples 8
   OUTPUT "whole job +[0-9.]+ h  .likely [0-9.]+ (h|min) to .*\nthe number of steps is moved most by .*\nscenario.job.fill +0.61 +0.5 +0.98 +guess +[0-9.]+ h to [0-9.]+ (h|min)\n")
-cli("run says what a scenario does not know" ARGS run ring-mini-sft-zero3 --samples 0
+cli("run says what a scenario does not know" ARGS run ring-mini-sft-zero3 --samples 0 --faster 0
   --set "job.micro_batch={value: 8, any_of: [4, 8], source: nobody says}"
   OUTPUT "\nnot known of this run .*\njob.micro_batch +8 +4 or 8\njob.fill +0.61 +0.5 to 0.98\n")
 cli("run of a word that a scenario does not know" ARGS run llama32-3b-sft-zero3 --samples 8
@@ -125,12 +125,12 @@ cli("validate with intervals, as JSON" ARGS validate ${seeds}/llama32-3b-dpo-zer
   KEYS rows/0/interval/1 rows/0/inside_interval)
 
 # ---- save and resume ----
-cli("run that saves" ARGS run llama32-3b-sft-zero3 --samples 0 --set job.save.every=100
+cli("run that saves" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set job.save.every=100
   OUTPUT "saving +every 100 steps: 25.8 GB in 26 files, 2.42 GB of states by each of 8 GPUs\n +training waits [0-9.]+ s each time, [0-9]+ times, [0-9.]+ % of the whole job")
 cli("run that saves, as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --set job.save.every=100 --set job.resume.after=50 --json
   KEYS save/bytes save/weight_bytes save/state_bytes_per_rank save/files save/time_s save/count save/share_of_wall
        resume/bytes resume/skipped_micro_batches resume/time_s)
-cli("run that is resumed in the third epoch" ARGS run mpt7b-zero3-offload --samples 0 --set job.epochs=3 --set job.resume.after=6000
+cli("run that is resumed in the third epoch" ARGS run mpt7b-zero3-offload --samples 0 --faster 0 --set job.epochs=3 --set job.resume.after=6000
     --set job.resume.skip=batches
   OUTPUT "rest of job .*resuming +after 6000 steps: reads [0-9.]+ GB, makes 8064 micro-batches again, ")
 cli("memory of a run that saves" ARGS memory llama32-3b-sft-zero3 --set job.save.every=100 OUTPUT "\nsave +[0-9.]+ GB")
@@ -150,7 +150,7 @@ cli("adapters beside a matrix that the model does not have" ARGS run llama32-3b-
 
 # ---- offload, and parts that are slow ----
 set(phi ${seeds}/phi4-14b-sft-zero3.yaml)
-cli("run with everything on drives" ARGS run phi4-14b-sft-zero3 --samples 0 --set strategy.optimizer=adamw
+cli("run with everything on drives" ARGS run phi4-14b-sft-zero3 --samples 0 --faster 0 --set strategy.optimizer=adamw
     --set strategy.offload.optimizer=nvme --set strategy.offload.parameters=nvme --set strategy.offload.max_in_cpu=0
   OUTPUT "offload_transfer .*drives of a node: 264 GB")
 cli("memory says by how much the drives are too small" ARGS memory phi4-14b-sft-zero3 --set strategy.optimizer=adamw
@@ -176,7 +176,7 @@ cli("run with moments that an optimizer has not" ARGS run phi4-14b-sft-zero3 --s
     --set strategy.moment_dtype=bf16 CODE 2
   ERROR "--set: strategy.moment_dtype: lion has no moments in bf16")
 foreach(optimizer sgd sgd_momentum lion lion_8bit adafactor muon)
-  cli("run with ${optimizer}" ARGS run llama32-3b-sft-zero3 --samples 0 --set strategy.optimizer=${optimizer}
+  cli("run with ${optimizer}" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set strategy.optimizer=${optimizer}
     OUTPUT "step time +[0-9].*memory")
 endforeach()
 cli("list optimizers" ARGS list optimizers OUTPUT "^optimizers\n.*  adamw +AdamW, and Adam\n.*  muon +Muon for matrices of layers")
@@ -199,15 +199,15 @@ cli("run with a part of an 8-bit optimizer on the host" ARGS run phi4-14b-sft-ze
 cli("memory offers the smallest part of the optimizer" ARGS memory phi4-14b-sft-zero3 --set cluster.node=h100-8 --set job.micro_batch=9
     --set strategy.optimizer=adamw --set strategy.zero_optimization.sub_group_size=1e8 CODE 1
   OUTPUT "strategy.offload.optimizer: cpu, strategy.offload.ratio: 0\\.[0-9]+ +[0-9.]+ GB +(fits|tight)")
-cli("run with a slow GPU" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.slow_gpus=[{rank: 3, speed: 0.5}]"
+cli("run with a slow GPU" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set "cluster.slow_gpus=[{rank: 3, speed: 0.5}]"
   OUTPUT "step time +1[0-9]\\.[0-9] s")
 cli("run with a GPU that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_gpus=[{rank: 8, speed: 0.5}]" CODE 2
   ERROR_MATCHES "cluster.slow_gpus\\[0\\].rank: ")
-cli("run with a slow link" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.01}]"
+cli("run with a slow link" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.01}]"
   OUTPUT "step time +1[23]\\.[0-9] s")
 cli("run with a link that is not there" ARGS run llama32-3b-sft-zero3 --set "cluster.slow_links=[{link: xgmi.gpu0>gpu9, share: 0.5}]" CODE 2
   ERROR_MATCHES "slow_links\\[0\\].link: no link \"xgmi.gpu0>gpu9\" .did you mean \"xgmi.gpu0>gpu[0-9]\"")
-cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --set "cluster.vary={seed: 7}"
+cli("run with GPUs that differ" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 --set "cluster.vary={seed: 7}"
     --set variation.gpu_time=0.05 OUTPUT "step time +[89]\\.[0-9]+ s")
 
 # ---- beside a real run ----
@@ -239,7 +239,7 @@ cli("run says what would make it faster" ARGS run llama32-3b-sft-zero3 --samples
 cli("run without what would make it faster" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 OUTPUT "\nnote: [0-9]+ of the constants behind this are guesses\n$")
 cli("run says what would make it faster as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 1 --json
   KEYS faster/changes/0/change faster/changes/0/gain faster/changes/0/peak_memory_bytes faster/tried)
-cli("run of what does not fit says so first, and what would make it fit" ARGS run mpt7b-zero2-oom --samples 0
+cli("run of what does not fit says so first, and what would make it fit" ARGS run mpt7b-zero2-oom --samples 0 --faster 0
   CODE 1 OUTPUT "\n\nverdict +does not fit into memory: it cannot run; times are as if it could\nstep time .*to make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 ")
 cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 47.2 GB of 204 GB usable: fits, [^\n]+\n$")
 cli("run in a line and as JSON" ARGS run llama32-3b-sft-zero3 --brief --json CODE 2

@@ -112,7 +112,8 @@ TEST_CASE("micro-batches that take turns send the same, and hide some of it", "[
   CHECK_THAT(sent(turns).bytes, exactly(sent(step).bytes));
   const auto flops = [](const TinyStep& of) {
     double sum = 0;
-    for (const Op& op : graph_of(of).ops())
+    const OpGraph graph = graph_of(of);
+    for (const Op& op : graph.ops())
       if (op.kind == OpKind::compute) sum += op.flops.value;
     return sum;
   };

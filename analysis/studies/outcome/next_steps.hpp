@@ -36,7 +36,7 @@ struct FasterSteps {
   bool fits = true;          // the scenario as it is; else nothing was tried
 };
 
-// Same rows, same GPUs. Asks workers: never in a process that has replayed.
+// Same rows, same GPUs.
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most);
 
 // What makes a scenario fit that does not, with its step: single changes; where there are none,
