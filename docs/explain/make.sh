@@ -39,7 +39,7 @@ and gradients go down and up again for each micro-batch. Fewer micro-batches of 
 
 page mpt7b-epoch "MPT-7B on two H100: why an epoch takes 13 h with offload and 3.4 h with ZeRO-2" \
 "Measured: 17.3 s for a step of 32 rows, so 13.2 h an epoch, against 1.11 s for a step of 8 rows and 3 h 23 min with 21 checkpoints. Predicted: \
-20.8 s and 823 ms, 15.9 h and 2.6 h. Of the 20 s the largest part is the update on one core of the host, then copies of parameters and gradients over PCIe for each of the \
+20.8 s and 753 ms, 15.9 h and 2.4 h. Of the 20 s the largest part is the update on one core of the host, then copies of parameters and gradients over PCIe for each of the \
 16 micro-batches, then ZeRO-3's hooks, which the copies no longer hide. On the ZeRO-2 side a third of the step is none of these: memory is nearly full, and in each step the allocator \
-gives idle memory back and maps it anew (in the row of other); how fast a driver does that is a guess." \
+gives idle memory back and maps it anew (in the row of other); how fast a driver does that is known of smaller pieces on another machine." \
   mpt7b-zero3-offload mpt7b-zero2

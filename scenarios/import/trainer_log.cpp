@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/quantile.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
@@ -134,11 +135,6 @@ constexpr std::array patterns{
     LinePattern{"TorchTitan's log", "tps:", "step:", "tps:", 1, true},
 };
 
-double quantile(std::vector<double> values, double share) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-}
-
 void take_memory(std::string_view line, TrainerLog& log) {
   const std::size_t at = line.find("memory:");
   if (at == std::string_view::npos) return;
@@ -166,12 +162,14 @@ std::optional<TrainerLog> lines_of(std::string_view text, const LinePattern& pat
   }
   if (figures.empty()) return std::nullopt;
   if (figures.size() > 4) figures.erase(figures.begin(), figures.begin() + 2);
+  const double last = figures.back();
+  std::ranges::sort(figures);
   const double middle = quantile(figures, 0.5);
   if (pattern.is_rate)
     log.tokens_per_second_per_gpu = middle;
   else
     log.seconds_per_step = middle;
-  if (!pattern.is_rate) log.recent = figures.back();
+  if (!pattern.is_rate) log.recent = last;
   if (figures.size() > 1) log.spread = Range{quantile(figures, 0.1), quantile(figures, 0.9)};
   return log;
 }
