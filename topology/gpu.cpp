@@ -52,9 +52,9 @@ std::optional<Gpu::Attention::Settling> read_settling(const Table& attention) {
 }  // namespace
 
 std::optional<FlopsPerSecond> Gpu::Peak::of(ProductType type) const {
-  const auto value = [](const auto& peak) -> std::optional<FlopsPerSecond> {
-    if (!peak) return std::nullopt;
-    return peak->value;
+  const auto value = [](const auto& rate) -> std::optional<FlopsPerSecond> {
+    if (!rate) return std::nullopt;
+    return rate->value;
   };
   switch (type) {
     case ProductType::tf32:
