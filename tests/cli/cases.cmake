@@ -307,7 +307,7 @@ cli("the data is installed, whole"
 cli("every command works where it is installed"
   SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
     bash @ROOT@/tests/cli/installed.sh @WORK@/prefix @ROOT@" OUTPUT "all [0-9]+ commands answer\n$")
-cli("every command works out of the Debian package"
+cli("every command works out of the Debian package" SLOW
   SHELL "command -v dpkg-shlibdeps >/dev/null || { echo 'skipped: no dpkg-shlibdeps here'; exit; }
     cpack --config @BUILD@/CPackConfig.cmake -B @WORK@/pack >pack.log 2>&1 || { cat pack.log; exit 9; }
     dpkg-deb -x pack/stepsim_*.deb unpacked && dpkg-deb -f pack/stepsim_*.deb Depends | grep -q libhdf5 || exit 9

@@ -239,7 +239,7 @@ cli("run says what would make it faster" ARGS run llama32-3b-sft-zero3 --samples
 cli("run without what would make it faster" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 0 OUTPUT "\nnote: [0-9]+ of the constants behind this are guesses\n$")
 cli("run says what would make it faster as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 1 --json
   KEYS faster/changes/0/change faster/changes/0/gain faster/changes/0/peak_memory_bytes faster/tried)
-cli("run of what does not fit says so first, and what would make it fit" ARGS run mpt7b-zero2-oom --samples 0 --faster 0
+cli("run of what does not fit says so first, and what would make it fit" ARGS run mpt7b-zero2-oom --samples 0
   CODE 1 OUTPUT "\n\nverdict +does not fit into memory: it cannot run; times are as if it could\nstep time .*to make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 ")
 cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 47.2 GB of 204 GB usable: fits, [^\n]+\n$")
 cli("run in a line and as JSON" ARGS run llama32-3b-sft-zero3 --brief --json CODE 2
