@@ -149,7 +149,9 @@ std::vector<FittedSource> by_source(const KernelBench& stated, const KernelBench
   std::map<std::string, std::vector<const TimedKernel*>> sources;
   for (const TimedKernel* row : problem.rows) sources[row->source].push_back(row);
   std::vector<FittedSource> result;
-  for (const auto& [name, rows] : sources) {
+  for (const auto& each : sources) {
+    const std::string& name = each.first;
+    const std::vector<const TimedKernel*>& rows = each.second;
     FittedSource source{name, rows.size(), median_error(stated, rows), median_error(all, rows), 0};
     if (sources.size() > 1) {
       parts.push_back(fitted(stated, without(problem, [&](std::size_t i) {
