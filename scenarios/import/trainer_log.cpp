@@ -55,7 +55,7 @@ std::optional<double> clock_of(std::string_view text) {
   int parts = 0;
   for (std::size_t at = 0; at < text.size();) {
     const auto [end, failed] = std::from_chars(text.data() + at, text.data() + text.size(), part);
-    if (failed != std::errc()) return std::nullopt;
+    if (failed != std::errc() || !std::isfinite(part)) return std::nullopt;
     seconds = 60 * seconds + part;
     ++parts;
     at = static_cast<std::size_t>(end - text.data());

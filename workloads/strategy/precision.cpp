@@ -58,8 +58,7 @@ double bytes_of(ProductType type) {
 bool has_units(const Gpu& gpu, const Precision& precision) {
   if (!precision.narrow()) return true;
   const auto& peak = precision.needs == ProductType::fp4 ? gpu.peak.fp4 : gpu.peak.fp8;
-  return peak && peak->value > gpu.peak.bf16.value &&
-         (precision.vendor.empty() || precision.vendor == gpu.vendor);
+  return peak && (precision.vendor.empty() || precision.vendor == gpu.vendor);
 }
 
 Precision read_precision(const Table& table) {
