@@ -14,13 +14,13 @@ constexpr std::int16_t outside = -1;  // of the layers
 constexpr std::size_t fewest_turns = 6;
 constexpr int most_layers_of_a_turn = 2;
 
-using Sums = std::array<double, cause_names.size()>;
+using PathSums = std::array<double, cause_names.size()>;
 
 Phase pass_of(Phase phase) {
   return phase == Phase::recompute ? Phase::backward : phase;
 }
 
-void set_causes(PathPart& part, const Sums& sums) {
+void set_causes(PathPart& part, const PathSums& sums) {
   part.causes.clear();
   for (std::size_t i = 0; i < sums.size(); ++i)
     if (sums[i] > 0) part.causes.emplace_back(static_cast<Cause>(i), Seconds{sums[i]});
@@ -29,7 +29,7 @@ void set_causes(PathPart& part, const Sums& sums) {
 }
 
 void append(PathPart& part, const PathPart& next) {
-  Sums sums{};
+  PathSums sums{};
   for (const PathPart* each : {&std::as_const(part), &next})
     for (const auto& [cause, seconds] : each->causes)
       sums[static_cast<std::size_t>(cause)] += seconds.value;
@@ -144,7 +144,7 @@ std::vector<OpId> critical_path(const OpGraph& graph, const Trace& trace) {
 
 std::vector<PathPart> path_parts(const OpGraph& graph, const Trace& trace, std::int64_t layers) {
   std::vector<PathPart> parts;
-  Sums sums{};
+  PathSums sums{};
   const auto close = [&] {
     if (!parts.empty()) set_causes(parts.back(), sums);
     sums = {};

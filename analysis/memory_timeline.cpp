@@ -11,8 +11,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array device_pool{Pool::device};
-
 MemoryChange change_of(const OpGraph& graph, const MemoryEffect& effect, double time) {
   const OpLabel label = graph.label(effect.op);
   return {time,

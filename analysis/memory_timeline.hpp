@@ -1,6 +1,7 @@
 // Bytes over time, the moment when there are most, and the first request that cannot be met.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -24,6 +25,8 @@ struct MemoryChange {
   double bytes = 0;  // negative: given back
 };
 using Timeline = std::vector<MemoryChange>;
+
+inline constexpr std::array device_pool{Pool::device};
 
 // Of one rank. At one instant what an operation gives back is there for the next, as in an
 // allocator that follows the program's order.

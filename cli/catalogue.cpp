@@ -59,9 +59,9 @@ constexpr Usage show_usage{
     1};
 
 // What the document of an entry says that is no constant. It reads every key there is.
-using Facts = std::vector<std::string>;
+using EntryFacts = std::vector<std::string>;
 
-Facts gpu_facts(const std::string&, const Document& document) {
+EntryFacts gpu_facts(const std::string&, const Document& document) {
   return {fmt::format("{} compute units", read_gpu(document.root()).units)};
 }
 
@@ -73,15 +73,15 @@ std::string parts_text(const Node& node) {
   return text;
 }
 
-void add_algorithms(Facts& facts, const Communication& communication) {
+void add_algorithms(EntryFacts& facts, const Communication& communication) {
   for (const auto& [kind, names] : communication.algorithms)
     facts.push_back(fmt::format("{}: {}", kind, fmt::join(names, ", ")));
 }
 
-Facts node_facts(const std::string&, const Document& document) {
+EntryFacts node_facts(const std::string&, const Document& document) {
   const Node node = read_node(document.root());
-  Facts facts{fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
-              fmt::format("usual network: {}", node.network)};
+  EntryFacts facts{fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
+                   fmt::format("usual network: {}", node.network)};
   for (const LinkSpec& link : node.links)
     facts.push_back(fmt::format("link {}: {} - {}{}", link.name, to_text(link.from),
                                 to_text(link.to),
@@ -90,27 +90,27 @@ Facts node_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-Facts network_facts(const std::string&, const Document& document) {
+EntryFacts network_facts(const std::string&, const Document& document) {
   const Network network = read_network(document.root());
-  Facts facts{fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
-                          network.leaf.per_rail ? ", one per rail" : "")};
+  EntryFacts facts{fmt::format("{} nodes under one leaf switch or group{}", network.leaf.nodes,
+                               network.leaf.per_rail ? ", one per rail" : "")};
   add_algorithms(facts, network.collectives);
   return facts;
 }
 
-Facts cluster_facts(const std::string& data, const Document& document) {
+EntryFacts cluster_facts(const std::string& data, const Document& document) {
   const Table root = document.root();
   load_cluster(data, {.name = root.text("name"), .nodes = {}, .network = ""});
-  Facts facts{fmt::format("node: {}", root.text("node")),
-              fmt::format("network: {}", root.text("network")),
-              fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
+  EntryFacts facts{fmt::format("node: {}", root.text("node")),
+                   fmt::format("network: {}", root.text("network")),
+                   fmt::format("nodes: {}", root.integer("nodes", 1, 1 << 20))};
   if (const std::string note = root.text_or("note", ""); !note.empty()) facts.push_back(note);
   return facts;
 }
 
 // What a stack or a recipe fills in: "strategy: {zero: 1}, where strategy.offload: absent".
-Facts default_facts(const Document& document) {
-  Facts facts;
+EntryFacts default_facts(const Document& document) {
+  EntryFacts facts;
   if (read_defaults(document.root(), "").empty()) return facts;
   for (const Table& entry : document.root().tables("defaults")) {
     std::string fact = "unless told otherwise: " + entry.one_line("set");
@@ -120,10 +120,10 @@ Facts default_facts(const Document& document) {
   return facts;
 }
 
-Facts stack_facts(const std::string&, const Document& document) {
+EntryFacts stack_facts(const std::string&, const Document& document) {
   const Stack stack = read_stack(document.root());
   const Stack::Fusion& fused = stack.fused;
-  Facts facts;
+  EntryFacts facts;
   for (const auto& [name, is] : {std::pair{"norm", fused.norm}, std::pair{"rope", fused.rope},
                                  std::pair{"activation", fused.activation}})
     facts.push_back(fmt::format("{}: {}", name, is ? "one kernel" : "one kernel per operator"));
@@ -140,9 +140,9 @@ Facts stack_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-Facts optimizer_facts(const std::string&, const Document& document) {
+EntryFacts optimizer_facts(const std::string&, const Document& document) {
   const Optimizer optimizer = read_optimizer(document.root());
-  Facts facts{fmt::format("keeps {} numbers for each that it updates", optimizer.moments)};
+  EntryFacts facts{fmt::format("keeps {} numbers for each that it updates", optimizer.moments)};
   if (optimizer.kernels.empty())
     facts.push_back(fmt::format("kernels of its own: {} for each tensor", optimizer.own_launches));
   for (const UpdateKernels each : optimizer.kernels)
@@ -153,14 +153,14 @@ Facts optimizer_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-Facts precision_facts(const std::string&, const Document& document) {
+EntryFacts precision_facts(const std::string&, const Document& document) {
   const Precision precision = read_precision(document.root());
   if (!precision.narrow()) return {"products run in 16 bits"};
   std::vector<std::string_view> multiplied;
   for (std::size_t i = 0; i < products_names.size(); ++i)
     if (precision.products[i]) multiplied.push_back(products_names[i]);
-  Facts facts{fmt::format("products of {} run in {}", fmt::join(multiplied, ", "),
-                          product_type_names[static_cast<std::size_t>(precision.type)])};
+  EntryFacts facts{fmt::format("products of {} run in {}", fmt::join(multiplied, ", "),
+                               product_type_names[static_cast<std::size_t>(precision.type)])};
   facts.emplace_back("attention's own kernels, routers and embeddings stay in 16 bits");
   facts.push_back(fmt::format("weights are cast {}", precision.once
                                                          ? "once for all micro-batches of a step"
@@ -171,12 +171,12 @@ Facts precision_facts(const std::string&, const Document& document) {
   return facts;
 }
 
-Facts recipe_facts(const std::string&, const Document& document) {
+EntryFacts recipe_facts(const std::string&, const Document& document) {
   read_recipe(document.root());
   return default_facts(document);
 }
 
-Facts engine_facts(const std::string&, const Document& document) {
+EntryFacts engine_facts(const std::string&, const Document& document) {
   read_engine_stack(document.root());
   return {};
 }
@@ -184,18 +184,19 @@ Facts engine_facts(const std::string&, const Document& document) {
 struct Kind {
   std::string_view name;  // as the user says it
   Shelf shelf;
-  Facts (*facts)(const std::string& data, const Document&) = nullptr;  // else it has its own page
+  EntryFacts (*facts)(const std::string& data,
+                      const Document&) = nullptr;  // else it has its own page
 };
-constexpr std::array kinds{Kind{"gpus", gpu_shelf, gpu_facts},
-                           Kind{"nodes", node_shelf, node_facts},
-                           Kind{"networks", network_shelf, network_facts},
-                           Kind{"clusters", cluster_shelf, cluster_facts},
-                           Kind{"models", model_shelf},
-                           Kind{"stacks", stack_shelf, stack_facts},
-                           Kind{"optimizers", optimizer_shelf, optimizer_facts},
-                           Kind{"precisions", precision_shelf, precision_facts},
-                           Kind{"recipes", recipe_shelf, recipe_facts},
-                           Kind{"engines", engine_shelf, engine_facts}};
+constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
+                             Kind{"nodes", node_shelf, node_facts},
+                             Kind{"networks", network_shelf, network_facts},
+                             Kind{"clusters", cluster_shelf, cluster_facts},
+                             Kind{"models", model_shelf},
+                             Kind{"stacks", stack_shelf, stack_facts},
+                             Kind{"optimizers", optimizer_shelf, optimizer_facts},
+                             Kind{"precisions", precision_shelf, precision_facts},
+                             Kind{"recipes", recipe_shelf, recipe_facts},
+                             Kind{"engines", engine_shelf, engine_facts}};
 constexpr std::string_view scenarios_word = "scenarios", keys_word = "keys";
 // What the program brings along itself.
 constexpr std::string_view algorithms_word = "algorithms", architectures_word = "architectures";
@@ -216,11 +217,11 @@ Entries entries(const std::string& data, std::string_view list) {
   if (list == scenarios_word) return list_scenarios(data);
   if (list == algorithms_word) return mapped(algorithms(), summary);
   if (list == architectures_word) return mapped(architectures(), summary);
-  return entries(data, *std::ranges::find(kinds, list, &Kind::name));
+  return entries(data, *std::ranges::find(shelves, list, &Kind::name));
 }
 
 std::vector<std::string> list_names() {
-  std::vector<std::string> names = texts_of(kinds, &Kind::name);
+  std::vector<std::string> names = texts_of(shelves, &Kind::name);
   append(names, std::array{scenarios_word, algorithms_word, architectures_word});
   return names;
 }
@@ -244,7 +245,7 @@ Records list_records(const std::string& data, std::span<const std::string> lists
 struct Shown {
   std::string_view kind;
   std::string title;
-  Facts facts;
+  EntryFacts facts;
   std::vector<NamedConstant> constants;
 };
 
@@ -267,7 +268,7 @@ bool is_model(const std::string& data, const std::string& name) {
 }
 
 std::optional<Shown> look_up(const std::string& data, const std::string& name) {
-  for (const Kind& kind : kinds) {
+  for (const Kind& kind : shelves) {
     if (kind.facts == nullptr || !holds(names_on(data, kind.shelf), name)) continue;
     const Document document = open_entry(data, kind.shelf, name);
     Shown shown{
@@ -394,7 +395,7 @@ int show_command(const CommandLine& line) {
   if (shown) refuse_scenario_options(*options, name, shown->kind);
   if (!shown) {
     std::vector<std::string> all;
-    for (const Kind& kind : kinds) append(all, names_on(line.data, kind.shelf));
+    for (const Kind& kind : shelves) append(all, names_on(line.data, kind.shelf));
     for (auto& [each, title] : list_scenarios(line.data)) all.push_back(std::move(each));
     throw UserError(
         fmt::format("nothing called \"{}\" in the catalogue{}; `stepsim list` names all", name,

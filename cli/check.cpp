@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array option_specs{
+constexpr std::array check_option_specs{
     OptionSpec{"draws", "N",
                "most draws of the constants for a claim and condition: eight at a time while more "
                "could change the verdict (default 24)"},
@@ -35,7 +35,7 @@ constexpr std::array option_specs{
     workers_option,
     json_option,
 };
-constexpr Usage usage{
+constexpr Usage check_usage{
     "stepsim check [CLAIMS.yaml...] [options]\n"
     "       stepsim check \"A is 2x faster than B\" A.yaml [B.yaml] [--set KEY=VALUE...]",
     "Judges claims about scenarios: supported, refuted, depends (on which condition) or undecided "
@@ -45,7 +45,7 @@ constexpr Usage usage{
     "faster (slower) than B, A needs 20 % less memory than B, A fits, A takes under 20 s (30 h in "
     "all), A costs under 500; each number with about, at least or at most. Exit code 1: not all of "
     "them are supported.",
-    option_specs,
+    check_option_specs,
     "  stepsim check\n"
     "  stepsim check my-claims.yaml --draws 48 --json\n"
     "  stepsim check \"A is at least 2x faster than B\" a.yaml b.yaml\n"
@@ -53,7 +53,8 @@ constexpr Usage usage{
     "  stepsim check \"A costs under 500\" my.yaml --price 2.5\n",
     1000};
 
-std::vector<std::string> files_of(const CommandLine& line, const std::vector<std::string>& words) {
+std::vector<std::string> claim_files(const CommandLine& line,
+                                     const std::vector<std::string>& words) {
   if (!words.empty()) return words;
   std::vector<std::string> files;
   std::error_code failed;
@@ -103,7 +104,7 @@ std::vector<Claim> claims_of(const CommandLine& line, const Options& options) {
         "--set and --price belong to a sentence such as \"A fits\"; a file of claims "
         "has `set` of its own");
   std::vector<Claim> claims;
-  for (const std::string& file : files_of(line, options.words))
+  for (const std::string& file : claim_files(line, options.words))
     for (Claim& claim : read_claims(line.data, file)) claims.push_back(std::move(claim));
   return claims;
 }
@@ -229,7 +230,7 @@ Records check_sample() {
 }
 
 int check_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(check_usage, line.words);
   if (!options) return exit_code::yes;
   const std::vector<Claim> claims = claims_of(line, *options);
   JudgementOptions study;

@@ -17,7 +17,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array collective_option_specs{
     OptionSpec{"cluster", "NAME", "a cluster or node of the catalogue"},
     OptionSpec{"nodes", "N", "nodes of it that take part (default 1)"},
     OptionSpec{"network", "NAME", "between the nodes, instead of the usual one"},
@@ -39,7 +39,7 @@ constexpr std::array option_specs{
     OptionSpec{"json", "", "print JSON"},
 };
 
-constexpr Usage usage{
+constexpr Usage collective_usage{
     "stepsim collective NAME --cluster C [options]\n"
     "       stepsim collective [NAME] --compare FILE [--cluster C] [--json]",
     "Replays a collective (all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, "
@@ -47,7 +47,7 @@ constexpr Usage usage{
     "prints what nccl-tests would print. Sizes count as there: all_gather and reduce_scatter by "
     "the full buffer, the others by the buffer of one rank. send_recv goes from the first rank to "
     "the last; copies run on all ranks at once.",
-    option_specs,
+    collective_option_specs,
     "  stepsim collective all_reduce --cluster mi300x-8\n"
     "  stepsim collective all_reduce --cluster mi300x-8 --ranks 0,1 --sizes 1MiB:16GiB\n"
     "  stepsim collective all_gather --cluster superpod-h100 --nodes 4 --json\n"
@@ -167,7 +167,7 @@ Records collective_sample() {
 }
 
 int collective_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(collective_usage, line.words);
   if (!options) return exit_code::yes;
   if (!options->words.empty()) check_operation(options->words.front());
   if (options->has("compare")) return compare_command(line, *options);

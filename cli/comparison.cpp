@@ -28,7 +28,7 @@ Records error_records(const Errors& errors) {
           {"worst", "error", errors.worst, Measure::error}};
 }
 
-Records row_records(const ComparedRow& row) {
+Records compared_records(const ComparedRow& row) {
   const auto compared = [&](auto value) {
     return row.compared() ? std::optional(value) : std::nullopt;
   };
@@ -52,7 +52,7 @@ Records records_of(const Comparison& comparison) {
                     {"machine", "cluster and nodes", each.machine}},
                    error_records(each.errors)});
   };
-  return {{"rows", "one for each measured row", list_of(comparison.rows, row_records)},
+  return {{"rows", "one for each measured row", list_of(comparison.rows, compared_records)},
           {"sources", "errors by source and machine", list_of(comparison.sources, source)},
           {"all", "errors of all", error_records(comparison.all)}};
 }

@@ -19,7 +19,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array explain_option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "change B, such as strategy.zero=2 or cluster.xgmi.bandwidth=100GB/s; repeats", 0,
                true},
@@ -34,7 +34,7 @@ constexpr std::array option_specs = with_source_options(std::array{
                "of over 30000 operations 8, for GRPO 0)"},
     OptionSpec{"seed", "N", "of the drawn orders and constants (default 1)"}, workers_option,
     OptionSpec{"csv", "", "the rows, for machines"}, json_option});
-constexpr Usage usage{
+constexpr Usage explain_usage{
     "stepsim explain A [B] [--set KEY=VALUE...] [options]",
     "Says in one sentence which setting makes A slower or faster than B, and by how much; then "
     "divides the gap among the settings that differ, and among the causes, in rows that add up to "
@@ -42,7 +42,7 @@ constexpr Usage usage{
     "everything is replayed, and the gap is divided by Shapley value. A and B are scenarios or "
     "traces that `run -o` wrote; --set changes B, and "
     "without B it changes a copy of A.",
-    option_specs,
+    explain_option_specs,
     "  stepsim explain qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe\n"
     "  stepsim explain llama32-3b-sft-zero3 --set strategy.zero=2\n"
     "  stepsim explain my.yaml --set cluster.xgmi.bandwidth=100GB/s --each-at-limit --json\n",
@@ -56,11 +56,12 @@ NamedStep read_step(const CommandLine& line, const std::string& word,
 }  // namespace
 
 int explain_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(explain_usage, line.words);
   if (!options) return exit_code::yes;
   const std::vector<Setting> shared = source_settings_of(*options);
   const std::vector<Setting> changes = settings_of(*options);  // those, then --set
-  if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
+  if (options->words.empty())
+    throw UserError(fmt::format("which scenario? usage: {}", explain_usage.call));
   if (options->words.size() == 1 && changes.size() == shared.size())
     throw UserError("compared with what? name a second scenario, or change this one with --set");
   if (options->has("csv") && options->has("json"))

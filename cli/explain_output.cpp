@@ -317,7 +317,7 @@ Records figure_records(const Explanation& e, const ExplainRow* row) {
       {"b_hidden_s", "hidden in B", time(e.b, &CauseTime::hidden)}};
 }
 
-Records row_records(const Explanation& e, const ExplainRow* row) {
+Records cause_records(const Explanation& e, const ExplainRow* row) {
   const auto of = [&](const auto& member) {
     return row != nullptr ? std::optional(std::invoke(member, *row)) : std::nullopt;
   };
@@ -426,7 +426,7 @@ Records explanation_records(const Explanation& e) {
           {"b", "the second step", side_records(e.b, ranges(&GapDraws::b))},
           {"gap_s", "A takes so much longer than B", e.gap()},
           {"residual_s", "left with every cause free", e.residual},
-          {"rows", "they add up to the gap", all_rows(e, row_records)},
+          {"rows", "they add up to the gap", all_rows(e, cause_records)},
           parts_if("settings", "the gap by setting", e.settings, settings_records),
           parts_if("draws", "how sure it is", e.draws, draws_records),
           {"parting", "where the two first differ", parting},

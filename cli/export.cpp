@@ -16,7 +16,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array export_option_specs{
     OptionSpec{"perfetto", "FILE", "write Trace Event JSON: ui.perfetto.dev, chrome://tracing"},
     OptionSpec{"as", "KIND",
                "instead: the scenario as a file of another program, ready to run there; a wrong "
@@ -28,7 +28,7 @@ constexpr std::array option_specs{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true},
 };
-constexpr Usage usage{
+constexpr Usage export_usage{
     "stepsim export RUN --perfetto FILE | --as KIND -o FILE [options]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
     "memory and the use of links as counters, arrows from the host to what it launched and into "
@@ -37,7 +37,7 @@ constexpr Usage usage{
     "With --as: the scenario as a "
     "file of another program, which is read back at once; keys that it cannot say stand in its "
     "first lines, or are told where it has no comments.",
-    option_specs,
+    export_option_specs,
     "  stepsim export llama32-3b-sft-zero3 --perfetto step.json\n"
     "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n"
     "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n",
@@ -86,9 +86,10 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
 }  // namespace
 
 int export_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(export_usage, line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty()) throw UserError(fmt::format("which run? usage: {}", usage.call));
+  if (options->words.empty())
+    throw UserError(fmt::format("which run? usage: {}", export_usage.call));
   const auto path = options->get("perfetto"), kind = options->get("as");
   if (path && kind) throw UserError("--perfetto and --as: expected one of them");
   if (kind) return export_file(line, *options, *kind);

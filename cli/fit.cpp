@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs{
+constexpr std::array fit_option_specs{
     OptionSpec{"samples", "N",
                "stack: draws of the other constants for what `unexplained` ranges over (16); 0: "
                "leave it"},
@@ -23,7 +23,7 @@ constexpr std::array option_specs{
                "kernels, network: write an entry of the catalogue with the fitted constants", 'o'},
     OptionSpec{"json", "", "kernels, network: for machines"},
 };
-constexpr Usage usage{
+constexpr Usage fit_usage{
     "stepsim fit stack PLAN [--samples N] [--write]\n"
     "       stepsim fit kernels GPU [TABLE.csv...] [-o ENTRY.yaml] [--json]\n"
     "       stepsim fit network [MACHINE] [FILE...] [-o ENTRY.yaml] [--json]",
@@ -37,7 +37,7 @@ constexpr Usage usage{
     "the collective library costs on a node and on its network, to tables as `stepsim collective "
     "--compare` reads them and to what nccl-tests and rccl-tests print; without MACHINE the output "
     "says which GPUs it is of. The same input gives the same bytes.",
-    option_specs,
+    fit_option_specs,
     "  stepsim fit stack internevo --write\n  stepsim fit kernels h100-sxm my.csv -o my-h100.yaml\n"
     "  stepsim fit network all_reduce.txt all_gather.txt -o my-h100.yaml\n",
     1000};
@@ -72,11 +72,11 @@ RecordList source_list(std::span<const FittedSource> sources) {
 }
 
 int fit_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(fit_usage, line.words);
   if (!options) return exit_code::yes;
   std::vector<std::string> names = texts_of(subjects, &Subject::name);
   if (options->words.empty())
-    throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), usage.call));
+    throw UserError(fmt::format("fit what: {}? usage: {}", one_of(names), fit_usage.call));
   const std::string& wanted = options->words.front();
   for (const Subject& subject : subjects) {
     if (subject.name != wanted) continue;

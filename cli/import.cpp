@@ -16,16 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array import_option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "where the scenario goes (default: it is printed)", 'o'},
     OptionSpec{"set", "KEY=VALUE", "over the file, by its own keys or by those of a scenario", 0,
                true},
     OptionSpec{"keys", "", "instead: every key of the file, and what became of it"}});
-constexpr Usage usage{
+constexpr Usage import_usage{
     "stepsim import FILE [-o scenario.yaml] [options]",
     "Writes what a file of another program says as a scenario, each line with the key that it came "
     "from. Other commands read such a file as it is; this is for going on by hand.",
-    option_specs,
+    import_option_specs,
     "  stepsim import qwen3-sft.8xMI300.yaml -o qwen3-sft.scenario.yaml\n"
     "  stepsim import qwen3-sft.yaml --cluster h100-8 --keys\n",
     1};
@@ -71,9 +71,10 @@ void apply_settings(const std::vector<Setting>& settings, Translation& translati
 }  // namespace
 
 int import_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(import_usage, line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty()) throw UserError(fmt::format("which file? usage: {}", usage.call));
+  if (options->words.empty())
+    throw UserError(fmt::format("which file? usage: {}", import_usage.call));
   const std::string& file = options->words.front();
   const std::vector<Setting> settings = settings_of(*options);
   auto translation = translate_source(line.data, file, settings);

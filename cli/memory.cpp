@@ -17,21 +17,22 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array memory_option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
     OptionSpec{"brief", "", "the verdict alone"}, OptionSpec{"json", "", "for machines"}});
-constexpr Usage usage{"stepsim memory SCENARIO [--json]",
-                      "Adds up what a scenario needs in device and host memory, from loading the "
-                      "model to the update, "
-                      "without timing it. When it does not fit, the request that fails first is "
-                      "named, and each single change that would make it fit is computed, with its "
-                      "step time; where there is none, pairs of changes; and more nodes. Exit code "
-                      "1: it does not fit.",
-                      option_specs,
-                      "  stepsim memory scenarios/template.yaml\n"
-                      "  stepsim memory my.yaml --brief\n",
-                      1};
+constexpr Usage memory_usage{
+    "stepsim memory SCENARIO [--json]",
+    "Adds up what a scenario needs in device and host memory, from loading the "
+    "model to the update, "
+    "without timing it. When it does not fit, the request that fails first is "
+    "named, and each single change that would make it fit is computed, with its "
+    "step time; where there is none, pairs of changes; and more nodes. Exit code "
+    "1: it does not fit.",
+    memory_option_specs,
+    "  stepsim memory scenarios/template.yaml\n"
+    "  stepsim memory my.yaml --brief\n",
+    1};
 
 std::string text_of(const Scenario& scenario, const Footprint& f, const FittingSteps& fitting) {
   std::string text = fmt::format("{}\n\n{}\n{}\n", scenario.name,
@@ -57,9 +58,10 @@ Records memory_sample() {
 }
 
 int memory_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(memory_usage, line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
+  if (options->words.empty())
+    throw UserError(fmt::format("which scenario? usage: {}", memory_usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
   const Records asked = asked_records(scenario, {options->words.front(), settings});

@@ -94,14 +94,14 @@ struct PageForm {
   std::string_view name;
   void (*print)(std::span<const Command>);
 };
-constexpr std::array forms{PageForm{"man", print_man}, PageForm{"bash", print_bash},
-                           PageForm{"zsh", print_zsh}};
+constexpr std::array page_forms{PageForm{"man", print_man}, PageForm{"bash", print_bash},
+                                PageForm{"zsh", print_zsh}};
 
 }  // namespace
 
 void print_page(std::string_view form, std::span<const Command> commands) {
   std::vector<std::string> names;
-  for (const PageForm& each : forms) {
+  for (const PageForm& each : page_forms) {
     if (each.name == form) return each.print(commands);
     names.emplace_back(each.name);
   }

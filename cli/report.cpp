@@ -23,7 +23,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array report_option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "where the page goes", 'o'},
     OptionSpec{"no-gap", "", "two steps side by side, without dividing the gap between them"},
     OptionSpec{"replays", "N", "most replays behind the gap, as for `stepsim explain`"},
@@ -31,14 +31,14 @@ constexpr std::array option_specs = with_source_options(std::array{
                "most draws of the constants behind the gap, as for `stepsim explain`"},
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the scenarios say, such as strategy.zero=2; repeats", 0, true}});
-constexpr Usage usage{
+constexpr Usage report_usage{
     "stepsim report RUN|SWEEP|CLAIMS... -o PAGE.html [options]",
     "Writes a page that needs nothing but a browser: what every stream did, where the time goes, "
     "memory over time, how full the links were, and every constant with its grade. RUN is a trace "
     "that `stepsim run -o` saved, or a scenario; what `stepsim sweep -o` saved becomes plots and a "
     "table, a file of claims is judged. Of two runs the page says why one takes longer; that takes "
     "as long as `stepsim explain`.",
-    option_specs,
+    report_option_specs,
     "  stepsim report llama32-3b-sft-zero3 -o step.html\n"
     "  stepsim report step.h5 -o step.html\n"
     "  stepsim report qwen3-30b-sft-zero3 qwen3-30b-sft-zero2moe -o both.html\n"
@@ -103,9 +103,10 @@ Records gap_between(const CommandLine& line, const Options& options, const std::
 }  // namespace
 
 int report_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(report_usage, line.words);
   if (!options) return exit_code::yes;
-  if (options->words.empty()) throw UserError(fmt::format("which run? usage: {}", usage.call));
+  if (options->words.empty())
+    throw UserError(fmt::format("which run? usage: {}", report_usage.call));
   const auto path = options->get("output");
   if (!path) throw UserError("-o PAGE.html is missing: where the page goes");
   Page page = empty_page(*options);

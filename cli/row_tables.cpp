@@ -22,7 +22,7 @@
 namespace stepsim {
 namespace {
 
-std::string joined(const std::vector<std::string>& texts) {
+std::string in_one_line(const std::vector<std::string>& texts) {
   return fmt::format("{}", fmt::join(texts, "; "));
 }
 
@@ -61,7 +61,7 @@ TextTable missing_table(const std::vector<PredictedRow>& rows) {
   TextTable table{{"not predicted", "what is missing"}};
   for (const PredictedRow& row : rows)
     if (!row.predicted() && row.crashes.empty())
-      table.rows.push_back({row.id, joined(row.missing)});
+      table.rows.push_back({row.id, in_one_line(row.missing)});
   return table;
 }
 

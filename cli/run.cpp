@@ -24,7 +24,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array option_specs = with_source_options(std::array{
+constexpr std::array run_option_specs = with_source_options(std::array{
     OptionSpec{"output", "FILE", "write the step as an HDF5 trace", 'o'},
     OptionSpec{"fold", "MODE", "auto or off: simulate one of what is alike, or everything"},
     OptionSpec{"samples", "N",
@@ -43,12 +43,12 @@ constexpr std::array option_specs = with_source_options(std::array{
                "of a trainer; - reads standard input"},
     OptionSpec{"brief", "", "the answer alone, in one line"},
     OptionSpec{"json", "", "for machines"}});
-constexpr Usage usage{
+constexpr Usage run_usage{
     "stepsim run SCENARIO [options]",
     "Replays one optimizer step of a scenario file operation by operation and prints its time, "
     "where the time goes, whether it fits into memory, and what would make it faster. Exit code 1: "
     "it does not fit.",
-    option_specs,
+    run_option_specs,
     "  stepsim run llama32-3b-sft-zero3\n"
     "  stepsim run my.yaml --set strategy.zero=2 --set job.micro_batch=4\n"
     "  stepsim run my.yaml --set cluster.xgmi.bandwidth=100GB/s --ideal launch\n"
@@ -159,11 +159,12 @@ int run_grpo_scenario(const CommandLine& line, const Options& options, const Sce
 }  // namespace
 
 int run_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(run_usage, line.words);
   if (!options) return exit_code::yes;
   if (options->has("json") && options->has("brief"))
     throw UserError("--brief and --json: only one of them can be printed");
-  if (options->words.empty()) throw UserError(fmt::format("which scenario? usage: {}", usage.call));
+  if (options->words.empty())
+    throw UserError(fmt::format("which scenario? usage: {}", run_usage.call));
   const std::vector<Setting> settings = settings_of(*options);
   const bool fold = word_of(*options, "fold", "auto", {"auto", "off"}) == "auto";
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);

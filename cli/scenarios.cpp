@@ -36,7 +36,7 @@ Rows rows_of(const Scenario& scenario) {
             {"micro-batch", fmt::format("{} {} of {}: {:.10g} slots, {:.4g} % filled", job.rows(),
                                         job.method == Method::dpo ? "rows" : "sequences",
                                         job.sequence, job.slots(), 100 * job.fill)}};
-  if (const auto length = run_length(job, mesh_of(scenario.strategy, scenario.cluster).data())) {
+  if (const auto length = run_length(scenario)) {
     rows.emplace_back("effective batch", fmt::format("{:.10g}", length->effective_batch));
     rows.emplace_back("optimizer steps", fmt::format("{:.10g}", length->optimizer_steps));
     rows.emplace_back("iterations", fmt::format("{:.10g} on each rank", length->iterations));
@@ -58,21 +58,21 @@ std::string key_line(const ResolvedKey& key) {
 }
 
 // Keys of a block that change nothing here and that nobody said.
-struct Folded {
+struct LeftOutKeys {
   std::string block;
   int keys = 0;
 };
 
-void fold(std::vector<Folded>& folded, const std::string& block) {
+void fold(std::vector<LeftOutKeys>& folded, const std::string& block) {
   if (folded.empty() || folded.back().block != block) folded.push_back({block});
   ++folded.back().keys;
 }
 
-std::string folded_text(const std::vector<Folded>& folded) {
+std::string folded_text(const std::vector<LeftOutKeys>& folded) {
   if (folded.empty()) return "";
   int sum = 0;
   std::string blocks;
-  for (const Folded& each : folded) {
+  for (const LeftOutKeys& each : folded) {
     sum += each.keys;
     blocks += fmt::format("{}{} {}", blocks.empty() ? "" : ", ",
                           each.block.empty() ? "top" : each.block, each.keys);
@@ -133,7 +133,7 @@ std::string scenario_text(const std::string& name, const std::string& file,
   for (const auto& [key, value] : rows_of(scenario))
     text += fmt::format("  {:<{}}  {}\n", key, key_width, value);
   std::string block = "none yet";
-  std::vector<Folded> folded;
+  std::vector<LeftOutKeys> folded;
   for (const ResolvedKey& key : resolved_keys(scenario)) {
     if (!all && !key.said && (!key.matters || key.value.empty())) {
       fold(folded, key.block);

@@ -52,12 +52,12 @@ std::string efficiency_of(const SweepReport& report, std::size_t row) {
 }
 
 // A column of the table of points.
-struct Shown {
+struct ShownMetric {
   std::string (*text)(double);
   std::string_view title, metric;
 };
 
-std::string plain(double v) {
+std::string as_it_is(double v) {
   return fmt::format("{}", v);
 }
 std::string whole(double v) {
@@ -80,37 +80,38 @@ std::string hours(double v) {
 }
 
 constexpr std::array training_columns{
-    Shown{plain, "GPUs", "gpus"},
-    Shown{time, "step time", "step_time"},
-    Shown{rate_text, "tok/s", "tokens_per_second"},
-    Shown{whole, "tok/s/GPU", "tokens_per_second_per_gpu"},
-    Shown{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
-    Shown{bytes, "memory", "peak_memory"},
+    ShownMetric{as_it_is, "GPUs", "gpus"},
+    ShownMetric{time, "step time", "step_time"},
+    ShownMetric{rate_text, "tok/s", "tokens_per_second"},
+    ShownMetric{whole, "tok/s/GPU", "tokens_per_second_per_gpu"},
+    ShownMetric{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
+    ShownMetric{bytes, "memory", "peak_memory"},
 };
 constexpr std::array grpo_columns{
-    Shown{plain, "GPUs", "gpus"},
-    Shown{plain, "learners", "learners"},
-    Shown{plain, "engines", "engines"},
-    Shown{plain, "idle", "stranded_gpus"},
-    Shown{time, "step time", "step_time"},
-    Shown{time, "wait", "wait_time"},
-    Shown{time, "train", "training_time"},
-    Shown{time, "sync", "sync_time"},
-    Shown{short_number, "resp/s", "responses_per_second"},
-    Shown{rate_text, "tok/s", "tokens_per_second"},
-    Shown{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
-    Shown{short_number, "seq/engine", "running_sequences"},
-    Shown{short_number, "stale", "mean_staleness"},
-    Shown{bytes, "train mem", "learner_memory_training"},
-    Shown{bytes, "sync mem", "learner_memory_sync"},
-    Shown{host_bytes, "host mem", "host_memory"},
-    Shown{time, "start-up", "start_up"},
+    ShownMetric{as_it_is, "GPUs", "gpus"},
+    ShownMetric{as_it_is, "learners", "learners"},
+    ShownMetric{as_it_is, "engines", "engines"},
+    ShownMetric{as_it_is, "idle", "stranded_gpus"},
+    ShownMetric{time, "step time", "step_time"},
+    ShownMetric{time, "wait", "wait_time"},
+    ShownMetric{time, "train", "training_time"},
+    ShownMetric{time, "sync", "sync_time"},
+    ShownMetric{short_number, "resp/s", "responses_per_second"},
+    ShownMetric{rate_text, "tok/s", "tokens_per_second"},
+    ShownMetric{hours, "GPU-h/Mtok", "gpu_time_per_million_tokens"},
+    ShownMetric{short_number, "seq/engine", "running_sequences"},
+    ShownMetric{short_number, "stale", "mean_staleness"},
+    ShownMetric{bytes, "train mem", "learner_memory_training"},
+    ShownMetric{bytes, "sync mem", "learner_memory_sync"},
+    ShownMetric{host_bytes, "host mem", "host_memory"},
+    ShownMetric{time, "start-up", "start_up"},
 };
 
-std::span<const Shown> columns_for(const SweepTable& table) {
+std::span<const ShownMetric> columns_for(const SweepTable& table) {
   const bool grpo = std::ranges::any_of(
       table.rows, [](const SweepRow& row) { return row.outcome.of("learners").has_value(); });
-  return grpo ? std::span<const Shown>(grpo_columns) : std::span<const Shown>(training_columns);
+  return grpo ? std::span<const ShownMetric>(grpo_columns)
+              : std::span<const ShownMetric>(training_columns);
 }
 
 std::string bottleneck_text(const Outcome& outcome) {
@@ -130,10 +131,10 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
   TextTable text{
       mapped(short_names(table.keys), [](const std::string& name) { return " " + name; })};
   const bool scaled = !report.scalings.empty();
-  const std::span<const Shown> columns = columns_for(table);
+  const std::span<const ShownMetric> columns = columns_for(table);
   const bool drawn = std::ranges::any_of(
       table.rows, [](const SweepRow& row) { return row.outcome.of("step_time_low").has_value(); });
-  for (const Shown& shown : columns) {
+  for (const ShownMetric& shown : columns) {
     text.columns.push_back(fmt::format(" {}", shown.title));
     if (drawn && shown.metric == "step_time") text.columns.emplace_back(" 8 of 10 draws");
   }
@@ -142,7 +143,7 @@ TextTable point_table(const SweepTable& table, const SweepReport& report) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const SweepRow& row = table.rows[i];
     std::vector<std::string> cells = row.values;
-    for (const Shown& shown : columns) {
+    for (const ShownMetric& shown : columns) {
       const auto value = row.outcome.of(shown.metric);
       cells.push_back(value ? shown.text(*value) : "-");
       if (drawn && shown.metric == "step_time") cells.push_back(interval_text(row.outcome));

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array option_specs{
+constexpr std::array validate_option_specs{
     OptionSpec{"estimates", "", "hold against the estimated: blocks instead of the measured: ones"},
     OptionSpec{"rows", "FILE|FOLDER",
                "tables of published steps (CSV) instead of scenarios; repeats", 0, true},
@@ -35,14 +35,14 @@ constexpr std::array option_specs{
     OptionSpec{"export", "DIR", "with --rows: write each predicted row there as a scenario"},
     OptionSpec{"json", "", "for machines"},
 };
-constexpr Usage usage{
+constexpr Usage validate_usage{
     "stepsim validate [FILE|FOLDER...] [--estimates] [--rows TABLE [--recorded TABLE] [--export "
     "DIR]] "
     "[--samples N] [--json]",
     "Predicts every scenario that has a measured: block and prints both figures with the signed "
     "error, by family. Inside a measured range the error is 0, outside it counts from the nearer "
     "end. Without words: the runs in scenarios/seeds.",
-    option_specs,
+    validate_option_specs,
     "  stepsim validate\n  stepsim validate scenarios/seeds my-run.yaml --json\n"
     "  stepsim validate --samples 16\n"
     "  stepsim validate --rows scenarios/measured/steps\n"
@@ -66,7 +66,8 @@ std::vector<std::string> files_in(const std::string& place, std::string_view ext
   return inside;
 }
 
-std::vector<std::string> files_of(const CommandLine& line, const std::vector<std::string>& words) {
+std::vector<std::string> scenario_files(const CommandLine& line,
+                                        const std::vector<std::string>& words) {
   std::vector<std::string> files;
   std::vector<std::string> places = words;
   if (places.empty()) places = data_places(line.data, "scenarios/seeds");
@@ -166,7 +167,7 @@ std::string text_of(const Validation& validation, std::string_view against) {
   return text;
 }
 
-Records row_records(const ValidatedFigure& row) {
+Records validated_records(const ValidatedFigure& row) {
   const MetricSpec& spec = spec_of(row.metric);
   const auto inside = row.band ? std::optional(row.inside()) : std::nullopt;
   const auto held = row.interval ? std::optional(row.held()) : std::nullopt;
@@ -187,7 +188,7 @@ Records row_records(const ValidatedFigure& row) {
           {"inside_interval", "that holds the measured one", held}};
 }
 
-Records verdict_records(const ValidatedVerdict& row) {
+Records validated_verdict(const ValidatedVerdict& row) {
   return {
       {"id", "run", row.id},
       {"family", "family", row.family},
@@ -203,8 +204,8 @@ Records scenario_records(std::string_view id, const Records& asked) {
 }
 
 Records records_of(const Validation& validation, const RecordList& scenarios) {
-  RecordList rows = list_of(validation.figures, row_records);
-  append(rows.items, list_of(validation.verdicts, verdict_records).items);
+  RecordList rows = list_of(validation.figures, validated_records);
+  append(rows.items, list_of(validation.verdicts, validated_verdict).items);
   return {{"rows", "figures, then verdicts", rows},
           {"families", "errors of the figures by family", family_list(validation)},
           {"scenarios", "that were given", scenarios}};
@@ -242,13 +243,13 @@ Records validate_sample() {
 }
 
 int validate_command(const CommandLine& line) {
-  const auto options = parse(usage, line.words);
+  const auto options = parse(validate_usage, line.words);
   if (!options) return exit_code::yes;
   if (options->has("export") && !options->has("rows"))
     throw UserError("--export: writes rows of tables as scenarios: name the tables with --rows");
   if (options->has("rows")) return validate_row_tables(line, row_question(*options));
   const bool estimates = options->has("estimates");
-  const auto scenarios = load_all(line, files_of(line, options->words));
+  const auto scenarios = load_all(line, scenario_files(line, options->words));
   const auto samples = count_of(*options, "samples", 0, 4096);
   const Validation validation =
       validate(scenarios, estimates ? Against::estimated : Against::measured,

@@ -9,7 +9,7 @@ namespace {
 
 // Ranks with different experts are an axis of their own, between those that share layers and those
 // that hold different rows.
-void check_repeats(const Table& moe, const Sharing& sharing) {
+void check_repeats(const Table& moe, const StepSplit& sharing) {
   const Strategy& s = sharing.strategy;
   const auto reject = [&](std::string_view message) { moe.problem("same_rows", message); };
   const std::int64_t ranks =
@@ -26,7 +26,7 @@ void check_repeats(const Table& moe, const Sharing& sharing) {
 }
 
 // Experts are dealt to the ranks of one copy of the states, whether or not these share tensors.
-void check_ranks(const Table& moe, const Sharing& sharing) {
+void check_ranks(const Table& moe, const StepSplit& sharing) {
   const Strategy& s = sharing.strategy;
   if (s.experts.same_rows) {
     check_repeats(moe, sharing);
@@ -51,7 +51,7 @@ void check_ranks(const Table& moe, const Sharing& sharing) {
 }  // namespace
 
 // What DeepSpeed itself rejects, said before anything is simulated.
-void check_experts(const Table& moe, const Sharing& sharing, Known known) {
+void check_experts(const Table& moe, const StepSplit& sharing, Known known) {
   const Strategy& s = sharing.strategy;
   if (s.experts.same_rows && s.experts.parallel == 1)
     moe.problem("same_rows", "needs an expert_parallel above 1");

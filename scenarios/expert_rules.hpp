@@ -11,6 +11,6 @@ struct Known {
 };
 
 // `moe` is the table of a strategy.
-void check_experts(const Table& moe, const Sharing& sharing, Known known);
+void check_experts(const Table& moe, const StepSplit& sharing, Known known);
 
 }  // namespace stepsim

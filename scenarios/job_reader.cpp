@@ -81,7 +81,7 @@ void finish_job(const Table& table, Scenario& scenario) {
     if (table.has(key) && cluster.node.count(PartKind::nvme) == 0)
       table.problem(key, fmt::format("{} has no drives in its file", cluster.node.name));
   if (job.resume.after == 0) return;
-  const auto length = run_length(job, mesh_of(scenario.strategy, cluster).data());
+  const auto length = run_length(scenario);
   if (length && job.resume.after >= length->optimizer_steps)
     table.table("resume").problem(
         "after",

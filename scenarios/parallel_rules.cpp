@@ -12,7 +12,7 @@ namespace {
 
 // Those of one pipeline stage, which share what follows among them; all where stages do not come
 // out even, which is said already.
-std::int64_t ranks_of(const Sharing& sharing) {
+std::int64_t ranks_of(const StepSplit& sharing) {
   const std::int64_t ranks = sharing.cluster.ranks();
   const std::int64_t stages = sharing.strategy.pipeline_parallel.size;
   return ranks % stages == 0 ? ranks / stages : ranks;
@@ -42,7 +42,7 @@ void refuse_mixers(const Table& table, std::string_view key, const Model& model)
                                  model.name, mixer_name(*model.mixer)));
 }
 
-void check_tensor(const Table& table, const Sharing& sharing) {
+void check_tensor(const Table& table, const StepSplit& sharing) {
   const std::int64_t ranks = sharing.strategy.tensor_parallel.size;
   const Model& model = sharing.model;
   const Checker check{table, "size"};
@@ -62,7 +62,7 @@ void check_tensor(const Table& table, const Sharing& sharing) {
     check.divides(ranks, sharing.job.sequence, "tokens of a sequence");
 }
 
-void check_sequence(const Table& table, const Sharing& sharing) {
+void check_sequence(const Table& table, const StepSplit& sharing) {
   const SequenceParallel& s = sharing.strategy.sequence_parallel;
   const std::int64_t tensor = sharing.strategy.tensor_parallel.size;
   const Checker ulysses{table, "ulysses"}, ring{table, "ring"};
@@ -82,7 +82,7 @@ void check_sequence(const Table& table, const Sharing& sharing) {
                                       sharing.job.sequence, s.ring));
 }
 
-void check_hybrid(const Table& table, const Sharing& sharing) {
+void check_hybrid(const Table& table, const StepSplit& sharing) {
   const FsdpKeys& keys = sharing.strategy.fsdp;
   if (sharing.strategy.sharding != Sharding::hsdp) return;
   const std::int64_t ranks = ranks_of(sharing) / sharing.strategy.tensor_parallel.size;
@@ -94,7 +94,7 @@ void check_hybrid(const Table& table, const Sharing& sharing) {
                 fmt::format("shard {} x replicate {} is not {} ranks", shard, replicate, ranks));
 }
 
-void check_secondary(const Table& table, const Sharing& sharing) {
+void check_secondary(const Table& table, const StepSplit& sharing) {
   const Strategy& s = sharing.strategy;
   const Checker check{table, "zero_hpz_partition_size"};
   const std::int64_t ranks = ranks_of(sharing) / s.tensor_parallel.size;
@@ -109,7 +109,7 @@ void check_secondary(const Table& table, const Sharing& sharing) {
 
 }  // namespace
 
-void check_parallel(const Table& strategy, const Sharing& sharing) {
+void check_parallel(const Table& strategy, const StepSplit& sharing) {
   check_pipeline(strategy, sharing);
   if (const auto table = strategy.table_if("tensor_parallel")) check_tensor(*table, sharing);
   if (const auto table = strategy.table_if("sequence_parallel")) check_sequence(*table, sharing);

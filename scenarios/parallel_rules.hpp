@@ -9,7 +9,8 @@
 
 namespace stepsim {
 
-struct Sharing {
+// A step that several ranks share.
+struct StepSplit {
   const Model& model;
   const Cluster& cluster;
   const Strategy& strategy;
@@ -17,6 +18,6 @@ struct Sharing {
 };
 
 // Notes at `strategy`, the table of that name, whatever does not come out even.
-void check_parallel(const Table& strategy, const Sharing& sharing);
+void check_parallel(const Table& strategy, const StepSplit& sharing);
 
 }  // namespace stepsim

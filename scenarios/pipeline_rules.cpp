@@ -47,7 +47,7 @@ void check_layers(const Table& table, const Model& model, const PipelineParallel
     }
 }
 
-void check_schedule(const Table& table, const Sharing& sharing) {
+void check_schedule(const Table& table, const StepSplit& sharing) {
   const PipelineParallel& p = sharing.strategy.pipeline_parallel;
   const bool interleaved = p.schedule == PipelineSchedule::interleaved;
   if (interleaved && p.virtual_stages == 1)
@@ -61,7 +61,7 @@ void check_schedule(const Table& table, const Sharing& sharing) {
 }
 
 // What a pipeline is not modelled with, or what its frameworks refuse.
-std::vector<std::string> refusals(const Sharing& sharing) {
+std::vector<std::string> refusals(const StepSplit& sharing) {
   const Strategy& s = sharing.strategy;
   std::vector<std::string> list;
   const auto refuse = [&](bool when, std::string_view what) {
@@ -91,7 +91,7 @@ std::vector<std::string> refusals(const Sharing& sharing) {
 
 }  // namespace
 
-void check_pipeline(const Table& strategy, const Sharing& sharing) {
+void check_pipeline(const Table& strategy, const StepSplit& sharing) {
   const auto table = strategy.table_if("pipeline_parallel");
   const PipelineParallel& p = sharing.strategy.pipeline_parallel;
   if (!table) return;

@@ -9,7 +9,7 @@
 namespace stepsim {
 
 // Notes at `strategy`, the table of that name, whatever does not come out even or together.
-void check_pipeline(const Table& strategy, const Sharing& sharing);
+void check_pipeline(const Table& strategy, const StepSplit& sharing);
 
 // What is allowed and wasteful.
 std::vector<std::string> pipeline_notes(const PipelineParallel& pipeline, const Job& job);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scenarios/scenario.hpp"
+#include "workloads/strategy/mesh.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -37,6 +40,10 @@ std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks) {
   if (length.optimizer_steps <= 0) return std::nullopt;
   length.tokens = length.iterations / accumulation * tokens_per_step;
   return length;
+}
+
+std::optional<RunLength> run_length(const Scenario& scenario) {
+  return run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
 }
 
 double saves_of(const Job& job, double optimizer_steps) {

@@ -9,6 +9,8 @@
 
 namespace stepsim {
 
+struct Scenario;
+
 struct RunLength {
   double effective_batch = 0;  // sequences, or pairs, to an optimizer step, over all ranks
   double iterations = 0;       // micro-batches on each rank: what a loop over the data counts
@@ -20,6 +22,7 @@ struct RunLength {
 
 // Nothing when the job does not say how long it is.
 std::optional<RunLength> run_length(const Job& job, std::uint32_t ranks);
+std::optional<RunLength> run_length(const Scenario& scenario);
 
 // Checkpoints that a run writes: one every so many steps, and one behind the last step.
 double saves_of(const Job& job, double optimizer_steps);

@@ -160,22 +160,22 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
 constexpr std::string_view standing = "deepspeed_except";
 
 // What recipes and stacks fill in is not said by the scenario.
-bool says(const Table& table, std::string_view path) {
+bool says_itself(const Table& table, std::string_view path) {
   const std::size_t dot = path.find('.');
   if (dot == std::string_view::npos) {
     const auto origin = table.origin(path);
     return origin && origin->source.empty();
   }
   const std::string_view block = path.substr(0, dot);
-  return table.is_mapping(block) && says(table.table(block), path.substr(dot + 1));
+  return table.is_mapping(block) && says_itself(table.table(block), path.substr(dot + 1));
 }
 
 void let_settings_stand(Document& document, std::span<const Setting> settings) {
-  if (!says(document.root(), "strategy.deepspeed")) return;
+  if (!says_itself(document.root(), "strategy.deepspeed")) return;
   std::vector<std::string> keys;
   for (const auto& [key, value] : settings)
     for (const auto& [rival, theirs] : deepspeed_rivals)
-      if (rival == key || (rival.starts_with(key + ".") && says(document.root(), rival)))
+      if (rival == key || (rival.starts_with(key + ".") && says_itself(document.root(), rival)))
         keys.emplace_back(rival);
   if (keys.empty()) return;
   append(keys, document.root().table("strategy").texts_or(standing));
@@ -194,7 +194,7 @@ void apply_deepspeed(const std::string& data, const Table& root, const std::stri
                              mesh_of(scenario.strategy, scenario.cluster).data()};
   question.optimizers = names_on(data, optimizer_shelf);
   for (const DeepSpeedRival& rival : deepspeed_rivals)
-    if (says(root, rival.key)) question.said.emplace_back(rival.key);
+    if (says_itself(root, rival.key)) question.said.emplace_back(rival.key);
   question.set = root.table("strategy").texts_or(standing);
   DeepSpeedImport read = read_deepspeed(file, question);
   scenario.files.push_back(file);

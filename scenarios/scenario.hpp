@@ -14,6 +14,7 @@
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/grpo.hpp"
 #include "workloads/model/model.hpp"
+#include "workloads/program/step_input.hpp"
 #include "workloads/strategy/job.hpp"
 #include "workloads/strategy/stack.hpp"
 #include "workloads/strategy/strategy.hpp"
@@ -47,6 +48,11 @@ struct Scenario {
   std::vector<std::string> files;        // read beside it, outside the catalogue
   std::vector<SaidKey> said;             // of one key the first one stands
 };
+
+// What its training step is made from; refers to the scenario.
+inline StepInput step_input(const Scenario& scenario) {
+  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
+}
 
 inline constexpr Shelf stack_shelf{"workloads/stacks", "stack"};
 inline constexpr Shelf engine_shelf{"workloads/engines", "engine"};

@@ -59,10 +59,10 @@ auto stored(const T& value) {
     return value;
 }
 template <class T>
-using Stored = decltype(stored(std::declval<const T&>()));
+using StoredAs = decltype(stored(std::declval<const T&>()));
 
 template <class T>
-T restored(Stored<T> value) {
+T restored(StoredAs<T> value) {
   if constexpr (std::is_same_v<T, Dimension>) {
     return dimension_with(value);
   } else {
@@ -110,7 +110,7 @@ struct Put {
   template <class Rows, class Member>
   void put(const std::string& group, const Rows& rows, const Field<Member>& field) const {
     using T = Cell<Rows, Member>;
-    std::vector<Stored<T>> values;
+    std::vector<StoredAs<T>> values;
     values.reserve(rows.size());
     for (const auto& row : rows) values.push_back(stored(std::invoke(field.member, row)));
     std::string_view unit = field.unit;
@@ -137,9 +137,9 @@ struct Get {
   }
   template <class T>
   auto column(const std::string& path, ColumnKind place) const {
-    Column column{path, place, std::vector<Stored<T>>{}, words_of<T>()};
+    Column column{path, place, std::vector<StoredAs<T>>{}, words_of<T>()};
     source.fill(column);
-    return std::pair{std::get<std::vector<Stored<T>>>(std::move(column.values)), column.unit};
+    return std::pair{std::get<std::vector<StoredAs<T>>>(std::move(column.values)), column.unit};
   }
 
  private:

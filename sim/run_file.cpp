@@ -36,12 +36,8 @@ std::optional<T> attribute_of(const ColumnReader& file, const std::string& name)
 }
 
 constexpr std::array<std::string_view, 2> stored_names{"run", "sweep"};
-std::string_view name_of(Stored kind) {
+std::string_view stored_name(Stored kind) {
   return stored_names[static_cast<std::size_t>(kind)];
-}
-
-[[noreturn]] void fail(const std::string& path, std::string message) {
-  throw UserError({{path, 0, "", std::move(message)}});
 }
 
 }  // namespace
@@ -56,10 +52,10 @@ void require_stored(const ColumnReader& file, const std::string& path, Stored wa
                     std::uint32_t schema_version) {
   const auto found = stored_in(file);
   if (found && *found != wanted)
-    fail(path, fmt::format("is a {}, not a {}", name_of(*found), name_of(wanted)));
+    fail(path, fmt::format("is a {}, not a {}", stored_name(*found), stored_name(wanted)));
   const auto version = attribute_of<std::uint32_t>(file, "schema_version");
   if (!version)
-    fail(path, fmt::format("is damaged or no {}: schema_version: is missing", name_of(wanted)));
+    fail(path, fmt::format("is damaged or no {}: schema_version: is missing", stored_name(wanted)));
   if (*version == schema_version) return;
   fail(path, fmt::format(
                  "was written by {} stepsim, {}: it has schema version {}, and this one reads "

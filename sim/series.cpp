@@ -5,14 +5,10 @@
 #include <limits>
 #include <unordered_map>
 
+#include "sim/base/scramble.hpp"
+
 namespace stepsim {
 namespace {
-
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
 
 // One number per link that says which flows cross it and how often; 0: none.
 std::vector<std::uint64_t> crossings(std::size_t links, const OpGraph& graph) {
@@ -21,7 +17,7 @@ std::vector<std::uint64_t> crossings(std::size_t links, const OpGraph& graph) {
   for (const Pattern& pattern : graph.patterns())
     for (const Round& round : pattern.rounds)
       for (const Flow& flow : round.flows) {
-        const std::uint64_t mark = mix(++flows * 0x9E3779B97F4A7C15ULL);
+        const std::uint64_t mark = scrambled(++flows);
         for (const LinkId link : flow.path) sums[index(link)] += mark;
       }
   return sums;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "sim/base/scramble.hpp"
 #include "sim/implied_links.hpp"
 
 namespace stepsim {
@@ -18,14 +19,8 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 using Color = std::uint64_t;
 
-constexpr Color mix(Color x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
 constexpr Color mix(Color a, Color b) {
-  return mix(a ^ (mix(b) + 0x632BE59BD9B4E019ULL));
+  return scrambled(a ^ (scrambled(b) + 0x632BE59BD9B4E019ULL));
 }
 
 // Everything of one sort, flat: who is coloured, and what each sees.
@@ -127,9 +122,9 @@ void refine_once(const Structure& s, Colors& c) {
     color = mix(color, mix(c.ranks[flat.flow->source], c.ranks[flat.flow->target] + 1));
     Color path = 0;  // the order along a path does not matter, the set does
     for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
-      path += mix(c.links[s.path_links[k]]);
+      path += scrambled(c.links[s.path_links[k]]);
     c.flows[i] = mix(color, path);
-    const Color shown = mix(c.flows[i]);
+    const Color shown = scrambled(c.flows[i]);
     for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
       seen_by_link[s.path_links[k]] += shown;
     seen_by_rank[flat.flow->source] += mix(shown, 5);

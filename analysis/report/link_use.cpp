@@ -8,34 +8,34 @@
 namespace stepsim {
 namespace {
 
-struct Load {
+struct LinkLoad {
   std::uint32_t link;
   double bytes;  // on the wire, per byte of the operation
 };
 
-std::vector<Load> loads_of(const Pattern& pattern, const Platform& platform) {
+std::vector<LinkLoad> loads_of(const Pattern& pattern, const Platform& platform) {
   std::map<std::uint32_t, double> sums;
   for (const Round& round : pattern.rounds)
     for (const Flow& flow : round.flows)
       for (const LinkId link : flow.path)
         sums[static_cast<std::uint32_t>(link)] += flow.wire * platform.links[index(link)].weight;
-  std::vector<Load> loads;
+  std::vector<LinkLoad> loads;
   for (const auto& [link, bytes] : sums)
     if (bytes > 0) loads.push_back({link, bytes});
   return loads;
 }
 
-struct Change {
+struct UseChange {
   double time;
   double share;  // of the capacity, more or less from now on
 };
 
-Curve curve_of(std::vector<Change>& changes) {
-  std::ranges::stable_sort(changes, {}, &Change::time);
+Curve curve_of(std::vector<UseChange>& changes) {
+  std::ranges::stable_sort(changes, {}, &UseChange::time);
   Curve curve{{0}, {0}};
   double now = 0;
   std::size_t active = 0;
-  for (const Change& change : changes) {
+  for (const UseChange& change : changes) {
     if (change.share > 0)
       ++active;
     else
@@ -54,16 +54,16 @@ Curve curve_of(std::vector<Change>& changes) {
 }  // namespace
 
 std::vector<LinkCurve> link_use(const Run& run, std::size_t most_links) {
-  std::vector<std::vector<Load>> loads;
+  std::vector<std::vector<LinkLoad>> loads;
   for (const Pattern& pattern : run.graph.patterns())
     loads.push_back(loads_of(pattern, run.platform));
-  std::vector<std::vector<Change>> changes(run.platform.links.size());
+  std::vector<std::vector<UseChange>> changes(run.platform.links.size());
   std::vector<double> sums(run.platform.links.size(), 0);
   for (std::size_t i = 0; i < run.graph.size(); ++i) {
     const Op& op = run.graph.ops()[i];
     const double seconds = run.trace.finish[i] - run.trace.start[i];
     if (op.pattern == no_pattern || seconds <= 0) continue;
-    for (const Load& load : loads[index(op.pattern)]) {
+    for (const LinkLoad& load : loads[index(op.pattern)]) {
       const double full =
           load.bytes * op.bytes.value / run.platform.links[load.link].capacity.value;
       if (full <= 0) continue;

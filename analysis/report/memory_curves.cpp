@@ -6,32 +6,32 @@
 namespace stepsim {
 namespace {
 
-struct Change {
+struct CurveChange {
   double time;
   double bytes;
   NameId name;
   std::size_t kind = 0;  // place among the classes
 };
 
-std::vector<Change> changes_of(const Run& run, Rank rank, Pool pool) {
-  std::vector<Change> changes;
+std::vector<CurveChange> changes_of(const Run& run, Rank rank, Pool pool) {
+  std::vector<CurveChange> changes;
   for (const MemoryEffect& effect : run.graph.memory()) {
     if (effect.rank != rank || effect.pool != pool) continue;
     const auto& times = effect.at_start ? run.trace.start : run.trace.finish;
     changes.push_back({times[index(effect.op)], effect.bytes, effect.tensor_class});
   }
   // At one instant memory is taken before it is given back, as everywhere.
-  std::ranges::stable_sort(changes, [](const Change& a, const Change& b) {
+  std::ranges::stable_sort(changes, [](const CurveChange& a, const CurveChange& b) {
     if (a.time != b.time) return a.time < b.time;
     return a.bytes > 0 && b.bytes < 0;
   });
   return changes;
 }
 
-std::vector<std::string> number_classes(const Run& run, std::vector<Change>& changes) {
+std::vector<std::string> number_classes(const Run& run, std::vector<CurveChange>& changes) {
   std::vector<std::string> classes;
   std::vector<std::optional<std::size_t>> kinds(run.graph.names().size());
-  for (Change& change : changes) {
+  for (CurveChange& change : changes) {
     auto& kind = kinds[index(change.name)];
     if (!kind) {
       kind = classes.size();
@@ -43,7 +43,8 @@ std::vector<std::string> number_classes(const Run& run, std::vector<Change>& cha
 }
 
 // Which changes to show the level after: all of them, or the highest of each part of the step.
-std::vector<bool> shown(const std::vector<Change>& changes, double end, std::size_t most_points) {
+std::vector<bool> shown(const std::vector<CurveChange>& changes, double end,
+                        std::size_t most_points) {
   std::vector<bool> result(changes.size(), changes.size() <= most_points);
   if (changes.size() <= most_points || end <= 0) return result;
   double now = 0, best = 0;
@@ -68,7 +69,7 @@ std::vector<bool> shown(const std::vector<Change>& changes, double end, std::siz
 
 MemoryCurves memory_curves(const Run& run, Rank rank, Pool pool, std::size_t most_points) {
   MemoryCurves curves;
-  std::vector<Change> changes = changes_of(run, rank, pool);
+  std::vector<CurveChange> changes = changes_of(run, rank, pool);
   curves.classes = number_classes(run, changes);
   const std::vector<bool> points = shown(changes, run.trace.makespan.value, most_points);
   std::vector<double> now(curves.classes.size(), 0);

@@ -17,8 +17,8 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t most_points = 4000;  // of one counter
-constexpr std::size_t most_links = 64;
+constexpr std::size_t most_counter_points = 4000;  // of one counter
+constexpr std::size_t most_link_tracks = 64;
 
 // Whole nanoseconds, so that a slice ends exactly where the next one begins.
 double nanoseconds(double seconds) {
@@ -216,7 +216,7 @@ void write_names(const Run& run, const Tracks& tracks, Events& events) {
 void write_memory(const Run& run, Events& events) {
   for (Rank rank = 0; rank < run.platform.devices.size(); ++rank)
     for (std::size_t pool = 0; pool < pool_names.size(); ++pool) {
-      const auto curves = memory_curves(run, rank, static_cast<Pool>(pool), most_points);
+      const auto curves = memory_curves(run, rank, static_cast<Pool>(pool), most_counter_points);
       const std::string name = fmt::format("{} memory, GB", pool_names[pool]);
       for (std::size_t i = 0; i < curves.times.size(); ++i) {
         events.counter(rank, name, curves.times[i]);
@@ -230,10 +230,10 @@ void write_memory(const Run& run, Events& events) {
 
 void write_links(const Run& run, Events& events) {
   const std::size_t process = run.platform.devices.size();
-  const std::vector<LinkCurve> links = link_use(run, most_links);
+  const std::vector<LinkCurve> links = link_use(run, most_link_tracks);
   if (!links.empty()) events.name_process(process, "links");
   for (const LinkCurve& link : links) {
-    const Curve curve = averaged(link.share, run.trace.makespan.value, most_points);
+    const Curve curve = averaged(link.share, run.trace.makespan.value, most_counter_points);
     const std::string name = fmt::format("{}, %", run.platform.links[index(link.link)].name);
     for (std::size_t i = 0; i < curve.times.size(); ++i) {
       if (i > 0 && curve.values[i] == curve.values[i - 1]) continue;

@@ -30,7 +30,7 @@ std::string_view program_of(const ForeignLines& lines) {
   return lines.is("job.reference_model", "false") ? "orpo" : "dpo";
 }
 
-void say_adapter(ForeignLines& lines) {
+void say_peft(ForeignLines& lines) {
   if (lines.number("strategy.lora.rank") <= 0) return;
   lines.say("use_peft", true);
   if (lines.is("strategy.lora.quantised", "nf4")) lines.say("load_in_4bit", true);
@@ -66,7 +66,7 @@ std::string trl_text(const std::string& data, const Scenario& scenario,
   const std::vector<std::string> liger = lines.facts().texts("stacks_with_liger");
   if (holds(liger, lines.value("stack"))) lines.say("use_liger_kernel", true);
   if (lines.is("strategy.cross_entropy", "logits")) lines.say("loss_type", "nll");
-  say_adapter(lines);
+  say_peft(lines);
   const double steps = lines.number("job.save.every");
   lines.say("save_strategy", steps > 0 ? "steps" : "no");
   if (steps > 0) lines.say("save_steps", static_cast<std::int64_t>(steps));

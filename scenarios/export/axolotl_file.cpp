@@ -28,7 +28,7 @@ void say_loss(ForeignLines& lines) {
     for (const std::string& key : lines.facts().texts("liger")) lines.say(key, true);
 }
 
-void say_adapter(ForeignLines& lines) {
+void say_axolotl_adapter(ForeignLines& lines) {
   if (lines.number("strategy.lora.rank") <= 0) return;
   const bool quantised = lines.is("strategy.lora.quantised", "nf4");
   lines.say("adapter", quantised ? "qlora" : "lora");
@@ -63,7 +63,7 @@ std::string axolotl_text(const std::string& data, const Scenario& scenario,
   lines.say("gradient_checkpointing", lines.is("strategy.checkpointing", "full"));
   say_optimizer(lines);
   say_loss(lines);
-  say_adapter(lines);
+  say_axolotl_adapter(lines);
   lines.say_mapped();
   return yaml_text(lines);
 }

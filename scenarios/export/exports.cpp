@@ -52,7 +52,7 @@ Files one_file(const std::string& data, const Scenario& scenario, const std::str
   return {{path, Text(data, scenario)}};
 }
 
-struct Kind {
+struct FileKind {
   std::string_view name;
   bool grpo = false;
   std::string_view comment;  // how it begins; empty: the format has none
@@ -62,17 +62,17 @@ struct Kind {
 };
 
 constexpr std::array kinds{
-    Kind{"accelerate", false, "# ", "#!/usr/bin/env bash\n", accelerate_files, "trl"},
-    Kind{"axolotl", false, "# ", "", axolotl_files},
-    Kind{"deepspeed", false, "", "", deepspeed_files},
-    Kind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
-    Kind{"openrlhf", false, "# ", "#!/usr/bin/env bash\n", one_file<openrlhf_text>},
-    Kind{"torchtitan", false, "# ", "", one_file<torchtitan_text>},
-    Kind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
+    FileKind{"accelerate", false, "# ", "#!/usr/bin/env bash\n", accelerate_files, "trl"},
+    FileKind{"axolotl", false, "# ", "", axolotl_files},
+    FileKind{"deepspeed", false, "", "", deepspeed_files},
+    FileKind{"megatron", false, "# ", "#!/usr/bin/env bash\n", one_file<megatron_text>},
+    FileKind{"openrlhf", false, "# ", "#!/usr/bin/env bash\n", one_file<openrlhf_text>},
+    FileKind{"torchtitan", false, "# ", "", one_file<torchtitan_text>},
+    FileKind{"verl", true, "# ", "#!/usr/bin/env bash\n", one_file<verl_text>}};
 
-const Kind& kind_called(std::string_view name) {
-  const auto place =
-      std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) { return kind.name == name; });
+const FileKind& kind_called(std::string_view name) {
+  const auto place = std::find_if(kinds.begin(), kinds.end(),
+                                  [&](const FileKind& kind) { return kind.name == name; });
   if (place != kinds.end()) return *place;
   const std::vector<std::string> names = export_kinds();
   throw UserError(fmt::format("--as: expected {}, found \"{}\"{}", one_of(names), name,
@@ -100,13 +100,13 @@ std::string shown(const std::string& value) {
 std::vector<std::string> export_kinds() {
   std::vector<std::string> names;
   names.reserve(kinds.size());
-  for (const Kind& kind : kinds) names.emplace_back(kind.name);
+  for (const FileKind& kind : kinds) names.emplace_back(kind.name);
   return names;
 }
 
 std::vector<ExportedFile> export_as(const std::string& data, const Scenario& scenario,
                                     std::string_view name, const std::string& path) {
-  const Kind& kind = kind_called(name);
+  const FileKind& kind = kind_called(name);
   if (kind.grpo != scenario.grpo.has_value())
     throw UserError(fmt::format("--as {}: is for scenarios {} method: grpo", kind.name,
                                 kind.grpo ? "of" : "without"));
@@ -125,7 +125,7 @@ bool has_comments(std::string_view kind) {
 
 std::string with_comment(std::string_view name, const std::string& text,
                          const std::vector<std::string>& lines) {
-  const Kind& kind = kind_called(name);
+  const FileKind& kind = kind_called(name);
   std::string comment;
   for (const std::string& line : lines) comment += fmt::format("{}{}\n", kind.comment, line);
   return fmt::format("{}{}{}", kind.head, comment, text.substr(kind.head.size()));

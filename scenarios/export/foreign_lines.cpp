@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-std::optional<double> number_in(const std::string& text) {
+std::optional<double> as_number(const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, failed] = std::from_chars(text.data(), end, value);
@@ -23,7 +23,7 @@ std::optional<double> number_in(const std::string& text) {
 
 // Other programs want whole numbers as such: 5e8 is 500000000.
 std::string plain_number(const std::string& text) {
-  const auto value = number_in(text);
+  const auto value = as_number(text);
   constexpr double largest = 1e15;
   return value && std::abs(*value) < largest && *value == std::floor(*value)
              ? fmt::format("{:.0f}", *value)
@@ -31,7 +31,7 @@ std::string plain_number(const std::string& text) {
 }
 
 bool is_bare(const std::string& value) {
-  return value == "true" || value == "false" || value.starts_with('[') || number_in(value);
+  return value == "true" || value == "false" || value.starts_with('[') || as_number(value);
 }
 
 std::string quoted(const std::string& value) {
@@ -111,7 +111,7 @@ std::string ForeignLines::model() const {
 }
 
 double ForeignLines::number(std::string_view path) const {
-  return number_in(value(path)).value_or(0);
+  return as_number(value(path)).value_or(0);
 }
 
 void ForeignLines::say(std::string_view key, const std::string& value) {

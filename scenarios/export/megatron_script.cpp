@@ -57,7 +57,7 @@ void say_attention(ForeignLines& lines, const Model& model) {
   if (attention.qkv_bias && !attention.output_bias) lines.say("add-qkv-bias", true);
 }
 
-void say_model(ForeignLines& lines) {
+void say_megatron_model(ForeignLines& lines) {
   const Model& model = lines.scenario().model;
   lines.say("num-layers", model.layers);
   lines.say("hidden-size", model.hidden);
@@ -111,7 +111,7 @@ void say_parallel(ForeignLines& lines, const Mesh& mesh) {
 std::string megatron_text(const std::string& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "import/megatron");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
-  say_model(lines);
+  say_megatron_model(lines);
   lines.say("seq-length", scenario.job.sequence);
   lines.say("micro-batch-size", scenario.job.micro_batch);
   lines.say("global-batch-size",

@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-void say_batch(ForeignLines& lines, const Mesh& mesh) {
+void say_openrlhf_batch(ForeignLines& lines, const Mesh& mesh) {
   const Job& job = lines.scenario().job;
   lines.say("pretrain", lines.model());
   lines.say("max_len", job.sequence);
@@ -16,7 +16,7 @@ void say_batch(ForeignLines& lines, const Mesh& mesh) {
   lines.say("train_batch_size", job.micro_batch * job.accumulation * std::int64_t{mesh.data()});
 }
 
-void say_saves(ForeignLines& lines) {
+void say_openrlhf_saves(ForeignLines& lines) {
   if (lines.number("job.save.every") <= 0) return;
   lines.say("save_steps", lines.value("job.save.every"));
   if (lines.is("job.save.weights", "true")) lines.say("save_hf_ckpt", true);
@@ -38,10 +38,10 @@ void say_kernels(ForeignLines& lines) {
 std::string openrlhf_text(const std::string& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "export/openrlhf");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
-  say_batch(lines, mesh);
+  say_openrlhf_batch(lines, mesh);
   lines.say("bf16", true);
   say_kernels(lines);
-  say_saves(lines);
+  say_openrlhf_saves(lines);
   lines.say_mapped();
   const bool pairs = lines.is("job.method", "dpo"),
              reward = pairs && lines.is("job.reference_model", "false");

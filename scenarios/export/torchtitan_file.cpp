@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-void say_model(ForeignLines& lines) {
+void say_torchtitan_model(ForeignLines& lines) {
   const Table models = lines.facts().table("flavours");
   const std::string model = lines.value("model");
   for (const std::string& name : models.keys())
@@ -19,7 +19,7 @@ void say_model(ForeignLines& lines) {
       }
 }
 
-void say_batch(ForeignLines& lines, const Mesh& mesh) {
+void say_torchtitan_batch(ForeignLines& lines, const Mesh& mesh) {
   const Job& job = lines.scenario().job;
   const std::int64_t data = mesh.data();
   if (mesh.stages > 1) {
@@ -71,7 +71,7 @@ void say_stages(ForeignLines& lines, const Mesh& mesh) {
             lines.scenario().model.layers / pieces);
 }
 
-void say_saves(ForeignLines& lines) {
+void say_torchtitan_saves(ForeignLines& lines) {
   const double every = lines.number("job.save.every");
   lines.say("checkpoint.enable", every > 0);
   if (every > 0) lines.say("checkpoint.interval", lines.value("job.save.every"));
@@ -82,13 +82,13 @@ void say_saves(ForeignLines& lines) {
 std::string torchtitan_text(const std::string& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "import/torchtitan");
   const Mesh mesh = mesh_of(scenario.strategy, scenario.cluster);
-  say_model(lines);
-  say_batch(lines, mesh);
+  say_torchtitan_model(lines);
+  say_torchtitan_batch(lines, mesh);
   say_sharding(lines, mesh);
   say_checkpointing(lines);
   lines.say("compile.enable", lines.is("strategy.compile", "true"));
   say_stages(lines, mesh);
-  say_saves(lines);
+  say_torchtitan_saves(lines);
   lines.say_mapped();
   return toml_text(lines);
 }

@@ -10,17 +10,17 @@
 namespace stepsim {
 namespace {
 
-std::string actor(std::string_view key) {
+std::string learner_key(std::string_view key) {
   return fmt::format("actor_rollout_ref.actor.{}", key);
 }
 
-void say_batch(ForeignLines& lines) {
+void say_verl_batch(ForeignLines& lines) {
   const Grpo& grpo = *lines.scenario().grpo;
   const std::int64_t shared = lines.scenario().strategy.sequence_parallel.ranks();
-  lines.say(actor("ppo_mini_batch_size"),
+  lines.say(learner_key("ppo_mini_batch_size"),
             std::max<std::int64_t>(grpo.prompts / grpo.mini_batches, 1));
-  lines.say(actor("use_dynamic_bsz"), true);
-  lines.say(actor("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
+  lines.say(learner_key("use_dynamic_bsz"), true);
+  lines.say(learner_key("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
   if (grpo.total_episodes > 0)
     lines.say("trainer.total_training_steps",
               static_cast<std::int64_t>(grpo.total_episodes) / (grpo.prompts * grpo.samples));
@@ -29,11 +29,11 @@ void say_batch(ForeignLines& lines) {
 void say_models(ForeignLines& lines) {
   const Grpo& grpo = *lines.scenario().grpo;
   lines.say("actor_rollout_ref.model.path", lines.model());
-  lines.say(actor("use_kl_loss"), grpo.reference_model);
+  lines.say(learner_key("use_kl_loss"), grpo.reference_model);
   if (grpo.reference_model)
     lines.say("actor_rollout_ref.ref.fsdp_config.param_offload", grpo.park_reference);
-  lines.say(actor("fsdp_config.param_offload"), grpo.park_learners);
-  lines.say(actor("fsdp_config.optimizer_offload"), grpo.park_learners);
+  lines.say(learner_key("fsdp_config.param_offload"), grpo.park_learners);
+  lines.say(learner_key("fsdp_config.optimizer_offload"), grpo.park_learners);
   lines.say("actor_rollout_ref.rollout.name", "vllm");
   if (lines.is("job.vllm_quantization", "fp8"))
     lines.say("actor_rollout_ref.rollout.quantization", "fp8");
@@ -42,12 +42,12 @@ void say_models(ForeignLines& lines) {
 void say_learners(ForeignLines& lines, const Mesh& mesh) {
   const std::string kind = lines.value("strategy.zero");
   const bool sharded = kind == "fsdp" || kind == "hsdp" || kind == "3";
-  lines.say(actor("strategy"), sharded ? "fsdp2" : "megatron");
-  if (kind == "hsdp") lines.say(actor("fsdp_config.fsdp_size"), std::int64_t{mesh.shard});
+  lines.say(learner_key("strategy"), sharded ? "fsdp2" : "megatron");
+  if (kind == "hsdp") lines.say(learner_key("fsdp_config.fsdp_size"), std::int64_t{mesh.shard});
   if (lines.is("strategy.fsdp.reshard_after_forward", "false"))
-    lines.say(actor("fsdp_config.reshard_after_forward"), false);
+    lines.say(learner_key("fsdp_config.reshard_after_forward"), false);
   const auto degree = [&](std::string_view key, std::int64_t size) {
-    if (!sharded) lines.say(actor(fmt::format("megatron.{}", key)), size);
+    if (!sharded) lines.say(learner_key(fmt::format("megatron.{}", key)), size);
   };
   degree("tensor_model_parallel_size", mesh.tensor);
   degree("context_parallel_size", mesh.ring);
@@ -60,7 +60,7 @@ std::string verl_text(const std::string& data, const Scenario& scenario) {
   ForeignLines lines(data, scenario, "import/verl");
   lines.say("algorithm.adv_estimator", "grpo");
   say_models(lines);
-  say_batch(lines);
+  say_verl_batch(lines);
   say_learners(lines, mesh_of(scenario.strategy, scenario.cluster));
   lines.say_mapped();
   lines.say("trainer.nnodes", std::int64_t{scenario.cluster.nodes});

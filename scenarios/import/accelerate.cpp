@@ -13,44 +13,44 @@ namespace {
 constexpr std::string_view option = "--config_file";
 
 // Keys of the file itself: accelerate/commands/config/config_args.py.
-constexpr std::array known{"compute_environment",
-                           "distributed_type",
-                           "mixed_precision",
-                           "use_cpu",
-                           "debug",
-                           "num_processes",
-                           "machine_rank",
-                           "num_machines",
-                           "gpu_ids",
-                           "main_process_ip",
-                           "main_process_port",
-                           "rdzv_backend",
-                           "same_network",
-                           "main_training_function",
-                           "enable_cpu_affinity",
-                           "deepspeed_config",
-                           "fsdp_config",
-                           "parallelism_config",
-                           "megatron_lm_config",
-                           "mpirun_config",
-                           "tpu_name",
-                           "tpu_zone",
-                           "tpu_use_cluster",
-                           "tpu_use_sudo",
-                           "command_file",
-                           "commands",
-                           "tpu_vm",
-                           "tpu_env",
-                           "dynamo_config",
-                           "downcast_bf16",
-                           "fp8_config",
-                           "ipex_config",
-                           "deepspeed_hostfile",
-                           "gradient_accumulation_steps",
-                           "main_process_port",
-                           "num_cpu_threads_per_process"};
+constexpr std::array known_keys{"compute_environment",
+                                "distributed_type",
+                                "mixed_precision",
+                                "use_cpu",
+                                "debug",
+                                "num_processes",
+                                "machine_rank",
+                                "num_machines",
+                                "gpu_ids",
+                                "main_process_ip",
+                                "main_process_port",
+                                "rdzv_backend",
+                                "same_network",
+                                "main_training_function",
+                                "enable_cpu_affinity",
+                                "deepspeed_config",
+                                "fsdp_config",
+                                "parallelism_config",
+                                "megatron_lm_config",
+                                "mpirun_config",
+                                "tpu_name",
+                                "tpu_zone",
+                                "tpu_use_cluster",
+                                "tpu_use_sudo",
+                                "command_file",
+                                "commands",
+                                "tpu_vm",
+                                "tpu_env",
+                                "dynamo_config",
+                                "downcast_bf16",
+                                "fp8_config",
+                                "ipex_config",
+                                "deepspeed_hostfile",
+                                "gradient_accumulation_steps",
+                                "main_process_port",
+                                "num_cpu_threads_per_process"};
 
-std::string word(const Table& table, std::string_view key) {
+std::string text_or_nothing(const Table& table, std::string_view key) {
   return table.has(key) && !table.is_mapping(key) ? table.one_line(key) : "";
 }
 std::string bare(std::string text) {
@@ -73,16 +73,17 @@ class Putter {
 
 AcceleratePut put_deepspeed(MappedSource& source, const std::string& file, const Table& block) {
   AcceleratePut result;
-  if (const std::string named = bare(word(block, "deepspeed_config_file")); !named.empty()) {
+  if (const std::string named = bare(text_or_nothing(block, "deepspeed_config_file"));
+      !named.empty()) {
     result.sharding = put_deepspeed_file(source, option, named);
     return result;
   }
   Putter putter(source, file);
-  const std::string stage = bare(word(block, "zero_stage"));
+  const std::string stage = bare(text_or_nothing(block, "zero_stage"));
   result.sharding = {.sharded = true, .stage_3 = stage == "3"};
   putter.put("strategy.zero", stage.empty() ? "2" : stage, "deepspeed_config.zero_stage");
-  const std::string states = bare(word(block, "offload_optimizer_device")),
-                    parameters = bare(word(block, "offload_param_device"));
+  const std::string states = bare(text_or_nothing(block, "offload_optimizer_device")),
+                    parameters = bare(text_or_nothing(block, "offload_param_device"));
   if (states == "cpu" || states == "nvme") {
     result.sharding.optimizer_on_host = true;
     putter.put("strategy.offload.optimizer", states, "deepspeed_config.offload_optimizer_device");
@@ -93,8 +94,8 @@ AcceleratePut put_deepspeed(MappedSource& source, const std::string& file, const
 }
 
 void put_leaves(MappedSource& source, const std::string& file, const Table& block) {
-  const bool named = !bare(word(block, "deepspeed_moe_layer_cls_names")).empty() ||
-                     !bare(word(block, "transformer_moe_cls_names")).empty();
+  const bool named = !bare(text_or_nothing(block, "deepspeed_moe_layer_cls_names")).empty() ||
+                     !bare(text_or_nothing(block, "transformer_moe_cls_names")).empty();
   if (source.around().model && source.around().model->experts)
     Putter(source, file)
         .put("strategy.zero_optimization.leaf_modules", named ? "true" : "false",
@@ -103,7 +104,7 @@ void put_leaves(MappedSource& source, const std::string& file, const Table& bloc
 
 AcceleratePut put_own_fsdp(MappedSource& source, const Table& block) {
   const auto said = [&](std::string_view key) {
-    return bare(word(block, fmt::format("fsdp_{}", key)));
+    return bare(text_or_nothing(block, fmt::format("fsdp_{}", key)));
   };
   AcceleratePut result;
   result.sharding = put_fsdp(source, {.key = option,
@@ -123,13 +124,13 @@ AccelerateFile read_accelerate(const std::string& file) {
   const Document document = read_document(file);
   const Table root = document.root();
   AccelerateFile result{.file = file};
-  const std::vector<std::string> names(known.begin(), known.end());
+  const std::vector<std::string> names(known_keys.begin(), known_keys.end());
   for (const std::string& key : root.keys())
     if (std::find(names.begin(), names.end(), key) == names.end())
       root.problem(key, fmt::format("no key of a file of Accelerate{}", did_you_mean(key, names)));
   const std::int64_t processes = root.integer_or("num_processes", 0, -1, 1 << 20),
                      machines = root.integer_or("num_machines", 1, 1, 1 << 13);
-  result.sharding = bare(word(root, "distributed_type"));
+  result.sharding = bare(text_or_nothing(root, "distributed_type"));
   const bool whole = processes > 0 && processes % machines == 0;
   if (processes > 0 && !whole)
     root.problem("num_processes",

@@ -28,21 +28,21 @@ bool asks(MappedSource& source, std::string_view key) {
 // ---- what is trained ----
 
 // What a method's trainer does beside the pass of the policy.
-struct Method {
+struct RlMethod {
   std::string_view name, scenario;
   bool reference = false;  // a frozen model goes along
 };
-constexpr std::array methods{Method{"dpo", "dpo", true}, Method{"ipo", "dpo", true},
-                             Method{"orpo", "dpo"},      Method{"simpo", "dpo"},
-                             Method{"kto", "kto", true}, Method{"grpo", "grpo"}};
+constexpr std::array methods{RlMethod{"dpo", "dpo", true}, RlMethod{"ipo", "dpo", true},
+                             RlMethod{"orpo", "dpo"},      RlMethod{"simpo", "dpo"},
+                             RlMethod{"kto", "kto", true}, RlMethod{"grpo", "grpo"}};
 
 // Nothing: plain rows. Where the method is none that is known: the first of them.
-const Method* read_method(MappedSource& source) {
+const RlMethod* read_axolotl_method(MappedSource& source) {
   const std::string said = word_at(source, "rl");
   if (said.empty()) return nullptr;
-  const auto method = std::ranges::find(methods, said, &Method::name);
+  const auto method = std::ranges::find(methods, said, &RlMethod::name);
   if (method != methods.end()) return &*method;
-  const std::vector<std::string> known = texts_of(methods, &Method::name);
+  const std::vector<std::string> known = texts_of(methods, &RlMethod::name);
   constexpr std::array others{"gdpo", "ebft"};
   source.problem("rl", holds(others, std::string_view(said))
                            ? fmt::format("{} of an Axolotl file is not read yet; expected {}", said,
@@ -53,7 +53,7 @@ const Method* read_method(MappedSource& source) {
 }
 
 // What its loss costs is that of pairs, with or without a second model beside the first.
-void put_method(MappedSource& source, const Method* method) {
+void put_method(MappedSource& source, const RlMethod* method) {
   if (method == nullptr) return source.put("job.method", "sft", "rl");
   source.put("job.method", std::string(method->scenario), "rl",
              method->name == method->scenario
@@ -67,23 +67,24 @@ void put_method(MappedSource& source, const Method* method) {
                    "the pass that stores the reference's results comes before the first step");
 }
 
-constexpr std::string_view length_key = "sequence_len", rows_key = "micro_batch_size",
-                           batches_key = "gradient_accumulation_steps";
+constexpr std::string_view length_key = "sequence_len", axolotl_rows_key = "micro_batch_size",
+                           axolotl_batches_key = "gradient_accumulation_steps";
 
 struct Batch {
   std::int64_t length = 512, rows = 1, accumulation = 1;
 };
 Batch batch_of(MappedSource& source) {
-  return {source.whole(length_key, 512, 1, 1 << 24), source.whole(rows_key, 1, 1, 1 << 16),
-          source.whole(batches_key, 1, 1, 1 << 16)};
+  return {source.whole(length_key, 512, 1, most_tokens),
+          source.whole(axolotl_rows_key, 1, 1, most_ranks),
+          source.whole(axolotl_batches_key, 1, 1, most_ranks)};
 }
 
 void put_job(MappedSource& source, bool packed, bool pairs) {
   const Batch batch = batch_of(source);
   source.put("job.sequence", std::to_string(batch.length), length_key);
   source.put("job.packing", packed ? "true" : "false", "sample_packing");
-  source.put("job.micro_batch", std::to_string(batch.rows), rows_key);
-  source.put("job.gradient_accumulation", std::to_string(batch.accumulation), batches_key);
+  source.put("job.micro_batch", std::to_string(batch.rows), axolotl_rows_key);
+  source.put("job.gradient_accumulation", std::to_string(batch.accumulation), axolotl_batches_key);
   DataOfSource data{.packed = packed, .pairs = pairs};
   data.epochs = source.number("num_epochs", 1, 0.001, 1e6);
   const double steps = source.number("max_steps", 0, -1, 1e12),
@@ -153,7 +154,7 @@ ShardingFacts put_sharded_by_pytorch(MappedSource& source, std::string_view key)
                            .strategy = fmt::format("{} {}", kinds, either("sharding_strategy")),
                            .version = version,
                            .reshard = either("reshard_after_forward"),
-                           .replicas = source.whole("dp_replicate_size", 1, 1, 1 << 16),
+                           .replicas = source.whole("dp_replicate_size", 1, 1, most_ranks),
                            .replicas_key = "dp_replicate_size",
                            .offload = either("offload_params") == "true",
                            .checkpointing = is_yes(either("activation_checkpointing"))});
@@ -169,7 +170,7 @@ ShardingFacts put_sharding(MappedSource& source) {
     return {};
   }
   if (!deepspeed.empty()) return put_deepspeed_file(source, "deepspeed", deepspeed);
-  const bool sized = source.whole("dp_shard_size", 1, 1, 1 << 16) > 1;
+  const bool sized = source.whole("dp_shard_size", 1, 1, most_ranks) > 1;
   if (!fsdp && !sized) return put_replicas(source, "deepspeed");
   return put_sharded_by_pytorch(source, asks(source, "fsdp_config") ? "fsdp_config"
                                         : asks(source, "fsdp")      ? "fsdp"
@@ -278,7 +279,7 @@ void put_adapters(MappedSource& source) {
 }
 
 void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding) {
-  const std::int64_t parallel = source.whole("expert_parallel_size", 1, 1, 1 << 16);
+  const std::int64_t parallel = source.whole("expert_parallel_size", 1, 1, most_ranks);
   const auto& model = source.around().model;
   if (!model || !model->experts) return;
   const bool megablocks = word_at(source, "mlp_impl") == "megablocks";
@@ -315,14 +316,15 @@ void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding)
 
 // Tensor and context parallelism.
 void put_parallel(MappedSource& source) {
-  if (const std::int64_t tensor = source.whole("tensor_parallel_size", 1, 1, 1 << 16); tensor > 1) {
+  if (const std::int64_t tensor = source.whole("tensor_parallel_size", 1, 1, most_ranks);
+      tensor > 1) {
     source.put("strategy.tensor_parallel.size", std::to_string(tensor), "tensor_parallel_size");
     source.put("strategy.tensor_parallel.sequence", "false", "tensor_parallel_size",
                "transformers divides matrices, not tokens");
   }
   const std::string_view key =
       source.says("context_parallel_size") ? "context_parallel_size" : "sequence_parallel_degree";
-  if (const std::int64_t ring = source.whole(key, 1, 1, 1 << 16); ring > 1)
+  if (const std::int64_t ring = source.whole(key, 1, 1, most_ranks); ring > 1)
     source.put("strategy.sequence_parallel.ring", std::to_string(ring), key);
 }
 
@@ -335,7 +337,7 @@ void put_grpo(MappedSource& source) {
                         .accumulation = batch.accumulation,
                         .longest_prompt = batch.length,
                         .prompt_key = std::string(length_key),
-                        .rows_key = std::string(rows_key)});
+                        .rows_key = std::string(axolotl_rows_key)});
 }
 
 }  // namespace
@@ -346,7 +348,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   assume_machine(question, source.root(), source.result());
   source.look_around();
   put_stack(source);
-  const Method* method = read_method(source);
+  const RlMethod* method = read_axolotl_method(source);
   const bool grpo = method != nullptr && method->scenario == "grpo",
              pairs = method != nullptr && !grpo, packed = source.on("sample_packing");
   if (grpo) {

@@ -19,13 +19,13 @@
 namespace stepsim {
 namespace {
 
-constexpr double most = 1e15;
+constexpr double most_bucket_elements = 1e15;
 
 // A number, or what "auto" stands for.
 double number_or_auto(const Table& table, std::string_view key, double fallback, double automatic) {
   if (!table.has(key)) return fallback;
   if (table.text_or(key, "") == "auto") return automatic;
-  return table.number(key, 0, most);
+  return table.number(key, 0, most_bucket_elements);
 }
 
 bool flag_or_auto(const Table& table, std::string_view key, bool fallback) {
@@ -164,12 +164,12 @@ struct Told {
   int line = 0;
 };
 
-std::optional<Told> value_at(const Table& table, std::string_view path) {
+std::optional<Told> told_at(const Table& table, std::string_view path) {
   const std::size_t dot = path.find('.');
   if (dot != std::string_view::npos) {
     const std::string_view block = path.substr(0, dot);
     if (!table.is_mapping(block)) return std::nullopt;
-    return value_at(table.table(block), path.substr(dot + 1));
+    return told_at(table.table(block), path.substr(dot + 1));
   }
   const auto origin = table.origin(path);
   if (!origin) return std::nullopt;
@@ -202,7 +202,7 @@ struct Settle {
   void settle(const DeepSpeedRival& rival, const Key<Subject>& key, const Subject& own,
               Subject& theirs) const {
     const bool differs = key.text(key.facts, own) != key.text(key.facts, theirs);
-    const auto told = value_at(root, rival.theirs);
+    const auto told = told_at(root, rival.theirs);
     const bool set = was_set(question, rival.key);
     // "auto" is what the scenario says, unless it is worked out here.
     const bool ours = !differs && (!told || told->value == "'auto'");

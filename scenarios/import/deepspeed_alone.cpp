@@ -26,7 +26,7 @@ constexpr std::array batch_defaults{
     BatchDefault{"job.micro_batch", "8", "train_micro_batch_size_per_gpu"},
     BatchDefault{"job.gradient_accumulation", "1", "gradient_accumulation_steps"}};
 
-bool says(const Table& source, std::string_view key) {
+bool says_a_value(const Table& source, std::string_view key) {
   return source.has(key) && source.text_or(key, "") != "auto";
 }
 
@@ -59,9 +59,9 @@ Translation translate_deepspeed(const SourceQuestion& question, const Document& 
                                   fmt::format("--set {}=...", each.path)});
   }
   for (const BatchDefault& each : batch_defaults) {
-    if (question.decides(each.path) || says(root, each.key)) continue;
+    if (question.decides(each.path) || says_a_value(root, each.key)) continue;
     put(each.path, each.value, "the trainer's default");
-    if (!root.has("train_batch_size") || !says(root, "train_batch_size"))
+    if (!root.has("train_batch_size") || !says_a_value(root, "train_batch_size"))
       result.assumptions.push_back({std::string(each.key), std::string(each.value),
                                     "the file leaves it to the trainer, whose default it is",
                                     fmt::format("--set {}=...", each.path)});

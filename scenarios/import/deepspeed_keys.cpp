@@ -32,29 +32,29 @@ constexpr std::array zero_without_effect{"allgather_bucket_size",
                                          "enable_sanity_checks",
                                          "log_trace_cache_warnings",
                                          "cpu_offload_use_pin_memory"};
-constexpr std::array without_effect{"scheduler",
-                                    "gradient_clipping",
-                                    "prescale_gradients",
-                                    "gradient_predivide_factor",
-                                    "disable_allgather",
-                                    "zero_allow_untested_optimizer",
-                                    "zero_force_ds_cpu_optimizer",
-                                    "aio",
-                                    "checkpoint",
-                                    "nebula",
-                                    "steps_per_print",
-                                    "memory_breakdown",
-                                    "dump_state",
-                                    "tensorboard",
-                                    "wandb",
-                                    "comet",
-                                    "csv_monitor",
-                                    "monitor_config",
-                                    "timers",
-                                    "graph_harvesting",
-                                    "dataloader_drop_last",
-                                    "use_data_before_expert_parallelism",
-                                    "local_rank"};
+constexpr std::array deepspeed_without_effect{"scheduler",
+                                              "gradient_clipping",
+                                              "prescale_gradients",
+                                              "gradient_predivide_factor",
+                                              "disable_allgather",
+                                              "zero_allow_untested_optimizer",
+                                              "zero_force_ds_cpu_optimizer",
+                                              "aio",
+                                              "checkpoint",
+                                              "nebula",
+                                              "steps_per_print",
+                                              "memory_breakdown",
+                                              "dump_state",
+                                              "tensorboard",
+                                              "wandb",
+                                              "comet",
+                                              "csv_monitor",
+                                              "monitor_config",
+                                              "timers",
+                                              "graph_harvesting",
+                                              "dataloader_drop_last",
+                                              "use_data_before_expert_parallelism",
+                                              "local_rank"};
 
 // What changes time or memory and is not modelled, and the values (between spaces) with which
 // DeepSpeed does what is. Where `inner` is named, its block counts by that key of it.
@@ -185,7 +185,7 @@ void note_unknown(const Table& root, Notes& notes) {
                                  "bf16",
                                  "bfloat16",
                                  "fp16"};
-  known.insert(known.end(), without_effect.begin(), without_effect.end());
+  known.insert(known.end(), deepspeed_without_effect.begin(), deepspeed_without_effect.end());
   for (const Unmodelled& what : unmodelled) known.emplace_back(what.key);
   for (const std::string& key : root.keys()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
@@ -208,7 +208,7 @@ void note_unknown(const Table& root, Notes& notes) {
 void note_unread(const Table& root, Notes& notes) {
   note_unknown(root, notes);
   note_types(root, notes);
-  for (const std::string_view key : without_effect)
+  for (const std::string_view key : deepspeed_without_effect)
     if (root.has(key)) notes.push_back(fmt::format("{} changes neither time nor memory here", key));
   for (const Unmodelled& what : unmodelled) note_unmodelled(root, what, "", notes);
 }

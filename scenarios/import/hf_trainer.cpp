@@ -17,15 +17,15 @@ namespace stepsim {
 namespace {
 
 // alone: pairs without a reference
-enum class Training : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
+enum class HfTraining : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
 
-constexpr std::string_view rows_key = "per_device_train_batch_size",
-                           batches_key = "gradient_accumulation_steps";
+constexpr std::string_view hf_rows_key = "per_device_train_batch_size",
+                           hf_batches_key = "gradient_accumulation_steps";
 
 // What the program says in words of its own.
 struct Program {
   std::string_view name, table;
-  Training training = Training::sft;
+  HfTraining training = HfTraining::sft;
   std::string_view method_key{};
   std::string_view length_key{};
   std::int64_t length = 1024;
@@ -43,10 +43,10 @@ class TrainerReader {
         source_(question, source, program.name, program.table) {}
 
   MappedSource& source() { return source_; }
-  bool grpo() const { return program_.training == Training::grpo; }
+  bool grpo() const { return program_.training == HfTraining::grpo; }
   bool packed() const { return packed_; }
   // Pairs, or answers that were liked or not.
-  bool pairs() const { return program_.training != Training::sft; }
+  bool pairs() const { return program_.training != HfTraining::sft; }
 
   // Model, machine, stack.
   void read_surroundings(bool liger, std::string_view liger_key) {
@@ -68,36 +68,37 @@ class TrainerReader {
   }
 
   void read_job() {
-    const bool kto = program_.training == Training::kto;
+    const bool kto = program_.training == HfTraining::kto;
     source_.put("job.method", kto ? "kto" : pairs() ? "dpo" : "sft", program_.method_key);
     if (pairs()) {
       const bool stored = source_.on("precompute_ref_log_probs");
       source_.put("job.reference_model",
-                  (program_.training == Training::dpo || kto) && !stored ? "true" : "false",
+                  (program_.training == HfTraining::dpo || kto) && !stored ? "true" : "false",
                   stored ? "precompute_ref_log_probs" : program_.method_key);
       if (stored)
         source_.without("precompute_ref_log_probs",
                         "the pass that stores the reference's results comes before the first step");
     }
     source_.put("job.sequence",
-                std::to_string(source_.whole(program_.length_key, program_.length, 1, 1 << 24)),
+                std::to_string(source_.whole(program_.length_key, program_.length, 1, most_tokens)),
                 program_.length_key);
     packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
     source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
-    source_.put("job.micro_batch", std::to_string(source_.whole(rows_key, 8, 1, 1 << 16)),
-                rows_key);
+    source_.put("job.micro_batch", std::to_string(source_.whole(hf_rows_key, 8, 1, most_ranks)),
+                hf_rows_key);
     source_.put("job.gradient_accumulation",
-                std::to_string(source_.whole(batches_key, 1, 1, 1 << 16)), batches_key);
+                std::to_string(source_.whole(hf_batches_key, 1, 1, most_ranks)), hf_batches_key);
     read_length();
   }
 
   // A step of GRPO, which the trainer is told in rows of a GPU, and their number.
   void read_grpo() {
-    put_trl_grpo(source_, {.rows = source_.whole(rows_key, 8, 1, 1 << 16),
-                           .accumulation = source_.whole(batches_key, 1, 1, 1 << 16),
-                           .longest_prompt = source_.whole("max_prompt_length", 512, 1, 1 << 24),
-                           .prompt_key = "max_prompt_length",
-                           .rows_key = std::string(rows_key)});
+    put_trl_grpo(source_,
+                 {.rows = source_.whole(hf_rows_key, 8, 1, most_ranks),
+                  .accumulation = source_.whole(hf_batches_key, 1, 1, most_ranks),
+                  .longest_prompt = source_.whole("max_prompt_length", 512, 1, most_tokens),
+                  .prompt_key = "max_prompt_length",
+                  .rows_key = std::string(hf_rows_key)});
   }
 
   void read_sharding() {
@@ -190,7 +191,7 @@ class TrainerReader {
 // ---- TRL ----
 
 // Which training a program is: "trl dpo", "DPOTrainer", "examples/scripts/dpo.py".
-Training training_of(const SourceQuestion& question) {
+HfTraining training_of(const SourceQuestion& question) {
   const std::string said = question.launch == nullptr ? question.file : question.launch->program;
   const std::string program = in_small_letters(std::filesystem::path(said).filename().string());
   for (const char* other : {"rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"})
@@ -200,11 +201,11 @@ Training training_of(const SourceQuestion& question) {
                          "cpo, grpo or of a reward model",
                          said));
   if (program.find("orpo") != std::string::npos || program.find("cpo") != std::string::npos)
-    return Training::alone;
-  if (program.find("dpo") != std::string::npos) return Training::dpo;
-  if (program.find("kto") != std::string::npos) return Training::kto;
-  if (program.find("grpo") != std::string::npos) return Training::grpo;
-  return program.find("reward") != std::string::npos ? Training::reward : Training::sft;
+    return HfTraining::alone;
+  if (program.find("dpo") != std::string::npos) return HfTraining::dpo;
+  if (program.find("kto") != std::string::npos) return HfTraining::kto;
+  if (program.find("grpo") != std::string::npos) return HfTraining::grpo;
+  return program.find("reward") != std::string::npos ? HfTraining::reward : HfTraining::sft;
 }
 
 void read_trl_kernels(TrainerReader& reader, bool liger) {
@@ -248,16 +249,16 @@ void read_trl_adapter(TrainerReader& reader) {
 
 // ---- LLaMA-Factory ----
 
-Training stage_of(const SourceQuestion& question, const Document& document) {
+HfTraining stage_of(const SourceQuestion& question, const Document& document) {
   const Table root = document.root();
   const std::string stage = root.text_or("stage", "sft");
   const std::vector<std::string> known{"pt", "sft", "rm", "dpo", "kto"};
-  if (stage == "pt" || stage == "sft") return Training::sft;
-  if (stage == "rm") return Training::reward;
-  if (stage == "kto") return Training::kto;
+  if (stage == "pt" || stage == "sft") return HfTraining::sft;
+  if (stage == "rm") return HfTraining::reward;
+  if (stage == "kto") return HfTraining::kto;
   if (stage == "dpo") {
     const std::string loss = root.text_or("pref_loss", "sigmoid");
-    return loss == "orpo" || loss == "simpo" ? Training::alone : Training::dpo;
+    return loss == "orpo" || loss == "simpo" ? HfTraining::alone : HfTraining::dpo;
   }
   const auto origin = root.origin("stage");
   const bool other = stage == "ppo";
@@ -303,7 +304,7 @@ void read_factory_adapter(TrainerReader& reader) {
   if (modules.empty()) modules = {"all"};
   put_adapter(source, {.rank_key = "lora_rank",
                        .modules_key = "lora_target",
-                       .rank = source.whole("lora_rank", 8, 1, 1 << 16),
+                       .rank = source.whole("lora_rank", 8, 1, most_ranks),
                        .modules = std::move(modules),
                        .quantised = bits == 4,
                        .quantised_key = "quantization_bit"});

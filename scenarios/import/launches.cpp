@@ -3,26 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <span>
 
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
 namespace {
 
-using Words = std::span<const ShellWord>;
+using CommandWords = std::span<const ShellWord>;
 
-std::string last_part(const std::string& path) {
+std::string program_in(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
 bool is_python(const std::string& name) {
-  return name == "python" || (name.starts_with("python") && name.size() > 6 &&
-                              std::isdigit(static_cast<unsigned char>(name[6])) != 0);
+  return name == "python" || (name.starts_with("python") && name.size() > 6 && is_digit(name[6]));
 }
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
@@ -42,9 +41,8 @@ std::string option_name(const std::string& word) {
 }
 
 bool is_option(const ShellWord& word) {
-  return word.text.size() > 1 && word.text.front() == '-' &&
-         std::isdigit(static_cast<unsigned char>(word.text[1])) == 0 && word.text[1] != '.' &&
-         word.text.find_first_not_of('-') != std::string::npos;
+  return word.text.size() > 1 && word.text.front() == '-' && !is_digit(word.text[1]) &&
+         word.text[1] != '.' && word.text.find_first_not_of('-') != std::string::npos;
 }
 
 struct Launcher {
@@ -88,7 +86,7 @@ class CommandReader {
     if (words_.empty() || !skip_wrappers()) return std::nullopt;
     constexpr int most = 4;  // launchers that start launchers
     for (int turn = 0; turn < most && !words_.empty(); ++turn) {
-      const std::string name = last_part(words_.front().text);
+      const std::string name = program_in(words_.front().text);
       if (is_python(name)) {
         if (!python()) return std::nullopt;
       } else if (const Launcher* launcher = launcher_called(name)) {
@@ -109,7 +107,7 @@ class CommandReader {
   void drop(std::size_t count) { words_ = words_.subspan(std::min(count, words_.size())); }
 
   bool starts_something(const ShellWord& word) const {
-    const std::string name = last_part(word.text);
+    const std::string name = program_in(word.text);
     return is_python(name) || holds(known_.behind_dashes, name) || holds(known_.programs, name) ||
            name.ends_with(".py") ||
            std::any_of(known_.launchers.begin(), known_.launchers.end(), [&](const Launcher& each) {
@@ -118,7 +116,7 @@ class CommandReader {
   }
 
   // What a program that hands on what stands behind its dashes says of the machine.
-  void read_machine(Words words) {
+  void read_machine(CommandWords words) {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (!is_option(words[i])) continue;
       const std::string name = option_name(words[i].text);
@@ -128,16 +126,16 @@ class CommandReader {
   }
 
   bool skip_wrappers() {
-    if (holds(known_.wrappers, last_part(words_.front().text))) {
+    if (holds(known_.wrappers, program_in(words_.front().text))) {
       const auto place = std::find_if(words_.begin() + 1, words_.end(), [&](const ShellWord& word) {
         return starts_something(word);
       });
       drop(static_cast<std::size_t>(place - words_.begin()));
     }
     if (words_.empty() || !starts_something(words_.front())) return false;
-    const bool interpreted = is_python(last_part(words_.front().text)) && words_.size() > 1;
+    const bool interpreted = is_python(program_in(words_.front().text)) && words_.size() > 1;
     const ShellWord& starter = words_[interpreted ? 1 : 0];
-    if (holds(known_.behind_dashes, last_part(starter.text))) {
+    if (holds(known_.behind_dashes, program_in(starter.text))) {
       const auto dashes = std::find_if(words_.begin(), words_.end(),
                                        [](const ShellWord& word) { return word.text == "--"; });
       if (dashes == words_.end()) return false;
@@ -225,7 +223,7 @@ class CommandReader {
       launch_.file = place->second;
     if (const auto place = launch_.options.find(launcher.devices); place != launch_.options.end())
       include_devices(place->second.text);
-    if (!words_.empty() && !is_python(last_part(words_.front().text))) take_program();
+    if (!words_.empty() && !is_python(program_in(words_.front().text))) take_program();
   }
 
   // "localhost:0,1,2"
@@ -238,7 +236,7 @@ class CommandReader {
 
   // One that is started by its own name.
   void named_program() {
-    const std::string name = last_part(words_.front().text);
+    const std::string name = program_in(words_.front().text);
     if (holds(known_.programs, name) && words_.size() > 1 && !is_option(words_[1])) {
       launch_.program = fmt::format("{} {}", name, words_[1].text);
       drop(2);
@@ -253,14 +251,13 @@ class CommandReader {
       const auto place = launch_.environment.find(name);
       if (launch_.gpus || place == launch_.environment.end()) continue;
       const std::string& text = place->second.text;
-      if (!text.empty() && place->second.unknown.empty() &&
-          std::isdigit(static_cast<unsigned char>(text.front())) != 0)
+      if (!text.empty() && place->second.unknown.empty() && is_digit(text.front()))
         launch_.gpus = 1 + std::count(text.begin(), text.end(), ',');
     }
   }
 
   const KnownLaunchers& known_;
-  Words words_;
+  CommandWords words_;
   Launch launch_{};
 };
 

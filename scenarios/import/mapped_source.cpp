@@ -14,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-using Words = std::vector<std::pair<std::string, std::string>>;
+using ForeignWords = std::vector<std::pair<std::string, std::string>>;
 
 // Python, YAML and shells have their own words for the same things.
 std::string plain(const std::string& said) {
@@ -49,15 +49,15 @@ const std::string* find_pattern(const std::vector<std::string>& patterns, std::s
   return place == patterns.end() ? nullptr : &*place;
 }
 
-Words words_in(const Table& key, std::string_view name) {
-  Words words;
+ForeignWords words_in(const Table& key, std::string_view name) {
+  ForeignWords words;
   if (!key.has(name)) return words;
   const Table table = key.table(name);
   for (const std::string& theirs : table.keys()) words.emplace_back(theirs, table.text(theirs));
   return words;
 }
 
-const std::string* find_word(const Words& words, const std::string& theirs) {
+const std::string* find_word(const ForeignWords& words, const std::string& theirs) {
   const auto place = std::find_if(words.begin(), words.end(), [&](const auto& each) {
     return in_small_letters(each.first) == in_small_letters(theirs);
   });
@@ -80,7 +80,7 @@ std::string near_in_block(const std::string& key, const std::vector<std::string>
 }
 
 // Of a text what it says, of a list the whole in one line.
-std::string value_at(const Table& holder, std::string_view key) {
+std::string plain_value(const Table& holder, std::string_view key) {
   const std::string line = holder.one_line(key);
   if (line.find("${") != std::string::npos) return "";  // what another key says
   return line.starts_with('[') || line.starts_with('{') ? line : holder.text_or(key, "");
@@ -197,7 +197,7 @@ const MappedSource::Leaf* MappedSource::find(std::string_view key) const {
 const MappedSource::Leaf* MappedSource::use(std::string_view key) {
   if (!holds(used_, key)) used_.emplace_back(key);
   const Leaf* leaf = find(key);
-  return leaf == nullptr || plain(value_at(leaf->holder, leaf->key)).empty() ? nullptr : leaf;
+  return leaf == nullptr || plain(plain_value(leaf->holder, leaf->key)).empty() ? nullptr : leaf;
 }
 
 bool MappedSource::says(std::string_view key) {
@@ -206,7 +206,7 @@ bool MappedSource::says(std::string_view key) {
 
 std::string MappedSource::text(std::string_view key, std::string_view fallback) {
   const Leaf* leaf = use(key);
-  return leaf == nullptr ? std::string(fallback) : value_at(leaf->holder, leaf->key);
+  return leaf == nullptr ? std::string(fallback) : plain_value(leaf->holder, leaf->key);
 }
 
 bool MappedSource::on(std::string_view key, bool fallback) {
@@ -271,7 +271,8 @@ void MappedSource::put_mapped(const MappedKey& key) {
     return value == nullptr || *value != other.second;
   });
   const Leaf* leaf = use(key.theirs);
-  const std::string said = plain(leaf == nullptr ? key.absent : value_at(leaf->holder, leaf->key));
+  const std::string said =
+      plain(leaf == nullptr ? key.absent : plain_value(leaf->holder, leaf->key));
   if (idle || value_put(key.ours) != nullptr || said.empty() || said == key.nothing) return;
   if (key.words.empty()) return put(key.ours, said, key.theirs);
   if (const std::string* ours = find_word(key.words, said))
@@ -281,7 +282,7 @@ void MappedSource::put_mapped(const MappedKey& key) {
     return put(key.ours, *ours, key.theirs, said);
   }
   std::vector<std::string> known;
-  for (const Words* words : {&key.words, &key.near})
+  for (const ForeignWords* words : {&key.words, &key.near})
     for (const auto& [theirs, ours] : *words) known.push_back(theirs);
   problem(key.theirs, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
                                   did_you_mean(said, known)));
@@ -323,8 +324,8 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     key.remark = "empty";
   } else if (mapped || holds(used_, leaf.name) || find_pattern(read, leaf.name) != nullptr) {
     key.remark = fmt::format("{}", fmt::join(paths, ", "));
-  } else if (reason != nullptr && !asks_nothing(value_at(leaf.holder, leaf.key)) &&
-             value_at(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
+  } else if (reason != nullptr && !asks_nothing(plain_value(leaf.holder, leaf.key)) &&
+             plain_value(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
     key.fate = KeyFate::unmodelled;
     key.key = block_of(*reason, leaf.path);
     key.remark =

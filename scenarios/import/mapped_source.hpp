@@ -15,6 +15,9 @@
 
 namespace stepsim {
 
+// What a file may say at the most: of ranks, and of rows or tokens.
+inline constexpr std::int64_t most_ranks = 1 << 16, most_tokens = 1 << 24;
+
 // A key of another program that says what one key of a scenario says.
 struct MappedKey {
   std::string theirs;  // "training.seq_len"

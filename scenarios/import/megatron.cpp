@@ -13,9 +13,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most = 1 << 16;
-
-struct Degrees {
+struct MegatronDegrees {
   std::int64_t tensor = 1, stages = 1, context = 1;
 };
 
@@ -32,12 +30,12 @@ void read_job(MappedSource& source) {
   source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
 }
 
-void read_saves(MappedSource& source) {
+void read_megatron_saves(MappedSource& source) {
   const std::int64_t every = source.whole("save-interval", 0, 1, 1'000'000'000);
   const auto& cluster = source.around().cluster;
   if (!source.says("save") || every == 0 || (cluster && cluster->node.count(PartKind::nvme) == 0))
     return;
-  if (source.whole("pipeline-model-parallel-size", 1, 1, most) > 1)
+  if (source.whole("pipeline-model-parallel-size", 1, 1, most_ranks) > 1)
     return source.without("save-interval", "saves of a model in stages");
   source.put("job.save.every", std::to_string(every), "save-interval");
   source.put("job.save.weights", "false", "save", "each GPU saves its own part");
@@ -97,7 +95,7 @@ void read_recomputing(MappedSource& source) {
   if (said != "full" || !source.says("recompute-method") || !source.around().model) return;
   // `block` computes so many layers of each stage again, `uniform` keeps one input in so many.
   const double stages =
-      static_cast<double>(source.whole("pipeline-model-parallel-size", 1, 1, most));
+      static_cast<double>(source.whole("pipeline-model-parallel-size", 1, 1, most_ranks));
   const double layers = static_cast<double>(source.around().model->layers) / stages;
   if (method == "block" && static_cast<double>(count) < layers)
     source.put("strategy.checkpoint_every", fmt::format("{}", layers / static_cast<double>(count)),
@@ -106,7 +104,7 @@ void read_recomputing(MappedSource& source) {
     source.without(count_key, "the input of every layer is kept");
 }
 
-void read_tensor(MappedSource& source, const Degrees& degrees) {
+void read_tensor(MappedSource& source, const MegatronDegrees& degrees) {
   const bool sequence = source.on("sequence-parallel");
   if (degrees.tensor > 1)
     source.put("strategy.tensor_parallel.sequence", sequence ? "true" : "false",
@@ -124,9 +122,9 @@ void read_experts(MappedSource& source) {
   const bool grouped = source.on("moe-grouped-gemm"), direct = source.on("moe-enable-deepep");
   const std::string dispatcher = source.text("moe-token-dispatcher-type", "allgather"),
                     backend = source.text("moe-flex-dispatcher-backend");
-  const std::int64_t parallel = source.whole("expert-model-parallel-size", 1, 1, most);
-  const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, most);
-  const std::int64_t inner = source.whole("expert-tensor-parallel-size", tensor, 1, most);
+  const std::int64_t parallel = source.whole("expert-model-parallel-size", 1, 1, most_ranks);
+  const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks);
+  const std::int64_t inner = source.whole("expert-tensor-parallel-size", tensor, 1, most_ranks);
   if (!source.around().model || !source.around().model->experts) return;
   source.put("strategy.moe.kernel", grouped ? "grouped" : "loop", "moe-grouped-gemm");
   source.put("strategy.moe.expert_parallel", std::to_string(parallel),
@@ -152,7 +150,7 @@ void read_experts(MappedSource& source) {
 }
 
 // First and last stage may have layers of their own number, or embedding and head count as layers.
-std::vector<std::int64_t> layers_of_stages(MappedSource& source, const Degrees& degrees,
+std::vector<std::int64_t> layers_of_stages(MappedSource& source, const MegatronDegrees& degrees,
                                            std::int64_t layers) {
   const auto said = [&](std::string_view key, std::string_view other) {
     return std::max(source.whole(key, 0, 1, 1000), source.whole(other, 0, 1, 1000));
@@ -182,7 +180,7 @@ std::vector<std::int64_t> layers_of_stages(MappedSource& source, const Degrees& 
   return stages;
 }
 
-void read_stages(MappedSource& source, const Degrees& degrees) {
+void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) {
   constexpr std::string_view layers_key = "num-layers-per-virtual-pipeline-stage",
                              pieces_key = "num-virtual-stages-per-pipeline-rank";
   const std::int64_t per_piece = source.whole(layers_key, 0, 1, 1000);
@@ -204,22 +202,23 @@ void read_stages(MappedSource& source, const Degrees& degrees) {
 
 Translation translate_megatron(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Megatron", "megatron", NamesOfKeys::last_parts);
-  const Degrees degrees{.tensor = source.whole("tensor-model-parallel-size", 1, 1, most),
-                        .stages = source.whole("pipeline-model-parallel-size", 1, 1, most),
-                        .context = source.whole("context-parallel-size", 1, 1, most)};
+  const MegatronDegrees degrees{
+      .tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks),
+      .stages = source.whole("pipeline-model-parallel-size", 1, 1, most_ranks),
+      .context = source.whole("context-parallel-size", 1, 1, most_ranks)};
   if (!question.decides("model")) source.put("model", described_model(source), "num-layers");
   assume_machine(question, source.root(), source.result(), gpus_of(question));
   source.look_around();
   source.put_stack();
   source.put("job.method", "sft", "");
   read_job(source);
-  read_saves(source);
+  read_megatron_saves(source);
   read_sharding(source);
   read_types(source);
   read_recomputing(source);
   read_tensor(source, degrees);
   read_experts(source);
-  read_stages(source, degrees);
+  read_megatron_stages(source, degrees);
   source.put_mapped();
   return source.finish();
 }

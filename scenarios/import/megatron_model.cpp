@@ -36,7 +36,7 @@ std::int64_t needed(MappedSource& source, std::string_view key, std::int64_t mos
 // Rows of the table: as many as the tokenizer has words, filled up so that ranks can share them.
 std::int64_t vocabulary_of(MappedSource& source) {
   const std::int64_t step = source.whole("make-vocab-size-divisible-by", 128, 1, most_words);
-  const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, 1 << 16);
+  const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks);
   const auto filled = [&](std::int64_t words) {
     const std::int64_t piece = step * tensor;
     return (words + piece - 1) / piece * piece;
@@ -64,14 +64,14 @@ std::int64_t vocabulary_of(MappedSource& source) {
   return filled(usual);
 }
 
-struct Shape {
+struct GivenShape {
   std::int64_t layers = 0, hidden = 0, heads = 0, groups = 0, width = 0, head_dim = 0,
                positions = 0, words = 0;
   bool gated = false, tied = true, bias = true;
 };
 
-Shape read_shape(MappedSource& source) {
-  Shape shape;
+GivenShape read_shape(MappedSource& source) {
+  GivenShape shape;
   shape.layers = needed(source, "num-layers", 1000);
   shape.hidden = needed(source, "hidden-size", widest);
   shape.heads = needed(source, "num-attention-heads", 10'000);
@@ -93,12 +93,12 @@ Shape read_shape(MappedSource& source) {
   return shape;
 }
 
-std::string title_of(const Shape& shape) {
+std::string title_of(const GivenShape& shape) {
   return fmt::format("{} layers of {}", shape.layers, shape.hidden);
 }
 
 // With learned positions, LayerNorm and biases: GPT-2, which has no groups of queries.
-std::string gpt_of(const Shape& shape) {
+std::string gpt_of(const GivenShape& shape) {
   Entries model;
   model.add("architectures", "[GPT2LMHeadModel]");
   model.add("name", title_of(shape));
@@ -112,7 +112,7 @@ std::string gpt_of(const Shape& shape) {
   return model.take();
 }
 
-void add_shape(const Shape& shape, Entries& model) {
+void add_shape(const GivenShape& shape, Entries& model) {
   model.add("name", title_of(shape));
   model.add("num_hidden_layers", shape.layers);
   model.add("hidden_size", shape.hidden);
@@ -139,7 +139,7 @@ struct ExpertShape {
   std::int64_t count = 0, per_token = 0, width = 0, shared = 0, first_dense = 0;
 };
 
-ExpertShape read_expert_shape(MappedSource& source, const Shape& shape) {
+ExpertShape read_expert_shape(MappedSource& source, const GivenShape& shape) {
   return {.count = source.whole("num-experts", 0, 1, 1024),
           .per_token = source.whole("moe-router-topk", 2, 1, 1024),
           .width = source.whole("moe-ffn-hidden-size", shape.width, 1, widest),
@@ -147,7 +147,7 @@ ExpertShape read_expert_shape(MappedSource& source, const Shape& shape) {
           .first_dense = first_dense(source, shape.layers)};
 }
 
-std::string latent_of(MappedSource& source, const Shape& shape, const ExpertShape& experts) {
+std::string latent_of(MappedSource& source, const GivenShape& shape, const ExpertShape& experts) {
   Entries model;
   model.add("architectures", "[DeepseekV3ForCausalLM]");
   add_shape(shape, model);
@@ -167,7 +167,8 @@ std::string latent_of(MappedSource& source, const Shape& shape, const ExpertShap
 }
 
 // With or without norms of queries and keys, biases of q, k and v, a shared expert.
-std::string experts_of(const Shape& shape, const ExpertShape& experts, bool normed, bool biased) {
+std::string experts_of(const GivenShape& shape, const ExpertShape& experts, bool normed,
+                       bool biased) {
   Entries model;
   const bool dense_below = experts.first_dense > 0, shared = experts.shared > 0;
   if (dense_below || shared) {
@@ -194,7 +195,7 @@ std::string experts_of(const Shape& shape, const ExpertShape& experts, bool norm
   return model.take();
 }
 
-std::string dense_of(const Shape& shape, bool normed, bool biased) {
+std::string dense_of(const GivenShape& shape, bool normed, bool biased) {
   Entries model;
   model.add("architectures", normed   ? "[Qwen3ForCausalLM]"
                              : biased ? "[Qwen2ForCausalLM]"
@@ -211,7 +212,7 @@ std::string dense_of(const Shape& shape, bool normed, bool biased) {
 }  // namespace
 
 std::string described_model(MappedSource& source) {
-  const Shape shape = read_shape(source);
+  const GivenShape shape = read_shape(source);
   const std::string norm = source.text("normalization", "LayerNorm");
   const std::string kind = source.text("position-embedding-type", "learned_absolute");
   const bool rotary = kind == "rope" || source.on("use-rotary-position-embeddings");

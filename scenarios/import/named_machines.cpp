@@ -1,7 +1,6 @@
 #include "scenarios/import/named_machines.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "sim/base/letters.hpp"
@@ -9,16 +8,6 @@
 
 namespace stepsim {
 namespace {
-
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0;
-}
-bool is_alnum(char c) {
-  return is_digit(c) || is_letter(c);
-}
 
 // GPUs of a node that is called "mi300x-8": the GPU, letters behind it or none, and their number.
 // People leave out what all cards of a maker begin with.
@@ -78,10 +67,10 @@ std::optional<NamedMachine> machine_in_name(const std::string& data, std::string
   for (std::size_t x = text.find('x', 1); x != std::string::npos; x = text.find('x', x + 1)) {
     std::size_t begin = x, end = x + 1;
     while (begin > 0 && is_digit(text[begin - 1])) --begin;
-    while (end < text.size() && is_alnum(text[end])) ++end;
+    while (end < text.size() && is_letter_or_digit(text[end])) ++end;
     const std::string_view gpu = std::string_view(text).substr(x + 1, end - x - 1);
-    if (begin == x || (begin > 0 && is_alnum(text[begin - 1])) || gpu.size() < 2 || is_size(gpu) ||
-        std::none_of(gpu.begin(), gpu.end(), is_digit))
+    if (begin == x || (begin > 0 && is_letter_or_digit(text[begin - 1])) || gpu.size() < 2 ||
+        is_size(gpu) || std::none_of(gpu.begin(), gpu.end(), is_digit))
       continue;
     NamedMachine machine{.words = std::string(name.substr(begin, end - begin))};
     std::from_chars(text.data() + begin, text.data() + x, machine.gpus);
@@ -97,7 +86,7 @@ std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_vie
   const std::string text = in_small_letters(name);
   for (std::size_t begin = 0; begin < text.size();) {
     std::size_t end = begin;
-    while (end < text.size() && is_alnum(text[end])) ++end;
+    while (end < text.size() && is_letter_or_digit(text[end])) ++end;
     const std::string_view word = std::string_view(text).substr(begin, end - begin);
     const bool letters = std::any_of(word.begin(), word.end(), is_letter);
     const bool digits = std::any_of(word.begin(), word.end(), is_digit);

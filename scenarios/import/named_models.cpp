@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -21,21 +20,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
 // "Llama-3.2_1B" as "llama321b".
-std::string plain(std::string_view text) {
+std::string bare_letters(std::string_view text) {
   std::string result;
   for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (is_letter_or_digit(c)) result += small_letter(c);
   return result;
 }
 
 // The last part that names a run: "/outputs/094-sft/checkpoint-1188/" as "094-sft".
-std::string last_part(std::string path) {
+std::string run_or_model_in(std::string path) {
   while (path.ends_with('/')) path.pop_back();
   const fs::path whole(path);
   if (whole.filename().string().starts_with("checkpoint-")) return whole.parent_path().filename();
@@ -81,9 +75,9 @@ std::optional<Earlier> run_that_wrote(const std::string& name, const std::string
   std::sort(files.begin(), files.end());
   for (const fs::path& each : files) {
     const std::string text = read_file(each.string());
-    if (last_part(value_in(text, "output_dir")) != name) continue;
+    if (run_or_model_in(value_in(text, "output_dir")) != name) continue;
     const std::string model = value_in(text, "base_model");
-    if (!model.empty() && last_part(model) != name) return Earlier{each.string(), model};
+    if (!model.empty() && run_or_model_in(model) != name) return Earlier{each.string(), model};
   }
   return std::nullopt;
 }
@@ -101,11 +95,10 @@ double size_in(std::string_view name) {
     double value = 0;
     const auto [rest, failed] = std::from_chars(name.data() + at, name.data() + name.size(), value);
     const std::string_view unit = name.substr(static_cast<std::size_t>(rest - name.data()));
-    if (failed != std::errc() || unit.empty() ||
-        (unit.size() > 1 && std::isalnum(static_cast<unsigned char>(unit[1])) != 0))
+    if (failed != std::errc() || unit.empty() || (unit.size() > 1 && is_letter_or_digit(unit[1])))
       continue;
-    if (std::tolower(static_cast<unsigned char>(unit.front())) == 'b') return 1e9 * value;
-    if (std::tolower(static_cast<unsigned char>(unit.front())) == 'm') return 1e6 * value;
+    if (small_letter(unit.front()) == 'b') return 1e9 * value;
+    if (small_letter(unit.front()) == 'm') return 1e6 * value;
   }
   return 0;
 }
@@ -114,7 +107,7 @@ bool words_hold(std::string_view name, std::string_view word) {
   for (std::size_t at = name.find(word); at != std::string_view::npos;
        at = name.find(word, at + 1)) {
     const auto letter = [&](std::size_t place) {
-      return place < name.size() && std::isalpha(static_cast<unsigned char>(name[place])) != 0;
+      return place < name.size() && is_letter(name[place]);
     };
     if ((at == 0 || !letter(at - 1)) && !letter(at + word.size())) return true;
   }
@@ -123,19 +116,18 @@ bool words_hold(std::string_view name, std::string_view word) {
 
 // The catalogue's name may stand anywhere in the other, but has to end where a word does.
 bool stands_in(std::string_view name, std::string_view other) {
-  const std::string wanted = plain(name);
+  const std::string wanted = bare_letters(name);
   for (std::size_t begin = 0; begin < other.size(); ++begin) {
     std::size_t found = 0, at = begin;
     for (; at < other.size() && found < wanted.size(); ++at) {
-      if (std::isalnum(static_cast<unsigned char>(other[at])) == 0) {
+      if (!is_letter_or_digit(other[at])) {
         if (found == 0) break;
         continue;
       }
       if (other[at] != wanted[found]) break;
       ++found;
     }
-    if (found == wanted.size() &&
-        (at == other.size() || std::isalnum(static_cast<unsigned char>(other[at])) == 0) &&
+    if (found == wanted.size() && (at == other.size() || !is_letter_or_digit(other[at])) &&
         (begin == 0 || !is_digit(other[begin]) || !is_digit(other[begin - 1])))
       return true;
   }
@@ -144,7 +136,7 @@ bool stands_in(std::string_view name, std::string_view other) {
 
 // A model trained from one of the catalogue has the name of that one in its own.
 std::string name_within(const std::string& data, const std::string& said) {
-  const std::string other = in_small_letters(last_part(said));
+  const std::string other = in_small_letters(run_or_model_in(said));
   std::string longest;
   for (const std::string& name : names_on(data, model_shelf)) {
     if (name.size() <= longest.size() || !stands_in(name, other)) continue;
@@ -179,7 +171,7 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
     return NamedModel{near, "", {}};
   const std::vector<std::string> names = names_on(data, model_shelf);
   if (std::find(names.begin(), names.end(), said) != names.end()) return NamedModel{said, "", {}};
-  const std::string own = in_small_letters(last_part(said));
+  const std::string own = in_small_letters(run_or_model_in(said));
   if (std::find(names.begin(), names.end(), own) != names.end())
     return NamedModel{own, fmt::format("it is {} of the catalogue", own), {}};
   if (const std::string found = resolve_model(data, said); found != said)
@@ -188,7 +180,7 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
                                             : fmt::format("it is {} of the catalogue", found),
                       {}};
   if (links < longest_chain)
-    if (const auto earlier = run_that_wrote(last_part(said), file))
+    if (const auto earlier = run_that_wrote(run_or_model_in(said), file))
       if (auto model = follow(data, earlier->model, earlier->file, links + 1)) {
         model->how = fmt::format("{} writes it, from {}",
                                  fs::path(earlier->file).filename().string(), earlier->model);
@@ -233,7 +225,7 @@ double distance(const SizeInName& wanted, const Model& model) {
 std::optional<NamedModel> model_of_size(const std::string& data,
                                         const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    const SizeInName wanted = sizes_in(last_part(name));
+    const SizeInName wanted = sizes_in(run_or_model_in(name));
     if (wanted.all <= 0) continue;
     double nearest = wanted.experts() ? 0.7 : 0.25;  // experts are fewer in the catalogue
     std::string found;
@@ -252,7 +244,7 @@ std::optional<NamedModel> model_of_size(const std::string& data,
         found,
         fmt::format(
             "a stand-in of {:.3g}B: its own config.json is not here, and \"{}\" says {:.3g}B",
-            static_cast<double>(count_parameters(model).total()) / 1e9, last_part(name),
+            static_cast<double>(count_parameters(model).total()) / 1e9, run_or_model_in(name),
             wanted.all),
         {}};
   }
@@ -265,8 +257,8 @@ std::optional<NamedModel> find_named_model(const std::string& data, const std::s
 }
 
 bool same_run(const std::string& one, const std::string& other) {
-  const std::string name = last_part(one);
-  return !name.empty() && name == last_part(other);
+  const std::string name = run_or_model_in(one);
+  return !name.empty() && name == run_or_model_in(other);
 }
 
 }  // namespace stepsim

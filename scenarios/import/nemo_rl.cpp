@@ -14,8 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t most = 1 << 24;
-
 // The files that this one goes on from; the one that all begin with stands in the table.
 void read_defaults(MappedSource& source) {
   constexpr int longest_chain = 8;
@@ -68,12 +66,12 @@ void read_layout(MappedSource& source, const Machine& machine) {
 
 void read_lengths(MappedSource& source) {
   constexpr std::string_view key = "policy.max_total_sequence_length";
-  const std::int64_t longest = source.whole(key, 512, 2, most),
+  const std::int64_t longest = source.whole(key, 512, 2, most_tokens),
                      rows = source.whole("policy.train_micro_batch_size", 4, 1, 1 << 16);
   const std::int64_t prompt = std::clamp<std::int64_t>(longest / 4, 1, 512);
   source.text("data.max_input_seq_length");
   const std::int64_t response = std::min(
-      source.whole("policy.generation.max_new_tokens", longest, 1, most), longest - prompt);
+      source.whole("policy.generation.max_new_tokens", longest, 1, most_tokens), longest - prompt);
   source.put("job.max_prompt_token_length", std::to_string(prompt), "", "taken");
   source.put("job.response_length", std::to_string(response), key);
   source.result().assumptions.push_back(
@@ -85,16 +83,16 @@ void read_lengths(MappedSource& source) {
   const std::string_view tokens_key = dynamic ? "policy.dynamic_batching.train_mb_tokens"
                                               : "policy.sequence_packing.train_mb_tokens";
   const std::int64_t tokens =
-      packed || dynamic ? source.whole(tokens_key, rows * longest, 1, most) : rows * longest;
+      packed || dynamic ? source.whole(tokens_key, rows * longest, 1, most_tokens) : rows * longest;
   source.put("job.pack_length", std::to_string(std::max(tokens, longest)),
              source.says(tokens_key) ? tokens_key : "policy.train_micro_batch_size");
 }
 
-void read_batch(MappedSource& source) {
-  const std::int64_t prompts = source.whole("grpo.num_prompts_per_step", 32, 1, most),
-                     samples = source.whole("grpo.num_generations_per_prompt", 16, 1, most);
+void read_nemo_batch(MappedSource& source) {
+  const std::int64_t prompts = source.whole("grpo.num_prompts_per_step", 32, 1, most_tokens),
+                     samples = source.whole("grpo.num_generations_per_prompt", 16, 1, most_tokens);
   put_updates(source, prompts * samples,
-              source.whole("policy.train_global_batch_size", 512, 1, most),
+              source.whole("policy.train_global_batch_size", 512, 1, most_tokens),
               "policy.train_global_batch_size");
   const double weight = source.number("loss_fn.reference_policy_kl_penalty", 0.01, 0, 1e6);
   source.put("job.load_ref_policy", weight > 0 ? "true" : "false",
@@ -106,7 +104,7 @@ void read_batch(MappedSource& source) {
                "grpo.max_num_steps");
 }
 
-void read_learners(MappedSource& source, bool megatron) {
+void read_nemo_learners(MappedSource& source, bool megatron) {
   const std::string block = megatron ? "policy.megatron_cfg." : "policy.dtensor_cfg.";
   const auto key = [&](std::string_view name) { return fmt::format("{}{}", block, name); };
   const std::string tensor = key(megatron ? "tensor_model_parallel_size" : "tensor_parallel_size"),
@@ -117,10 +115,10 @@ void read_learners(MappedSource& source, bool megatron) {
   source.put("strategy.checkpointing", again ? "full" : "none", key("activation_checkpointing"));
   if (!megatron && source.on(key("cpu_offload")))
     source.without(key("cpu_offload"), "parameters and states on the host; all stays on the GPU");
-  put_learners(source, {.tensor = source.whole(tensor, 1, 1, 1 << 16),
-                        .context = source.whole(key("context_parallel_size"), 1, 1, 1 << 16),
-                        .stages = megatron ? source.whole(stages, 1, 1, 1 << 16) : 1,
-                        .experts = source.whole(experts, 1, 1, 1 << 16),
+  put_learners(source, {.tensor = source.whole(tensor, 1, 1, most_ranks),
+                        .context = source.whole(key("context_parallel_size"), 1, 1, most_ranks),
+                        .stages = megatron ? source.whole(stages, 1, 1, most_ranks) : 1,
+                        .experts = source.whole(experts, 1, 1, most_ranks),
                         .sequence = source.on(key("sequence_parallel")),
                         .tensor_key = tensor,
                         .context_key = key("context_parallel_size"),
@@ -152,8 +150,8 @@ Translation translate_nemo_rl(const SourceQuestion& question, const Document& do
     source.without("policy.generation.backend", fmt::format("{} is counted as vllm", backend));
   read_layout(source, machine);
   read_lengths(source);
-  read_batch(source);
-  read_learners(source, megatron);
+  read_nemo_batch(source);
+  read_nemo_learners(source, megatron);
   assume_responses(source);
   source.put_mapped();
   return source.finish();

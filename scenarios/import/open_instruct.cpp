@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view learners_key = "num_learners_per_node";
 constexpr std::int64_t gpus_of_a_node = 8;
 
-std::vector<std::int64_t> read_learners(MappedSource& source) {
+std::vector<std::int64_t> read_open_instruct_learners(MappedSource& source) {
   const std::string said = source.text(learners_key);
   const std::vector<std::string> words =
       said.starts_with('[') ? source.texts(learners_key) : std::vector{said.empty() ? "1" : said};
@@ -64,7 +64,7 @@ void put_places(MappedSource& source, std::vector<std::int64_t> learners) {
 
 Translation translate_open_instruct(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "open-instruct", "open-instruct");
-  const std::vector<std::int64_t> learners = read_learners(source);
+  const std::vector<std::int64_t> learners = read_open_instruct_learners(source);
   const GpusOfSource launched = gpus_of(question);
   const GpusOfSource gpus = launched.gpus > 0 ? launched : room_for(source, learners);
   source.put_model("model_name_or_path");

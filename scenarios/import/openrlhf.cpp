@@ -13,23 +13,23 @@ namespace stepsim {
 namespace {
 
 // A program of it, and what a step of it does in the words of a scenario.
-struct Training {
+struct OpenRlhfTraining {
   std::string_view program, method;
   bool reference = false;
   int epochs = 1;  // its default
   std::string_view remark{};
 };
-constexpr std::array trainings{Training{"openrlhf.cli.train_sft", "sft", false, 2},
-                               Training{"openrlhf.cli.train_dpo", "dpo", true},
-                               Training{"openrlhf.cli.train_rm", "dpo", false, 1,
-                                        "pairs, as dpo runs them, without a reference"}};
+constexpr std::array trainings{OpenRlhfTraining{"openrlhf.cli.train_sft", "sft", false, 2},
+                               OpenRlhfTraining{"openrlhf.cli.train_dpo", "dpo", true},
+                               OpenRlhfTraining{"openrlhf.cli.train_rm", "dpo", false, 1,
+                                                "pairs, as dpo runs them, without a reference"}};
 
 class OpenRlhfReader {
  public:
   OpenRlhfReader(const SourceQuestion& question, const Document& source)
       : question_(question), source_(question, source, "OpenRLHF", "openrlhf") {}
 
-  Translation read(const Training& training) {
+  Translation read(const OpenRlhfTraining& training) {
     pairs_ = training.method == "dpo";
     assume_model(question_, source_.root(), key("pretrain"), source_.result());
     assume_machine(question_, source_.root(), source_.result(), gpus_of(question_));
@@ -59,7 +59,7 @@ class OpenRlhfReader {
     return source_.whole(key(old), fallback, 1, most);
   }
 
-  void read_job(const Training& training) {
+  void read_job(const OpenRlhfTraining& training) {
     source_.put("job.method", std::string(training.method), "", std::string(training.remark));
     if (pairs_) source_.put("job.reference_model", training.reference ? "true" : "false", "");
     if (training.program.ends_with("rm"))
@@ -191,11 +191,11 @@ class OpenRlhfReader {
 Translation translate_openrlhf(const SourceQuestion& question, const Document& source) {
   const std::string program =
       question.launch == nullptr ? "openrlhf.cli.train_sft" : question.launch->program;
-  for (const Training& each : trainings)
+  for (const OpenRlhfTraining& each : trainings)
     if (each.program == program) return OpenRlhfReader(question, source).read(each);
   std::vector<std::string> known;
   known.reserve(trainings.size());
-  for (const Training& each : trainings) known.emplace_back(each.program);
+  for (const OpenRlhfTraining& each : trainings) known.emplace_back(each.program);
   throw UserError({{question.file, question.launch->line, "",
                     fmt::format("{} is not read yet; expected {}", program, one_of(known))}});
 }

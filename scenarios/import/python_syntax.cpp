@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -13,22 +12,17 @@ namespace stepsim {
 namespace {
 
 bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return is_letter_or_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
 // A line as the interpreter counts it: brackets and backslashes may stretch it over several.
 struct Statement {
   std::size_t indent = 0;
   PythonTokens tokens{};
 };
 
-class Lexer {
+class PythonLexer {
  public:
-  Lexer(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  PythonLexer(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   std::vector<Statement> statements() {
     while (place_ < text_.size()) {
@@ -192,7 +186,7 @@ std::vector<PythonScope> parse_python(std::string_view text, const std::string& 
     std::size_t scope, indent;
   };
   std::vector<Open> open{{0, 0}};
-  for (Statement& statement : Lexer(text, file).statements()) {
+  for (Statement& statement : PythonLexer(text, file).statements()) {
     while (open.size() > 1 && statement.indent <= open.back().indent) open.pop_back();
     PythonTokens& tokens = statement.tokens;
     PythonScope& scope = scopes[open.back().scope];

@@ -15,8 +15,8 @@ namespace {
 using Kind = PythonValue::Kind;
 using Tokens = std::span<const PythonToken>;
 
-constexpr int deepest = 24;          // names that are assigned names
-constexpr std::size_t most = 20000;  // steps of one value
+constexpr int deepest_literal = 24;             // names that are assigned names
+constexpr std::size_t most_reductions = 20000;  // steps of one value
 
 PythonValue unknown(std::string why, std::string variable = "") {
   return {.kind = Kind::unknown, .text = std::move(why), .variable = std::move(variable)};
@@ -97,7 +97,7 @@ class Evaluation {
   explicit Evaluation(const PythonFile& file) : file_(file) {}
 
   PythonValue value(std::size_t scope, Tokens tokens) {
-    if (++depth_ > deepest || steps_ > most) {
+    if (++depth_ > deepest_literal || steps_ > most_reductions) {
       --depth_;
       return unknown("names that hang on too many others");
     }
@@ -206,7 +206,7 @@ class Evaluation {
 
   // An atom, and .name, (...) and [...] behind it.
   PythonValue trailed() {
-    if (++steps_ > most || rest_.empty()) return unknown("what is not read");
+    if (++steps_ > most_reductions || rest_.empty()) return unknown("what is not read");
     const PythonToken first = rest_.front();
     rest_ = rest_.subspan(1);
     if (first.kind == PythonKind::number) return literal_number(first.text);

@@ -1,24 +1,27 @@
 #include "scenarios/import/shell_arithmetic.hpp"
 
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <limits>
 #include <vector>
 
+#include "sim/base/letters.hpp"
+
 namespace stepsim {
 namespace {
 
-constexpr int deepest = 60;  // brackets in brackets
+constexpr int deepest_term = 60;  // brackets in brackets
 
-struct Operator {
+struct BinaryOperator {
   std::string_view sign;
   int binds;  // tighter with a larger number
 };
 constexpr std::array operators{
-    Operator{"||", 1}, Operator{"&&", 2}, Operator{"==", 3}, Operator{"!=", 3}, Operator{"<=", 4},
-    Operator{">=", 4}, Operator{"<", 4},  Operator{">", 4},  Operator{"+", 5},  Operator{"-", 5},
-    Operator{"**", 7}, Operator{"*", 6},  Operator{"/", 6},  Operator{"%", 6}};
+    BinaryOperator{"||", 1}, BinaryOperator{"&&", 2}, BinaryOperator{"==", 3},
+    BinaryOperator{"!=", 3}, BinaryOperator{"<=", 4}, BinaryOperator{">=", 4},
+    BinaryOperator{"<", 4},  BinaryOperator{">", 4},  BinaryOperator{"+", 5},
+    BinaryOperator{"-", 5},  BinaryOperator{"**", 7}, BinaryOperator{"*", 6},
+    BinaryOperator{"/", 6},  BinaryOperator{"%", 6}};
 
 using Value = std::optional<std::int64_t>;
 
@@ -64,8 +67,7 @@ class Reader {
 
  private:
   void skip() {
-    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0)
-      rest_.remove_prefix(1);
+    while (!rest_.empty() && is_space(rest_.front())) rest_.remove_prefix(1);
   }
   bool take(std::string_view sign) {
     skip();
@@ -87,8 +89,8 @@ class Reader {
     Value left = single();
     while (left) {
       skip();
-      const Operator* found = nullptr;
-      for (const Operator& each : operators)
+      const BinaryOperator* found = nullptr;
+      for (const BinaryOperator& each : operators)
         if (found == nullptr && rest_.starts_with(each.sign)) found = &each;
       if (found == nullptr || found->binds < loosest) break;
       rest_.remove_prefix(found->sign.size());
@@ -99,7 +101,7 @@ class Reader {
   }
 
   Value single() {
-    if (++depth_ > deepest) return std::nullopt;
+    if (++depth_ > deepest_term) return std::nullopt;
     const Value value = unguarded_single();
     --depth_;
     return value;
@@ -121,14 +123,11 @@ class Reader {
     }
     skip();
     std::size_t size = 0;
-    while (size < rest_.size() &&
-           (std::isalnum(static_cast<unsigned char>(rest_[size])) != 0 || rest_[size] == '_'))
-      ++size;
+    while (size < rest_.size() && (is_letter_or_digit(rest_[size]) || rest_[size] == '_')) ++size;
     const std::string_view word = rest_.substr(0, size);
     rest_.remove_prefix(size);
     if (word.empty()) return std::nullopt;
-    if (std::isdigit(static_cast<unsigned char>(word.front())) == 0)
-      return value_of_(std::string(word));
+    if (!is_digit(word.front())) return value_of_(std::string(word));
     std::int64_t value = 0;
     const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), value);
     return failed == std::errc() && end == word.data() + word.size() ? Value{value} : std::nullopt;

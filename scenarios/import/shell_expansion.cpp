@@ -4,19 +4,19 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 
 #include "scenarios/import/shell_arithmetic.hpp"
 #include "scenarios/import/shell_syntax.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
 
 bool is_name_letter(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  return is_letter_or_digit(c) || c == '_';
 }
 
 ShellText part(const ShellText& text, std::size_t from, std::size_t to) {
@@ -179,7 +179,7 @@ class Expansion {
     if (name == "#") return text(std::to_string(count));
     if (name == "@" || name == "*")
       return ShellValue{count > 0 ? arguments->second.items : std::vector<ShellText>{}, true};
-    if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+    if (is_digit(name.front())) {
       const std::size_t number = std::stoul(name.substr(0, 4));
       if (number >= 1 && number <= count)
         return ShellValue{{arguments->second.items[number - 1]}, false};
@@ -191,7 +191,7 @@ class Expansion {
   }
 
   void unset(const std::string& name, int line) {
-    const bool argument = std::isdigit(static_cast<unsigned char>(name.front())) != 0;
+    const bool argument = is_digit(name.front());
     append({memory_.unknown(fmt::format("{}{}, which nothing sets", argument ? "$" : "", name),
                             name, line)});
   }
@@ -383,7 +383,7 @@ ShellText expand_arithmetic(const ShellText& raw, int line, ShellMemory& memory)
 }
 
 bool is_shell_name(std::string_view word) {
-  return !word.empty() && std::isdigit(static_cast<unsigned char>(word.front())) == 0 &&
+  return !word.empty() && !is_digit(word.front()) &&
          std::all_of(word.begin(), word.end(), is_name_letter);
 }
 

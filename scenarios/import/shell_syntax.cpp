@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr int deepest = 60;  // blocks in blocks
+constexpr int deepest_block = 60;  // blocks in blocks
 
 char at(const ShellText& text, std::size_t place) {
   return place < text.size() && text[place].unknown < 0 ? text[place].c : '\0';
@@ -112,9 +112,9 @@ constexpr std::array<std::string_view, 23> signs{";;&", "<<<", "<<-", "&>>", ";;
                                                  "|&",  "<<",  "<&",  "<>",  ">>", ">&", ">|", "&>",
                                                  ";",   "&",   "|",   "<",   ">",  "(",  ")"};
 
-class Lexer {
+class ShellLexer {
  public:
-  Lexer(const ShellText& text, const std::string& file) : text_(text), file_(file) {}
+  ShellLexer(const ShellText& text, const std::string& file) : text_(text), file_(file) {}
 
   Token next() {
     skip_blanks();
@@ -290,7 +290,7 @@ class Parser {
   }
 
   ShellNode list() {
-    if (++depth_ > deepest)
+    if (++depth_ > deepest_block)
       throw UserError({{file_, token_.line, "", "blocks in blocks, too many of them"}});
     ShellNode result{.kind = ShellKind::list, .line = token_.line};
     ShellLink link = ShellLink::then;
@@ -433,7 +433,7 @@ class Parser {
     skip_line_ends();
     ShellNode node{.kind = ShellKind::function, .line = line};
     node.words.push_back(name);
-    if (++depth_ > deepest)
+    if (++depth_ > deepest_block)
       throw UserError({{file_, line, "", "blocks in blocks, too many of them"}});
     node.nodes.push_back(command());
     --depth_;
@@ -479,9 +479,8 @@ class Parser {
   bool is_descriptor(const ShellText& word) const {
     return !word.empty() && token_.kind == TokenKind::sign &&
            (token_.sign.front() == '<' || token_.sign.front() == '>') &&
-           std::all_of(word.begin(), word.end(), [](const Letter& letter) {
-             return std::isdigit(static_cast<unsigned char>(letter.c)) != 0;
-           });
+           std::all_of(word.begin(), word.end(),
+                       [](const Letter& letter) { return is_digit(letter.c); });
   }
 
   ShellNode simple(int line) {
@@ -500,7 +499,7 @@ class Parser {
     return node;
   }
 
-  Lexer lexer_;
+  ShellLexer lexer_;
   const std::string& file_;
   Token token_{};
   int depth_ = 0;
@@ -522,7 +521,7 @@ std::size_t behind_piece(const ShellText& text, std::size_t from, const std::str
 
 std::vector<ShellText> words_of_list(const ShellText& text, const std::string& file) {
   std::vector<ShellText> words;
-  Lexer lexer(text, file);
+  ShellLexer lexer(text, file);
   for (Token token = lexer.next(); token.kind != TokenKind::end; token = lexer.next())
     if (token.kind == TokenKind::word) words.push_back(std::move(token.text));
   return words;

@@ -41,7 +41,7 @@ bool has_unknown(const ShellText& text) {
 
 using Fields = std::span<const ShellText>;
 
-std::optional<std::int64_t> number_in(const ShellText& text) {
+std::optional<std::int64_t> whole_in(const ShellText& text) {
   const std::string said = plain(text);
   std::int64_t value = 0;
   const auto [end, failed] = std::from_chars(said.data(), said.data() + said.size(), value);
@@ -55,7 +55,7 @@ Verdict compared(const ShellText& left, const std::string& sign, const ShellText
   const bool same = fnmatch(plain(right).c_str(), plain(left).c_str(), 0) == 0;
   if (sign == "=" || sign == "==") return verdict(same);
   if (sign == "!=") return verdict(!same);
-  const auto a = number_in(left), b = number_in(right);
+  const auto a = whole_in(left), b = whole_in(right);
   if (!a || !b) return Verdict::open;
   if (sign == "-eq") return verdict(*a == *b);
   if (sign == "-ne") return verdict(*a != *b);
@@ -429,7 +429,7 @@ class ScriptReader {
       auto& arguments = state().variables["@"].items;
       const std::size_t count =
           words.size() > 1
-              ? static_cast<std::size_t>(std::max<std::int64_t>(0, number_in(words[1]).value_or(1)))
+              ? static_cast<std::size_t>(std::max<std::int64_t>(0, whole_in(words[1]).value_or(1)))
               : 1;
       arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(std::min(
                                                                  count, arguments.size())));

@@ -118,7 +118,7 @@ std::string none_of_these(const std::vector<std::string>& keys) {
 
 }  // namespace
 
-const std::vector<SourceKind>& kinds() {
+const std::vector<SourceKind>& known_kinds() {
   static const std::vector<SourceKind> all = [] {
     std::vector<SourceKind> kinds{
         {.name = "scenario",
@@ -149,12 +149,12 @@ const std::vector<SourceKind>& kinds() {
 
 std::vector<std::string> source_kinds() {
   std::vector<std::string> names;
-  for (const SourceKind& kind : kinds()) names.emplace_back(kind.name);
+  for (const SourceKind& kind : known_kinds()) names.emplace_back(kind.name);
   return names;
 }
 
 const SourceKind& kind_of(const Document& document, const std::string& asked) {
-  const std::vector<SourceKind>& all = kinds();
+  const std::vector<SourceKind>& all = known_kinds();
   if (!asked.empty()) {
     const auto place = std::find_if(all.begin(), all.end(),
                                     [&](const SourceKind& kind) { return kind.name == asked; });
@@ -202,7 +202,7 @@ bool is_told(const SourceKind& kind, const Launch& launch) {
 // By its name, else by its arguments.
 const SourceKind* kind_of(const Launch& launch, const std::string& asked) {
   for (const bool by_name : {true, false})
-    for (const SourceKind& kind : kinds())
+    for (const SourceKind& kind : known_kinds())
       if ((asked.empty() || asked == kind.name) &&
           (by_name ? is_called(kind, launch) : is_told(kind, launch)))
         return &kind;
@@ -211,13 +211,13 @@ const SourceKind* kind_of(const Launch& launch, const std::string& asked) {
 
 std::string known_programs() {
   std::vector<std::string> names;
-  for (const SourceKind& kind : kinds())
+  for (const SourceKind& kind : known_kinds())
     if (!kind.programs.empty()) names.emplace_back(kind.name);
   return one_of(names);
 }
 
 const SourceKind* python_kind() {
-  const auto place = std::find_if(kinds().begin(), kinds().end(),
+  const auto place = std::find_if(known_kinds().begin(), known_kinds().end(),
                                   [](const SourceKind& kind) { return kind.name == "trl"; });
   return &*place;
 }

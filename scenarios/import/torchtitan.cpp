@@ -12,25 +12,23 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most = 1 << 16;
-
 // Ranks of each kind of parallelism; of shards 0 stands for all that are left.
-struct Degrees {
+struct TorchTitanDegrees {
   std::int64_t replicas = 1, shards = 0, tensor = 1, context = 1, stages = 1;
 
   std::int64_t ranks() const { return replicas * shards * tensor * context * stages; }
 };
 
-Degrees read_degrees(MappedSource& source) {
+TorchTitanDegrees read_degrees(MappedSource& source) {
   const auto degree = [&](std::string_view kind, std::int64_t fallback) {
     return source.whole(fmt::format("parallelism.{}_degree", kind), fallback, fallback < 0 ? -1 : 1,
-                        most);
+                        most_ranks);
   };
-  Degrees degrees{.replicas = degree("data_parallel_replicate", 1),
-                  .shards = std::max<std::int64_t>(degree("data_parallel_shard", -1), 0),
-                  .tensor = degree("tensor_parallel", 1),
-                  .context = degree("context_parallel", 1),
-                  .stages = degree("pipeline_parallel", 1)};
+  TorchTitanDegrees degrees{.replicas = degree("data_parallel_replicate", 1),
+                            .shards = std::max<std::int64_t>(degree("data_parallel_shard", -1), 0),
+                            .tensor = degree("tensor_parallel", 1),
+                            .context = degree("context_parallel", 1),
+                            .stages = degree("pipeline_parallel", 1)};
   return degrees;
 }
 
@@ -63,12 +61,12 @@ void read_model(MappedSource& source) {
 }
 
 // With pipeline stages the rows of a GPU are cut into micro-batches.
-void read_batch(MappedSource& source, const Degrees& degrees) {
+void read_torchtitan_batch(MappedSource& source, const TorchTitanDegrees& degrees) {
   const std::string_view key =
       source.says("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
-  const std::int64_t local = source.whole(key, 8, 1, most);
+  const std::int64_t local = source.whole(key, 8, 1, most_ranks);
   const std::int64_t piece =
-      source.whole("parallelism.pipeline_parallel_microbatch_size", 1, 1, most);
+      source.whole("parallelism.pipeline_parallel_microbatch_size", 1, 1, most_ranks);
   const std::int64_t batch = source.whole("training.global_batch_size", -1, -1, 1 << 30);
   const bool cut = degrees.stages > 1;
   if (cut && local % piece != 0)
@@ -85,7 +83,7 @@ void read_batch(MappedSource& source, const Degrees& degrees) {
   source.put("job.fill", "1", "", "rows are cut out of a stream of documents");
 }
 
-void read_sharding(MappedSource& source, const Degrees& degrees) {
+void read_sharding(MappedSource& source, const TorchTitanDegrees& degrees) {
   constexpr std::string_view shard_key = "parallelism.data_parallel_shard_degree",
                              replicate_key = "parallelism.data_parallel_replicate_degree";
   const auto& cluster = source.around().cluster;
@@ -109,7 +107,7 @@ void read_sharding(MappedSource& source, const Degrees& degrees) {
                "parallelism.fsdp_reshard_after_forward");
 }
 
-void read_types(MappedSource& source, const Degrees& degrees) {
+void read_types(MappedSource& source, const TorchTitanDegrees& degrees) {
   if (source.text("training.mixed_precision_param", "bfloat16") == "float32")
     source.without("training.mixed_precision_param", "products in 32 bits; counted with 16");
   const std::string type = source.text("training.dtype", "float32");
@@ -136,8 +134,8 @@ void read_checkpointing(MappedSource& source) {
   if (mode != "selective") return source.put("strategy.checkpointing", mode, key);
   if (option == "op") return source.put("strategy.checkpointing", "operators", option_key);
   source.put("strategy.checkpointing", "full", key, fmt::format("of every {}th layer", option));
-  source.put("strategy.checkpoint_every", std::to_string(source.whole(option_key, 2, 1, most)),
-             option_key);
+  source.put("strategy.checkpoint_every",
+             std::to_string(source.whole(option_key, 2, 1, most_ranks)), option_key);
 }
 
 void read_compiler(MappedSource& source) {
@@ -179,14 +177,14 @@ std::string schedule_of(MappedSource& source) {
   return own.text("1F1B");
 }
 
-void read_stages(MappedSource& source, const Degrees& degrees) {
+void read_torchtitan_stages(MappedSource& source, const TorchTitanDegrees& degrees) {
   constexpr std::string_view per_stage_key = "parallelism.pipeline_parallel_layers_per_stage",
                              schedule_key = "parallelism.pipeline_parallel_schedule";
   const std::int64_t first = source.whole("parallelism.pipeline_parallel_first_stage_less_layers",
-                                          1, 0, most),
+                                          1, 0, most_ranks),
                      last = source.whole("parallelism.pipeline_parallel_last_stage_less_layers", 1,
-                                         0, most),
-                     per_stage = source.whole(per_stage_key, 0, 1, most);
+                                         0, most_ranks),
+                     per_stage = source.whole(per_stage_key, 0, 1, most_ranks);
   const std::string schedule = schedule_of(source);
   const bool named = source.says("parallelism.module_fqns_per_model_part");
   if (degrees.stages < 2) return;
@@ -212,25 +210,26 @@ void read_stages(MappedSource& source, const Degrees& degrees) {
                per_stage_key, "embedding and head count as layers");
 }
 
-void read_parallel(MappedSource& source, const Degrees& degrees) {
+void read_parallel(MappedSource& source, const TorchTitanDegrees& degrees) {
   const std::string rotate = source.text("parallelism.context_parallel_rotate_method", "allgather");
   if (degrees.context > 1 && rotate == "allgather")
     source.without("parallelism.context_parallel_degree",
                    "keys and values are gathered at once; counted as a ring");
-  const std::int64_t experts = source.whole("parallelism.expert_parallel_degree", 1, 1, most);
-  const std::int64_t inner = source.whole("parallelism.expert_tensor_parallel_degree", 1, 1, most);
+  const std::int64_t experts = source.whole("parallelism.expert_parallel_degree", 1, 1, most_ranks);
+  const std::int64_t inner =
+      source.whole("parallelism.expert_tensor_parallel_degree", 1, 1, most_ranks);
   if (experts > 1 && degrees.tensor > 1)
     source.put("strategy.moe.expert_tensor_parallel", std::to_string(inner),
                "parallelism.expert_tensor_parallel_degree");
-  read_stages(source, degrees);
+  read_torchtitan_stages(source, degrees);
 }
 
-void read_saves(MappedSource& source) {
+void read_torchtitan_saves(MappedSource& source) {
   const bool saves = source.on("checkpoint.enable") || source.on("checkpoint.enable_checkpoint");
   const std::int64_t every = source.whole("checkpoint.interval", 500, 1, 1'000'000'000);
   const auto& cluster = source.around().cluster;
   if (!saves || (cluster && cluster->node.count(PartKind::nvme) == 0)) return;
-  if (source.whole("parallelism.pipeline_parallel_degree", 1, 1, most) > 1)
+  if (source.whole("parallelism.pipeline_parallel_degree", 1, 1, most_ranks) > 1)
     return source.without("checkpoint.interval", "saves of a model in stages");
   source.put("job.save.every", std::to_string(every), "checkpoint.interval");
   source.put("job.save.weights", "false", "checkpoint.enable", "each GPU saves its own part");
@@ -253,15 +252,15 @@ void read_converters(MappedSource& source) {
 
 Translation translate_torchtitan(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "TorchTitan", "torchtitan");
-  const Degrees degrees = read_degrees(source);
+  const TorchTitanDegrees degrees = read_degrees(source);
   read_model(source);
   assume_machine(question, source.root(), source.result(),
                  {.gpus = degrees.ranks(), .why = "the degrees of [parallelism] make so many"});
   source.look_around();
   source.put_stack();
   source.put("job.method", "sft", "");
-  read_batch(source, degrees);
-  read_saves(source);
+  read_torchtitan_batch(source, degrees);
+  read_torchtitan_saves(source);
   read_sharding(source, degrees);
   read_types(source, degrees);
   read_checkpointing(source);

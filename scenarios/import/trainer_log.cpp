@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/quantile.hpp"
 #include "sim/base/units.hpp"
 
@@ -26,10 +26,9 @@ std::optional<double> number_at(std::string_view text, std::size_t at) {
   std::string digits;  // of "6,123" too
   for (; at < text.size(); ++at) {
     const char c = text[at];
-    const bool part = std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.' || c == 'e' ||
-                      c == '+' || c == '-';
-    const bool comma = c == ',' && at + 1 < text.size() && !digits.empty() &&
-                       std::isdigit(static_cast<unsigned char>(text[at + 1])) != 0;
+    const bool part = is_digit(c) || c == '.' || c == 'e' || c == '+' || c == '-';
+    const bool comma =
+        c == ',' && at + 1 < text.size() && !digits.empty() && is_digit(text[at + 1]);
     if (!part && !comma) break;
     if (part) digits += c;
   }
@@ -70,9 +69,7 @@ std::optional<TrainerLog> bar_at(std::string_view text, std::size_t bracket) {
   std::size_t begin = bracket;
   while (begin > 0 && text[begin - 1] == ' ') --begin;
   const std::size_t end = begin;
-  while (begin > 0 &&
-         (std::isdigit(static_cast<unsigned char>(text[begin - 1])) != 0 || text[begin - 1] == '/'))
-    --begin;
+  while (begin > 0 && (is_digit(text[begin - 1]) || text[begin - 1] == '/')) --begin;
   const std::string_view count = text.substr(begin, end - begin);
   const std::size_t slash = count.find('/');
   if (slash == 0 || slash == std::string_view::npos) return std::nullopt;

@@ -11,8 +11,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most = 1 << 24;
-
 struct Machines {
   std::int64_t gpus = 1, nodes = 1;
 };
@@ -80,10 +78,11 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   const std::string samples_key = trl("num_generations"),
                     response_key = trl("max_completion_length");
   const std::int64_t samples = source.whole(samples_key, 8, 2, 1 << 16),
-                     response = source.whole(response_key, words.response, 1, most),
+                     response = source.whole(response_key, words.response, 1, most_tokens),
                      together = words.rows * words.accumulation * learners;
   const std::int64_t rounds = source.whole(trl("num_iterations"), 1, 1, 1 << 10),
-                     steps = source.whole(trl("steps_per_generation"), words.accumulation, 1, most);
+                     steps = source.whole(trl("steps_per_generation"), words.accumulation, 1,
+                                          most_tokens);
   const std::int64_t generated = words.rows * steps * learners;
   if (generated % samples != 0)
     return source.problem(samples_key,

@@ -11,13 +11,11 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most = 1 << 24;
-
-std::string actor(std::string_view key) {
+std::string actor_key(std::string_view key) {
   return fmt::format("actor_rollout_ref.actor.{}", key);
 }
 std::string actor_megatron(std::string_view key) {
-  return actor(fmt::format("megatron.{}", key));
+  return actor_key(fmt::format("megatron.{}", key));
 }
 
 GpusOfSource read_machine(MappedSource& source) {
@@ -27,7 +25,7 @@ GpusOfSource read_machine(MappedSource& source) {
 }
 
 // Without a critic: the advantages that compare answers to the same prompt, or to all.
-void read_method(MappedSource& source) {
+void read_verl_method(MappedSource& source) {
   constexpr std::string_view key = "algorithm.adv_estimator";
   const std::vector<std::string> known{"grpo",
                                        "grpo_passk",
@@ -59,20 +57,21 @@ void read_engines(MappedSource& source) {
     source.without(quantised, fmt::format("{}: weights of engines in 16 bits", type));
 }
 
-void read_batch(MappedSource& source) {
-  const std::int64_t prompts = source.whole("data.train_batch_size", 1024, 1, most),
-                     samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most);
-  const std::int64_t longest = source.whole("data.max_prompt_length", 512, 1, most) +
-                               source.whole("data.max_response_length", 512, 1, most);
-  const std::int64_t shared = source.whole(actor("ulysses_sequence_parallel_size"), 1, 1, 1 << 16);
-  put_updates(source, prompts, source.whole(actor("ppo_mini_batch_size"), 256, 1, most),
-              actor("ppo_mini_batch_size"));
-  const std::string tokens_key = actor("ppo_max_token_len_per_gpu"),
-                    rows_key = actor("ppo_micro_batch_size_per_gpu");
-  const std::int64_t tokens = source.whole(tokens_key, 16384, 1, most),
-                     rows = source.whole(rows_key, 1, 1, most);
-  source.text(actor("ppo_micro_batch_size"));
-  if (source.on(actor("use_dynamic_bsz"))) {
+void read_verl_batch(MappedSource& source) {
+  const std::int64_t prompts = source.whole("data.train_batch_size", 1024, 1, most_tokens),
+                     samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens);
+  const std::int64_t longest = source.whole("data.max_prompt_length", 512, 1, most_tokens) +
+                               source.whole("data.max_response_length", 512, 1, most_tokens);
+  const std::int64_t shared =
+      source.whole(actor_key("ulysses_sequence_parallel_size"), 1, 1, most_ranks);
+  put_updates(source, prompts, source.whole(actor_key("ppo_mini_batch_size"), 256, 1, most_tokens),
+              actor_key("ppo_mini_batch_size"));
+  const std::string tokens_key = actor_key("ppo_max_token_len_per_gpu"),
+                    rows_key = actor_key("ppo_micro_batch_size_per_gpu");
+  const std::int64_t tokens = source.whole(tokens_key, 16384, 1, most_tokens),
+                     rows = source.whole(rows_key, 1, 1, most_tokens);
+  source.text(actor_key("ppo_micro_batch_size"));
+  if (source.on(actor_key("use_dynamic_bsz"))) {
     source.put("job.pack_length", std::to_string(std::max(tokens * shared, longest)), tokens_key);
   } else {
     source.put("job.pack_length", std::to_string(rows * longest), rows_key,
@@ -86,30 +85,31 @@ void read_batch(MappedSource& source) {
 
 // A frozen model runs along where something is compared with it.
 void read_reference(MappedSource& source) {
-  const bool in_loss = source.on(actor("use_kl_loss")),
+  const bool in_loss = source.on(actor_key("use_kl_loss")),
              in_reward = source.on("algorithm.use_kl_in_reward");
   const bool parked = source.on("actor_rollout_ref.ref.fsdp_config.param_offload") ||
                       source.on("actor_rollout_ref.ref.megatron.param_offload");
   source.put("job.load_ref_policy", in_loss || in_reward ? "true" : "false",
-             in_loss || !in_reward ? actor("use_kl_loss") : "algorithm.use_kl_in_reward");
+             in_loss || !in_reward ? actor_key("use_kl_loss") : "algorithm.use_kl_in_reward");
   if (parked && (in_loss || in_reward))
     source.put("job.park_reference", "true", "actor_rollout_ref.ref.fsdp_config.param_offload");
 }
 
-void read_learners(MappedSource& source, bool megatron) {
+void read_verl_learners(MappedSource& source, bool megatron) {
   const std::string block = megatron ? "megatron" : "fsdp_config";
   bool parked = false;
   for (const std::string_view kind : {"fsdp_config", "megatron"})
     for (const std::string_view what : {"param_offload", "optimizer_offload"})
-      parked = source.on(actor(fmt::format("{}.{}", kind, what))) || parked;
+      parked = source.on(actor_key(fmt::format("{}.{}", kind, what))) || parked;
   source.put("job.park_learners", parked ? "true" : "false",
-             actor(fmt::format("{}.optimizer_offload", block)));
+             actor_key(fmt::format("{}.optimizer_offload", block)));
   const auto degree = [&](std::string_view key) {
-    return source.whole(actor_megatron(fmt::format("{}_model_parallel_size", key)), 1, 1, 1 << 16);
+    return source.whole(actor_megatron(fmt::format("{}_model_parallel_size", key)), 1, 1,
+                        most_ranks);
   };
   const LearnersOfSource learners{
       .tensor = degree("tensor"),
-      .context = source.whole(actor_megatron("context_parallel_size"), 1, 1, 1 << 16),
+      .context = source.whole(actor_megatron("context_parallel_size"), 1, 1, most_ranks),
       .stages = degree("pipeline"),
       .experts = degree("expert"),
       .sequence = source.on(actor_megatron("sequence_parallel"), true),
@@ -118,21 +118,21 @@ void read_learners(MappedSource& source, bool megatron) {
       .stages_key = actor_megatron("pipeline_model_parallel_size"),
       .experts_key = actor_megatron("expert_model_parallel_size"),
       .sequence_key = actor_megatron("sequence_parallel")};
-  const std::int64_t shard = source.whole(actor("fsdp_config.fsdp_size"), -1, -1, 1 << 20);
-  const bool reshard = source.on(actor("fsdp_config.reshard_after_forward"), true);
+  const std::int64_t shard = source.whole(actor_key("fsdp_config.fsdp_size"), -1, -1, 1 << 20);
+  const bool reshard = source.on(actor_key("fsdp_config.reshard_after_forward"), true);
   if (megatron) {
-    source.put("strategy.zero", "1", actor("strategy"));
+    source.put("strategy.zero", "1", actor_key("strategy"));
     return put_learners(source, learners);
   }
   const auto& cluster = source.around().cluster;
   const bool some = shard > 0 && (!cluster || shard < static_cast<std::int64_t>(cluster->ranks()));
   source.put("strategy.zero", some ? "hsdp" : "fsdp",
-             some ? actor("fsdp_config.fsdp_size") : actor("strategy"));
+             some ? actor_key("fsdp_config.fsdp_size") : actor_key("strategy"));
   if (some)
-    source.put("strategy.fsdp.shard", std::to_string(shard), actor("fsdp_config.fsdp_size"));
+    source.put("strategy.fsdp.shard", std::to_string(shard), actor_key("fsdp_config.fsdp_size"));
   if (!reshard)
     source.put("strategy.fsdp.reshard_after_forward", "false",
-               actor("fsdp_config.reshard_after_forward"));
+               actor_key("fsdp_config.reshard_after_forward"));
   source.put("strategy.cross_entropy", "in_place", "",
              "one kernel finds the probabilities of the tokens");
 }
@@ -144,7 +144,8 @@ Translation translate_verl(const SourceQuestion& question, const Document& docum
   const std::string settings = source.text("config-name");
   source.text("config-path");
   const bool named = settings.find("megatron") != std::string::npos;
-  const bool megatron = source.text(actor("strategy"), named ? "megatron" : "fsdp") == "megatron";
+  const bool megatron =
+      source.text(actor_key("strategy"), named ? "megatron" : "fsdp") == "megatron";
   const GpusOfSource gpus = read_machine(source);
   source.put_model("actor_rollout_ref.model.path");
   assume_machine(question, source.root(), source.result(), gpus);
@@ -153,11 +154,11 @@ Translation translate_verl(const SourceQuestion& question, const Document& docum
   source.put("job.method", "grpo", "algorithm.adv_estimator");
   source.put("job.layout", "colocated", "", "every GPU generates and learns in turn");
   source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
-  read_method(source);
+  read_verl_method(source);
   read_engines(source);
-  read_batch(source);
+  read_verl_batch(source);
   read_reference(source);
-  read_learners(source, megatron);
+  read_verl_learners(source, megatron);
   if (source.whole("actor_rollout_ref.model.lora_rank", 0, 0, 1 << 16) > 0)
     source.without("actor_rollout_ref.model.lora_rank", "adapters; the whole model is trained");
   assume_responses(source);

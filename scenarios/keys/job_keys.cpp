@@ -12,7 +12,7 @@ void read_mean(const Table& table, const KeyFacts& facts, Job& job) {
 constexpr std::array method_keys{
     word<&Job::method>("method", method_names, "sft, dpo, kto or grpo; grpo has keys of its own")};
 
-constexpr std::array own_keys{
+constexpr std::array job_own_keys{
     flag<&Job::reference_model>("reference_model",
                                 "dpo, kto: a frozen copy runs along; false: its results are stored")
         .when([](const Job& job) { return job.compares_answers(); }),
@@ -101,9 +101,9 @@ constexpr std::array resume_keys{
         "all those again; none: it begins anew"),
 };
 
-constexpr std::array blocks{
+constexpr std::array job_tables{
     Block<Job>{"", "what a step works on, and how long the run is", method_keys},
-    Block<Job>{"", "", own_keys},
+    Block<Job>{"", "", job_own_keys},
     Block<Job>{.name = "document_length",
                .sentence = "of the documents that rows are made of; without this block a document "
                            "fills its row, or the part that `fill` says",
@@ -124,11 +124,11 @@ constexpr std::array blocks{
 }  // namespace
 
 const Block<Job>& method_block() {
-  return blocks.front();
+  return job_tables.front();
 }
 
 std::span<const Block<Job>> job_blocks() {
-  return std::span(blocks).subspan(1);
+  return std::span(job_tables).subspan(1);
 }
 
 }  // namespace stepsim

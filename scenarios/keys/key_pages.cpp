@@ -28,7 +28,7 @@ std::string default_of(const Key<Subject>& key) {
 }
 
 // A sentence that explains the words lists them, too.
-std::string words_of(const KeyFacts& facts) {
+std::string allowed_text(const KeyFacts& facts) {
   const bool told = std::ranges::all_of(facts.words, [&](std::string_view word) {
     return facts.sentence.find(word) != std::string_view::npos;
   });
@@ -105,7 +105,7 @@ struct TemplateWriter {
     std::string value(facts.example);
     if (value.empty() && key.text != nullptr) value = key.text(facts, Subject{});
     std::string comment(facts.sentence);
-    if (const std::string words = words_of(facts); !words.empty()) comment += ": " + words;
+    if (const std::string words = allowed_text(facts); !words.empty()) comment += ": " + words;
     const std::string fallback = default_of(key);
     comment += facts.required ? "; required" : "; default: " + fallback;
     line(fmt::format("{}{}{}: {}", indent, commented ? "# " : "", facts.name, value), comment);

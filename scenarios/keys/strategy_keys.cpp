@@ -113,7 +113,7 @@ bool flat_parameters(const Strategy& s) {
   return s.fsdp.version == 1;
 }
 
-constexpr std::array own_keys{
+constexpr std::array strategy_own_keys{
     Key<Strategy>{.facts = {.name = "deepspeed",
                             .sentence = "DeepSpeed's own file, next to this one. What it says wins "
                                         "over the keys below, but not over --set, nor over keys "
@@ -485,8 +485,8 @@ constexpr std::array zero_keys{
 };
 
 // Pipelines stand before fsdp: PyTorch's stages have other defaults.
-constexpr std::array blocks{
-    Block<Strategy>{"", "", own_keys},
+constexpr std::array strategy_tables{
+    Block<Strategy>{"", "", strategy_own_keys},
     Block<Strategy>{.name = "distributed_optimizer",
                     .sentence =
                         "Megatron's, with zero 1: one buffer of all gradients, reduce-scattered; "
@@ -533,7 +533,7 @@ constexpr std::array blocks{
 }  // namespace
 
 std::span<const Block<Strategy>> strategy_blocks() {
-  return blocks;
+  return strategy_tables;
 }
 
 }  // namespace stepsim

@@ -1,6 +1,7 @@
 // Utilisation is a figure of a definition: to compare one, tokens are counted as its source does.
 #include "scenarios/rows/expressed_row.hpp"
 #include "scenarios/rows/machine_cells.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -60,7 +61,7 @@ double measured_memory(const StepRow& row, const Stack::MemoryLog& log) {
 }
 
 MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log) {
-  const std::string unit = lower_case(row.memory_unit);
+  const std::string unit = in_small_letters(row.memory_unit);
   const bool allocated = contains(unit, "allocated") || contains(unit, "active");
   const bool reserved = contains(unit, "reserved");
   if (contains(unit, "nvidia-smi")) return MemoryKind::device;

@@ -10,13 +10,14 @@
 
 #include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/step_row.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array texts{
+constexpr std::array engine_texts{
     std::pair{"source", &EngineRow::source},     std::pair{"hardware", &EngineRow::hardware},
     std::pair{"model", &EngineRow::model},       std::pair{"dtype", &EngineRow::dtype},
     std::pair{"engine", &EngineRow::engine},     std::pair{"input_len", &EngineRow::input},
@@ -24,7 +25,7 @@ constexpr std::array texts{
     std::pair{"why", &EngineRow::why},
 };
 
-constexpr std::array numbers{
+constexpr std::array engine_numbers{
     std::pair{"gpus", &EngineRow::gpus},
     std::pair{"tp", &EngineRow::tensor},
     std::pair{"num_prompts", &EngineRow::prompts},
@@ -42,7 +43,7 @@ constexpr std::array numbers{
 void read_engine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
   constexpr std::string_view usual = "vllm";
   for (const RowCatalog::EngineName& engine : catalog.engines)
-    if (contains(lower_case(row.engine), engine.name)) made.load.stack = engine.name;
+    if (contains(in_small_letters(row.engine), engine.name)) made.load.stack = engine.name;
   if (!made.load.stack.empty()) return;
   made.load.stack = usual;
   made.assumed.push_back(
@@ -50,7 +51,7 @@ void read_engine(const EngineRow& row, const RowCatalog& catalog, ExpressedEngin
 }
 
 void read_bits(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
-  const std::string type = lower_case(row.dtype);
+  const std::string type = in_small_letters(row.dtype);
   if (contains(type, "fp8")) {
     made.load.engine.weights = EngineBits::fp8;
     // The vendors' own figures keep keys and values in 8 bits as well.
@@ -93,7 +94,7 @@ void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngine
   engine.batched_tokens = limits.tokens;
   engine.batched_sequences = limits.sequences;
   engine.prefix_caching = true;
-  const std::string notes = lower_case(row.notes);
+  const std::string notes = in_small_letters(row.notes);
   std::size_t place = notes.find(said);
   if (place == std::string::npos) place = notes.find(said_too);
   if (place != std::string::npos)
@@ -103,13 +104,13 @@ void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngine
         fmt::format("{} sequences in a batch at most", engine.batched_sequences));
 }
 
-Cell plain(const std::string& text) {
+Cell as_engine(const std::string& text) {
   std::vector<std::string> unreadable;
   return number_in(text, "", unreadable);
 }
 
 void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
-  Cell input = plain(row.input), output = plain(row.output);
+  Cell input = as_engine(row.input), output = as_engine(row.output);
   // A set of conversations: what the rates say of their lengths.
   if (!output && row.output_rate && row.request_rate && *row.request_rate > 0)
     output = *row.output_rate / *row.request_rate;
@@ -120,7 +121,7 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   EngineLoad& load = made.load;
   load.input = std::max(1.0, input.value_or(1));
   load.asked = load.output = std::max(1.0, output.value_or(1));
-  const bool varied = !plain(row.output);  // conversations, not answers of one length
+  const bool varied = !as_engine(row.output);  // conversations, not answers of one length
   // Answers may end before what was asked for.
   if (!varied && row.output_rate && row.duration && row.prompts && *row.prompts > 0)
     load.output = std::clamp(*row.output_rate * *row.duration / *row.prompts, 1.0, load.asked);
@@ -162,11 +163,11 @@ bool holds_engine_rows(const CsvTable& table) {
 }
 
 std::vector<std::string> engine_columns() {
-  return columns_of(texts, numbers);
+  return columns_of(engine_texts, engine_numbers);
 }
 
 std::vector<EngineRow> engine_rows(const CsvTable& table) {
-  return rows_from<EngineRow>(table, texts, numbers);
+  return rows_from<EngineRow>(table, engine_texts, engine_numbers);
 }
 
 ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -47,7 +48,7 @@ void write_batch(const StepRow& row, const RowCatalog& catalog, double copies, R
   if (piped && batch) accumulation.reset();
   if (piped && !batch && !accumulation) made.lack("how many micro-batches go through the pipeline");
   if (!accumulation && batch) accumulation = *batch / (copies * *micro);
-  if (!accumulation && row.step && contains(lower_case(row.notes), "accumulation not stated"))
+  if (!accumulation && row.step && contains(in_small_letters(row.notes), "accumulation not stated"))
     made.lack("how often gradients are accumulated");
   if (!accumulation) {
     accumulation = 1;
@@ -85,7 +86,7 @@ void write_job(const StepRow& row, const RowCatalog& catalog, RowScenario& made)
     return;
   }
   made.set("job.sequence", *row.sequence);
-  if (contains(lower_case(row.task), "dpo")) made.set("job.method", "dpo");
+  if (contains(in_small_letters(row.task), "dpo")) made.set("job.method", "dpo");
   const double split = row.tensor_parallel.value_or(1) * row.pipeline.value_or(1) *
                        row.context_parallel.value_or(1) * repeats_rows(row);
   write_batch(row, catalog, std::max(1.0, row.gpus.value_or(1) / std::max(1.0, split)), made);

@@ -9,12 +9,13 @@
 
 #include "scenarios/rows/machine_cells.hpp"
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array texts{
+constexpr std::array grpo_texts{
     std::pair{"source", &GrpoRow::source},
     std::pair{"hardware", &GrpoRow::hardware},
     std::pair{"framework", &GrpoRow::framework},
@@ -27,7 +28,7 @@ constexpr std::array texts{
     std::pair{"notes", &GrpoRow::notes},
 };
 
-constexpr std::array numbers{
+constexpr std::array grpo_numbers{
     std::pair{"nodes", &GrpoRow::nodes},
     std::pair{"gpus", &GrpoRow::gpus},
     std::pair{"train_gpus", &GrpoRow::train_gpus},
@@ -52,7 +53,7 @@ constexpr std::array numbers{
 };
 
 bool in_turn(const GrpoRow& row) {
-  return row.policy_mode.empty() || lower_case(row.policy_mode).starts_with("on");
+  return row.policy_mode.empty() || in_small_letters(row.policy_mode).starts_with("on");
 }
 
 // The learners as a training job of their own.
@@ -64,9 +65,10 @@ StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenar
   step.framework = row.framework;
   step.model = row.model;
   step.strategy = row.train_strategy;
-  step.offload = lower_case(row.offload).find("none") == std::string::npos && !row.offload.empty()
-                     ? row.offload + " on cpu"
-                     : "";
+  step.offload =
+      in_small_letters(row.offload).find("none") == std::string::npos && !row.offload.empty()
+          ? row.offload + " on cpu"
+          : "";
   step.precision = row.precision;
   step.checkpointing = "full";
   step.nodes = row.nodes;
@@ -76,7 +78,7 @@ StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenar
   step.context_parallel = row.train_context;
   if (row.train_expert.value_or(1) > 1) step.experts = step.expert_parallel = row.train_expert;
   const std::string usual = made.resolved(catalog).peek("strategy.zero").value_or("3");
-  if (contains(lower_case(row.train_strategy + " " + row.framework), "fsdp")) {
+  if (contains(in_small_letters(row.train_strategy + " " + row.framework), "fsdp")) {
     step.strategy = "fsdp2";
   } else if (usual == "1" || row.train_tensor.value_or(1) > 1) {
     step.stage = 1;
@@ -111,7 +113,7 @@ double mean_sequence(const GrpoRow& row, RowScenario& made) {
 }
 
 void find_gaps(const GrpoRow& row, RowScenario& made) {
-  const std::string algorithm = lower_case(row.algorithm);
+  const std::string algorithm = in_small_letters(row.algorithm);
   if (contains(algorithm, "sync"))
     return made.lack("a step: a weight sync alone, by a protocol of its own");
   if (contains(algorithm, "ppo")) made.lack("a critic and a reward model (PPO)");
@@ -135,7 +137,7 @@ Lengths lengths_of(const GrpoRow& row, RowScenario& made) {
     made.lack("the mean sequence");
     return lengths;
   }
-  const bool responses_only = contains(lower_case(row.notes), "mean response length");
+  const bool responses_only = contains(in_small_letters(row.notes), "mean response length");
   double longest = row.max_sequence.value_or(0);
   if (longest <= 0) {
     longest = 4 * mean;
@@ -207,7 +209,7 @@ void write_batch(const GrpoRow& row, const Lengths& lengths, RowScenario& made) 
   made.set("job.response_lengths.type", "lognormal");
   made.set("job.response_lengths.mean", lengths.response);
   made.set("job.response_lengths.sigma", "0.9");
-  if (contains(lower_case(row.precision + row.notes), "fp8 gen"))
+  if (contains(in_small_letters(row.precision + row.notes), "fp8 gen"))
     made.set("job.vllm_quantization", "fp8");
 }
 
@@ -224,11 +226,11 @@ bool holds_grpo_rows(const CsvTable& table) {
 }
 
 std::vector<std::string> grpo_columns() {
-  return columns_of(texts, numbers);
+  return columns_of(grpo_texts, grpo_numbers);
 }
 
 std::vector<GrpoRow> grpo_rows(const CsvTable& table) {
-  return rows_from<GrpoRow>(table, texts, numbers);
+  return rows_from<GrpoRow>(table, grpo_texts, grpo_numbers);
 }
 
 ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {

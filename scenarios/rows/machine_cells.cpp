@@ -9,6 +9,7 @@
 
 #include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -18,15 +19,8 @@ constexpr double giga = 1e9, gibi = 1024.0 * 1024.0 * 1024.0;
 constexpr double least_memory = 8, most_memory = 300;  // GB: beyond it is a host's
 constexpr double near = 0.04;                          // sizes are rounded
 
-bool digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool begins_with_digit(std::string_view word) {
-  return !word.empty() && digit(word.front());
+  return !word.empty() && is_digit(word.front());
 }
 
 // What a word begins with; what follows stays in `word`.
@@ -43,13 +37,13 @@ std::optional<double> take_number(std::string_view& word) {
 // "8xh100" counts, "h100sxm5" and "h100pcie" say a form as well.
 void add_word(std::string_view word, std::vector<std::string>& words) {
   std::string_view rest = word;
-  if (take_number(rest) && rest.size() > 1 && rest[0] == 'x' && letter(rest[1]))
+  if (take_number(rest) && rest.size() > 1 && rest[0] == 'x' && is_letter(rest[1]))
     word = rest.substr(1);
   for (const std::string_view form : {"sxm", "pcie", "nvl"}) {
     const std::size_t place = word.find(form);
     if (place == std::string_view::npos || place == 0) continue;
     const std::string_view behind = word.substr(place + form.size());
-    if (!std::ranges::all_of(behind, digit)) continue;
+    if (!std::ranges::all_of(behind, is_digit)) continue;
     words.emplace_back(word.substr(0, place));
     word = word.substr(place);
   }
@@ -170,11 +164,11 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 // Bytes have a large B.
 double unit_of_bits(std::string_view& text) {
   if (text.empty() ||
-      (lower_case(text.substr(0, 1)) != "g" && lower_case(text.substr(0, 1)) != "t"))
+      (in_small_letters(text.substr(0, 1)) != "g" && in_small_letters(text.substr(0, 1)) != "t"))
     return 0;
   const double factor = text[0] == 'T' || text[0] == 't' ? 1000 : 1;
   std::size_t end = 1;
-  while (end < text.size() && letter(text[end])) ++end;
+  while (end < text.size() && is_letter(text[end])) ++end;
   const std::string_view unit = text.substr(1, end - 1);
   if (unit.starts_with('B')) return 0;
   constexpr std::array<std::string_view, 9> units{"",   "b",  "bps", "bit",  "bits",
@@ -202,7 +196,7 @@ std::optional<StatedRate> rate_at(std::string_view text) {
       text = after;
     }
   }
-  if (text.starts_with('/') && text.size() > 1 && digit(text[1])) {  // "8x100/200 Gb": either
+  if (text.starts_with('/') && text.size() > 1 && is_digit(text[1])) {  // "8x100/200 Gb": either
     text.remove_prefix(1);
     stated.other = take_number(text).value_or(0) * rate / last;
   }
@@ -212,7 +206,7 @@ std::optional<StatedRate> rate_at(std::string_view text) {
   stated.gigabits = rate * unit;
   stated.other *= unit;
   if (stated.of == StatedRate::Of::node) return stated;
-  const std::string behind = lower_case(text);
+  const std::string behind = in_small_letters(text);
   if (has_any(behind, {"per gpu", "/gpu", "per card", "each"})) stated.of = StatedRate::Of::gpu;
   if (has_any(behind, {"per node", "/node", "total", "per instance"}))
     stated.of = StatedRate::Of::node;
@@ -233,13 +227,13 @@ std::vector<std::string_view> clauses_of(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> machine_words_in(std::string_view text) {
-  const std::string low = lower_case(text);
+  const std::string low = in_small_letters(text);
   std::vector<std::string> words;
   for (std::size_t i = 0; i < low.size();) {
     std::size_t end = i;
-    while (end < low.size() && (digit(low[end]) || letter(low[end]) ||
-                                (low[end] == '.' && end > i && digit(low[end - 1]) &&
-                                 end + 1 < low.size() && digit(low[end + 1]))))
+    while (end < low.size() && (is_digit(low[end]) || is_letter(low[end]) ||
+                                (low[end] == '.' && end > i && is_digit(low[end - 1]) &&
+                                 end + 1 < low.size() && is_digit(low[end + 1]))))
       ++end;
     if (end > i) add_word(std::string_view(low).substr(i, end - i), words);
     i = std::max(end, i + 1);
@@ -299,12 +293,13 @@ double gpus_in_a_node(std::string_view text) {
 
 std::optional<StatedRate> stated_rate(std::string_view interconnect) {
   for (const std::string_view clause : clauses_of(interconnect)) {
-    if (has_any(lower_case(clause), {"nvlink", "nvswitch", "xgmi", "infinity fabric", "pcie"}))
+    if (has_any(in_small_letters(clause),
+                {"nvlink", "nvswitch", "xgmi", "infinity fabric", "pcie"}))
       continue;
     for (std::size_t i = 0; i < clause.size(); ++i) {
       const bool inside =
-          i > 0 && (digit(clause[i - 1]) || letter(clause[i - 1]) || clause[i - 1] == '.');
-      if (!digit(clause[i]) || inside) continue;
+          i > 0 && (is_digit(clause[i - 1]) || is_letter(clause[i - 1]) || clause[i - 1] == '.');
+      if (!is_digit(clause[i]) || inside) continue;
       if (const auto rate = rate_at(clause.substr(i))) return rate;
     }
   }

@@ -17,29 +17,29 @@ namespace stepsim {
 namespace {
 
 // The name of the program that printed it, or of the file it was saved in, and what it measures.
-struct Known {
+struct KnownCollective {
   std::string_view word, collective;
 };
-constexpr std::array known{Known{"all_reduce", "all_reduce"},
-                           Known{"allreduce", "all_reduce"},
-                           Known{"all_gather", "all_gather"},
-                           Known{"allgather", "all_gather"},
-                           Known{"reduce_scatter", "reduce_scatter"},
-                           Known{"reducescatter", "reduce_scatter"},
-                           Known{"alltoall", "all_to_all"},
-                           Known{"all_to_all", "all_to_all"},
-                           Known{"broadcast", "broadcast"},
-                           Known{"sendrecv", "send_recv"},
-                           Known{"send_recv", "send_recv"}};
+constexpr std::array known_collectives{KnownCollective{"all_reduce", "all_reduce"},
+                                       KnownCollective{"allreduce", "all_reduce"},
+                                       KnownCollective{"all_gather", "all_gather"},
+                                       KnownCollective{"allgather", "all_gather"},
+                                       KnownCollective{"reduce_scatter", "reduce_scatter"},
+                                       KnownCollective{"reducescatter", "reduce_scatter"},
+                                       KnownCollective{"alltoall", "all_to_all"},
+                                       KnownCollective{"all_to_all", "all_to_all"},
+                                       KnownCollective{"broadcast", "broadcast"},
+                                       KnownCollective{"sendrecv", "send_recv"},
+                                       KnownCollective{"send_recv", "send_recv"}};
 
 std::string collective_in(std::string_view text) {
   const std::string words = in_small_letters(text);
-  for (const Known& each : known)
+  for (const KnownCollective& each : known_collectives)
     if (words.find(each.word) != std::string::npos) return std::string(each.collective);
   return "";
 }
 
-std::vector<std::string_view> words_of(std::string_view line) {
+std::vector<std::string_view> words_in(std::string_view line) {
   std::vector<std::string_view> words;
   for (std::size_t at = 0; at < line.size();) {
     at = line.find_first_not_of(" \t\r", at);
@@ -51,7 +51,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-std::optional<double> number_in(std::string_view word) {
+std::optional<double> figure_in(std::string_view word) {
   double value = 0;
   const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (error != std::errc() || rest != word.data() + word.size()) return std::nullopt;
@@ -78,7 +78,7 @@ void read_rank(const std::vector<std::string_view>& words, std::string_view line
 }
 
 void read_comment(std::string_view line, Reading& reading) {
-  const std::vector<std::string_view> words = words_of(line.substr(1));
+  const std::vector<std::string_view> words = words_in(line.substr(1));
   if (words.empty()) return;
   if (words[0] == "Rank") return read_rank(words, line, reading);
   if (words[0] == "size") {
@@ -91,15 +91,15 @@ void read_comment(std::string_view line, Reading& reading) {
 }
 
 void read_sizes(std::string_view line, int number, const std::string& file, Reading& reading) {
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string_view> words = words_in(line);
   if (words.empty() || reading.time_column == 0) return;
-  const std::optional<double> bytes = number_in(words[0]);
+  const std::optional<double> bytes = figure_in(words[0]);
   if (!bytes) return;  // what a library or a launcher printed between
   if (words.size() <= reading.time_column) {
     reading.problems.push_back({file, number, "", "the line ends before its time"});
     return;
   }
-  const std::optional<double> time = number_in(words[reading.time_column]);
+  const std::optional<double> time = figure_in(words[reading.time_column]);
   if (!time || !(*time > 0) || !(*bytes >= 0)) {
     reading.problems.push_back(
         {file, number, "time",

@@ -9,6 +9,7 @@
 #include "scenarios/rows/step_row.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/strategy/defaults.hpp"
 
@@ -18,12 +19,8 @@ namespace {
 std::size_t longest_word(const std::vector<std::string>& words, const std::string& text) {
   std::size_t longest = 0;
   for (const std::string& word : words)
-    if (contains(text, lower_case(word))) longest = std::max(longest, word.size());
+    if (contains(text, in_small_letters(word))) longest = std::max(longest, word.size());
   return longest;
-}
-
-bool digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // Letters and digits: "Llama-2-7B" and "Llama2-7B" are one, "3.1" and "31" too. Between two numbers
@@ -31,9 +28,9 @@ bool digit(char c) {
 std::string bare(std::string_view name) {
   std::string result;
   bool apart = false;
-  for (const char c : lower_case(name)) {
-    if ((c >= 'a' && c <= 'z') || digit(c)) {
-      if (apart && digit(c) && !result.empty() && digit(result.back())) result += '-';
+  for (const char c : in_small_letters(name)) {
+    if ((c >= 'a' && c <= 'z') || is_digit(c)) {
+      if (apart && is_digit(c) && !result.empty() && is_digit(result.back())) result += '-';
       result += c;
       apart = false;
     } else {
@@ -45,7 +42,7 @@ std::string bare(std::string_view name) {
 
 std::size_t digits_at(std::string_view text) {
   std::size_t count = 0;
-  while (count < text.size() && digit(text[count])) ++count;
+  while (count < text.size() && is_digit(text[count])) ++count;
   return count;
 }
 
@@ -167,7 +164,7 @@ RowCatalog row_catalog(const std::string& data) {
 }
 
 std::string best_name(const std::vector<MachineWords::Entry>& entries, std::string_view text) {
-  const std::string low = lower_case(text);
+  const std::string low = in_small_letters(text);
   std::string best;
   std::size_t length = 0;
   for (const auto& [name, words] : entries)
@@ -179,12 +176,12 @@ std::string best_name(const std::vector<MachineWords::Entry>& entries, std::stri
 }
 
 std::string first_name(const std::vector<MachineWords::Entry>& entries, std::string_view text) {
-  const std::string low = lower_case(text);
+  const std::string low = in_small_letters(text);
   std::string first;
   std::size_t begin = std::string::npos, length = 0;
   for (const auto& [name, words] : entries)
     for (const std::string& word : words) {
-      const std::size_t place = low.find(lower_case(word));
+      const std::size_t place = low.find(in_small_letters(word));
       if (place == std::string::npos || place > begin || (place == begin && word.size() <= length))
         continue;
       first = name;
@@ -199,7 +196,7 @@ std::string same_model(const RowCatalog& catalog, std::string_view name) {
   const auto own = [](std::string_view text) { return text.substr(text.rfind('/') + 1); };
   const std::string_view remark = name.substr(std::min(name.size(), name.find(" (")));
   const bool sized =
-      std::ranges::any_of(remark, digit) || contains(lower_case(remark), "truncated");
+      std::ranges::any_of(remark, is_digit) || contains(in_small_letters(remark), "truncated");
   const std::string wanted = bare(own(sized ? name : name.substr(0, name.size() - remark.size())));
   std::string best;
   std::size_t length = 0;  // of the longest name that it begins with

@@ -7,6 +7,7 @@
 #include <initializer_list>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -30,7 +31,7 @@ std::int64_t rank_in(std::string_view notes) {
 double expert_ranks(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   if (row.expert_parallel) return *row.expert_parallel;
   const double gpus = row.gpus.value_or(1), experts = row.experts.value_or(1);
-  if (contains(lower_case(row.framework), "deepep")) {
+  if (contains(in_small_letters(row.framework), "deepep")) {
     double ranks = gpus / std::max(1.0, row.pipeline.value_or(1));
     while (ranks > 1 && std::fmod(experts, ranks) != 0) ranks /= 2;
     made.assume(fmt::format("experts over {:.0f} GPUs", ranks));
@@ -71,21 +72,22 @@ double repeats_rows(const StepRow& row) {
 }
 
 bool has_adapter(const StepRow& row) {
-  return contains(lower_case(row.task + row.optimizer), "lora") ||
-         contains(lower_case(row.task), "peft");
+  return contains(in_small_letters(row.task + row.optimizer), "lora") ||
+         contains(in_small_letters(row.task), "peft");
 }
 
 void write_adapters(const StepRow& row, RowScenario& made) {
   if (!has_adapter(row)) return;
   made.set("strategy.lora", "{}");
-  if (const std::int64_t rank = rank_in(lower_case(row.notes)); rank > 0)
+  if (const std::int64_t rank = rank_in(in_small_letters(row.notes)); rank > 0)
     made.set("strategy.lora.rank", static_cast<double>(rank));
-  if (contains(lower_case(row.task), "qlora")) made.set("strategy.lora.quantised", "nf4");
+  if (contains(in_small_letters(row.task), "qlora")) made.set("strategy.lora.quantised", "nf4");
 }
 
 void write_experts(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   if (!has_experts(row)) return;
-  const std::string notes = lower_case(row.notes), said = notes + lower_case(row.framework);
+  const std::string notes = in_small_letters(row.notes),
+                    said = notes + in_small_letters(row.framework);
   if (contains(notes, "separate parameter per expert")) made.set("strategy.moe.layout", "separate");
   const bool uneven = contains(notes, "imbalance") || contains(notes, "unbalance");
   if (contains(notes, "balance") && !uneven) made.set("strategy.moe.skew", 0.0);
@@ -100,7 +102,7 @@ void write_experts(const StepRow& row, const RowCatalog& catalog, RowScenario& m
     made.set("strategy.moe.dispatcher", "hybridep");
   else if (contains(said, "deepep"))
     made.set("strategy.moe.dispatcher", "deepep");
-  write_overlap(lower_case(row.strategy + "; " + row.notes), made);
+  write_overlap(in_small_letters(row.strategy + "; " + row.notes), made);
   if (says(notes, "cuda graph")) made.set("strategy.moe.graphs", true);
   if (repeats_rows(row) > 1) made.set("strategy.moe.same_rows", true);
   // Experts are divided like the layers, where that many ranks are left.

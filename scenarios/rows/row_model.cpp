@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -14,7 +15,7 @@ double of(const Cell& cell) {
 }
 
 bool is_mpt(const StepRow& row) {
-  return lower_case(row.model).starts_with("mpt");
+  return in_small_letters(row.model).starts_with("mpt");
 }
 
 // The old kind of GPT has an up and a down matrix, four times as wide; newer ones a gate as well. A
@@ -92,7 +93,7 @@ void write_llama(const StepRow& row, double vocabulary, RowScenario& made) {
 }
 
 bool narrow_attention(const StepRow& row) {
-  return contains(lower_case(row.model), "deepseek");
+  return contains(in_small_letters(row.model), "deepseek");
 }
 
 // Models that were cut down, or another under the same name, have widths of their own in the row.
@@ -107,7 +108,7 @@ bool same_size(const StepRow& row, const RowCatalog::ModelSize& known) {
 }  // namespace
 
 bool has_experts(const StepRow& row) {
-  return of(row.experts) > 0 || contains(lower_case(row.model), "moe");
+  return of(row.experts) > 0 || contains(in_small_letters(row.model), "moe");
 }
 
 void write_model(const StepRow& row, const RowCatalog& catalog, RowScenario& made) {

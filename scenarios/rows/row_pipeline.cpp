@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -35,7 +36,7 @@ Layers dealt_out(std::int64_t layers, std::int64_t pieces) {
 // Empty: all alike. Embedding and head can count as a layer each.
 Layers layers_of(const StepRow& row, std::int64_t pieces, RowScenario& made) {
   const auto layers = static_cast<std::int64_t>(row.layers.value_or(0));
-  const std::string notes = lower_case(row.notes);
+  const std::string notes = in_small_letters(row.notes);
   if (layers <= 0 || layers % pieces == 0) return {};
   if (const auto last = layers_in(notes, "last stage "); last && *last > 0 && *last < layers) {
     Layers each = dealt_out(layers - *last, pieces - 1);
@@ -62,7 +63,7 @@ void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& 
     made.lack(fmt::format("a layer for each of {:.0f} pieces of the model", wanted));
     return;
   }
-  const std::string words = lower_case(row.strategy);
+  const std::string words = in_small_letters(row.strategy);
   const bool all_forward = contains(words, "gpipe");
   if (contains(words, "schedule") && !contains(words, "1f1b") && !all_forward)
     made.lack(fmt::format("the schedule of \"{}\"", row.strategy));

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -12,8 +13,8 @@ namespace {
 
 // Which kernel, where a row names it.
 void write_attention(const StepRow& row, RowScenario& made) {
-  const std::string named = lower_case(row.id + row.source + row.framework);
-  const std::string notes = lower_case(row.notes);
+  const std::string named = in_small_letters(row.id + row.source + row.framework);
+  const std::string notes = in_small_letters(row.notes);
   if (contains(named, "fa3") || contains(named, "flash_attention_3") ||
       says(notes, "flashattention-3") || says(notes, "flash attention 3"))
     made.set("strategy.attention", "flash3");

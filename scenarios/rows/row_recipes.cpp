@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
 
-bool holds(const StepRow& row, const CellWords& wanted) {
+bool fulfils(const StepRow& row, const CellWords& wanted) {
   return std::ranges::all_of(wanted, [&](const auto& entry) {
-    const std::string cell = lower_case(cell_of(row, entry.first));
+    const std::string cell = in_small_letters(cell_of(row, entry.first));
     return std::ranges::any_of(entry.second, [&](const std::string& word) {
       const bool number = word.find_first_not_of("0123456789") == std::string::npos;
       return number ? cell == word : says(cell, word);
@@ -22,7 +23,7 @@ bool holds(const StepRow& row, const CellWords& wanted) {
 
 void find_recipes(StepRow& row, const RowCatalog& catalog, RowScenario& made) {
   for (const Recipe& recipe : catalog.recipes) {
-    const auto is_of = [&](const CellWords& words) { return holds(row, words); };
+    const auto is_of = [&](const CellWords& words) { return fulfils(row, words); };
     if (std::ranges::none_of(recipe.of, is_of)) continue;
     if (!recipe.not_of.empty() && is_of(recipe.not_of)) continue;
     made.recipes.push_back(&recipe);

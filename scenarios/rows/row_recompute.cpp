@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -35,7 +36,7 @@ double one_layer_in(std::string_view word) {
 // What a row counts of its products with recomputation, over what it counts without, says how many
 // of its layers ran forward twice: all of them would make four thirds of it.
 void write_layers_recomputed(const StepRow& row, RowScenario& made) {
-  if (const double every = one_layer_in(lower_case(row.checkpointing)); every > 0) {
+  if (const double every = one_layer_in(in_small_letters(row.checkpointing)); every > 0) {
     if (every > 1) made.set("strategy.checkpoint_every", fmt::format("{:.3g}", every));
     return;
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "scenarios/rows/row_parts.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -65,7 +66,7 @@ void write_fsdp(const StepRow& row, const RowWords& words, const RowCatalog& cat
 
 // Parameters and states stay on the host, which updates them.
 bool on_host_alone(const StepRow& row) {
-  return contains(lower_case(row.task), "cpu adam step");
+  return contains(in_small_letters(row.task), "cpu adam step");
 }
 
 void write_host_update(const RowWords& words, RowScenario& made) {
@@ -132,7 +133,7 @@ void refuse_what_is_not_modelled(const StepRow& row, const RowWords& words, RowS
 }  // namespace
 
 bool only_updates(const StepRow& row) {
-  return contains(lower_case(row.task), "optimizer step only") || on_host_alone(row);
+  return contains(in_small_letters(row.task), "optimizer step only") || on_host_alone(row);
 }
 
 std::string kind_of(const StepRow& row) {

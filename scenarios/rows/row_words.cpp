@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
 
 RowWords words_of(const StepRow& row) {
-  return {lower_case(row.strategy),  lower_case(row.offload),   lower_case(row.checkpointing),
-          lower_case(row.precision), lower_case(row.optimizer), lower_case(row.task),
-          lower_case(row.framework), lower_case(row.compile),   lower_case(row.notes)};
+  return {in_small_letters(row.strategy),      in_small_letters(row.offload),
+          in_small_letters(row.checkpointing), in_small_letters(row.precision),
+          in_small_letters(row.optimizer),     in_small_letters(row.task),
+          in_small_letters(row.framework),     in_small_letters(row.compile),
+          in_small_letters(row.notes)};
 }
 
 bool says(std::string_view text, std::string_view word) {

@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array texts{
+constexpr std::array step_texts{
     std::pair{"ref_id", &StepRow::refers},
     std::pair{"source", &StepRow::source},
     std::pair{"hardware", &StepRow::hardware},
@@ -33,7 +33,7 @@ constexpr std::array texts{
     std::pair{"notes", &StepRow::notes},
 };
 
-constexpr std::array numbers{
+constexpr std::array step_numbers{
     std::pair{"nodes", &StepRow::nodes},
     std::pair{"gpus", &StepRow::gpus},
     std::pair{"gpu_mem_GB", &StepRow::gpu_memory},
@@ -75,7 +75,7 @@ constexpr std::array measured{&StepRow::tokens_per_gpu, &StepRow::tokens, &StepR
 }  // namespace
 
 std::vector<StepRow> step_rows(const CsvTable& table) {
-  return rows_from<StepRow>(table, texts, numbers);
+  return rows_from<StepRow>(table, step_texts, step_numbers);
 }
 
 void complete_references(std::vector<StepRow>& rows) {
@@ -87,9 +87,9 @@ void complete_references(std::vector<StepRow>& rows) {
     const auto found = by_id.find(row.refers);
     if (row.refers.empty() || found == by_id.end()) continue;
     const StepRow& other = *found->second;
-    for (const auto& [column, member] : texts)
+    for (const auto& [column, member] : step_texts)
       if ((row.*member).empty() && !holds(of_measurement, member)) row.*member = other.*member;
-    for (const auto& [column, member] : numbers)
+    for (const auto& [column, member] : step_numbers)
       if (!(row.*member) && !holds(measured, member)) row.*member = other.*member;
   }
 }
@@ -100,41 +100,34 @@ bool has_figure(const StepRow& row) {
 }
 
 std::vector<std::string> step_columns() {
-  return columns_of(texts, numbers);
+  return columns_of(step_texts, step_numbers);
 }
 
 bool is_column(std::string_view column) {
   const auto named = [&](const auto& entry) { return column == entry.first; };
-  return std::ranges::any_of(texts, named) || std::ranges::any_of(numbers, named);
+  return std::ranges::any_of(step_texts, named) || std::ranges::any_of(step_numbers, named);
 }
 
 std::string cell_of(const StepRow& row, std::string_view column) {
-  for (const auto& [name, member] : texts)
+  for (const auto& [name, member] : step_texts)
     if (name == column) return row.*member;
-  for (const auto& [name, member] : numbers)
+  for (const auto& [name, member] : step_numbers)
     if (name == column && row.*member) return fmt::format("{:g}", *(row.*member));
   return "";
 }
 
 bool fill_in(StepRow& row, std::string_view column, const std::string& text) {
-  for (const auto& [name, member] : texts)
+  for (const auto& [name, member] : step_texts)
     if (name == column && ((row.*member).empty() || (row.*member).starts_with("not stated"))) {
       row.*member = text;
       return true;
     }
-  for (const auto& [name, member] : numbers)
+  for (const auto& [name, member] : step_numbers)
     if (name == column && !(row.*member)) {
       row.*member = std::stod(text);
       return true;
     }
   return false;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
 }
 
 bool contains(std::string_view text, std::string_view part) {

@@ -45,8 +45,7 @@ void complete_references(std::vector<StepRow>& rows);
 // Whether there is anything to hold a prediction against.
 bool has_figure(const StepRow& row);
 
-// The text in small letters.
-std::string lower_case(std::string_view text);
+// Whether the part stands in the text.
 bool contains(std::string_view text, std::string_view part);
 
 }  // namespace stepsim

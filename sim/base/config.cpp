@@ -51,7 +51,7 @@ void note_unknown(Notes& notes, const Node& node, const std::string& path) {
 }
 
 // Scalars are quoted whenever they might read as something else.
-std::string quoted(const std::string& text) {
+std::string quoted_if_needed(const std::string& text) {
   constexpr std::string_view plain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
   const bool absent = text == "null" || text == "Null" || text == "NULL";
@@ -75,14 +75,14 @@ void write(const Node& node, std::size_t indent, std::string& text) {
       text += '\n';
       write(value, indent + 2, text);
     } else {
-      text += value.shape == Shape::scalar     ? " " + quoted(value.scalar)
+      text += value.shape == Shape::scalar     ? " " + quoted_if_needed(value.scalar)
               : value.shape == Shape::mapping  ? " {}"
               : value.shape == Shape::sequence ? " []"
                                                : "";
       text += '\n';
     }
   };
-  for (const Entry& entry : node.entries) child(quoted(entry.key) + ":", entry.value);
+  for (const Entry& entry : node.entries) child(quoted_if_needed(entry.key) + ":", entry.value);
   for (const Node& item : node.items) child("-", item);
 }
 

@@ -35,7 +35,7 @@ std::vector<std::string> all_of(const Node& node) {
   return node.others.empty() ? std::vector{node.scalar} : node.others;
 }
 
-std::string quoted(const std::string& text) {
+std::string in_single_quotes(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
   return result + "'";
@@ -48,7 +48,7 @@ std::string in_one_line(const Node& node) {
     case Shape::nothing:
       return "null";
     case Shape::scalar:
-      return node.quoted ? quoted(node.scalar) : node.scalar;
+      return node.quoted ? in_single_quotes(node.scalar) : node.scalar;
     case Shape::mapping:
       for (const auto& [key, value] : node.entries)
         text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key, in_one_line(value));

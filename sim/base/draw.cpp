@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/scramble.hpp"
+
 namespace stepsim {
 namespace {
 
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x += 0x9E3779B97F4A7C15ULL;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
-  return x ^ (x >> 31);
-}
-
 std::uint64_t hash(std::uint64_t seed, std::string_view name) {
-  std::uint64_t value = mix(seed);
-  for (const char c : name) value = mix(value ^ static_cast<unsigned char>(c));
+  std::uint64_t value = scrambled(seed);
+  for (const char c : name) value = scrambled(value ^ static_cast<unsigned char>(c));
   return value;
 }
 
@@ -24,10 +19,11 @@ std::uint64_t hash(std::uint64_t seed, std::string_view name) {
 double quantile(const Draw& draw, std::string_view name) {
   const std::uint64_t own = hash(draw.seed, name);
   // The slice is this sample's rank among all samples in the constant's own order.
-  const std::uint64_t mine = mix(own ^ draw.sample);
+  const std::uint64_t mine = scrambled(own ^ draw.sample);
   std::uint32_t slice = 0;
-  for (std::uint32_t other = 0; other < draw.of; ++other) slice += mix(own ^ other) < mine ? 1 : 0;
-  const double within = static_cast<double>(mix(mine) >> 11) * 0x1p-53;
+  for (std::uint32_t other = 0; other < draw.of; ++other)
+    slice += scrambled(own ^ other) < mine ? 1 : 0;
+  const double within = static_cast<double>(scrambled(mine) >> 11) * 0x1p-53;
   return (slice + within) / draw.of;
 }
 

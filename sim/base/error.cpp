@@ -78,6 +78,10 @@ UserError::UserError(std::string_view message, Fault fault)
 UserError::UserError(std::vector<Problem> problems)
     : std::runtime_error(all_of(problems)), problems_(std::move(problems)) {}
 
+void fail(const std::string& file, std::string message) {
+  throw UserError({{file, 0, "", std::move(message)}});
+}
+
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates) {
   constexpr std::size_t longest =
       100;  // beyond it nobody misspelt a name, and comparing takes long

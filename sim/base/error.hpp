@@ -41,6 +41,9 @@ class UserError : public std::runtime_error {
   std::vector<Problem> problems_;
 };
 
+// What is wrong with a file as a whole.
+[[noreturn]] void fail(const std::string& file, std::string message);
+
 // " (did you mean "h100-sxm"?)", or nothing when no candidate is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 

@@ -1,4 +1,4 @@
-// Letters without regard to their size, the same in every locale.
+// Letters and digits of ASCII, the same in every locale.
 #pragma once
 
 #include <string>
@@ -6,6 +6,23 @@
 
 namespace stepsim {
 
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+constexpr bool is_letter_or_digit(char c) {
+  return is_letter(c) || is_digit(c);
+}
+constexpr bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+constexpr char small_letter(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// Without regard to their size.
 std::string in_small_letters(std::string_view text);
 
 // Names of files may be any bytes: what is no UTF-8 becomes U+FFFD.

@@ -51,10 +51,6 @@ struct Leftover {
   }
 };
 
-[[noreturn]] void fail(const std::string& path, std::string message) {
-  throw UserError({{path, 0, "", std::move(message)}});
-}
-
 void require_file(const std::string& path, const struct stat& at, std::string_view wish) {
   if (S_ISREG(at.st_mode)) return;
   fail(path, fmt::format("cannot be {}: it is {}", wish,

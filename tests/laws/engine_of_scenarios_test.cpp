@@ -15,9 +15,7 @@ TEST_CASE("every step of the catalogue takes as long under SimGrid", "[laws][slo
     CAPTURE(name);
     const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
     if (scenario.grpo) continue;  // its learners' steps are like these
-    const StepProgram program = build_step(
-        {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
-        Folding::automatic);
+    const StepProgram program = build_step(step_input(scenario), Folding::automatic);
     const Platform& platform = program.traffic.folded.platform;
     const double own = replay(platform, program.graph).makespan.value;
     const auto other = numbers_from_worker(

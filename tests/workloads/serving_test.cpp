@@ -139,7 +139,7 @@ TEST_CASE("no step has more tokens than its budget, and prompts slow down answer
   engine.give(0, group);
   while (!engine.idle()) engine.finish_block(engine.next());
   double prompts = 0;
-  for (const Block& block : engine.log()) {
+  for (const StepBlock& block : engine.log()) {
     CHECK(block.prefilled <= 300);
     prompts += block.prefilled;
   }

@@ -21,12 +21,6 @@ void check(const Cluster& cluster, const Group& group) {
     throw UserError(fmt::format("ranks: rank {} stands there twice", *twice));
 }
 
-bool spans_nodes(const Cluster& cluster, const Group& group) {
-  return std::any_of(group.begin(), group.end(), [&](Rank rank) {
-    return place_of(cluster, rank).node != place_of(cluster, group.front()).node;
-  });
-}
-
 std::vector<std::string> wanted_algorithms(const Cluster& cluster, Collective kind,
                                            const Group& group, const PlanOptions& options) {
   if (!options.algorithm.empty()) return {std::string(find_algorithm(options.algorithm).name)};
@@ -79,6 +73,12 @@ void add_single_rank(CollectivePlan& plan, const Cluster& cluster) {
 }
 
 }  // namespace
+
+bool spans_nodes(const Cluster& cluster, const Group& group) {
+  return std::any_of(group.begin(), group.end(), [&](Rank rank) {
+    return place_of(cluster, rank).node != place_of(cluster, group.front()).node;
+  });
+}
 
 CollectivePlan plan_collective(const Cluster& cluster, Collective kind, std::vector<Group> groups,
                                const PlanOptions& options) {

@@ -36,6 +36,8 @@ struct CollectivePlan {
   std::vector<Candidate> candidates;
 };
 
+bool spans_nodes(const Cluster& cluster, const Group& group);
+
 struct PlanOptions {
   std::string algorithm{};  // empty: those that the fabric's library considers
   std::string protocol{};   // empty: all

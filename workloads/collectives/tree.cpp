@@ -17,9 +17,9 @@ std::size_t parent_of(std::size_t position, std::size_t positions) {
   return parent < positions ? parent : rest;
 }
 
-using Shares = std::map<std::pair<Rank, Rank>, double>;
+using PairShares = std::map<std::pair<Rank, Rank>, double>;
 
-std::vector<Leg> legs_of(const Shares& shares) {
+std::vector<Leg> legs_of(const PairShares& shares) {
   std::vector<Leg> legs;
   for (const auto& [pair, share] : shares)
     legs.push_back({.source = pair.first, .target = pair.second, .share = share});
@@ -27,7 +27,7 @@ std::vector<Leg> legs_of(const Shares& shares) {
 }
 
 // Between the nodes, rail by rail: half of a rail's bytes go over each of the two trees.
-void add_rail_trees(Shares& shares, const Layout& layout, const DoubleTree& tree, bool up,
+void add_rail_trees(PairShares& shares, const Layout& layout, const DoubleTree& tree, bool up,
                     bool down) {
   const double part = 0.5 / static_cast<double>(layout.rails());
   for (std::size_t rail = 0; rail < layout.rails(); ++rail) {
@@ -43,7 +43,7 @@ void add_rail_trees(Shares& shares, const Layout& layout, const DoubleTree& tree
 }
 
 // Inside a node each rail's bytes run along a chain that ends at the rail's own member.
-void add_chains(Shares& shares, const Layout& layout, bool up, bool down) {
+void add_chains(PairShares& shares, const Layout& layout, bool up, bool down) {
   const std::size_t rails = layout.rails();
   const double part = 1 / static_cast<double>(rails);
   for (const Group& node : layout.nodes) {
@@ -68,7 +68,7 @@ Layout one_each(std::span<const Rank> group) {
 Schedule stepped_tree(const Layout& layout, const DoubleTree& tree, bool reduces, Steps hop) {
   Schedule schedule;
   const auto level_round = [&](std::size_t level, bool up) {
-    Shares shares;
+    PairShares shares;
     for (const auto& edges : tree.trees)
       for (const TreeEdge& edge : edges)
         if (edge.level == level) {
@@ -111,7 +111,7 @@ Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const 
   const DoubleTree tree = double_tree(layout.nodes.size());
   if (detail == Detail::stepped && layout.rails() == 1)
     return stepped_tree(layout, tree, true, {local ? 1.0 : 0.0, local ? 0.0 : 1.0, 0});
-  Shares shares;
+  PairShares shares;
   add_chains(shares, layout, true, true);
   add_rail_trees(shares, layout, tree, true, true);
   const double chain = 2 * static_cast<double>(layout.rails() - 1);
@@ -147,7 +147,7 @@ Schedule nvls_tree_schedule(const Cluster& cluster, Collective kind, std::span<c
   const Layout layout = lay_out(cluster, group);
   if (layout.nodes.size() < 2 || !layout.even || layout.rails() < 2) return {};
   const DoubleTree tree = double_tree(layout.nodes.size());
-  Shares shares;
+  PairShares shares;
   add_rail_trees(shares, layout, tree, true, true);
   std::vector<Leg> legs = legs_of(shares);
   for (const Group& node : layout.nodes) {

@@ -51,7 +51,7 @@ struct Sequence {
 };
 
 // Steps that ran with one and the same batch.
-struct Block {
+struct StepBlock {
   double start = 0, end = 0;
   double sequences = 0;  // that are running
   std::int64_t tokens = 0;
@@ -96,7 +96,7 @@ class Engine {
   void set_version(std::int64_t version);
 
   const EngineTotals& totals() const { return totals_; }
-  const std::vector<Block>& log() const { return log_; }
+  const std::vector<StepBlock>& log() const { return log_; }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
@@ -161,10 +161,10 @@ class Engine {
   bool preempted_ = false;  // in the step under way
   std::int64_t budget_ = 0;
   StepBatch batch_;
-  Block block_;
+  StepBlock block_;
   std::int64_t iterations_ = 0;
   EngineTotals totals_;
-  std::vector<Block> log_;
+  std::vector<StepBlock> log_;
 };
 
 }  // namespace stepsim

@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-constexpr KernelRow nothing{"nothing", KernelClass::memory, 0, 0, 0};
+constexpr KernelRow no_kernel{"nothing", KernelClass::memory, 0, 0, 0};
 
 KernelRow with_share(KernelRow row, std::string_view name, double share) {
   row.name = name;
@@ -54,8 +54,8 @@ void LayerWriter::dispatch(double routed) {
   const double ranks = static_cast<double>(strategy.experts.parallel);
   const KernelRow sort = count(Operator::sort, routed);
   Unit& result =
-      moe_step("mlp.dispatch", {sort, sends_once() ? nothing : moved("gather", routed)}, 0);
-  result.backward = {sends_once() ? nothing : added("gather_backward", routed)};
+      moe_step("mlp.dispatch", {sort, sends_once() ? no_kernel : moved("gather", routed)}, 0);
+  result.backward = {sends_once() ? no_kernel : added("gather_backward", routed)};
   result.memory.saved = 8 * routed;
   result.memory.gradient = bytes_16 * t() * h();
   if (!tight()) result.memory.backward = bytes_16 * routed * h();  // before it is added up
@@ -81,9 +81,9 @@ void LayerWriter::combine(const GroupedRows& rows) {
   const bool one = tight() || strategy.compiled;
   if (weighted()) {
     const bool sums = !sends_once();
-    Unit& result = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : nothing}, 0);
+    Unit& result = moe_step("mlp.combine", {sums ? added("scatter_add", routed) : no_kernel}, 0);
     send(result, rows);
-    result.backward = {sums ? moved("gather", routed) : nothing};
+    result.backward = {sums ? moved("gather", routed) : no_kernel};
     result.memory.gradient = bytes_16 * (sums ? routed : rows.arrived) * h();
     return;
   }
@@ -123,7 +123,7 @@ KernelRow LayerWriter::in_order(const GroupedRows& rows, bool backward) const {
   if (sends_once())
     return with_share(count(Operator::order_once, rows.arrived + rows.held, h()), "order", 1);
   const bool passes = sends_tokens(strategy) || !tight();
-  return passes ? moved("order", rows.held) : nothing;
+  return passes ? moved("order", rows.held) : no_kernel;
 }
 
 // Rows that the busiest rank has had, over those that it has in the mean; padded, every expert has
@@ -184,7 +184,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
   const bool separate =
       strategy.experts.layout == ExpertLayout::separate ||
       (strategy.experts.kernel == MoeKernel::padded && !is_fused(e, strategy.experts.layout));
-  const KernelRow stacked = separate ? moved("stack", (in + 1) * n * w) : nothing;
+  const KernelRow stacked = separate ? moved("stack", (in + 1) * n * w) : no_kernel;
   const double stack_bytes = separate ? bytes_16 * (in + 1) * n * h() * w : 0;
   const KernelRow activation = activation_row(rows.multiplied, w, e.gated);
 

@@ -20,7 +20,7 @@ bool divides_tokens(const Strategy& strategy) {
 }
 
 // What tensor parallelism makes of a unit of a layer.
-enum class Place : std::uint8_t {
+enum class RolePlace : std::uint8_t {
   between,  // blocks: on the rank's own tokens, where these are divided
   reads,    // a block's input, whole on every rank
   inside,   // on a part of what is divided
@@ -29,7 +29,7 @@ enum class Place : std::uint8_t {
 
 // Nothing for what is not in such a layer. Mixers are not: scenarios with them are refused, as what
 // ranks would share of a state is not modelled.
-std::optional<Place> place_of(Role role) {
+std::optional<RolePlace> place_of(Role role) {
   switch (role) {
     case Role::attention_norm:
     case Role::attention_result_norm:
@@ -37,7 +37,7 @@ std::optional<Place> place_of(Role role) {
     case Role::feed_forward_norm:
     case Role::feed_forward_result_norm:
     case Role::feed_forward_residual:
-      return Place::between;
+      return RolePlace::between;
     case Role::query:
     case Role::key:
     case Role::value:
@@ -51,7 +51,7 @@ std::optional<Place> place_of(Role role) {
     case Role::shared_gate:
     case Role::shared_up:
     case Role::shared_weight:
-      return Place::reads;
+      return RolePlace::reads;
     case Role::narrow_query_norm:
     case Role::latent_norm:
     case Role::wide_query:
@@ -64,19 +64,19 @@ std::optional<Place> place_of(Role role) {
     case Role::shared_activation:
     case Role::experts:
     case Role::move_tokens:
-      return Place::inside;
+      return RolePlace::inside;
     case Role::attention_output:
     case Role::down:
     case Role::shared_down:
-      return Place::ends;
+      return RolePlace::ends;
     default:
       return std::nullopt;
   }
 }
 
 // A unit that is not known here would run whole on every rank, and nobody would see it.
-Place place_of(const Unit& unit) {
-  if (const std::optional<Place> place = place_of(unit.role)) return *place;
+RolePlace place_of(const Unit& unit) {
+  if (const std::optional<RolePlace> place = place_of(unit.role)) return *place;
   throw std::logic_error(
       fmt::format("tensor parallelism does not know what \"{}\" is in a layer", unit.name));
 }
@@ -138,12 +138,12 @@ void shrink(Unit& unit, double ranks) {
 // they collect the same, but not that they could add before they sum. Linear layers that overlap
 // keep a piece, collect it again for the weights' gradient behind the product for the input's, and
 // sum that one behind the product for the weights'.
-struct Sharing {
+struct RoleSharing {
   const Strategy& strategy;
   bool overlaps;
   double bytes;
 };
-void share_block(Unit& first, Unit& last, const Sharing& sharing, std::vector<Unit*> readers) {
+void share_block(Unit& first, Unit& last, const RoleSharing& sharing, std::vector<Unit*> readers) {
   const Strategy& strategy = sharing.strategy;
   const double bytes = sharing.bytes;
   first.hand.overlapped = sharing.overlaps && first.rounds == 1;
@@ -248,7 +248,7 @@ void share_sequence(std::vector<Unit>& units, const Model& model, const Strategy
   }
 }
 
-void share_attention(std::vector<Unit>& units, const Sharing& sharing) {
+void share_attention(std::vector<Unit>& units, const RoleSharing& sharing) {
   const std::vector<Unit*> readers =
       matrices(units, {Role::query, Role::key, Role::value, Role::query_key_value,
                        Role::narrow_query, Role::latent});
@@ -261,7 +261,7 @@ void share_attention(std::vector<Unit>& units, const Sharing& sharing) {
 
 // Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
 // takes all.
-void share_feed_forward(std::vector<Unit>& units, const Sharing& sharing, bool sent) {
+void share_feed_forward(std::vector<Unit>& units, const RoleSharing& sharing, bool sent) {
   Unit* const last = last_of(units, [](const Unit& unit) {
     return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
   });
@@ -283,7 +283,7 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   share_sequence(units, model, strategy, load);
   if (strategy.tensor_parallel.size == 1) return;
   const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
-  const Sharing sharing{strategy, overlaps, bytes};
+  const RoleSharing sharing{strategy, overlaps, bytes};
   const bool sent = (sends_tokens(strategy) || repeats_experts(strategy)) &&
                     !matrices(units, {Role::router}).empty();
   share_attention(units, sharing);
@@ -291,7 +291,7 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   const double ranks = share(strategy);
   const bool divided = divides_tokens(strategy);
   for (Unit& unit : units) {
-    const bool between = place_of(unit) == Place::between;
+    const bool between = place_of(unit) == RolePlace::between;
     if (between && divided) shrink(unit, ranks);
     if (!divided || (!overlaps && !strategy.tensor_parallel.gathers_each)) continue;
     if (!keeps_what_is_read(unit) || (sent && unit.role == Role::router)) continue;

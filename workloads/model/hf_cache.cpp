@@ -1,9 +1,10 @@
 #include "workloads/model/hf_cache.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <vector>
+
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool may_be_in_name(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+  return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
 bool holds_config(const fs::path& folder) {

@@ -4,16 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 
+#include "sim/base/letters.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_families.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr std::array known{
+constexpr std::array known_model_types{
     Architecture{"LlamaForCausalLM", "Llama 2 and 3, TinyLlama", read_llama},
     Architecture{"MistralForCausalLM", "Llama with a sliding window", read_mistral},
     Architecture{"InternLMForCausalLM", "Llama with biases in attention", read_internlm},
@@ -66,11 +66,8 @@ constexpr std::array known{
 // A name that differs in its small and capital letters only is misspelt; one that is merely near
 // is another model, whose reader would count wrongly.
 std::string other_case(std::string_view name) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) ==
-           std::tolower(static_cast<unsigned char>(b));
-  };
-  for (const Architecture& each : known)
+  const auto same = [](char a, char b) { return small_letter(a) == small_letter(b); };
+  for (const Architecture& each : known_model_types)
     if (std::equal(name.begin(), name.end(), each.name.begin(), each.name.end(), same))
       return fmt::format(" (did you mean \"{}\"?)", each.name);
   return "";
@@ -84,7 +81,7 @@ const Architecture* find_architecture(const Table& root) {
   }
   const std::vector<std::string> named = root.texts("architectures");
   if (named.size() == 1)
-    for (const Architecture& architecture : known)
+    for (const Architecture& architecture : known_model_types)
       if (architecture.name == named.front()) return &architecture;
   if (named.size() == 1)
     root.problem("architectures", fmt::format("no reader for \"{}\"{}; `stepsim list "
@@ -98,7 +95,7 @@ const Architecture* find_architecture(const Table& root) {
 }  // namespace
 
 std::span<const Architecture> architectures() {
-  return known;
+  return known_model_types;
 }
 
 Model read_hf_config(const Table& root, std::string name) {

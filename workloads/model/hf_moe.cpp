@@ -127,16 +127,16 @@ Model read_qwen3_next(const Table& root) {
   mixer.taps = root.integer_or("linear_conv_kernel_dim", 4, 1, hf_limits.taps);
   mixer.chunk = 64;  // of the kernels
   model.mixer = mixer;
-  using Mixes = LayerKind::Mixes;
   if (root.has("layer_types")) {
     set_kinds(root, "layer_types", model,
-              {{"linear_attention", Mixes::mixer}, {"full_attention", Mixes::attention}});
+              {{"linear_attention", LayerKind::Mixes::mixer},
+               {"full_attention", LayerKind::Mixes::attention}});
     return model;
   }
   const std::int64_t every = root.integer_or("full_attention_interval", 4, 1, hf_limits.layers);
-  std::vector<Mixes> mixes;
+  std::vector<LayerKind::Mixes> mixes;
   for (std::int64_t layer = 1; layer <= model.layers; ++layer)
-    mixes.push_back(layer % every == 0 ? Mixes::attention : Mixes::mixer);
+    mixes.push_back(layer % every == 0 ? LayerKind::Mixes::attention : LayerKind::Mixes::mixer);
   set_kinds(model, mixes);
   return model;
 }

@@ -5,10 +5,6 @@
 namespace stepsim {
 namespace {
 
-bool spans_nodes(const Cluster& cluster, const Group& pair) {
-  return place_of(cluster, pair.front()).node != place_of(cluster, pair.back()).node;
-}
-
 // The first of each pair sends all of its buffer to the second.
 CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
   CollectivePlan plan{Collective::send_recv, std::move(pairs), {}};

@@ -5,7 +5,7 @@
 namespace stepsim {
 namespace {
 
-constexpr OpId nothing{std::numeric_limits<std::uint32_t>::max()};
+constexpr OpId no_operation{std::numeric_limits<std::uint32_t>::max()};
 
 }  // namespace
 
@@ -23,7 +23,7 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
 }
 
 ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
-    : traffic_(traffic), part_(all()), last_(traffic.lanes() * stream_names.size(), nothing) {
+    : traffic_(traffic), part_(all()), last_(traffic.lanes() * stream_names.size(), no_operation) {
   // Address space for a usual step, not memory: what stays empty is never touched, and a program
   // that grows does not move.
   constexpr std::size_t usual = 1 << 19;
@@ -40,21 +40,21 @@ ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
 OpId ProgramBuilder::add(const Op& op, std::span<const OpId> after) {
   OpId& previous = last(op.rank, op.stream);
   after_.assign(after.begin(), after.end());
-  if (previous != nothing) after_.push_back(previous);
+  if (previous != no_operation) after_.push_back(previous);
   previous = graph_.add(op, after_);
   return previous;
 }
 
 Mark ProgramBuilder::new_mark(LaneRange lanes) {
   const std::size_t begin = marks_.size();
-  marks_.resize(begin + lanes.end - lanes.first, nothing);
+  marks_.resize(begin + lanes.end - lanes.first, no_operation);
   return Mark{static_cast<std::uint32_t>(begin) - lanes.first};
 }
 
 // Adds to `after_` what this lane left at the marks.
 void ProgramBuilder::wait_for(std::initializer_list<Mark> marks, Rank lane) {
   for (const Mark mark : marks)
-    if (const OpId id = operation(mark, lane); id != nothing) after_.push_back(id);
+    if (const OpId id = operation(mark, lane); id != no_operation) after_.push_back(id);
 }
 
 Mark ProgramBuilder::everywhere(Op op, std::initializer_list<Mark> after) {
@@ -63,7 +63,7 @@ Mark ProgramBuilder::everywhere(Op op, std::initializer_list<Mark> after) {
     after_.clear();
     op.rank = lane;
     OpId& previous = last(lane, op.stream);
-    if (previous != nothing) after_.push_back(previous);
+    if (previous != no_operation) after_.push_back(previous);
     wait_for(after, lane);
     previous = graph_.add(op, after_);
     set(mark, lane, previous);
@@ -75,7 +75,7 @@ void ProgramBuilder::wait(Stream stream, Stream before) {
   for (Rank lane = part_.first; lane < part_.end; ++lane) {
     after_.clear();
     for (const OpId id : {last(lane, stream), last(lane, before)})
-      if (id != nothing) after_.push_back(id);
+      if (id != no_operation) after_.push_back(id);
     if (after_.empty()) continue;
     last(lane, stream) = graph_.add(
         {.kind = OpKind::join, .stream = stream, .rank = lane, .name = graph_.name("wait")},
@@ -98,7 +98,8 @@ Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op o
     after_.clear();
     for (const Rank member : pattern.members) {
       for (const Stream stream : {op.stream, also})
-        if (const OpId before = last(member, stream); before != nothing) after_.push_back(before);
+        if (const OpId before = last(member, stream); before != no_operation)
+          after_.push_back(before);
       wait_for(after, member);
     }
     op.pattern = id;
@@ -113,7 +114,7 @@ Mark ProgramBuilder::collective_as(std::size_t plan, std::size_t candidate, Op o
   for (Rank lane = part_.first; patterns_[family].empty() && lane < part_.end; ++lane) {
     after_.clear();
     for (const Stream stream : {op.stream, also})
-      if (const OpId before = last(lane, stream); before != nothing) after_.push_back(before);
+      if (const OpId before = last(lane, stream); before != no_operation) after_.push_back(before);
     wait_for(after, lane);
     op.kind = OpKind::join;
     op.rank = lane;

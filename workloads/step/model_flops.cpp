@@ -7,7 +7,7 @@
 namespace stepsim {
 namespace {
 
-constexpr double passes = 3;  // forward, gradient of the input, gradient of the weights
+constexpr double training_passes = 3;  // forward, gradient of the input, gradient of the weights
 
 // What one token is multiplied with; of the experts those that it is sent to.
 double multiplied(const std::vector<Part>& parts, std::int64_t experts_of_token) {
@@ -39,24 +39,26 @@ ModelFlops model_flops(const StepInput& input) {
   // A reference model goes forward once more; with adapters it is the model without them. Frozen
   // weights have no gradient of their own; adapters have.
   const auto scored = static_cast<double>(job.reference_passes() + job.estimating_passes());
-  const double of_weights = input.strategy.lora.rank > 0 ? passes - 1 : passes;
+  const double of_weights = input.strategy.lora.rank > 0 ? training_passes - 1 : training_passes;
   flops.per_parameter = 2 * (of_weights + scored);
   flops.matrices = flops.per_parameter * tokens * multiplied_parameters(input.model);
   if (input.strategy.lora.rank > 0) {
     const double ranks = static_cast<double>(input.strategy.tensor_parallel.size);
     for (const std::vector<Unit>& layer : units_of(input).layers)
       for (const Unit& unit : layer)
-        flops.matrices +=
-            passes * 2 * tokens * (ranks * unit.trained_elements() - (ranks - 1) * unit.common);
+        flops.matrices += training_passes * 2 * tokens *
+                          (ranks * unit.trained_elements() - (ranks - 1) * unit.common);
   }
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     const LayerKind::Mixes mixes = kind_of(input.model, layer).mixes;
     if (mixes == LayerKind::Mixes::attention)
-      flops.attention += (passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;
+      flops.attention +=
+          (training_passes + scored) * 4 * width * load_of(input.model, job, layer).wanted;
     if (mixes == LayerKind::Mixes::mixer)
-      flops.attention += (passes + scored) * tokens * mixer_flops(*input.model.mixer).forward;
+      flops.attention +=
+          (training_passes + scored) * tokens * mixer_flops(*input.model.mixer).forward;
   }
-  flops.attention_in_rows = (passes + scored) * 4 * width * tokens *
+  flops.attention_in_rows = (training_passes + scored) * 4 * width * tokens *
                             static_cast<double>(job.sequence) *
                             static_cast<double>(attention_layers(input.model));
   // Of one rank's part where several share a model or a sequence; of stages the mean.

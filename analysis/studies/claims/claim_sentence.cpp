@@ -4,25 +4,25 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/units.hpp"
 
 namespace stepsim {
 namespace {
 
-constexpr double tolerance = 0.1;
+constexpr double judged_tolerance = 0.1;
 
 enum class Bound : std::uint8_t { about, at_least, at_most };
 
 std::vector<std::string> words_of(const std::string& sentence) {
   std::vector<std::string> words{""};
   for (const char c : sentence)
-    if (std::isspace(static_cast<unsigned char>(c)) == 0)
+    if (!is_space(c))
       words.back() += c;
     else if (!words.back().empty())
       words.emplace_back();
@@ -157,9 +157,9 @@ class SentenceReader {
 
   static void put(Assertion& assertion, Bound bound, double value) {
     if (bound != Bound::at_most)
-      assertion.low = bound == Bound::about ? value * (1 - tolerance) : value;
+      assertion.low = bound == Bound::about ? value * (1 - judged_tolerance) : value;
     if (bound != Bound::at_least)
-      assertion.high = bound == Bound::about ? value * (1 + tolerance) : value;
+      assertion.high = bound == Bound::about ? value * (1 + judged_tolerance) : value;
   }
 
   Assertion fits(std::size_t subject, bool wanted) const {

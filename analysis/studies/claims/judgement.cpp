@@ -19,10 +19,10 @@ namespace {
 // verdict or not: they show which constants the quantity goes with.
 constexpr std::uint32_t telling_draws = 16;
 // So many constants of either kind are put at both ends of their ranges.
-constexpr std::size_t most_carrying = 6, most_telling = 4;
+constexpr std::size_t most_telling = 4;
 constexpr std::size_t most_movers = 3;
 
-enum class Answer : std::uint8_t { holds, fails, unsure };
+enum class PointAnswer : std::uint8_t { holds, fails, unsure };
 
 bool within(const Assertion& assertion, double value) {
   // A quantity that is no number (a gap of nothing) holds nothing.
@@ -31,7 +31,7 @@ bool within(const Assertion& assertion, double value) {
 }
 
 // A claim under one condition, and what is known of it so far.
-struct Trial {
+struct ClaimTrial {
   const Claim* claim = nullptr;
   const Condition* condition = nullptr;    // null: the claim as it stands
   std::vector<double> stated;              // [assertion]
@@ -49,10 +49,10 @@ struct Trial {
   double probability() const {
     return static_cast<double>(holds()) / static_cast<double>(drawn.size());
   }
-  Answer answer() const {
-    return probability() >= sure       ? Answer::holds
-           : probability() <= 1 - sure ? Answer::fails
-                                       : Answer::unsure;
+  PointAnswer answer() const {
+    return probability() >= sure       ? PointAnswer::holds
+           : probability() <= 1 - sure ? PointAnswer::fails
+                                       : PointAnswer::unsure;
   }
   // More draws could change the answer, or are wanted to see what moves it.
   bool open() const {
@@ -71,8 +71,8 @@ struct Trial {
 };
 
 // All assertions of a trial under one draw; nothing while replays are missing.
-std::optional<std::vector<double>> values_of(const Trial& trial, const std::optional<Draw>& draw,
-                                             ClaimPoints& points) {
+std::optional<std::vector<double>> values_of(const ClaimTrial& trial,
+                                             const std::optional<Draw>& draw, ClaimPoints& points) {
   std::vector<double> values;
   bool complete = true;
   for (const Assertion& assertion : trial.claim->assertions) {
@@ -84,30 +84,30 @@ std::optional<std::vector<double>> values_of(const Trial& trial, const std::opti
   return values;
 }
 
-void play(std::vector<Trial>& trials, const JudgementOptions& options, ClaimPoints& points) {
-  for (Trial& trial : trials) values_of(trial, std::nullopt, points);
+void play(std::vector<ClaimTrial>& trials, const JudgementOptions& options, ClaimPoints& points) {
+  for (ClaimTrial& trial : trials) values_of(trial, std::nullopt, points);
   points.ask();
-  for (Trial& trial : trials) trial.stated = *values_of(trial, std::nullopt, points);
+  for (ClaimTrial& trial : trials) trial.stated = *values_of(trial, std::nullopt, points);
   for (std::uint32_t done = 0; done < options.most_draws; done += draws_at_once) {
     const std::uint32_t end = std::min(done + draws_at_once, options.most_draws);
-    std::vector<Trial*> open;
-    for (Trial& trial : trials)
+    std::vector<ClaimTrial*> open;
+    for (ClaimTrial& trial : trials)
       if (done == 0 || trial.open()) open.push_back(&trial);
-    for (const Trial* trial : open)
+    for (const ClaimTrial* trial : open)
       for (std::uint32_t i = done; i < end; ++i)
         values_of(*trial, draw_number(i, options.seed), points);
     points.ask();
-    for (Trial* trial : open)
+    for (ClaimTrial* trial : open)
       for (std::uint32_t i = done; i < end; ++i)
         trial->drawn.push_back(*values_of(*trial, draw_number(i, options.seed), points));
   }
 }
 
-std::vector<double> drawn_values(const Trial& trial, std::size_t assertion) {
+std::vector<double> drawn_values(const ClaimTrial& trial, std::size_t assertion) {
   return mapped(trial.drawn, [&](const std::vector<double>& each) { return each[assertion]; });
 }
 
-JudgedFigure figure_of(const Trial& trial, std::size_t number) {
+JudgedFigure figure_of(const ClaimTrial& trial, std::size_t number) {
   const std::vector<double> values = drawn_values(trial, number);
   const auto holds = std::ranges::count_if(
       values, [&](double value) { return within(trial.claim->assertions[number], value); });
@@ -117,7 +117,7 @@ JudgedFigure figure_of(const Trial& trial, std::size_t number) {
 }
 
 // It holds when all assertions do.
-JudgedCondition summary_of(const Trial& trial) {
+JudgedCondition summary_of(const ClaimTrial& trial) {
   JudgedCondition judged{figure_of(trial, trial.in_question()),
                          trial.condition == nullptr ? "" : trial.condition->name};
   judged.holds = trial.holds();
@@ -126,7 +126,7 @@ JudgedCondition summary_of(const Trial& trial) {
 
 // Those that carry what tells the claim's scenarios apart, and those that go with the quantity over
 // the draws.
-std::vector<NamedConstant> suspects(const Trial& trial, const JudgementOptions& options,
+std::vector<NamedConstant> suspects(const ClaimTrial& trial, const JudgementOptions& options,
                                     ClaimCarriers& carriers, ClaimPoints& points) {
   std::vector<NamedConstant> found = carriers.of(*trial.claim, points);
   if (found.size() > most_carrying) found.erase(found.begin() + most_carrying, found.end());
@@ -157,12 +157,12 @@ Claim with_constant(const Claim& claim, const NamedConstant& constant, double va
 
 // The quantity in question of one trial, with each suspect at both ends of its range.
 struct Ends {
-  const Trial* trial = nullptr;
+  const ClaimTrial* trial = nullptr;
   std::vector<NamedConstant> constants;
   std::vector<Claim> low, high;
 };
 
-Ends ends_of(const Trial& trial, const JudgementOptions& options, ClaimCarriers& carriers,
+Ends ends_of(const ClaimTrial& trial, const JudgementOptions& options, ClaimCarriers& carriers,
              ClaimPoints& points) {
   Ends ends{&trial, suspects(trial, options, carriers, points), {}, {}};
   for (const NamedConstant& c : ends.constants) {
@@ -172,7 +172,7 @@ Ends ends_of(const Trial& trial, const JudgementOptions& options, ClaimCarriers&
   return ends;
 }
 
-std::optional<double> value_at(const Claim& claim, const Trial& trial, ClaimPoints& points) {
+std::optional<double> value_at(const Claim& claim, const ClaimTrial& trial, ClaimPoints& points) {
   const ClaimQuantity& quantity = trial.claim->assertions[trial.in_question()].quantity;
   return value_of(claim, quantity, trial.condition, std::nullopt, points);
 }
@@ -186,12 +186,12 @@ std::vector<Mover> movers_of(const Ends& ends, ClaimPoints& points) {
 }
 
 // By claim: what moves its quantity most, under no other condition.
-std::map<const Claim*, std::vector<Mover>> all_movers(const std::vector<Trial>& trials,
+std::map<const Claim*, std::vector<Mover>> all_movers(const std::vector<ClaimTrial>& trials,
                                                       const JudgementOptions& options,
                                                       ClaimPoints& points) {
   ClaimCarriers carriers(options.data);
   std::vector<Ends> all;
-  for (const Trial& trial : trials)
+  for (const ClaimTrial& trial : trials)
     if (trial.condition == nullptr) all.push_back(ends_of(trial, options, carriers, points));
   for (const Ends& ends : all)
     for (std::size_t i = 0; i < ends.constants.size(); ++i) {
@@ -219,7 +219,7 @@ std::string value_text(const Assertion& assertion, const JudgedPart& part) {
                      figure_text(part.high, assertion.dimension), bounds_text(assertion));
 }
 
-JudgedPart part_of(const Trial& trial, std::size_t number) {
+JudgedPart part_of(const ClaimTrial& trial, std::size_t number) {
   JudgedPart part{figure_of(trial, number), {}};
   part.text = value_text(trial.claim->assertions[number], part);
   return part;
@@ -236,7 +236,7 @@ std::string other_parts(const std::vector<JudgedPart>& parts, std::size_t in_que
 }
 
 // Which resource each scenario of the quantity is bound by: the one that the metric is about.
-std::string resources_text(const Trial& trial, ClaimPoints& points) {
+std::string resources_text(const ClaimTrial& trial, ClaimPoints& points) {
   const ClaimQuantity& quantity = trial.claim->assertions[trial.in_question()].quantity;
   std::vector<std::string> parts;
   std::set<std::size_t> seen;
@@ -254,30 +254,31 @@ std::string resources_text(const Trial& trial, ClaimPoints& points) {
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
-JudgedClaim conclude(const std::vector<const Trial*>& trials, const std::vector<Mover>& movers,
+JudgedClaim conclude(const std::vector<const ClaimTrial*>& trials, const std::vector<Mover>& movers,
                      ClaimPoints& points) {
-  const Trial& base = *trials.front();
+  const ClaimTrial& base = *trials.front();
   JudgedClaim judged{.id = base.claim->id, .text = base.claim->text};
   std::vector<std::string> flips, open;
-  for (const Trial* trial : trials) {
+  for (const ClaimTrial* trial : trials) {
     judged.conditions.push_back(summary_of(*trial));
     if (trial == &base) continue;
-    if (trial->answer() == Answer::unsure) open.push_back(trial->condition->name);
-    if (trial->answer() != Answer::unsure && trial->answer() != base.answer())
+    if (trial->answer() == PointAnswer::unsure) open.push_back(trial->condition->name);
+    if (trial->answer() != PointAnswer::unsure && trial->answer() != base.answer())
       flips.push_back(trial->condition->name);
   }
   judged.probability = base.probability();
-  judged.verdict = base.answer() == Answer::unsure  ? Verdict::undecided
-                   : !flips.empty()                 ? Verdict::depends
-                   : base.answer() == Answer::holds ? Verdict::supported
-                                                    : Verdict::refuted;
+  judged.verdict = base.answer() == PointAnswer::unsure  ? Verdict::undecided
+                   : !flips.empty()                      ? Verdict::depends
+                   : base.answer() == PointAnswer::holds ? Verdict::supported
+                                                         : Verdict::refuted;
   for (std::size_t i = 0; i < base.claim->assertions.size(); ++i)
     judged.parts.push_back(part_of(base, i));
   judged.reason =
       judged.parts[base.in_question()].text + other_parts(judged.parts, base.in_question());
   if (judged.verdict == Verdict::depends)
-    judged.reason += fmt::format("; it {} {}", base.answer() == Answer::holds ? "fails" : "holds",
-                                 fmt::join(flips, ", "));
+    judged.reason +=
+        fmt::format("; it {} {}", base.answer() == PointAnswer::holds ? "fails" : "holds",
+                    fmt::join(flips, ", "));
   if (!open.empty()) judged.reason += fmt::format("; open {}", fmt::join(open, ", "));
   if (judged.verdict == Verdict::undecided) {
     for (const Mover& mover : movers) judged.to_measure.push_back(mover.constant.name);
@@ -345,7 +346,7 @@ std::vector<std::string> condition_texts(const JudgedClaim& claim) {
 
 std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOptions& options) {
   ClaimPoints points(options.data, options.workers, options.progress);
-  std::vector<Trial> trials;
+  std::vector<ClaimTrial> trials;
   for (const Claim& claim : claims) {
     if (!claim.missing.empty()) continue;
     trials.push_back({&claim, nullptr, {}, {}});
@@ -361,8 +362,8 @@ std::vector<JudgedClaim> judge(std::span<const Claim> claims, const JudgementOpt
       judged.back().reason = "not modelled: " + claim.missing;
       continue;
     }
-    std::vector<const Trial*> own;
-    for (const Trial& trial : trials)
+    std::vector<const ClaimTrial*> own;
+    for (const ClaimTrial& trial : trials)
       if (trial.claim == &claim) own.push_back(&trial);
     judged.push_back(conclude(own, movers.at(&claim), points));
   }

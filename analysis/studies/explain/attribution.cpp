@@ -15,7 +15,7 @@ namespace {
 constexpr double noticeable = 1e-9;
 
 // Causes that take part, and one that is free throughout because it stands apart from them.
-struct Players {
+struct CausePlayers {
   std::vector<Cause> causes;
   CauseSet apart;
 };
@@ -44,7 +44,7 @@ std::vector<Coalition> wanted_coalitions(const ShapleyPlan& plan, const Times& k
   return {wanted.begin(), wanted.end()};
 }
 
-void replay_all(const FreeReplay& replayed, const Players& players,
+void replay_all(const FreeReplay& replayed, const CausePlayers& players,
                 const std::vector<Coalition>& coalitions, const AttributionOptions& options,
                 Times& times) {
   Tasks<Seconds> tasks;
@@ -76,14 +76,14 @@ std::vector<double> saved_by(const ShapleyPlan& plan, const Times& times) {
                 [&](Coalition coalition) { return times.at(0) - times.at(coalition); });
 }
 
-ByCause<double> by_cause(const Players& players, std::span<const double> values) {
+ByCause<double> by_cause(const CausePlayers& players, std::span<const double> values) {
   ByCause<double> result{};
   for (std::size_t i = 0; i < values.size(); ++i) result[index(players.causes[i])] = values[i];
   return result;
 }
 
 // What single pairs of the orders say.
-std::vector<ByCause<double>> read_pairs(const ShapleyPlan& plan, const Players& players,
+std::vector<ByCause<double>> read_pairs(const ShapleyPlan& plan, const CausePlayers& players,
                                         const Times& times, std::uint64_t seed) {
   std::vector<ByCause<double>> pairs;
   const auto add = [&](const ShapleyPlan& some) {
@@ -108,7 +108,7 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
                       const FreeReplay& replayed, const AttributionOptions& options) {
   Attribution result;
   result.active = active;
-  Players players{members(active), {}};
+  CausePlayers players{members(active), {}};
   if (first) {
     players.apart.add(first->cause);
     std::erase(players.causes, first->cause);

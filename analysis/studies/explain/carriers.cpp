@@ -42,13 +42,11 @@ PatternCost cost_alone(const Platform& platform, const Pattern& pattern) {
 ByCause<double> costs_with(const std::string& data, const std::string& source,
                            const std::vector<Setting>& settings) {
   const Scenario scenario = load_scenario(data, source, settings);
-  const StepProgram program = build_step(
-      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
-      Folding::automatic);
+  const StepProgram program = build_step(step_input(scenario), Folding::automatic);
   return costs_of(program.traffic.folded.platform, program.graph);
 }
 
-Setting moved(const NamedConstant& constant) {
+Setting at_other_end(const NamedConstant& constant) {
   // Downwards, since a share may not rise above one.
   return setting_of(constant, constant.value * (1 - moved_by));
 }
@@ -81,7 +79,7 @@ ByCause<std::vector<Carrier>> carriers_of(const std::string& data, const std::st
   for (const NamedConstant& constant : constants)
     tasks.emplace_back([&] {
       std::vector<Setting> with = settings;
-      with.push_back(moved(constant));
+      with.push_back(at_other_end(constant));
       return costs_with(data, source, with);
     });
   const std::vector<ByCause<double>> answers = in_workers(tasks, usual_workers());

@@ -9,6 +9,9 @@
 
 namespace stepsim {
 
+// So many of them are looked at one by one.
+inline constexpr std::size_t most_carrying = 6;
+
 // Carries all causes alike, so that it says nothing about any one of them.
 inline constexpr std::string_view carries_everything = "stack.unexplained";
 

@@ -14,8 +14,6 @@
 namespace stepsim {
 namespace {
 
-// Parts of a step that differ by less than this share of it do not count as different.
-constexpr double alike = 1e-3;
 // Below this share of a step a difference is rounding.
 constexpr double rounding = 1e-13;
 
@@ -58,8 +56,8 @@ Fairness fairness_of(const Explanation& e) {
 }
 
 bool moves_a_step(const Explanation& e, const ExplainRow& row) {
-  return std::abs((e.a.step_time - row.a_without).value) >= alike * e.a.step_time.value ||
-         std::abs((e.b.step_time - row.b_without).value) >= alike * e.b.step_time.value;
+  return std::abs((e.a.step_time - row.a_without).value) >= counts_as_same * e.a.step_time.value ||
+         std::abs((e.b.step_time - row.b_without).value) >= counts_as_same * e.b.step_time.value;
 }
 
 bool weighs_on_a(const Explanation& e, const ExplainRow& row) {
@@ -240,7 +238,7 @@ Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions
   }
   result.rows = gap_rows(result.a.attribution, result.b.attribution);
   result.residual = result.a.attribution.rest - result.b.attribution.rest;
-  const std::size_t parting = first_difference(of_a.parts, of_b.parts, {alike * longer});
+  const std::size_t parting = first_difference(of_a.parts, of_b.parts, {counts_as_same * longer});
   if (parting < std::min(of_a.parts.size(), of_b.parts.size()))
     result.parting = {of_a.parts[parting], of_b.parts[parting]};
   result.fairness = fairness_of(result);
@@ -280,7 +278,7 @@ std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
   for (const auto& [name, side, without] :
        {std::tuple{"A", &e.a, row.a_without}, std::tuple{"B", &e.b, row.b_without}}) {
     const Seconds saved = side->step_time - without;
-    if (std::abs(saved.value) < alike * side->step_time.value) continue;
+    if (std::abs(saved.value) < counts_as_same * side->step_time.value) continue;
     const std::string now = to_text(side->step_time), then = to_text(without);
     sides.push_back(now == then ? fmt::format("{} would take {} less", name, to_text(saved))
                                 : fmt::format("{} would take {} instead of {}", name, then, now));

@@ -16,6 +16,9 @@
 
 namespace stepsim {
 
+// What differs by less than this share of a step counts as the same.
+inline constexpr double counts_as_same = 1e-3;
+
 // One of the two steps, and where it came from, so that it can be read again under other constants.
 struct NamedStep {
   std::string label;   // as the user called it
@@ -46,7 +49,8 @@ struct ExplainedSide {
   std::optional<Range> measured{};  // s: what somebody saw a step take
 };
 
-struct ExplainRow {
+// The analyzer takes the buffer that std::stable_sort makes for unset rows.
+struct ExplainRow {  // NOLINT(clang-analyzer-core.uninitialized.Assign)
   Cause cause{};
   bool in_a = false, in_b = false;  // the cause costs anything there
   Seconds seconds;                  // of the gap

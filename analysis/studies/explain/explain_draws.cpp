@@ -12,16 +12,16 @@ namespace {
 
 // Constants that carry the gap, and others that go with it over the draws: so many of each are put
 // at both ends of their ranges.
-constexpr std::size_t most_carrying = 6, most_telling = 2, most_movers = 5;
+constexpr std::size_t most_telling_of_two = 2, most_movers_of_two = 5;
 
 // A side under one draw.
-struct Drawn {
+struct DrawnSide {
   double step_time = 0, rate = 0, needed = 0;
   ByCause<double> parts{};
 };
 
-Drawn draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
-                const ExplainOptions& options) {
+DrawnSide draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
+                    const ExplainOptions& options) {
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
   const ExplainedSide side = observe(drawn).side;
@@ -35,7 +35,7 @@ Drawn draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
 
 // Both sides under one draw, and what the same orders say of the stated constants.
 struct Pair {
-  Drawn a, b;
+  DrawnSide a, b;
   ByCause<double> stated_a{}, stated_b{};
 
   double gap() const { return a.step_time - b.step_time; }
@@ -57,13 +57,13 @@ class Drawing {
 
   // Draws with these numbers; each goes through orders of its own.
   std::vector<Pair> play(std::uint32_t from, std::uint32_t to) const {
-    Tasks<Drawn> tasks;
+    Tasks<DrawnSide> tasks;
     for (std::uint32_t number = from; number < to; ++number)
       for (const auto& [side, pairs] : {std::pair{&a_, &stated_a_}, std::pair{&b_, &stated_b_}})
         tasks.emplace_back([this, side, number, pair = number % pairs->size()] {
           return draw_side(*side, draw_number(number, options_.attribution.seed), pair, options_);
         });
-    const std::vector<Drawn> answers =
+    const std::vector<DrawnSide> answers =
         in_workers(tasks, options_.attribution.workers, options_.attribution.progress);
     std::vector<Pair> pairs;
     for (std::uint32_t number = from; number < to; ++number) {
@@ -102,16 +102,16 @@ class Drawing {
 };
 
 // What a draw makes of a row.
-double moved(const ExplainRow& row, const Pair& drawn) {
+double row_under(const ExplainRow& row, const Pair& drawn) {
   return row.seconds.value + drawn.moves(index(row.cause));
 }
 
 bool same_top(const Explanation& e, const Pair& drawn) {
   if (e.rows.empty()) return true;
   const double sign = drawn.gap() < 0 ? -1 : 1;  // some draws turn the gap round
-  const double top = sign * moved(e.rows.front(), drawn);
+  const double top = sign * row_under(e.rows.front(), drawn);
   return std::none_of(e.rows.begin() + 1, e.rows.end(),
-                      [&](const ExplainRow& row) { return sign * moved(row, drawn) > top; });
+                      [&](const ExplainRow& row) { return sign * row_under(row, drawn) > top; });
 }
 
 void count(Explanation& e, const std::vector<Pair>& pairs) {
@@ -132,7 +132,7 @@ Range range_over(const std::vector<Pair>& pairs, double stated, const Reading& r
 }
 
 SideRanges side_ranges(const std::vector<Pair>& pairs, const ExplainedSide& side,
-                       Drawn Pair::*which) {
+                       DrawnSide Pair::*which) {
   return {range_over(pairs, side.step_time.value,
                      [&](const Pair& pair) { return (pair.*which).step_time; }),
           range_over(pairs, side.tokens_per_second_per_gpu,
@@ -174,7 +174,8 @@ std::vector<NamedConstant> suspects(const Explanation& e, const NamedStep& a, co
     return std::abs(moves[x.name]) > std::abs(moves[y.name]);
   });
   carrying.resize(std::min(most_carrying, carrying.size()));
-  for (const NamedConstant& each : telling_constants(all, drawn.gaps, drawn.draws, most_telling))
+  for (const NamedConstant& each :
+       telling_constants(all, drawn.gaps, drawn.draws, most_telling_of_two))
     if (!has_constant(carrying, each.name)) carrying.push_back(each);
   std::erase_if(all, [](const NamedConstant& each) { return !each.name.starts_with("scenario."); });
   add_uncertain(carrying, all);
@@ -210,11 +211,11 @@ void add_draws(Explanation& e, const NamedStep& a, const NamedStep& b,
   e.draws->a = side_ranges(pairs, e.a, &Pair::a);
   e.draws->b = side_ranges(pairs, e.b, &Pair::b);
   for (ExplainRow& row : e.rows)
-    row.range =
-        range_over(pairs, row.seconds.value, [&](const Pair& pair) { return moved(row, pair); });
+    row.range = range_over(pairs, row.seconds.value,
+                           [&](const Pair& pair) { return row_under(row, pair); });
   if (options.carriers)
     e.draws->movers = strongest(drawing.at_ends(suspects(e, a, b, of_a, of_b, {gaps, draws})),
-                                e.gap().value, most_movers);
+                                e.gap().value, most_movers_of_two);
 }
 
 }  // namespace stepsim

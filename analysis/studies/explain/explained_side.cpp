@@ -91,9 +91,7 @@ void count_work(const Scenario& scenario, ExplainedSide& side) {
 }
 
 StepProgram program_of(const Scenario& scenario) {
-  return build_step(
-      {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job},
-      Folding::automatic);
+  return build_step(step_input(scenario), Folding::automatic);
 }
 
 }  // namespace

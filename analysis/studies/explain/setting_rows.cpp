@@ -13,7 +13,7 @@ namespace stepsim {
 namespace {
 
 // Below this share of a step a difference is rounding.
-constexpr double rounding = 1e-12;
+constexpr double replay_rounding = 1e-12;
 // More settings than that have no place in a coalition's number; the least of them count as one.
 constexpr std::size_t most_players = 20;
 
@@ -60,7 +60,7 @@ class MixedTimes {
 };
 
 bool alike(double x, double y) {
-  return std::abs(x - y) <= rounding * std::max(std::abs(x), std::abs(y));
+  return std::abs(x - y) <= replay_rounding * std::max(std::abs(x), std::abs(y));
 }
 
 Joined joined_by(const Players& players, Coalition coalition, std::size_t settings) {
@@ -132,7 +132,7 @@ SettingRow row_of(const std::vector<DifferingSetting>& settings,
                   const std::vector<std::size_t>& player, const ShapleyValue& value,
                   const MixedTimes& times) {
   const double step = times.of(Joined(settings.size()));
-  const bool known = value.standard_error <= rounding * step;
+  const bool known = value.standard_error <= replay_rounding * step;
   SettingRow row{.setting = settings[player.front()],
                  .seconds = {value.value},
                  .standard_error = {known ? 0 : value.standard_error},
@@ -163,7 +163,7 @@ SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds 
     result.rows.push_back(row_of(settings, players[i], values[i], times));
     result.rest = result.rest - result.rows.back().seconds;
   }
-  if (std::abs(result.rest.value) <= rounding * std::max(a, b).value) result.rest = {};
+  if (std::abs(result.rest.value) <= replay_rounding * std::max(a, b).value) result.rest = {};
   const double sign = a < b ? -1 : 1;
   std::ranges::stable_sort(result.rows, [&](const SettingRow& x, const SettingRow& y) {
     return sign * x.seconds.value > sign * y.seconds.value;

@@ -14,7 +14,7 @@ namespace {
 using Order = std::vector<std::uint8_t>;
 
 // The same sequence on every machine; the library's shuffles are not.
-struct Sequence {
+struct RandomSequence {
   std::uint64_t state;
 
   std::uint64_t next() {
@@ -77,7 +77,7 @@ ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t se
     std::iota(plan.coalitions.begin(), plan.coalitions.end(), Coalition{0});
     return plan;
   }
-  Sequence sequence{seed};
+  RandomSequence sequence{seed};
   std::set<Coalition> known;
   constexpr std::size_t fewest_orders = 4;
   while (plan.orders.size() < fewest_orders || known.size() + 2 * players <= most)
@@ -89,7 +89,7 @@ ShapleyPlan plan_shapley(std::size_t players, std::size_t most, std::uint64_t se
 ShapleyPlan plan_pair(std::size_t players, std::uint64_t seed, std::size_t number) {
   ShapleyPlan plan;
   plan.players = players;
-  Sequence sequence{seed};
+  RandomSequence sequence{seed};
   for (std::size_t i = 0; i < number; ++i) sequence.order(players);
   std::set<Coalition> known;
   add_pair(plan, known, sequence.order(players));

@@ -8,8 +8,6 @@
 namespace stepsim {
 namespace {
 
-// A step that differs by less than this share of it counts as the same.
-constexpr double alike = 1e-3;
 // A row that differs from the gap by less than this share of it is all of it.
 constexpr double all_of_it = 5e-3;
 // A second row with this share of the gap is named, too.
@@ -40,7 +38,7 @@ std::string same_steps(const Explanation& e) {
 // What A would take, and whether it would fit.
 std::string alone_text(const Explanation& e, const SettingRow& row) {
   const Seconds now = e.a.step_time;
-  if (std::abs((row.alone - now).value) < alike * now.value)
+  if (std::abs((row.alone - now).value) < counts_as_same * now.value)
     return "alone it changes nothing, only together with others";
   const bool fits = !row.changed || row.changed->fit != Fit::oom;
   return fmt::format("with that alone as in B, A takes {}{}", to_text(row.alone),

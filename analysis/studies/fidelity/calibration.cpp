@@ -31,7 +31,7 @@ std::vector<Setting> settings_of(const std::vector<NamedConstant>& constants,
   return settings;
 }
 
-struct Trial {
+struct CalibrationTrial {
   const std::string& data;
   const CalibrationPlan& plan;
   std::vector<StepRow> rows;
@@ -54,13 +54,7 @@ struct Trial {
   }
 };
 
-std::vector<double> moved(const std::vector<double>& values, const std::vector<double>& step) {
-  std::vector<double> result = values;
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] *= std::exp(step[i]);
-  return result;
-}
-
-RobustFit linearised(const Trial& problem, const std::vector<double>& at,
+RobustFit linearised(const CalibrationTrial& problem, const std::vector<double>& at,
                      const std::vector<PredictedRow>& here) {
   RobustFit fit;
   fit.turn = problem.plan.turn;
@@ -81,8 +75,8 @@ RobustFit linearised(const Trial& problem, const std::vector<double>& at,
 }
 
 // Only rows of this stack that have a time say anything; rows of one scenario count as one.
-Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
-  Trial problem{data, plan, {}, {}, {}};
+CalibrationTrial trial_of(const std::string& data, const CalibrationPlan& plan) {
+  CalibrationTrial problem{data, plan, {}, {}, {}};
   const RowCatalog catalog = row_catalog(data);
   std::map<std::string, std::vector<std::size_t>> same;
   std::vector<StepRow> rows;
@@ -120,7 +114,7 @@ Trial trial_of(const std::string& data, const CalibrationPlan& plan) {
 }
 
 // Rows without a time, and those that were refused, weigh nothing.
-void drop_untimed(Trial& problem, std::vector<PredictedRow>& rows) {
+void drop_untimed(CalibrationTrial& problem, std::vector<PredictedRow>& rows) {
   for (std::size_t i = rows.size(); i-- > 0;) {
     if (rows[i].timed && rows[i].predicted()) continue;
     const auto at = static_cast<std::ptrdiff_t>(i);
@@ -143,7 +137,7 @@ Range spread_of(const RobustFit& fit, std::size_t constant, double value,
 }
 
 // The range of `unexplained`, and in `rows` the intervals that come of it.
-Range stretch_of(const Trial& problem, std::vector<PredictedRow>& rows) {
+Range stretch_of(const CalibrationTrial& problem, std::vector<PredictedRow>& rows) {
   std::vector<StretchRow> weighed;
   for (std::size_t i = 0; i < rows.size(); ++i) weighed.push_back({&rows[i], problem.weights[i]});
   const Range stretch = fit_stretch(weighed);
@@ -153,7 +147,7 @@ Range stretch_of(const Trial& problem, std::vector<PredictedRow>& rows) {
 
 // The linearised problem without one family gives the constants; that family is then predicted
 // with them in full.
-std::vector<HeldOutFamily> leave_out(const Trial& problem, const RobustFit& fit,
+std::vector<HeldOutFamily> leave_out(const CalibrationTrial& problem, const RobustFit& fit,
                                      const std::vector<double>& values,
                                      const std::vector<PredictedRow>& rows) {
   std::vector<HeldOutFamily> result;
@@ -174,7 +168,7 @@ std::vector<HeldOutFamily> leave_out(const Trial& problem, const RobustFit& fit,
 }  // namespace
 
 Calibration calibrate(const std::string& data, const CalibrationPlan& plan, std::uint32_t samples) {
-  Trial problem = trial_of(data, plan);
+  CalibrationTrial problem = trial_of(data, plan);
   Calibration result;
   std::vector<double> values;
   for (std::size_t i = 0; i < plan.free.size(); ++i) {

@@ -61,18 +61,19 @@ struct Timed {
   static auto fields(auto& self) { return std::tie(self.time, self.algorithm); }
 };
 // What a worker says of the rows of a machine.
-struct Answer {
+struct ComparedAnswer {
   std::string machine, refused;  // why there is nothing to say
   std::vector<Timed> rows;
   static auto fields(auto& self) { return std::tie(self.machine, self.refused, self.rows); }
 };
 
-Answer answer_of(const std::string& data, const MachineKey& key,
-                 const std::vector<ComparedRow*>& rows, std::span<const GivenConstant> given) {
+ComparedAnswer answer_of(const std::string& data, const MachineKey& key,
+                         const std::vector<ComparedRow*>& rows,
+                         std::span<const GivenConstant> given) {
   const Cluster cluster = load_cluster(
       data, {.name = key.cluster, .nodes = key.nodes, .network = key.network}, {}, given);
   const std::vector<Rank> ranks = ranks_of(cluster, key.gpus);
-  Answer answer;
+  ComparedAnswer answer;
   if (ranks.size() != key.gpus) {
     answer.refused = fmt::format("{} GPUs do not fit on {} x {}", key.gpus, key.nodes, key.cluster);
     return answer;
@@ -95,7 +96,7 @@ Answer answer_of(const std::string& data, const MachineKey& key,
 
 void predict(const std::string& data, const MachineKey& key, const std::vector<ComparedRow*>& rows,
              std::span<const GivenConstant> given) {
-  const Answer answer = in_worker([&] { return answer_of(data, key, rows, given); });
+  const ComparedAnswer answer = in_worker([&] { return answer_of(data, key, rows, given); });
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ComparedRow& row = *rows[i];
     if (!answer.refused.empty()) {

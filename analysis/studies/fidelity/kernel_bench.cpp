@@ -12,6 +12,7 @@
 #include "scenarios/rows/row_catalog.hpp"
 #include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "topology/catalog.hpp"
 
 namespace stepsim {
@@ -59,7 +60,7 @@ struct RowReader {
   double count(std::string_view name) const { return number.count(row, name); }
 };
 
-Work unknown(std::string_view op, std::string_view what) {
+Work unknown_work(std::string_view op, std::string_view what) {
   return {.kind = "", .row = {}, .backward = false, .reason = fmt::format("{} {}", op, what)};
 }
 
@@ -70,7 +71,7 @@ double share_of(const RowReader& read, const KernelBench& bench) {
 
 Work product_of(const RowReader& read, std::string_view op, const KernelBench& bench) {
   const double m = read("M"), n = read("N"), k = read("K");
-  if (m <= 0 || n <= 0 || k <= 0) return unknown(op, "is no matrix product of known shape");
+  if (m <= 0 || n <= 0 || k <= 0) return unknown_work(op, "is no matrix product of known shape");
   const std::string_view pass = pass_of(read.cell("layout"));
   Work work{.kind = fmt::format("{}{}", op, pass), .row = {}, .backward = false, .reason = ""};
   if (op == "grouped_gemm") {  // M: tokens of a group in the mean; some get none
@@ -94,11 +95,11 @@ Work attention_of(const RowReader& read, std::string_view op, const KernelBench&
   const double queries = read("queries"), keys = read("keys"), width = read("head_dim");
   const double heads = read("heads");
   if (queries <= 0 || keys <= 0 || width <= 0 || heads <= 0 || read.cell("causal").empty())
-    return unknown(op, "is no attention of known shape");
+    return unknown_work(op, "is no attention of known shape");
   const std::string_view kernel = read.cell("kernel");
   const auto* named = std::ranges::find(attention_names, kernel, &AttentionName::name);
   if (named == attention_names.end() || (named->later && !bench.gpu.attention.later))
-    return unknown(fmt::format("the kernel \"{}\"", kernel), "has no rates in the GPU's file");
+    return unknown_work(fmt::format("the kernel \"{}\"", kernel), "has no rates in the GPU's file");
   const double seen = read.cell("causal") == "yes" ? keys / 2 : keys;
   const bool backward = op == "attention_bwd";
   Work work{.kind = fmt::format("attention {}{}", kernel, backward ? " backward" : ""),
@@ -113,18 +114,19 @@ Work attention_of(const RowReader& read, std::string_view op, const KernelBench&
 // Products of other types have curves of their own, which the GPUs' files do not hold; the type of
 // the result, behind an arrow, does not matter.
 bool in_16_bits(std::string_view type) {
-  const std::string inputs = lower_case(type.substr(0, type.find(' ')));
+  const std::string inputs = in_small_letters(type.substr(0, type.find(' ')));
   return inputs.empty() || inputs == "bf16" || inputs == "fp16" || inputs == "bfloat16" ||
          inputs == "float16" || inputs == "half";
 }
 
 Work work_of(const RowReader& read, const KernelBench& bench) {
   const std::string_view op = read.cell("op"), type = read.cell("dtype");
-  if (!in_16_bits(type)) return unknown(type, "is no type of 16 bits: no curve is known for it");
+  if (!in_16_bits(type))
+    return unknown_work(type, "is no type of 16 bits: no curve is known for it");
   if (op == "attention_fwd" || op == "attention_bwd") return attention_of(read, op, bench);
   if (op == "gemm" || op == "batched_gemm" || op == "grouped_gemm")
     return product_of(read, op, bench);
-  return unknown(op, "is no matrix product or attention of known shape");
+  return unknown_work(op, "is no matrix product or attention of known shape");
 }
 
 double seconds_of(const RowReader& read, const KernelRow& work) {

@@ -43,8 +43,8 @@ struct FreeOfGpu {
   double low, high;  // as shares of the stated value
   bool capped = false;
 };
-constexpr int rounds = 6;
-constexpr double nudge = 0.02;  // of a constant, as a logarithm
+constexpr int kernel_rounds = 6;
+constexpr double kernel_nudge = 0.02;  // of a constant, as a logarithm
 const std::array<FreeOfGpu, 3> free_of_products{{
     {"gemm.rate", [](Gpu& gpu) -> double& { return gpu.gemm.rate.value.value; }, 0.7, 1.4, true},
     {"gemm.fill", [](Gpu& gpu) -> double& { return gpu.gemm.fill.value.value; }, 0.15, 2},
@@ -82,8 +82,8 @@ struct CurveFit {
   double best_rate = 0;
 };
 
-KernelBench moved(KernelBench bench, std::span<const FreeOfGpu> free,
-                  const std::vector<double>& step) {
+KernelBench with_moved(KernelBench bench, std::span<const FreeOfGpu> free,
+                       const std::vector<double>& step) {
   for (std::size_t i = 0; i < free.size(); ++i) free[i].of(bench.gpu) *= std::exp(step[i]);
   return bench;
 }
@@ -111,20 +111,20 @@ RobustFit::Row line_of(const KernelBench& bench, std::span<const FreeOfGpu> free
   RobustFit::Row line{std::log(here / kernel.measured), weight, std::vector<double>(free.size())};
   for (std::size_t i = 0; i < free.size(); ++i) {
     std::vector<double> step(free.size(), 0.0);
-    step[i] = nudge;
-    line.slopes[i] = std::log(moved(bench, free, step).time(kernel) / here) / nudge;
+    step[i] = kernel_nudge;
+    line.slopes[i] = std::log(with_moved(bench, free, step).time(kernel) / here) / kernel_nudge;
   }
   return line;
 }
 
 KernelBench fitted(const KernelBench& stated, const CurveFit& problem) {
   KernelBench bench = stated;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < kernel_rounds; ++round) {
     RobustFit fit = bounds_around(stated, bench, problem);
     fit.rows.reserve(problem.rows.size());
     for (std::size_t row = 0; row < problem.rows.size(); ++row)
       fit.rows.push_back(line_of(bench, problem.free, *problem.rows[row], problem.weights[row]));
-    bench = moved(bench, problem.free, solve(fit));
+    bench = with_moved(bench, problem.free, solve(fit));
   }
   return bench;
 }

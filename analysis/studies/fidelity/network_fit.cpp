@@ -13,11 +13,11 @@
 namespace stepsim {
 namespace {
 
-constexpr int rounds = 3;            // of linearising and solving
-constexpr double nudge = 0.05;       // of a constant, as a logarithm, for a slope
-constexpr double weak_slope = 0.01;  // below it a row says nothing about a constant
+constexpr int network_rounds = 3;            // of linearising and solving
+constexpr double network_nudge = 0.05;       // of a constant, as a logarithm, for a slope
+constexpr double weak_network_slope = 0.01;  // below it a row says nothing about a constant
 
-struct Trial {
+struct NetworkTrial {
   const std::string& data;
   std::span<const MeasuredCollective> rows;
   CompareOptions options;
@@ -47,20 +47,14 @@ std::vector<NamedConstant> costs_of(const Cluster& machine) {
   return costs;
 }
 
-std::vector<double> moved(const std::vector<double>& values, const std::vector<double>& step) {
-  std::vector<double> result = values;
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] *= std::exp(step[i]);
-  return result;
-}
-
-RobustFit linearised(const Trial& trial, const std::vector<double>& at,
+RobustFit linearised(const NetworkTrial& trial, const std::vector<double>& at,
                      const std::vector<ComparedRow>& stated) {
   RobustFit fit;
   for (const ComparedRow& row : stated) fit.rows.push_back({std::log1p(row.error), 1, {}});
   for (std::size_t i = 0; i < at.size(); ++i) {
     const NamedConstant& constant = trial.constants[i];
     std::vector<double> step(at.size(), 0.0);
-    step[i] = at[i] * std::exp(nudge) > constant.high ? -nudge : nudge;
+    step[i] = at[i] * std::exp(network_nudge) > constant.high ? -network_nudge : network_nudge;
     const std::vector<ComparedRow> nudged = trial.predict(moved(at, step));
     for (std::size_t row = 0; row < stated.size(); ++row)
       fit.rows[row].slopes.push_back(
@@ -94,7 +88,7 @@ double median_error(const std::vector<ComparedRow>& rows, const std::string& sou
   return quantile(errors, 0.5);
 }
 
-std::vector<FittedSource> sources_of(const Trial& trial, const RobustFit& fit,
+std::vector<FittedSource> sources_of(const NetworkTrial& trial, const RobustFit& fit,
                                      const std::vector<double>& values,
                                      const std::vector<ComparedRow>& stated,
                                      const std::vector<ComparedRow>& fitted) {
@@ -122,7 +116,7 @@ std::vector<FittedSource> sources_of(const Trial& trial, const RobustFit& fit,
 NetworkFit fit_network(const std::string& data, const Cluster& machine,
                        std::span<const MeasuredCollective> rows, const CompareOptions& options) {
   const std::string network = machine.network ? machine.network->name : "";
-  const Trial trial{data, rows, options, network, costs_of(machine)};
+  const NetworkTrial trial{data, rows, options, network, costs_of(machine)};
   std::vector<double> values = mapped(trial.constants, &NamedConstant::value);
   const std::vector<ComparedRow> stated = trial.predict(values);
   if (stated.empty())
@@ -130,7 +124,7 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
                                 network.empty() ? "" : " over " + network));
   std::vector<ComparedRow> fitted = stated;
   RobustFit fit = linearised(trial, values, fitted);
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < network_rounds; ++round) {
     values = moved(values, solve(fit));
     fitted = trial.predict(values);
     fit = linearised(trial, values, fitted);
@@ -141,7 +135,7 @@ NetworkFit fit_network(const std::string& data, const Cluster& machine,
     result.constants.push_back({trial.constants[i], values[i], values[i] / factor,
                                 values[i] * factor,
                                 std::ranges::any_of(fit.rows, [&](const RobustFit::Row& row) {
-                                  return std::abs(row.slopes[i]) > weak_slope;
+                                  return std::abs(row.slopes[i]) > weak_network_slope;
                                 })});
   }
   result.sources = sources_of(trial, fit, values, stated, fitted);

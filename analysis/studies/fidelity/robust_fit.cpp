@@ -55,4 +55,10 @@ std::vector<double> solve(const RobustFit& fit) {
   return x;
 }
 
+std::vector<double> moved(const std::vector<double>& values, const std::vector<double>& step) {
+  std::vector<double> result = values;
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] *= std::exp(step[i]);
+  return result;
+}
+
 }  // namespace stepsim

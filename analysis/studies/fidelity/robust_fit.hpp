@@ -26,6 +26,9 @@ double loss_of(const RobustFit& fit, const std::vector<double>& x);
 // input.
 std::vector<double> solve(const RobustFit& fit);
 
+// Each value times e to the power of its step: the unknowns of a fit are logarithms of constants.
+std::vector<double> moved(const std::vector<double>& values, const std::vector<double>& step);
+
 // How far off the rows of one source are, as median absolute errors.
 struct FittedSource {
   std::string name;

@@ -11,13 +11,14 @@
 #include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/quantile.hpp"
 
 namespace stepsim {
 namespace {
 
 // What a worker says of one scenario.
-struct Answer {
+struct RowAnswer {
   double step = 0, tokens = 0, gpus = 1, allocated = 0, reserved = 0, needed = 0, capacity = 0,
          shown = 0, peak = 0, flops_per_token = 0;
   Fit fit{};
@@ -37,7 +38,7 @@ std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) 
   return 0;
 }
 
-Answer answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
+RowAnswer answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
@@ -63,14 +64,14 @@ Answer answer_of(const RowQuestion& question, const ExpressedRow& row, const May
 
 // Some frameworks count what every matrix multiplies, and causal attention, which is what a
 // prediction counts as well.
-double flops_per_token(const StepRow& row, const Answer& answer) {
+double flops_per_token(const StepRow& row, const RowAnswer& answer) {
   const double counted = counted_flops_per_token(row);
   return counted > 0 || !contains(row.flops_definition, "model FLOPs") ? counted
                                                                        : answer.flops_per_token;
 }
 
 // Time of a step as the row measured it, by whatever it prints; 0: it prints none.
-double measured_step(const StepRow& row, const Answer& answer) {
+double measured_step(const StepRow& row, const RowAnswer& answer) {
   if (row.step) return *row.step;
   if (row.tokens_per_gpu) return answer.tokens / answer.gpus / *row.tokens_per_gpu;
   if (row.tokens) return answer.tokens / *row.tokens;
@@ -80,7 +81,7 @@ double measured_step(const StepRow& row, const Answer& answer) {
   return 0;
 }
 
-std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
+std::vector<RowFigure> figures_of(const StepRow& row, const RowAnswer& answer) {
   std::vector<RowFigure> figures;
   const auto add = [&](std::string_view metric, const Cell& measured, double predicted) {
     if (measured && *measured > 0 && predicted > 0)
@@ -98,7 +99,7 @@ std::vector<RowFigure> figures_of(const StepRow& row, const Answer& answer) {
 
 // Some tables print what is allocated, others what the allocator holds, or what the device has
 // lost.
-double predicted_memory(const Answer& answer, MemoryKind kind) {
+double predicted_memory(const RowAnswer& answer, MemoryKind kind) {
   switch (kind) {
     case MemoryKind::allocated:
       return answer.allocated;
@@ -112,11 +113,11 @@ double predicted_memory(const Answer& answer, MemoryKind kind) {
 }
 
 bool ran(const StepRow& row) {
-  const std::string oom = lower_case(row.oom);
+  const std::string oom = in_small_letters(row.oom);
   return oom.empty() || oom == "no" || oom == "false" || oom == "0";
 }
 
-void compare(const StepRow& row, const ExpressedRow& made, const Answer& answer,
+void compare(const StepRow& row, const ExpressedRow& made, const RowAnswer& answer,
              PredictedRow& result) {
   result.judged = answer.lighter == 0;
   result.scenario = made.scenario;
@@ -180,17 +181,17 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
 
 std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
   const RowCatalog catalog = row_catalog(question.data);
-  std::vector<RowTask<Answer>> tasks;
+  std::vector<RowTask<RowAnswer>> tasks;
   for (const StepRow& row : question.rows) {
     ExpressedRow made = express(row, catalog);
     if (!ran(row)) made.lighter.clear();  // a run that failed says nothing of what would have fit
-    RowTask<Answer>& task = tasks.emplace_back();
+    RowTask<RowAnswer>& task = tasks.emplace_back();
     task.result.id = made.id;
     task.result.family = made.family;
     task.result.missing = made.missing;
     task.result.assumed = made.assumed;
     task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
-    task.compare = [&row, made](const Answer& answer, PredictedRow& result) {
+    task.compare = [&row, made](const RowAnswer& answer, PredictedRow& result) {
       compare(row, made, answer, result);
     };
   }

@@ -11,35 +11,36 @@
 namespace stepsim {
 namespace {
 
-double value_on(const StepRow& row, Axis axis) {
+double value_on(const StepRow& row, SeriesAxis axis) {
   switch (axis) {
-    case Axis::gpus:
+    case SeriesAxis::gpus:
       return row.gpus.value_or(0);
-    case Axis::sequence:
+    case SeriesAxis::sequence:
       return row.sequence.value_or(0);
-    case Axis::model:
+    case SeriesAxis::model:
       return row.parameters.value_or(0);
-    case Axis::micro_batch:
+    case SeriesAxis::micro_batch:
       return row.micro_batch.value_or(0);
-    case Axis::checkpointing:
+    case SeriesAxis::checkpointing:
       return row.checkpointing == "none" ? 1 : 2;
   }
   return 0;
 }
 
 // All that stays the same along a series.
-std::string fixed(const StepRow& row, Axis axis) {
+std::string fixed(const StepRow& row, SeriesAxis axis) {
   std::string key =
       fmt::format("{}|{}|{}|{}|{}|{}|{}|{}", row.source, row.hardware, row.framework, row.precision,
                   row.compile, row.task, row.offload, row.tensor_parallel.value_or(1));
-  if (axis != Axis::gpus && axis != Axis::model) key += fmt::format("|g{}", row.gpus.value_or(0));
-  if (axis != Axis::sequence) key += fmt::format("|s{}", row.sequence.value_or(0));
-  if (axis != Axis::model)
+  if (axis != SeriesAxis::gpus && axis != SeriesAxis::model)
+    key += fmt::format("|g{}", row.gpus.value_or(0));
+  if (axis != SeriesAxis::sequence) key += fmt::format("|s{}", row.sequence.value_or(0));
+  if (axis != SeriesAxis::model)
     key += fmt::format("|m{}|{}", row.model, row.layers.value_or(0));
   else
     key += fmt::format("|g{}", row.gpus.value_or(0));
-  if (axis != Axis::checkpointing) key += "|c" + row.checkpointing;
-  if (axis == Axis::checkpointing) key += fmt::format("|b{}", row.micro_batch.value_or(0));
+  if (axis != SeriesAxis::checkpointing) key += "|c" + row.checkpointing;
+  if (axis == SeriesAxis::checkpointing) key += fmt::format("|b{}", row.micro_batch.value_or(0));
   return key;
 }
 
@@ -49,7 +50,7 @@ std::vector<SeriesStep> series_steps(std::span<const StepRow> rows,
                                      std::span<const PredictedRow> predicted) {
   std::vector<SeriesStep> steps;
   for (std::size_t a = 0; a < axis_names.size(); ++a) {
-    const auto axis = static_cast<Axis>(a);
+    const auto axis = static_cast<SeriesAxis>(a);
     std::map<std::string, std::map<double, std::size_t>> series;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (predicted[i].predicted() && predicted[i].timed && value_on(rows[i], axis) > 0)
@@ -74,10 +75,10 @@ std::vector<AxisErrors> errors_by_axis(std::span<const SeriesStep> steps) {
   for (std::size_t a = 0; a < axis_names.size(); ++a) {
     std::vector<double> sizes;
     for (const SeriesStep& step : steps)
-      if (step.axis == static_cast<Axis>(a)) sizes.push_back(std::abs(step.error()));
+      if (step.axis == static_cast<SeriesAxis>(a)) sizes.push_back(std::abs(step.error()));
     std::ranges::sort(sizes);
     result.push_back(
-        {static_cast<Axis>(a), sizes.size(), quantile(sizes, 0.5), quantile(sizes, 0.9)});
+        {static_cast<SeriesAxis>(a), sizes.size(), quantile(sizes, 0.5), quantile(sizes, 0.9)});
   }
   return result;
 }

@@ -13,12 +13,12 @@
 
 namespace stepsim {
 
-enum class Axis : std::uint8_t { gpus, sequence, model, micro_batch, checkpointing };
+enum class SeriesAxis : std::uint8_t { gpus, sequence, model, micro_batch, checkpointing };
 inline constexpr std::array<std::string_view, 5> axis_names{"GPUs", "sequence", "model",
                                                             "micro-batch", "checkpointing"};
 
 struct SeriesStep {
-  Axis axis{};
+  SeriesAxis axis{};
   std::string from, to;       // ids
   double measured_ratio = 1;  // of tokens per second and GPU
   double predicted_ratio = 1;
@@ -31,7 +31,7 @@ std::vector<SeriesStep> series_steps(std::span<const StepRow> rows,
                                      std::span<const PredictedRow> predicted);
 
 struct AxisErrors {
-  Axis axis{};
+  SeriesAxis axis{};
   std::size_t steps = 0;
   double median = 0, p90 = 0;
 };

@@ -13,7 +13,7 @@ namespace {
 constexpr double missed = 0.1;  // on either side
 constexpr double notch = 0.01;  // as fine as a range is stated
 constexpr int most_notches = 200;
-constexpr int rounds = 4;  // each end moves the other a little
+constexpr int stretch_rounds = 4;  // each end moves the other a little
 
 NamedConstant constant_of(const Range& stretch) {
   NamedConstant constant;
@@ -62,7 +62,7 @@ Range stretched_interval(const PredictedRow& row, const Range& stretch) {
 
 Range fit_stretch(std::span<const StretchRow> rows) {
   Range stretch{1, 1};
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < stretch_rounds; ++round) {
     stretch.high = first_end(rows, stretch, 1, &Range::high);
     stretch.low = first_end(rows, stretch, -1, &Range::low);
   }

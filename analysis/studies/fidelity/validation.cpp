@@ -14,7 +14,7 @@ namespace stepsim {
 namespace {
 
 // What a worker says of one scenario: all metrics, the verdict, and what it rests on.
-struct Answer {
+struct ScenarioAnswer {
   std::array<double, metric_specs.size()> figures{};  // [Metric]; 0: unknown
   Fit fit{};
   double needed = 0, capacity = 0;
@@ -24,11 +24,11 @@ struct Answer {
   double& of(MemoryKind kind) { return counted[static_cast<std::size_t>(kind)]; }
 };
 
-Answer grpo_figures(const Scenario& scenario) {
+ScenarioAnswer grpo_figures(const Scenario& scenario) {
   const GrpoPrediction p = predict_grpo(scenario);
-  Answer answer{.fit = p.memory.failure ? Fit::oom : Fit::fits,
-                .needed = p.memory.learner.most(),
-                .capacity = p.memory.learner_capacity};
+  ScenarioAnswer answer{.fit = p.memory.failure ? Fit::oom : Fit::fits,
+                        .needed = p.memory.learner.most(),
+                        .capacity = p.memory.learner_capacity};
   answer.of(Metric::step_time) = p.step_time.value;
   answer.of(Metric::wall) = answer.of(Metric::epoch_time) = p.wall.value;
   answer.of(Metric::tokens_per_second_per_gpu) = p.trained_per_second / scenario.cluster.ranks();
@@ -40,10 +40,11 @@ Answer grpo_figures(const Scenario& scenario) {
   return answer;
 }
 
-Answer figures_of(const Scenario& scenario) {
+ScenarioAnswer figures_of(const Scenario& scenario) {
   if (scenario.grpo) return grpo_figures(scenario);
   const Prediction p = predict(scenario, Folding::automatic);
-  Answer answer{.fit = p.memory.fit(), .needed = p.memory.needed(), .capacity = p.memory.capacity};
+  ScenarioAnswer answer{
+      .fit = p.memory.fit(), .needed = p.memory.needed(), .capacity = p.memory.capacity};
   answer.of(Metric::step_time) = p.step_time.value;
   answer.of(Metric::wall) = p.wall.value;
   answer.of(Metric::epoch_time) = p.wall.value / (p.length ? p.length->epochs : 1);
@@ -58,13 +59,13 @@ Answer figures_of(const Scenario& scenario) {
 }
 
 // The stated one first, then its draws.
-using Answers = std::span<const Answer>;
+using Answers = std::span<const ScenarioAnswer>;
 
 const std::optional<Observation>& observed(const Scenario& scenario, Against against) {
   return against == Against::measured ? scenario.measured : scenario.estimated;
 }
 
-double figure_of(const Answer& answer, const Observation& observation, Metric metric) {
+double figure_of(const ScenarioAnswer& answer, const Observation& observation, Metric metric) {
   if (metric == Metric::memory && observation.memory_counts)
     return answer.counted[static_cast<std::size_t>(*observation.memory_counts)];
   return answer.figures[static_cast<std::size_t>(metric)];
@@ -73,7 +74,7 @@ double figure_of(const Answer& answer, const Observation& observation, Metric me
 void compare(const NamedScenario& named, const Observation& observation, Answers answers,
              Validation& result) {
   const Scenario& scenario = named.scenario;
-  const Answer& stated = answers.front();
+  const ScenarioAnswer& stated = answers.front();
   bool ran = false;
   for (std::size_t i = 0; i < metric_specs.size(); ++i) {
     const auto metric = static_cast<Metric>(i);
@@ -85,7 +86,7 @@ void compare(const NamedScenario& named, const Observation& observation, Answers
       figure.predicted = predicted;
       figure.error = error_against(figure.observed, predicted);
       std::vector<double> drawn;
-      for (const Answer& answer : answers.subspan(1))
+      for (const ScenarioAnswer& answer : answers.subspan(1))
         if (const double value = figure_of(answer, observation, metric); value > 0)
           drawn.push_back(value);
       if (!drawn.empty()) figure.interval = range_of(std::move(drawn), predicted);
@@ -122,7 +123,7 @@ Validation validate(std::span<const NamedScenario> scenarios, Against against,
                     const Sampling& sampling, const Progress& progress) {
   Validation result;
   std::vector<const NamedScenario*> asked;
-  Tasks<Answer> tasks;
+  Tasks<ScenarioAnswer> tasks;
   for (const NamedScenario& named : scenarios) {
     if (!observed(named.scenario, against)) continue;
     asked.push_back(&named);
@@ -133,7 +134,7 @@ Validation validate(std::span<const NamedScenario> scenarios, Against against,
         return figures_of(load_scenario(sampling.data, named.file, {}, draw));
       });
   }
-  const std::vector<Answer> answers = in_workers(tasks, usual_workers(), progress);
+  const std::vector<ScenarioAnswer> answers = in_workers(tasks, usual_workers(), progress);
   const std::size_t each = sampling.samples + 1;
   for (std::size_t i = 0; i < asked.size(); ++i)
     compare(*asked[i], *observed(asked[i]->scenario, against),

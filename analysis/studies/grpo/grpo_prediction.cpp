@@ -53,7 +53,7 @@ struct Window {
 void measure_engines(const GrpoRun& run, const Window& window, GrpoPrediction& p) {
   double busy = 0, sequences = 0, tokens = 0;
   for (const Engine& engine : run.engines) {
-    for (const Block& block : engine.log()) {
+    for (const StepBlock& block : engine.log()) {
       const double length = block.end - block.start;
       const double inside = std::min(block.end, window.end) - std::max(block.start, window.start);
       if (inside <= 0 || length <= 0) continue;

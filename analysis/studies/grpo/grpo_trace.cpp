@@ -76,7 +76,7 @@ void write_learners(OpGraph& graph, const GrpoPrediction& p) {
 
 void write_engine(OpGraph& graph, Rank rank, const Engine& engine) {
   Row row(graph, rank);
-  for (const Block& block : engine.log()) {
+  for (const StepBlock& block : engine.log()) {
     row.idle_until(block.start);
     row.compute(block.end - block.start, Phase::generate, Cause::generation,
                 block.prefilled > 0 ? "prefill and decode" : "decode");

@@ -8,6 +8,9 @@
 
 namespace stepsim {
 
+// A change that gains less than this share of the throughput is not worth showing.
+inline constexpr double worth_showing = 0.005;
+
 // Every single change that is known here, other jobs and machines among them. One that means
 // nothing for the scenario, or changes nothing, or is worse, drops out when it is tried.
 std::vector<Setting> known_changes(const std::string& data, const Scenario& scenario);

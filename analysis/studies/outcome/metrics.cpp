@@ -19,7 +19,7 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 // What a metric is called, what it means, and how it is found in a step and in a GRPO job; the
 // table's nullptr knows nothing of it.
-struct Metric {
+struct MetricFacts {
   std::string_view name;
   Dimension dimension;
   std::string_view meaning;
@@ -33,7 +33,7 @@ double known(Seconds wall) {
   return wall.value > 0 ? wall.value : unknown;
 }
 
-constexpr std::array single_metrics = std::to_array<Metric>({
+constexpr std::array single_metrics = std::to_array<MetricFacts>({
     {"fits", Dimension::ratio, "1 when it can run, else 0", nullptr, nullptr, true},
     {"gpus", Dimension::ratio, "of the whole cluster", [](auto&, double n) { return n; },
      [](auto&, double n) { return n; }, true},
@@ -147,9 +147,10 @@ constexpr std::array single_metrics = std::to_array<Metric>({
 });
 
 std::vector<NamedMetric> make_metrics() {
-  std::vector<NamedMetric> list = mapped(single_metrics, [&](const Metric& metric) -> NamedMetric {
-    return {std::string(metric.name), metric.dimension, std::string(metric.meaning)};
-  });
+  std::vector<NamedMetric> list =
+      mapped(single_metrics, [&](const MetricFacts& metric) -> NamedMetric {
+        return {std::string(metric.name), metric.dimension, std::string(metric.meaning)};
+      });
   const auto times = [&](std::string_view cause) {
     list.push_back({fmt::format("time.{}", cause), Dimension::seconds,
                     fmt::format("exposed time of {} in a step", cause)});
@@ -190,7 +191,7 @@ template <class Found>
 void put_single(const Scenario& scenario, const Found& found, Outcome& outcome) {
   const double gpus = scenario.cluster.ranks();
   for (std::size_t i = 1; i < single_metrics.size(); ++i) {
-    const Metric& metric = single_metrics[i];
+    const MetricFacts& metric = single_metrics[i];
     if (!outcome.feasible && !metric.always) continue;
     if constexpr (std::is_same_v<Found, Prediction>) {
       if (metric.of_step != nullptr) outcome.figures[i] = metric.of_step(found, gpus);

@@ -10,7 +10,6 @@
 namespace stepsim {
 namespace {
 
-constexpr double worth_showing = 0.005;  // of the throughput
 // So many operations are replayed in all: a second or two. A GRPO job counts as a long step.
 constexpr std::size_t most_operations = 400'000, operations_of_grpo = 50'000;
 constexpr std::size_t fewest_tried = 4;
@@ -69,15 +68,15 @@ std::vector<NextStep> best_of_each_key(std::vector<NextStep> steps, std::size_t 
   return best;
 }
 
-struct Change {
+struct TriedChange {
   std::vector<Setting> settings;
   Fit fit = Fit::oom;
   double needed = 0;
 };
 
 // The footprint alone: nothing is replayed. What makes no sense does not fit.
-Change change_with(const NextStepQuestion& question, std::vector<Setting> settings) {
-  Change change{std::move(settings)};
+TriedChange change_with(const NextStepQuestion& question, std::vector<Setting> settings) {
+  TriedChange change{std::move(settings)};
   try {
     const Footprint needs =
         footprint(load_scenario(question.data, question.source, with(question, change.settings)));
@@ -88,8 +87,9 @@ Change change_with(const NextStepQuestion& question, std::vector<Setting> settin
   return change;
 }
 
-std::vector<NextStep> tried(const NextStepQuestion& question, const std::vector<Change>& changes) {
-  std::vector<NextStep> steps = tried(question, mapped(changes, &Change::settings));
+std::vector<NextStep> tried(const NextStepQuestion& question,
+                            const std::vector<TriedChange>& changes) {
+  std::vector<NextStep> steps = tried(question, mapped(changes, &TriedChange::settings));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     steps[i].fit = changes[i].fit;
     steps[i].needed = changes[i].needed;
@@ -112,26 +112,26 @@ std::vector<Setting> savers(const Scenario& scenario) {
   return all;
 }
 
-std::vector<Change> fitting_pairs(const NextStepQuestion& question) {
+std::vector<TriedChange> fitting_pairs(const NextStepQuestion& question) {
   const std::vector<Setting> all = savers(question.scenario);
-  std::vector<Change> pairs;
+  std::vector<TriedChange> pairs;
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = i + 1; j < all.size() && pairs.size() < most_pairs; ++j)
-      if (Change pair = change_with(question, {all[i], all[j]}); pair.fit != Fit::oom)
+      if (TriedChange pair = change_with(question, {all[i], all[j]}); pair.fit != Fit::oom)
         pairs.push_back(std::move(pair));
   return pairs;
 }
 
 // Twice as many, and again, until it fits.
-std::vector<Change> enough_nodes(const NextStepQuestion& question) {
+std::vector<TriedChange> enough_nodes(const NextStepQuestion& question) {
   for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes; nodes *= 2)
-    if (Change more = change_with(question, {{"cluster.nodes", std::to_string(nodes)}});
+    if (TriedChange more = change_with(question, {{"cluster.nodes", std::to_string(nodes)}});
         more.fit != Fit::oom)
       return {more};
   return {};
 }
 
-std::size_t most_tried(const Scenario& scenario) {
+std::size_t steps_to_try(const Scenario& scenario) {
   const std::size_t each = scenario.grpo ? operations_of_grpo : count_operations(scenario);
   return std::max(fewest_tried, most_operations / std::max<std::size_t>(each, 1));
 }
@@ -140,7 +140,7 @@ std::size_t most_tried(const Scenario& scenario) {
 
 FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
   std::vector<std::vector<Setting>> changes = same_job_changes(question.data, question.scenario);
-  const std::size_t allowed = std::min(changes.size(), most_tried(question.scenario));
+  const std::size_t allowed = std::min(changes.size(), steps_to_try(question.scenario));
   FasterSteps result{{}, allowed, changes.size() - allowed, true};
   changes.resize(allowed);
   changes.emplace_back();  // the scenario as it is
@@ -159,7 +159,7 @@ FasterSteps faster_steps(const NextStepQuestion& question, std::size_t most) {
 
 FittingSteps fitting_steps(const NextStepQuestion& question) {
   FittingSteps result;
-  std::vector<Change> single;
+  std::vector<TriedChange> single;
   for (Remedy& remedy : remedies(question.scenario))
     single.push_back(
         {std::move(remedy.settings), remedy.footprint.fit(), remedy.footprint.needed()});

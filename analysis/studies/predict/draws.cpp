@@ -15,11 +15,11 @@ namespace {
 // What moves a figure by less than this share of it does not decide.
 constexpr double least_swing = 0.02;
 
-using Column = std::vector<double>;
+using Drawn = std::vector<double>;
 
 // Ranks about their mean, so that no single draw decides.
-Column ranks_of(std::span<const double> values) {
-  Column ranks;
+Drawn ranks_of(std::span<const double> values) {
+  Drawn ranks;
   ranks.reserve(values.size());
   const double middle = static_cast<double>(values.size() - 1) / 2;
   for (const double value : values) {
@@ -30,19 +30,19 @@ Column ranks_of(std::span<const double> values) {
   return ranks;
 }
 
-double product(const Column& a, const Column& b) {
+double product(const Drawn& a, const Drawn& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 // What is left of `from` once `of` is taken out of it.
-void take_out(Column& from, const Column& of) {
+void take_out(Drawn& from, const Drawn& of) {
   const double square = product(of, of);
   if (square <= 0) return;
   const double share = product(from, of) / square;
   for (std::size_t i = 0; i < from.size(); ++i) from[i] -= share * of[i];
 }
 
-double telling(const Column& places, const Column& figures) {
+double telling(const Drawn& places, const Drawn& figures) {
   const double squares = product(places, places) * product(figures, figures);
   return squares > 1e-9 ? std::abs(product(places, figures)) / std::sqrt(squares) : 0;
 }
@@ -75,12 +75,12 @@ Range range_of(std::vector<double> values, double stated) {
 std::vector<NamedConstant> telling_constants(std::span<const NamedConstant> constants,
                                              std::span<const double> figures,
                                              std::span<const Draw> draws, std::size_t most) {
-  std::vector<Column> places(constants.size());
+  std::vector<Drawn> places(constants.size());
   for (std::size_t c = 0; c < constants.size(); ++c) {
     for (const Draw& draw : draws) places[c].push_back(quantile(draw, constants[c].name));
     places[c] = ranks_of(places[c]);
   }
-  Column left = ranks_of(figures);
+  Drawn left = ranks_of(figures);
   std::vector<NamedConstant> found;
   std::vector<bool> taken(constants.size());
   for (std::size_t round = 0; round < std::min(most, constants.size()); ++round) {

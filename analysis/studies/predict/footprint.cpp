@@ -18,12 +18,7 @@ namespace {
 
 constexpr double most_groups = 1000;  // told apart where every tensor is a sub-group
 
-constexpr std::array device_pool{Pool::device};
 constexpr std::array host_pools{Pool::pinned, Pool::pageable};
-
-StepInput input_of(const Scenario& scenario) {
-  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
-}
 
 Timeline setup_timeline(const RankPart& rank) {
   Timeline timeline;
@@ -95,7 +90,7 @@ void offer_smaller_batch(std::vector<Remedy>& list, const Scenario& scenario) {
 void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) {
   const Strategy& s = scenario.strategy;
   if (!facts_of(s).has_sub_groups || !s.optimizer.places.both) return;
-  const double shard = rank_part(input_of(scenario)).shares.updated;
+  const double shard = rank_part(step_input(scenario)).shares.updated;
   const double groups = s.zero.sub_group > 0 ? std::ceil(shard / s.zero.sub_group) : most_groups;
   Scenario changed = scenario;
   changed.strategy.optimizer_place = Offload::cpu;
@@ -135,7 +130,7 @@ Fit Footprint::fit() const {
 }
 
 Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step) {
-  const StepInput input = input_of(scenario);
+  const StepInput input = step_input(scenario);
   const Gpu& gpu = scenario.cluster.gpu;
   const Constant<Ratio> slack = slack_of(input);
   const auto &usable = gpu.memory.usable, &library = gpu.memory.library;
@@ -173,7 +168,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
 }
 
 Footprint footprint(const Scenario& scenario) {
-  const StepProgram program = build_step(input_of(scenario), Folding::automatic, Written::memory);
+  const StepProgram program = build_step(step_input(scenario), Folding::automatic, Written::memory);
   return fullest_footprint(scenario, program,
                            [&](Rank lane) { return timeline_in_order(program.graph, lane); });
 }

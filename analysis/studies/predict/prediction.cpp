@@ -8,16 +8,8 @@
 namespace stepsim {
 namespace {
 
-StepInput input_of(const Scenario& scenario) {
-  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
-}
-
 double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time) {
   return tokens / step_time.value / static_cast<double>(scenario.cluster.ranks());
-}
-
-std::optional<RunLength> length_of(const Scenario& scenario) {
-  return run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
 }
 
 Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
@@ -32,18 +24,18 @@ Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
 }  // namespace
 
 std::size_t count_operations(const Scenario& scenario) {
-  return build_step(input_of(scenario), Folding::automatic).graph.size();
+  return build_step(step_input(scenario), Folding::automatic).graph.size();
 }
 
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
-  StepProgram program = build_step(input_of(scenario), Folding::automatic);
+  StepProgram program = build_step(step_input(scenario), Folding::automatic);
   if (!free.empty()) program.graph = idealised(program.graph, free);
   const Trace trace = replay(program.traffic.folded.platform, program.graph, Watched::times);
   StepFigures figures;
   figures.step_time = trace.makespan;
   figures.tokens_per_second_per_gpu =
       tokens_per_second_per_gpu(scenario, program.tokens, figures.step_time);
-  if (const auto length = length_of(scenario))
+  if (const auto length = run_length(scenario))
     figures.wall = wall_of(scenario.job, *length, figures.step_time, saving_cost(scenario),
                            resuming_cost(scenario));
   if (asked == Asked::times_and_memory)
@@ -54,7 +46,7 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
 }
 
 Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
-  StepProgram program = build_step(input_of(scenario), folding);
+  StepProgram program = build_step(step_input(scenario), folding);
   Prediction result;
   result.saving = saving_cost(scenario);
   result.resuming = resuming_cost(scenario);
@@ -76,7 +68,7 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
       (program.flops.matrices + program.flops.attention_in_rows) / possible;
   result.iterations_per_second =
       static_cast<double>(scenario.job.accumulation) / result.step_time.value;
-  result.length = length_of(scenario);
+  result.length = run_length(scenario);
   if (result.length)
     result.wall =
         wall_of(scenario.job, *result.length, result.step_time, result.saving, result.resuming);

@@ -6,14 +6,6 @@
 namespace stepsim {
 namespace {
 
-StepInput input_of(const Scenario& scenario) {
-  return {scenario.cluster, scenario.model, scenario.stack, scenario.strategy, scenario.job};
-}
-
-std::optional<RunLength> length_of(const Scenario& scenario) {
-  return run_length(scenario.job, mesh_of(scenario.strategy, scenario.cluster).data());
-}
-
 Seconds replayed(const std::function<MomentProgram()>& build) {
   const MomentProgram program = build();
   return replay(program.traffic.folded.platform, program.graph, Watched::times).makespan;
@@ -23,23 +15,23 @@ Seconds replayed(const std::function<MomentProgram()>& build) {
 
 std::optional<SavingCost> saving_cost(const Scenario& scenario) {
   if (scenario.job.save.every <= 0) return std::nullopt;
-  const StepInput input = input_of(scenario);
+  const StepInput input = step_input(scenario);
   SavingCost cost;
   cost.files = checkpoint_of(rank_part(input));
   cost.time = replayed([&] { return build_save(input, Folding::automatic); });
-  if (const auto length = length_of(scenario))
+  if (const auto length = run_length(scenario))
     cost.count = saves_of(scenario.job, length->optimizer_steps);
   return cost;
 }
 
 std::optional<ResumingCost> resuming_cost(const Scenario& scenario) {
   if (scenario.job.resume.after <= 0) return std::nullopt;
-  const StepInput input = input_of(scenario);
+  const StepInput input = step_input(scenario);
   const Checkpoint files = checkpoint_of(rank_part(input));
   ResumingCost cost;
   cost.bytes = files.owners * files.states + scenario.cluster.ranks() * files.model_states;
   if (scenario.job.resume.skip == SkipData::batches)
-    cost.skipped = skipped_iterations(scenario.job, length_of(scenario));
+    cost.skipped = skipped_iterations(scenario.job, run_length(scenario));
   cost.time = replayed([&] { return build_resume(input, cost.skipped, Folding::automatic); });
   return cost;
 }

@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
 
-using Part = Statement::Part;
-using Kind = Part::Kind;
+using FormulaPart = Statement::Part;
+using Kind = FormulaPart::Kind;
 
 struct Token {
   enum class Kind { end, number, word, text, sign };
@@ -29,12 +29,12 @@ constexpr int deepest = 200;
 constexpr std::size_t longest = 10'000;
 
 bool in_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
+  return is_letter_or_digit(c) || c == '_' || c == '.' || c == '-';
 }
 
 // A side of a comparison while it is read: what it measures decides what it may be compared with.
 struct Operand {
-  Part part;
+  FormulaPart part;
   std::optional<Dimension> dimension;  // nothing: a text
   bool literal = false;                // a bare number, or a word that may be a text
 };
@@ -46,8 +46,8 @@ class Parser {
     advance();
   }
 
-  Part parse() {
-    Part whole = any();
+  FormulaPart parse() {
+    FormulaPart whole = any();
     if (token_.kind != Token::Kind::end)
       fail(fmt::format("expected \"and\", \"or\" or the end, found {}", found()));
     return whole;
@@ -68,9 +68,9 @@ class Parser {
     token_.place = at_;
     if (at_ == text_.size()) return;
     const char c = text_[at_];
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.') return number();
+    if (is_digit(c) || c == '.') return number();
     if (c == '"' || c == '\'') return quoted(c);
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_') {
+    if (is_letter(c) || c == '_') {
       std::size_t end = at_;
       while (end < text_.size() && in_word(text_[end])) ++end;
       return take(Token::Kind::word, end);
@@ -99,12 +99,10 @@ class Parser {
     const bool exponent =
         end < text_.size() && (text_[end - 1] == 'e' || text_[end - 1] == 'E') && text_[end] == '-';
     if (exponent)
-      for (++end; end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0;)
-        ++end;
+      for (++end; end < text_.size() && is_digit(text_[end]);) ++end;
     std::size_t unit = std::min(text_.find_first_not_of(' ', end), text_.size());
     const std::size_t first = unit;
-    while (unit < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[unit])) != 0 ||
-                                   (unit > first && text_[unit] == '/')))
+    while (unit < text_.size() && (is_letter(text_[unit]) || (unit > first && text_[unit] == '/')))
       ++unit;
     if (const auto with = parse_quantity(text_.substr(at_, unit - at_)); with && unit > first) {
       token_.quantity = *with;
@@ -125,10 +123,10 @@ class Parser {
     return token_.kind == Token::Kind::sign && token_.text == sign;
   }
 
-  Part any() { return chain(Kind::any, "or", &Parser::all); }
-  Part all() { return chain(Kind::all, "and", &Parser::negation); }
-  Part chain(Kind kind, std::string_view between, Part (Parser::*next)()) {
-    Part part{kind, "", 0, {(this->*next)()}};
+  FormulaPart any() { return chain(Kind::any, "or", &Parser::all); }
+  FormulaPart all() { return chain(Kind::all, "and", &Parser::negation); }
+  FormulaPart chain(Kind kind, std::string_view between, FormulaPart (Parser::*next)()) {
+    FormulaPart part{kind, "", 0, {(this->*next)()}};
     while (is_word(between)) {
       advance();
       part.parts.push_back((this->*next)());
@@ -150,7 +148,7 @@ class Parser {
     int& depth_;
   };
 
-  Part negation() {
+  FormulaPart negation() {
     const Nesting nesting(*this);
     if (is_word("not")) {
       advance();
@@ -158,7 +156,7 @@ class Parser {
     }
     if (is_sign("(") && holds_a_comparison()) {
       advance();
-      Part inside = any();
+      FormulaPart inside = any();
       close();
       return inside;
     }
@@ -182,7 +180,7 @@ class Parser {
     advance();
   }
 
-  Part comparison() {
+  FormulaPart comparison() {
     const std::size_t begin = token_.place;
     Operand left = sum();
     constexpr std::array<std::string_view, 6> signs{"<", "<=", ">", ">=", "==", "!="};
@@ -230,7 +228,7 @@ class Parser {
   }
 
   static Operand joined(Operand left, const std::string& sign, Operand right, Dimension dimension) {
-    Part part{Kind::sum, sign, 0, {}};
+    FormulaPart part{Kind::sum, sign, 0, {}};
     part.parts.push_back(std::move(left.part));
     part.parts.push_back(std::move(right.part));
     return {std::move(part), dimension, false};
@@ -284,7 +282,7 @@ class Parser {
       advance();
       Operand below = atom();
       if (!below.dimension) fail("a text cannot be reckoned with");
-      const Part zero{Kind::number, "0", 0, {}};
+      const FormulaPart zero{Kind::number, "0", 0, {}};
       return {{Kind::sum, "-", 0, {zero, std::move(below.part)}}, below.dimension, false};
     }
     if (token.kind == Token::Kind::number) {
@@ -314,9 +312,9 @@ class Parser {
   Token token_;
 };
 
-using Facts = std::function<Fact(std::string_view)>;
+using WordFacts = std::function<Fact(std::string_view)>;
 
-Fact value_of(const Part& part, const Facts& fact) {
+Fact value_of(const FormulaPart& part, const WordFacts& fact) {
   if (part.kind == Kind::number) return part.number;
   if (part.kind == Kind::text) return part.word;
   if (part.kind == Kind::name) return fact(part.word);
@@ -344,8 +342,8 @@ bool compare(const Value& a, std::string_view sign, const Value& b) {
   return sign == "==" ? a == b : a != b;
 }
 
-bool truth_of(const Part& part, const Facts& fact) {
-  const auto holds = [&](const Part& each) { return truth_of(each, fact); };
+bool truth_of(const FormulaPart& part, const WordFacts& fact) {
+  const auto holds = [&](const FormulaPart& each) { return truth_of(each, fact); };
   switch (part.kind) {
     case Kind::any:
       return std::ranges::any_of(part.parts, holds);

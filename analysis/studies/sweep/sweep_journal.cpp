@@ -18,10 +18,6 @@
 namespace stepsim {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, std::string message) {
-  throw UserError({{path, 0, "", std::move(message)}});
-}
-
 constexpr std::string_view journal_words = "stepsim sweep";
 constexpr int journal_version = 1;
 

@@ -124,10 +124,6 @@ void read_points(const ColumnReader& reader, SweepTable& table) {
     row.outcome.figures[*find_metric("fits")] = row.outcome.feasible ? 1 : 0;
 }
 
-[[noreturn]] void fail(const std::string& path, std::string message) {
-  throw UserError({{path, 0, "", std::move(message)}});
-}
-
 }  // namespace
 
 std::string csv_of(const SweepTable& table) {

@@ -15,7 +15,6 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t most_shown = 3;
-constexpr double worth_showing = 0.005;  // of the throughput
 
 // Nothing is known of a change that the scenario has no place for.
 Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Setting> settings,
