@@ -11,8 +11,6 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t causes = cause_names.size();
-
 int urgency(OpKind kind) {
   switch (kind) {
     case OpKind::compute:
@@ -95,7 +93,7 @@ std::vector<Edge> edges_of(const OpGraph& graph, const Trace& trace, Rank rank) 
 
 // Which causes are at work, as bits, and how many operations of each.
 struct AtWork {
-  std::array<int, causes> count{};
+  ByCause<int> count{};
   std::uint32_t bits = 0;
 
   void change(std::size_t cause, int by) {
@@ -104,13 +102,13 @@ struct AtWork {
     bits = count[cause] > 0 ? bits | bit : bits & ~bit;
   }
 };
-static_assert(causes <= 32);
+static_assert(cause_count <= 32);
 
 }  // namespace
 
 Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
   std::array<AtWork, 4> active{};  // by urgency
-  std::array<double, causes> exposed{}, busy{};
+  ByCause<double> exposed{}, busy{};
   double idle = 0, now = 0;
   const auto pass = [&](double until) {
     const double span = until - now;
@@ -132,7 +130,7 @@ Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
   pass(trace.makespan.value);
   Breakdown result;
   result.idle = {idle};
-  for (std::size_t c = 0; c < causes; ++c)
+  for (std::size_t c = 0; c < cause_count; ++c)
     if (busy[c] > 0)
       result.rows.push_back({static_cast<Cause>(c), {exposed[c]}, {busy[c] - exposed[c]}});
   std::ranges::stable_sort(result.rows,

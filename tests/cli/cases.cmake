@@ -8,14 +8,15 @@
 #   EDIT file from to       first makes a copy of the data with the first `from` replaced
 #   CUT file bytes          first makes a copy of the data with only the beginning of a file
 #   SHELL script            what to do with "$@", the command; may print "skipped: why"
-#   SLOW                    ten seconds and more under sanitizers, which leave it out: other cases walk the same code
+#   HEAVY                   half a minute and more under sanitizers, which leave it out: other cases walk the same code
+#   SLOW                    ten seconds and more: ./check leaves it out, too
 # Without ERROR or ERROR_MATCHES standard error must be empty.
 if(NOT TARGET stepsim)
   return()
 endif()
 
 function(cli name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SLOW" "CODE;ERROR;ERROR_MATCHES;OUTPUT;SHELL" "ARGS;KEYS;EDIT;CUT")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "HEAVY;SLOW" "CODE;ERROR;ERROR_MATCHES;OUTPUT;SHELL" "ARGS;KEYS;EDIT;CUT")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cli(${name}): what is ${arg_UNPARSED_ARGUMENTS}?")
   endif()
@@ -25,6 +26,8 @@ function(cli name)
   set(speed quick)
   if(arg_SLOW)
     set(speed slow)
+  elseif(arg_HEAVY)
+    list(APPEND speed heavy)
   endif()
   string(MAKE_C_IDENTIFIER "${name}" folder)
   add_test(NAME "cli/${name}" COMMAND ${CMAKE_COMMAND}
@@ -304,7 +307,7 @@ cli("the data is installed, whole"
     (cd @ROOT@ && data | sort) >source.txt; (cd @WORK@/prefix/share/stepsim && rm -r slurm && find -type f -printf '%P\\n' | sort) >installed.txt
     (cd @WORK@/prefix && find -type d -empty) >>installed.txt
     diff source.txt installed.txt && echo same" OUTPUT "^same\n$")
-cli("every command works where it is installed"
+cli("every command works where it is installed" HEAVY
   SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
     bash @ROOT@/tests/cli/installed.sh @WORK@/prefix @ROOT@" OUTPUT "all [0-9]+ commands answer\n$")
 cli("every command works out of the Debian package" SLOW

@@ -61,7 +61,7 @@ cli("grpo rows" ARGS validate --rows @ROOT@/scenarios/measured/grpo
   OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*not predicted.*nemorl-v0.4-5 +pipeline parallelism \\(8\\).*of 19 rows are predicted")
 cli("engine rows" ARGS validate --rows @ROOT@/scenarios/measured/engines
   OUTPUT "engine h200 fp8 +trtllm-llama-3.3-70b-h200-128-128 +output_tok_s +3803.*[0-9]+ of 86 rows are predicted")
-cli("rows of every kind at once" ARGS validate --rows @ROOT@/scenarios/measured/grpo --rows @WORK@/engines.csv --samples 2 --json
+cli("rows of every kind at once" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/grpo --rows @WORK@/engines.csv --samples 2 --json
   SHELL "head -n 4 @ROOT@/scenarios/measured/engines/inference.csv >@WORK@/engines.csv; \"$@\""
   KEYS rows/0/interval/0 families/0/name not_predicted/0/missing/0 assumed/0/assumed/0)
 

@@ -21,7 +21,8 @@ if(STEPSIM_PYTHON)
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/calibrate.md ${CMAKE_CURRENT_BINARY_DIR}/cli/follow_calibrate)
   add_test(NAME cli/resolved COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_resolved.py
     $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/cli/resolved WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(cli/schemas cli/resolved cli/follow-calibrate PROPERTIES LABELS "cli;quick")
+  set_tests_properties(cli/follow-calibrate PROPERTIES LABELS "cli;quick")
+  set_tests_properties(cli/schemas cli/resolved PROPERTIES LABELS "cli;quick;heavy")
   add_test(NAME cli/python COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/python_package.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/python)
   set_tests_properties(cli/python PROPERTIES LABELS "cli;quick")
@@ -33,7 +34,7 @@ if(STEPSIM_PYTHON)
     list(TRANSFORM pages APPEND .md)
     add_test(NAME "cli/pages show what is printed, ${speed}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
       COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/documented.py $<TARGET_FILE:stepsim> ${pages})
-    set_tests_properties("cli/pages show what is printed, ${speed}" PROPERTIES LABELS "cli;${speed}")
+    set_tests_properties("cli/pages show what is printed, ${speed}" PROPERTIES LABELS "cli;${speed};heavy")
   endforeach()
 endif()
 # What was taken for a file of another program stands in every result about it.

@@ -18,7 +18,7 @@ namespace stepsim {
 
 // Where the time of training goes; the parts add up to it.
 struct TrainingParts {
-  std::array<double, cause_names.size()> exposed{};  // [Cause] s
+  ByCause<double> exposed{};  // [Cause] s
   double idle = 0;
   double seconds = 0;
   double traffic = 0;  // s in which gathers and reductions run, exposed or not
