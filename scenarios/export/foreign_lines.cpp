@@ -118,6 +118,14 @@ void ForeignLines::say(std::string_view key, const std::string& value) {
   lines_.emplace_back(key, plain_number(value));
 }
 
+std::string ForeignLines::precision() const {
+  const Table words = facts().table("precisions");
+  const std::vector<std::string> theirs = words.keys();
+  const auto word = std::ranges::find_if(
+      theirs, [&](const std::string& each) { return is("strategy.precision", words.text(each)); });
+  return word == theirs.end() ? "" : *word;
+}
+
 void ForeignLines::say_mapped() {
   for (const MappedKey& key : mapped_keys(facts_)) {
     const std::string ours = value(key.ours);

@@ -32,6 +32,8 @@ class ForeignLines {
   void say(std::string_view key, std::int64_t value) { say(key, std::to_string(value)); }
   void say(std::string_view key, bool value) { say(key, std::string(value ? "true" : "false")); }
   void say(std::string_view key, const char* value) { say(key, std::string(value)); }
+  // The program's word for how products are multiplied; empty: it has none, or they are not narrow.
+  std::string precision() const;
   // All keys of the table that say one key of the scenario each, but those that were said before.
   void say_mapped();
 

@@ -83,6 +83,14 @@ void say_sharding(ForeignLines& lines) {
   if (lines.is("strategy.offload.optimizer", "cpu")) lines.say("optimizer-cpu-offload", true);
 }
 
+void say_precision(ForeignLines& lines) {
+  const std::string recipe = lines.precision();
+  if (recipe.empty()) return;
+  const bool four = lines.scenario().strategy.precision.type == ProductType::fp4;
+  lines.say(four ? "fp4-format" : "fp8-format", four ? "e2m1" : "hybrid");
+  lines.say(four ? "fp4-recipe" : "fp8-recipe", recipe);
+}
+
 void say_recomputing(ForeignLines& lines) {
   const std::string kind = lines.value("strategy.checkpointing");
   if (kind == "selective") {
@@ -117,6 +125,7 @@ std::string megatron_text(const std::string& data, const Scenario& scenario) {
   lines.say("global-batch-size",
             scenario.job.micro_batch * scenario.job.accumulation * std::int64_t{mesh.data()});
   say_sharding(lines);
+  say_precision(lines);
   say_recomputing(lines);
   say_parallel(lines, mesh);
   if (lines.number("job.save.every") > 0) {

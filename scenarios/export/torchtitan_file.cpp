@@ -43,6 +43,16 @@ void say_sharding(ForeignLines& lines, const Mesh& mesh) {
   lines.say("training.dtype", bare ? "bfloat16" : "float32");
 }
 
+void say_converter(ForeignLines& lines) {
+  const std::string recipe = lines.precision();
+  if (recipe.empty()) return;
+  const bool mx = recipe.starts_with("mx");
+  lines.say("model.converters", mx ? "[\"mx\"]" : "[\"float8\"]");
+  lines.say(mx ? "mx.recipe_name" : "float8.recipe_name", recipe);
+  if (lines.is("strategy.fsdp.narrow_gather", "true"))
+    lines.say("float8.enable_fsdp_float8_all_gather", true);
+}
+
 void say_checkpointing(ForeignLines& lines) {
   const std::string kind = lines.value("strategy.checkpointing");
   const double every = lines.number("strategy.checkpoint_every");
@@ -85,6 +95,7 @@ std::string torchtitan_text(const std::string& data, const Scenario& scenario) {
   say_torchtitan_model(lines);
   say_torchtitan_batch(lines, mesh);
   say_sharding(lines, mesh);
+  say_converter(lines);
   say_checkpointing(lines);
   lines.say("compile.enable", lines.is("strategy.compile", "true"));
   say_stages(lines, mesh);

@@ -367,6 +367,11 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
   read_frozen(source);
   if (source.on("fp16") || source.on("float16"))
     source.without("fp16", "taken as bf16, which has the same size and speed");
+  const bool narrow = source.on("fp8_enable_fsdp_float8_all_gather");
+  if (source.on("fp8")) {
+    source.put_precision("fp8", "true");
+    if (narrow) put_narrow_gather(source, "fp8_enable_fsdp_float8_all_gather", sharding);
+  }
   put_kernel_of_attention(source, packed && !grpo);
   if (!grpo) put_loss(source, pairs);
   put_adapters(source);

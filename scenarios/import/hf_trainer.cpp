@@ -127,6 +127,8 @@ class TrainerReader {
     put_optimizer(source_, "optim", optimizer, sharding_);
   }
 
+  void read_narrow_gather(std::string_view key) { put_narrow_gather(source_, key, sharding_); }
+
   void read_checkpointing(std::string_view key, bool full) {
     source_.put("strategy.checkpointing", full || checkpoints_inside_ ? "full" : "none",
                 full || !checkpoints_inside_ ? key : std::string_view("--config_file"));
@@ -281,6 +283,12 @@ void read_factory_kernels(TrainerReader& reader, bool liger) {
     const bool masked = kernel == "sdpa" && source.on("neat_packing");
     source.put("strategy.attention", masked ? "sdpa_efficient" : kernel, "flash_attn",
                masked ? "packed rows need a mask" : "");
+  }
+  const std::string backend = in_small_letters(source.text("fp8_backend", "auto"));
+  const bool narrow = source.on("fp8_enable_fsdp_float8_all_gather");
+  if (source.on("fp8")) {
+    source.put_precision(source.says("fp8_backend") ? "fp8_backend" : "fp8", backend);
+    if (narrow) reader.read_narrow_gather("fp8_enable_fsdp_float8_all_gather");
   }
   if (reader.pairs())
     source.put("strategy.cross_entropy", "logits_16", "stage", "of pairs, over all logits");

@@ -67,6 +67,8 @@ class MappedSource {
   // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
   void put_model(std::string_view key);
   void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
+  // How products are multiplied, in the program's word for it: its table `precisions`.
+  void put_precision(std::string_view key, const std::string& word);
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);
   void problem(std::string_view key, std::string_view message);

@@ -70,6 +70,25 @@ void read_types(MappedSource& source) {
     source.put("strategy.offload.optimizer", "cpu", "optimizer-cpu-offload");
 }
 
+// Products of few bits: one option says their type and another how they are scaled, or one word
+// says both (mixed_precision: bf16_with_fp8_current_scaling_mixed).
+void read_precision(MappedSource& source) {
+  struct Option {
+    std::string_view type, recipe, usual;
+  };
+  for (const auto& [type, recipe, usual] :
+       {Option{"fp8-format", "fp8-recipe", "delayed"}, Option{"fp8", "fp8-recipe", "delayed"},
+        Option{"fp4-format", "fp4-recipe", "nvfp4"}, Option{"fp4", "fp4-recipe", "nvfp4"}}) {
+    const std::string word = source.text(recipe, std::string(usual));
+    if (!source.text(type).empty()) source.put_precision(source.says(recipe) ? recipe : type, word);
+  }
+  const std::string whole = source.text("mixed-precision");
+  const Table words = source.facts().table("mixed_precisions");
+  for (const std::string& part : words.keys())
+    if (whole.find(part) != std::string::npos)
+      source.put("strategy.precision", words.text(part), "mixed-precision", whole);
+}
+
 std::vector<std::string> modules_of(MappedSource& source) {
   const std::string said = source.text("recompute-modules");
   if (said.empty()) return {"core_attn"};
@@ -215,6 +234,7 @@ Translation translate_megatron(const SourceQuestion& question, const Document& d
   read_megatron_saves(source);
   read_sharding(source);
   read_types(source);
+  read_precision(source);
   read_recomputing(source);
   read_tensor(source, degrees);
   read_experts(source);

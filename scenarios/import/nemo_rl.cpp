@@ -113,6 +113,9 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
   const bool again = source.on(key("activation_checkpointing"));
   source.put("strategy.zero", megatron ? "1" : "fsdp", key("enabled"));
   source.put("strategy.checkpointing", again ? "full" : "none", key("activation_checkpointing"));
+  const std::string recipe = source.text(key("fp8_cfg.fp8_recipe"), "blockwise");
+  if (megatron && source.on(key("fp8_cfg.enabled")))
+    source.put_precision(key("fp8_cfg.fp8_recipe"), recipe);
   if (!megatron && source.on(key("cpu_offload")))
     source.without(key("cpu_offload"), "parameters and states on the host; all stays on the GPU");
   put_learners(source, {.tensor = source.whole(tensor, 1, 1, most_ranks),

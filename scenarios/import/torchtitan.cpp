@@ -235,12 +235,29 @@ void read_torchtitan_saves(MappedSource& source) {
   source.put("job.save.weights", "false", "checkpoint.enable", "each GPU saves its own part");
 }
 
+// Converters swap layers for ones that multiply fewer bits; what they are told stands in blocks of
+// their names.
+void read_converter(MappedSource& source, const std::string& converter, bool sharded) {
+  constexpr std::string_view key = "model.converters";
+  const Table blocks = source.facts().table("converters");
+  if (!blocks.has(converter))
+    return source.without(key, fmt::format("{}: layers stay as they are", converter));
+  const std::string block = blocks.text(converter);
+  const std::string recipe_key = fmt::format("{}.recipe_name", block),
+                    gather_key = fmt::format("{}.enable_fsdp_float8_all_gather", block);
+  const bool own = source.says(recipe_key);
+  const std::string recipe =
+      source.text(recipe_key, block.ends_with("mx") ? "mxfp8_cublas" : "tensorwise");
+  source.put_precision(own ? recipe_key : key, recipe);
+  if (source.on(gather_key) && sharded && recipe == "tensorwise")
+    source.put("strategy.fsdp.narrow_gather", "true", gather_key);
+}
+
 // A block of settings does nothing unless a converter is asked for.
-void read_converters(MappedSource& source) {
+void read_converters(MappedSource& source, const TorchTitanDegrees& degrees) {
   const std::vector<std::string> converters = source.texts("model.converters");
   for (const std::string& converter : converters)
-    source.without("model.converters",
-                   fmt::format("{}: products in 8 bits; counted with 16", converter));
+    read_converter(source, converter, degrees.shards != 1);
   if (!converters.empty()) return;
   for (const std::string_view block : {"quantize", "float8", "mx"})
     if (!source.keys_below(block).empty())
@@ -266,7 +283,7 @@ Translation translate_torchtitan(const SourceQuestion& question, const Document&
   read_checkpointing(source);
   read_compiler(source);
   read_parallel(source, degrees);
-  read_converters(source);
+  read_converters(source, degrees);
   source.put_mapped();
   return source.finish();
 }

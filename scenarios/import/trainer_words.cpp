@@ -288,7 +288,14 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
     source.put("strategy.fsdp.replicate", std::to_string(words.replicas), words.replicas_key);
   if (words.offload || strategy.find("offload") != std::string::npos)
     source.without(words.key, "parameters and states of FSDP on the host: all stays on the GPU");
-  return {.sharded = true, .fsdp = true};
+  return {.sharded = true, .fsdp = true, .fsdp2 = words.version == "2"};
+}
+
+void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding) {
+  if (sharding.fsdp2)
+    source.put("strategy.fsdp.narrow_gather", "true", key);
+  else
+    source.note(fmt::format("{} does nothing here: only version 2 of FSDP gathers 8 bits", key));
 }
 
 ShardingFacts put_replicas(MappedSource& source, std::string_view key) {

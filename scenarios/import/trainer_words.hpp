@@ -17,6 +17,7 @@ struct ShardingFacts {
   bool sharded = false;
   bool stage_3 = false;  // of ZeRO
   bool fsdp = false;
+  bool fsdp2 = false;
   bool optimizer_on_host = false;
   bool replaces_optimizer = true;  // DeepSpeed puts its own in place of one on the host
 };
@@ -68,6 +69,8 @@ struct FsdpWords {
   bool checkpointing = false;
 };
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
+// Shards are gathered in 8 bits, which only the second version does.
+void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
 // Each GPU has everything.
 ShardingFacts put_replicas(MappedSource& source, std::string_view key);
 

@@ -12,7 +12,7 @@ cli("keys of a TorchTitan file become keys of a scenario" ARGS import ${folder}/
 cli("a sweep over a key of a TorchTitan file" ARGS sweep ${folder}/small.toml --vary training.seq_len=1024,2048 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
 cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0 --faster 0
-  OUTPUT "machine +2 x h100-8 +the launcher says 2 nodes of 8 GPUs .*16 layers of 2048 on 2 x h100-8, Megatron-Core.*step time .*pretrain.sh: fp8-format: not modelled; the result is without it\n")
+  OUTPUT "machine +2 x h100-8 +the launcher says 2 nodes of 8 GPUs .*16 layers of 2048 on 2 x h100-8, Megatron-Core.*step time ")
 cli("keys of a script of Megatron become keys of a scenario" ARGS import ${folder}/pretrain.sh
   OUTPUT "\nmodel: {architectures: \\[LlamaForCausalLM\\], .*vocab_size: 128256, tie_word_embeddings: true, .*\n  recompute_modules: \\[core_attn, layernorm\\] +# recompute-modules, line 20\n.*\n    sequence: true +# sequence-parallel, line 22\n.*\n    overlap_grad_reduce: true .*\n    overlap_param_gather: false +# overlap-param-gather is absent\n")
 cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0 --faster 0
@@ -27,12 +27,34 @@ cli("a NeMo-RL file goes on from another" ARGS import @WORK@/own.yaml
 cli("a script of open-instruct becomes a scenario" ARGS import ${folder}/grpo_fast.sh
   OUTPUT "machine: 2 x h100-8; .*\n  num_learners_per_node: \\[8, 0\\] +# num_learners_per_node, line 13\n.*\n  async_steps: 8 +# async_steps is absent\n.*\n  load_ref_policy: false +# load_ref_policy, line 15\n.*\n  deepspeed_stage: 3 ")
 
+# ---- products of few bits ----
+# Which key of a file says what they are, and what becomes of them.
+function(few_bits name file edit output)
+  get_filename_component(ending ${file} EXT)
+  cli("${name}" ARGS show @WORK@/own${ending} --cluster h100-8
+    SHELL "sed '${edit}' ${file} >@WORK@/own${ending}; \"$@\"" OUTPUT "${output}")
+endfunction()
+few_bits("8 bits of a TorchTitan file" ${folder}/small.toml "/^flavor/a converters = [\"quantize.linear.float8\"]"
+  "precision +fp8-tensorwise +[^\n]*own.toml:7\n.*narrow_gather +true +[^\n]*own.toml:36\n")
+few_bits("8 bits by rows of a TorchTitan file" ${folder}/small.toml
+  "/^flavor/a converters = [\"quantize.linear.float8\"]\n; s/^enable_fsdp.*/recipe_name = \"rowwise\"/" "precision +fp8-rowwise +[^\n]*own.toml:36\n")
+few_bits("8 bits of a script of Megatron" ${folder}/pretrain.sh "" "precision +fp8-delayed +[^\n]*own.sh:23\n")
+few_bits("a recipe for 8 bits of a script of Megatron" ${folder}/pretrain.sh "s/hybrid/e4m3 --fp8-recipe blockwise/"
+  "precision +fp8-blockwise +[^\n]*own.sh:23\n")
+few_bits("8 bits of Megatron-Bridge in one word" ${folder}/pretrain.sh "s/fp8-format hybrid/mixed-precision bf16_with_fp8_current_scaling_mixed/"
+  "precision +fp8-current +[^\n]*own.sh:23\n")
+few_bits("8 bits of a NeMo-RL file" ${folder}/nemo.yaml
+  "s/dtensor_cfg:/megatron_cfg: {enabled: true, fp8_cfg: {enabled: true, fp8_recipe: tensorwise}}\n  dtensor_cfg:/" "precision +fp8-current ")
+few_bits("8 bits of an Axolotl file" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml "\$a fp8: true" "precision +fp8-tensorwise ")
+
 # ---- what is wrong ----
 function(settings_refused name file line error)
   get_filename_component(ending ${file} EXT)
   cli("${name}" ARGS memory @WORK@/own${ending} CODE 2
     SHELL "sed 's|${line}|' ${folder}/${file} >@WORK@/own${ending}; \"$@\"" ERROR "@WORK@/own${ending}:${error}")
 endfunction()
+settings_refused("a recipe for 8 bits that there is not" pretrain.sh "hybrid|hybrid --fp8-recipe delay"
+  "23: fp8-recipe: expected blockwise, delayed, mxfp8, nvfp4 or tensorwise, found \"delay\" (did you mean \"delayed\"?)")
 settings_refused("a misspelt key of a TorchTitan file" small.toml "^seq_len|seq_length"
   "16: training.seq_length: unknown key (did you mean \"seq_len\"?)")
 settings_refused("a flavour that there is not" small.toml "flavor = \"3B\"|flavor = \"4B\""
