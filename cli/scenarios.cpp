@@ -114,10 +114,21 @@ Records value_records(const ResolvedKey& key) {
           {"line", "in it", lined ? std::optional(key.origin.line) : std::nullopt}};
 }
 
+// A JSON file is a model's configuration or a trainer's settings.
+bool is_settings(const std::string& file) {
+  std::error_code failed;
+  if (!file.ends_with(".json") || !std::filesystem::is_regular_file(file, failed)) return false;
+  const Document document = read_document(file);
+  return std::ranges::none_of(std::array{"architectures", "model_type", "hidden_size"},
+                              [&](const char* key) { return document.root().has(key); });
+}
+
 bool is_scenario(const std::string& data, const std::string& name) {
   for (const std::string& each : scenario_names(data))
     if (name == each || name == std::filesystem::path(each).filename()) return true;
-  return name.ends_with(".yaml") || is_script(name);
+  const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
+  return std::ranges::any_of(std::array{".yaml", ".yml", ".toml"}, ends) || is_script(name) ||
+         is_settings(name);
 }
 
 Rows list_scenarios(const std::string& data) {

@@ -33,7 +33,7 @@ struct SourceKind {
   std::vector<std::string_view> arguments{};  // of programs of any name
 };
 
-const std::vector<SourceKind>& kinds();
+const std::vector<SourceKind>& known_kinds();
 // The words of `--from`.
 std::vector<std::string> source_kinds();
 

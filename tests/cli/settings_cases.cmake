@@ -9,6 +9,8 @@ cli("a TorchTitan file is run as it is" ARGS run ${folder}/small.toml --samples 
   OUTPUT "^not in the file +taken +because +change it with\n[- ]+\nmachine +h100-8 +the degrees of \\[parallelism\\] make so many .*llama-3.2-3b on 1 x h100-8.*step time .*small.toml: quantize: model.converters names no converter, so nothing is quantised\n.*small.toml: training.gc_freq: not modelled; the result is without it\n")
 cli("keys of a TorchTitan file become keys of a scenario" ARGS import ${folder}/small.toml
   OUTPUT "\nmodel: \"llama-3.2-3b\" +# model.flavor, line 6: llama3 3B\n.*\n  micro_batch: 4 +# training.local_batch_size, line 14\n  global_batch: 64 +# training.global_batch_size, line 15\n.*\n  sequence: 4096 +# training.seq_len, line 16\n.*\n  checkpointing: operators +# activation_checkpoint.selective_ac_option, line 27\n.*\n  optimizer_kernels: foreach +# optimizer.implementation, line 11\n")
+cli("show of a TorchTitan file" ARGS show ${folder}/small.toml OUTPUT "sequence +4096 +[^\n]*small.toml:16\n")
+cli("show of a DeepSpeed file" ARGS show @ROOT@/tests/cli/axolotl/small_zero3.json --model llama-3.2-1b --cluster h100-8 OUTPUT "\nstrategy\n")
 cli("a sweep over a key of a TorchTitan file" ARGS sweep ${folder}/small.toml --vary training.seq_len=1024,2048 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
 cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0 --faster 0
@@ -32,20 +34,20 @@ cli("a script of open-instruct becomes a scenario" ARGS import ${folder}/grpo_fa
 function(few_bits name file edit output)
   get_filename_component(ending ${file} EXT)
   cli("${name}" ARGS show @WORK@/own${ending} --cluster h100-8
-    SHELL "sed '${edit}' ${file} >@WORK@/own${ending}; \"$@\"" OUTPUT "${output}")
+    SHELL "sed -e '${edit}' ${file} >@WORK@/own${ending}; \"$@\"" OUTPUT "${output}")
 endfunction()
 few_bits("8 bits of a TorchTitan file" ${folder}/small.toml "/^flavor/a converters = [\"quantize.linear.float8\"]"
-  "precision +fp8-tensorwise +[^\n]*own.toml:7\n.*narrow_gather +true +[^\n]*own.toml:36\n")
+  "precision +fp8-tensorwise +[^\n]*own.toml:7\n.*narrow_gather +true +[^\n]*own.toml:34\n")
 few_bits("8 bits by rows of a TorchTitan file" ${folder}/small.toml
-  "/^flavor/a converters = [\"quantize.linear.float8\"]\n; s/^enable_fsdp.*/recipe_name = \"rowwise\"/" "precision +fp8-rowwise +[^\n]*own.toml:36\n")
+  "/^flavor/a converters = [\"quantize.linear.float8\"]' -e 's/^enable_fsdp.*/recipe_name = \"rowwise\"/" "precision +fp8-rowwise +[^\n]*own.toml:34\n")
 few_bits("8 bits of a script of Megatron" ${folder}/pretrain.sh "" "precision +fp8-delayed +[^\n]*own.sh:23\n")
 few_bits("a recipe for 8 bits of a script of Megatron" ${folder}/pretrain.sh "s/hybrid/e4m3 --fp8-recipe blockwise/"
   "precision +fp8-blockwise +[^\n]*own.sh:23\n")
 few_bits("8 bits of Megatron-Bridge in one word" ${folder}/pretrain.sh "s/fp8-format hybrid/mixed-precision bf16_with_fp8_current_scaling_mixed/"
   "precision +fp8-current +[^\n]*own.sh:23\n")
 few_bits("8 bits of a NeMo-RL file" ${folder}/nemo.yaml
-  "s/dtensor_cfg:/megatron_cfg: {enabled: true, fp8_cfg: {enabled: true, fp8_recipe: tensorwise}}\n  dtensor_cfg:/" "precision +fp8-current ")
-few_bits("8 bits of an Axolotl file" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml "\$a fp8: true" "precision +fp8-tensorwise ")
+  "s/dtensor_cfg:/megatron_cfg: {enabled: true, fp8_cfg: {enabled: true, fp8_recipe: tensorwise}}\\n  dtensor_cfg:/" "precision +fp8-current ")
+few_bits("8 bits of an Axolotl file" @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml "s/^deepspeed:.*/fp8: true/" "precision +fp8-tensorwise ")
 
 # ---- what is wrong ----
 function(settings_refused name file line error)
@@ -54,7 +56,7 @@ function(settings_refused name file line error)
     SHELL "sed 's|${line}|' ${folder}/${file} >@WORK@/own${ending}; \"$@\"" ERROR "@WORK@/own${ending}:${error}")
 endfunction()
 settings_refused("a recipe for 8 bits that there is not" pretrain.sh "hybrid|hybrid --fp8-recipe delay"
-  "23: fp8-recipe: expected blockwise, delayed, mxfp8, nvfp4 or tensorwise, found \"delay\" (did you mean \"delayed\"?)")
+  "23: fp8-recipe: expected delayed, tensorwise, blockwise, mxfp8 or nvfp4, found \"delay\" (did you mean \"delayed\"?)")
 settings_refused("a misspelt key of a TorchTitan file" small.toml "^seq_len|seq_length"
   "16: training.seq_length: unknown key (did you mean \"seq_len\"?)")
 settings_refused("a flavour that there is not" small.toml "flavor = \"3B\"|flavor = \"4B\""
