@@ -100,6 +100,19 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
           known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
 }
 
+Document under(Document document, const Readings& readings, std::string_view scope) {
+  if (readings.draw) document.draw_constants(*readings.draw, scope);
+  document.give_constants(readings.given, scope);
+  return document;
+}
+
+void keep_constants(const Document& document, std::string_view scope, Scenario& scenario) {
+  for (NamedConstant constant : document.constants()) {
+    constant.name = fmt::format("{}.{}", scope, constant.name);
+    scenario.constants.push_back(std::move(constant));
+  }
+}
+
 void load_entries(const std::string& data, const Names& names, const Found& found,
                   const Readings& readings, Scenario& scenario) {
   if (found.model && !names.model.empty()) scenario.model = load_model(data, names.model);
@@ -111,16 +124,13 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   if (!found.stack) return;
   Document stack = open_entry(data, stack_shelf, names.stack);
   for (const auto& [key, value] : readings.stack) stack.set(key, value);
-  if (readings.draw) stack.draw_constants(*readings.draw, "stack");
-  stack.give_constants(readings.given, "stack");
+  stack = under(std::move(stack), readings, "stack");
   scenario.stack = read_stack(stack.root());
   const auto own_operators = operators_of_stack(stack.root());
   stack.finish();
   const auto shared = [&](std::string_view scope) {
-    Document document = read_document(data_file(data, fmt::format("workloads/{}.yaml", scope)));
-    if (readings.draw) document.draw_constants(*readings.draw, scope);
-    document.give_constants(readings.given, scope);
-    return document;
+    return under(read_document(data_file(data, fmt::format("workloads/{}.yaml", scope))), readings,
+                 scope);
   };
   Document attention = shared("attention"), experts = shared("experts"), mixers = shared("mixers"),
            operators = shared("operators");
@@ -130,17 +140,11 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   scenario.stack.mixers = read_mixers(mixers.root());
   scenario.stack.operators = read_operators(operators.root());
   for (const Document* document : {&attention, &experts, &mixers, &operators}) document->finish();
-  const auto list = [&](const Document& document, std::string_view scope) {
-    for (NamedConstant constant : document.constants()) {
-      constant.name = fmt::format("{}.{}", scope, constant.name);
-      scenario.constants.push_back(std::move(constant));
-    }
-  };
-  if (attention_uses_shares(scenario)) list(attention, "attention");
-  if (moves_tokens(scenario)) list(experts, "experts");
-  if (scenario.model.mixer) list(mixers, "mixers");
-  list(operators, "operators");
-  list(stack, "stack");
+  if (attention_uses_shares(scenario)) keep_constants(attention, "attention", scenario);
+  if (moves_tokens(scenario)) keep_constants(experts, "experts", scenario);
+  if (scenario.model.mixer) keep_constants(mixers, "mixers", scenario);
+  keep_constants(operators, "operators", scenario);
+  keep_constants(stack, "stack", scenario);
 }
 
 std::vector<std::string> overlay_files(const std::string& data, const Names& names,
@@ -167,15 +171,10 @@ void load_optimizer(const std::string& data, const Table& strategy, const Readin
   const std::string name = s.optimizer.name;
   if (!known(strategy, "optimizer", "optimizer", name, names_on(data, optimizer_shelf))) return;
   const std::string scope = "operators." + name;
-  Document document = open_entry(data, optimizer_shelf, name);
-  if (readings.draw) document.draw_constants(*readings.draw, scope);
-  document.give_constants(readings.given, scope);
+  const Document document = under(open_entry(data, optimizer_shelf, name), readings, scope);
   s.optimizer = read_optimizer(document.root());
   document.finish();
-  for (NamedConstant constant : document.constants()) {
-    constant.name = fmt::format("{}.{}", scope, constant.name);
-    scenario.constants.push_back(std::move(constant));
-  }
+  keep_constants(document, scope, scenario);
   scenario.smaller_optimizer.reset();
   if (const std::string& smaller = s.optimizer.smaller; !smaller.empty()) {
     const Document other = open_entry(data, optimizer_shelf, smaller);
@@ -192,15 +191,10 @@ void load_precision(const std::string& data, const Table& strategy, const Readin
   const std::string name = s.precision.name;
   if (!known(strategy, "precision", "precision", name, names_on(data, precision_shelf))) return;
   const std::string scope = "precision." + name;
-  Document document = open_entry(data, precision_shelf, name);
-  if (readings.draw) document.draw_constants(*readings.draw, scope);
-  document.give_constants(readings.given, scope);
+  const Document document = under(open_entry(data, precision_shelf, name), readings, scope);
   s.precision = read_precision(document.root());
   document.finish();
-  for (NamedConstant constant : document.constants()) {
-    constant.name = fmt::format("{}.{}", scope, constant.name);
-    scenario.constants.push_back(std::move(constant));
-  }
+  keep_constants(document, scope, scenario);
   const Gpu& gpu = scenario.cluster.gpu;
   if (!machine || has_units(gpu, s.precision)) return;
   std::vector<std::string> others;
@@ -214,16 +208,11 @@ void load_precision(const std::string& data, const Table& strategy, const Readin
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
                  Scenario& scenario) {
   if (!asks_for_faults(cluster)) return;
-  Document file = read_document(data_file(data, "topology/variation.yaml"));
-  if (readings.draw) file.draw_constants(*readings.draw, "variation");
-  file.give_constants(readings.given, "variation");
+  const Document file =
+      under(read_document(data_file(data, "topology/variation.yaml")), readings, "variation");
   const Variation variation{file.root().constant<Ratio>("gpu_time")};
   file.finish();
-  if (cluster.has("vary"))
-    for (NamedConstant constant : file.constants()) {
-      constant.name = "variation." + constant.name;
-      scenario.constants.push_back(std::move(constant));
-    }
+  if (cluster.has("vary")) keep_constants(file, "variation", scenario);
   read_faults(cluster, variation, scenario);
 }
 

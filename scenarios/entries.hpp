@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/constants.hpp"
@@ -38,6 +39,11 @@ struct Readings {
   std::vector<GivenConstant> given;
   std::span<const Setting> stack;  // changes of the stack's file
 };
+// An entry whose constants are drawn or given; `scope` goes before their names.
+Document under(Document document, const Readings& readings, std::string_view scope);
+// What a scenario rests on: the constants that were read from an entry.
+void keep_constants(const Document& document, std::string_view scope, Scenario& scenario);
+
 // GPUs and links that are slower than their files say, if the scenario has any.
 void load_faults(const std::string& data, const Table& cluster, const Readings& readings,
                  Scenario& scenario);

@@ -133,15 +133,10 @@ void read_engine(const std::string& data, const Table& root, const Readings& rea
                  Scenario& scenario) {
   const std::string name = root.text_or("engine", "vllm");
   if (!known(root, "engine", "engine", name, names_on(data, engine_shelf))) return;
-  Document engine = open_entry(data, engine_shelf, name);
-  if (readings.draw) engine.draw_constants(*readings.draw, "engine");
-  engine.give_constants(readings.given, "engine");
+  const Document engine = under(open_entry(data, engine_shelf, name), readings, "engine");
   scenario.engine = read_engine_stack(engine.root());
   engine.finish();
-  for (NamedConstant constant : engine.constants()) {
-    constant.name = "engine." + constant.name;
-    scenario.constants.push_back(std::move(constant));
-  }
+  keep_constants(engine, "engine", scenario);
 }
 
 void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
@@ -373,10 +368,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     load_optimizer(data, strategy, {draw, {}, stack}, scenario);
   }
   if (grpo) load_grpo(job, found, scenario);
-  for (NamedConstant constant : document.constants()) {
-    constant.name = "scenario." + constant.name;
-    scenario.constants.push_back(std::move(constant));
-  }
+  keep_constants(document, "scenario", scenario);
   scenario.family = root.text_or("family", family_of(scenario));
   if (found.cluster) finish_job(job, scenario);
   check(job, strategy, scenario, found);

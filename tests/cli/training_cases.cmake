@@ -483,13 +483,13 @@ foreach(where "2>&-" "2>/dev/full")
   set_tests_properties("cli/a mistake with stderr ${where}" PROPERTIES LABELS cli)
 endforeach()
 
-cli("errors recorded and held against themselves" HEAVY
-  ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+cli("errors recorded and held against themselves"
+  ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv
   SHELL "\"$@\" --record @WORK@/out/recorded.csv >@WORK@/out/first
     \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"
   OUTPUT "nothing changed since .*recorded.csv")
-cli("errors that grew" HEAVY
-  ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+cli("errors that grew"
+  ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv
   SHELL "\"$@\" --record @WORK@/out/recorded.csv >@WORK@/out/first
     sed -i '2s/,[0-9.]*,[0-9.]*,/,0.1,0.2,/' @WORK@/out/recorded.csv
     \"$@\" --recorded @WORK@/out/recorded.csv; code=$?; rm @WORK@/out/recorded.csv @WORK@/out/first; exit $code"

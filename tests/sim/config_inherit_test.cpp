@@ -25,6 +25,16 @@ TEST_CASE("a constant is replaced as a whole", "[sim]") {
         "c:\n  value: \"1 s\"\n  grade: guess\n");
 }
 
+TEST_CASE("what the base has and the file has not is null there", "[sim]") {
+  const Document document = [] {
+    Document own = parse_document("peak: {bf16: 2, fp8: null}\n", "new.yaml");
+    own.inherit(parse_document("peak: {bf16: 1, fp8: 1}\n", "base.yaml"), {});
+    return own;
+  }();
+  CHECK(document.root().table("peak").has("bf16"));
+  CHECK_FALSE(document.root().table("peak").has("fp8"));
+}
+
 TEST_CASE("entries with a name meet those of the same name, in the order of the base", "[sim]") {
   CHECK(merged("links: [{name: b, rate: 2}, {name: c}]\n",
                "links: [{name: a, rate: 1}, {name: b, rate: 1, wide: yes}]\n") ==
