@@ -1,4 +1,5 @@
-// One number from another so that any bit of it moves half of the bits (SplitMix64, Steele and others 2014).
+// One number from another so that any bit of it moves half of the bits (SplitMix64, Steele and
+// others 2014).
 #pragma once
 
 #include <cstdint>
