@@ -5,6 +5,7 @@
 
 #include "analysis/studies/fidelity/row_validation.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/worker.hpp"
 #include "cli/row_export.hpp"
 #include "scenarios/defaults.hpp"
 #include "scenarios/rows/grpo_row.hpp"
@@ -13,7 +14,6 @@
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tests/support/worker.hpp"
 #include "topology/catalog.hpp"
 
 using namespace stepsim;
@@ -76,31 +76,27 @@ TEST_CASE("who types all that a row's recipes and stack fill in changes nothing"
   }
 }
 
-TEST_CASE("the run of an exported row takes and needs bit for bit what the row does", "[laws]") {
+TEST_CASE("the run of an exported row takes and needs bit for bit what the row does",
+          "[laws][slow]") {
   const TemporaryFolder folder;
-  const std::vector<StepRow> all = all_step_rows();
-  std::vector<StepRow> sample;
-  constexpr std::size_t apart = 47;  // no divisor of a table's series
-  for (std::size_t i = 0; i < all.size(); i += apart)
-    if (all[i].gpus.value_or(0) <= 64) sample.push_back(all[i]);
-  const std::vector<PredictedRow> rows = predict_rows({.data = data, .rows = sample});
+  std::vector<PredictedRow> rows = predict_rows({.data = data, .rows = all_step_rows()});
   export_rows(folder.path(), rows);
-  std::size_t compared = 0;
-  for (const PredictedRow& row : rows) {
-    if (!row.predicted()) continue;
-    CAPTURE(row.id);
-    const std::vector<double> run = numbers_from_worker([&] {
-      const Prediction p =
-          predict(load_scenario(data, fmt::format("{}/{}.yaml", folder.path(), row.id)),
-                  Folding::automatic);
-      return std::vector{p.step_time.value, p.memory.needed()};
+  std::erase_if(rows, [](const PredictedRow& row) { return !row.predicted(); });
+  Tasks<std::vector<double>> runs;
+  for (const PredictedRow& row : rows)
+    runs.push_back([&] {
+      const std::string file = fmt::format("{}/{}.yaml", folder.path(), row.id);
+      const Prediction run = predict(load_scenario(data, file), Folding::automatic);
+      return std::vector{run.step_time.value, run.memory.needed()};
     });
-    CHECK(run[1] == row.needed);
-    for (const RowFigure& figure : row.figures)
-      if (figure.metric == "step_s") CHECK(run[0] == figure.predicted);
-    ++compared;
+  const std::vector<std::vector<double>> figures = in_workers(runs, usual_workers());
+  CHECK(rows.size() > 400);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CAPTURE(rows[i].id);
+    CHECK(figures[i][1] == rows[i].needed);
+    for (const RowFigure& figure : rows[i].figures)
+      if (figure.metric == "step_s") CHECK(figures[i][0] == figure.predicted);
   }
-  CHECK(compared >= 5);
 }
 
 TEST_CASE("what every stack fills in goes with what a user may choose", "[laws]") {

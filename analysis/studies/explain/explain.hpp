@@ -49,8 +49,7 @@ struct ExplainedSide {
   std::optional<Range> measured{};  // s: what somebody saw a step take
 };
 
-// The analyzer takes the buffer that std::stable_sort makes for unset rows.
-struct ExplainRow {  // NOLINT(clang-analyzer-core.uninitialized.Assign)
+struct ExplainRow {
   Cause cause{};
   bool in_a = false, in_b = false;  // the cause costs anything there
   Seconds seconds;                  // of the gap
