@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <filesystem>
 #include <set>
 
@@ -166,8 +167,9 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
                             return kind_in(launch, read) != nullptr;
                           },
                           known_programs(), number > 0 ? static_cast<std::size_t>(number) : 1});
-  OpenedSource opened{kind_in(script.launch, script.script), parse_document("{}", file), file,
-                      std::move(script)};
+  const SourceKind* kind = kind_in(script.launch, script.script);
+  assert(kind != nullptr);  // only launches that have one are taken
+  OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
   if (is_called(*opened.kind, opened.script->launch) ||
       is_told(*opened.kind, opened.script->launch))
     open_arguments(data, file, opened);

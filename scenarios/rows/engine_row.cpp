@@ -104,13 +104,13 @@ void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngine
         fmt::format("{} sequences in a batch at most", engine.batched_sequences));
 }
 
-Cell as_engine(const std::string& text) {
+Cell one_number(const std::string& text) {
   std::vector<std::string> unreadable;
   return number_in(text, "", unreadable);
 }
 
 void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
-  Cell input = as_engine(row.input), output = as_engine(row.output);
+  Cell input = one_number(row.input), output = one_number(row.output);
   // A set of conversations: what the rates say of their lengths.
   if (!output && row.output_rate && row.request_rate && *row.request_rate > 0)
     output = *row.output_rate / *row.request_rate;
@@ -121,7 +121,7 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   EngineLoad& load = made.load;
   load.input = std::max(1.0, input.value_or(1));
   load.asked = load.output = std::max(1.0, output.value_or(1));
-  const bool varied = !as_engine(row.output);  // conversations, not answers of one length
+  const bool varied = !one_number(row.output);  // conversations, not answers of one length
   // Answers may end before what was asked for.
   if (!varied && row.output_rate && row.duration && row.prompts && *row.prompts > 0)
     load.output = std::clamp(*row.output_rate * *row.duration / *row.prompts, 1.0, load.asked);

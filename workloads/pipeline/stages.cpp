@@ -1,7 +1,5 @@
 #include "workloads/pipeline/stages.hpp"
 
-#include <algorithm>
-
 namespace stepsim {
 
 std::vector<std::int64_t> layers_of_pieces(const Model& model, const PipelineParallel& pipeline) {
@@ -15,7 +13,7 @@ std::vector<std::int64_t> layers_of_pieces(const Model& model, const PipelinePar
 
 // A head that borrows the embedding's matrix has a copy of its own on another stage.
 std::vector<StageShare> share_out(const Model& model, const PipelineParallel& pipeline) {
-  const auto stages = static_cast<std::size_t>(std::max<std::int64_t>(1, pipeline.size));
+  const auto stages = pipeline.size > 1 ? static_cast<std::size_t>(pipeline.size) : std::size_t{1};
   std::vector<StageShare> shares(stages, StageShare{model, {}});
   for (std::size_t stage = 0; stage < stages; ++stage) {
     Model& own = shares[stage].model;
