@@ -36,7 +36,9 @@ function(cli name)
     "-DARGS=${arg_ARGS}" "-DCODE=${arg_CODE}" "-DERROR=${arg_ERROR}" "-DERROR_MATCHES=${arg_ERROR_MATCHES}"
     "-DOUTPUT=${arg_OUTPUT}" "-DKEYS=${arg_KEYS}" "-DEDIT=${arg_EDIT}" "-DCUT=${arg_CUT}" "-DSHELL=${arg_SHELL}"
     -P ${PROJECT_SOURCE_DIR}/tests/support/run_cli.cmake)
-  set_tests_properties("cli/${name}" PROPERTIES LABELS "cli;${speed}" SKIP_REGULAR_EXPRESSION "skipped: ")
+  # The search for leaks takes longer than most cases; the tests of the libraries are searched.
+  set_tests_properties("cli/${name}" PROPERTIES LABELS "cli;${speed}" SKIP_REGULAR_EXPRESSION "skipped: "
+    ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
 endfunction()
 
 # A collective that is over at once.

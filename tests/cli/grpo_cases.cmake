@@ -78,7 +78,7 @@ cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_
 cli("grpo staleness and its bound" ARGS ${production} --set job.drop_stale_results=true
   OUTPUT "off-policy +[0-9.]+ steps on average, [0-4] at most \\(async_steps bounds it to 4\\)")
 cli("grpo constants of an engine" ARGS ${production} --set engine.sync.call=20ms OUTPUT "step time")
-cli("grpo of a model with latent attention" ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b
+cli("grpo of a model with latent attention" HEAVY ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b
   OUTPUT "step time .*an engine's cache holds 1355708 tokens: ")
 cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")
 cli("grpo sweep with intervals and the three moments" ARGS sweep @ROOT@/tests/cli/grpo-small.yaml --vary cluster.nodes=2,4 --samples 2 --json

@@ -440,7 +440,7 @@ cli("report of a scenario" ARGS report llama32-3b-sft-zero3 -o @WORK@/out/page.h
 cli("report of a saved collective" ARGS report step.h5 -o out/page.html
   SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
   OUTPUT "^out/page.html: ")
-cli("report of two runs says why they differ" ARGS report llama32-3b-sft-zero3 phi4-14b-sft-zero3 --replays 1 --samples 0 -o out/page.html
+cli("report of two runs says why they differ" HEAVY ARGS report llama32-3b-sft-zero3 phi4-14b-sft-zero3 --replays 1 --samples 0 -o out/page.html
   SHELL "\"$@\" && grep -q '\"headline\":\"A takes ' out/page.html" OUTPUT "^out/page.html: ")
 cli("report of two runs without their gap" ARGS report llama32-3b-sft-zero3 phi4-14b-sft-zero3 --no-gap -o out/page.html
   SHELL "\"$@\" && ! grep -q '\"headline\":' out/page.html" OUTPUT "^out/page.html: ")
