@@ -52,7 +52,7 @@ constexpr Usage show_usage{
     "Prints an entry of the catalogue: every constant with its range, grade and source; of a model "
     "its dimensions and exact counts; of a scenario every key with its value and where that "
     "comes from. `operators`, `attention` and `experts` are the constants that all stacks share. "
-    "NAME may be the path of a config.json or of a scenario.",
+    "NAME may be the path of a config.json, of a scenario, or of a file that `run` takes.",
     show_options,
     "  stepsim show mi300x-8\n  stepsim show slingshot-11 --json\n"
     "  stepsim show qwen3-30b-sft-zero3 --set strategy.zero=2\n",

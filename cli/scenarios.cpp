@@ -118,7 +118,7 @@ Records value_records(const ResolvedKey& key) {
 bool is_settings(const std::string& file) {
   std::error_code failed;
   if (!file.ends_with(".json") || !std::filesystem::is_regular_file(file, failed)) return false;
-  const Document document = read_document(file);
+  const Document document = content_of(file);  // with comments, as `run` takes it
   return std::ranges::none_of(std::array{"architectures", "model_type", "hidden_size"},
                               [&](const char* key) { return document.root().has(key); });
 }

@@ -5,22 +5,19 @@
 #include <algorithm>
 
 #include "scenarios/export/foreign_lines.hpp"
+#include "scenarios/import/verl.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
 namespace {
 
-std::string learner_key(std::string_view key) {
-  return fmt::format("actor_rollout_ref.actor.{}", key);
-}
-
 void say_verl_batch(ForeignLines& lines) {
   const Grpo& grpo = *lines.scenario().grpo;
   const std::int64_t shared = lines.scenario().strategy.sequence_parallel.ranks();
-  lines.say(learner_key("ppo_mini_batch_size"),
+  lines.say(actor_key("ppo_mini_batch_size"),
             std::max<std::int64_t>(grpo.prompts / grpo.mini_batches, 1));
-  lines.say(learner_key("use_dynamic_bsz"), true);
-  lines.say(learner_key("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
+  lines.say(actor_key("use_dynamic_bsz"), true);
+  lines.say(actor_key("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
   if (grpo.total_episodes > 0)
     lines.say("trainer.total_training_steps",
               static_cast<std::int64_t>(grpo.total_episodes) / (grpo.prompts * grpo.samples));
@@ -29,11 +26,11 @@ void say_verl_batch(ForeignLines& lines) {
 void say_models(ForeignLines& lines) {
   const Grpo& grpo = *lines.scenario().grpo;
   lines.say("actor_rollout_ref.model.path", lines.model());
-  lines.say(learner_key("use_kl_loss"), grpo.reference_model);
+  lines.say(actor_key("use_kl_loss"), grpo.reference_model);
   if (grpo.reference_model)
     lines.say("actor_rollout_ref.ref.fsdp_config.param_offload", grpo.park_reference);
-  lines.say(learner_key("fsdp_config.param_offload"), grpo.park_learners);
-  lines.say(learner_key("fsdp_config.optimizer_offload"), grpo.park_learners);
+  lines.say(actor_key("fsdp_config.param_offload"), grpo.park_learners);
+  lines.say(actor_key("fsdp_config.optimizer_offload"), grpo.park_learners);
   lines.say("actor_rollout_ref.rollout.name", "vllm");
   if (lines.is("job.vllm_quantization", "fp8"))
     lines.say("actor_rollout_ref.rollout.quantization", "fp8");
@@ -42,12 +39,12 @@ void say_models(ForeignLines& lines) {
 void say_learners(ForeignLines& lines, const Mesh& mesh) {
   const std::string kind = lines.value("strategy.zero");
   const bool sharded = kind == "fsdp" || kind == "hsdp" || kind == "3";
-  lines.say(learner_key("strategy"), sharded ? "fsdp2" : "megatron");
-  if (kind == "hsdp") lines.say(learner_key("fsdp_config.fsdp_size"), std::int64_t{mesh.shard});
+  lines.say(actor_key("strategy"), sharded ? "fsdp2" : "megatron");
+  if (kind == "hsdp") lines.say(actor_key("fsdp_config.fsdp_size"), std::int64_t{mesh.shard});
   if (lines.is("strategy.fsdp.reshard_after_forward", "false"))
-    lines.say(learner_key("fsdp_config.reshard_after_forward"), false);
+    lines.say(actor_key("fsdp_config.reshard_after_forward"), false);
   const auto degree = [&](std::string_view key, std::int64_t size) {
-    if (!sharded) lines.say(learner_key(fmt::format("megatron.{}", key)), size);
+    if (!sharded) lines.say(actor_key(fmt::format("megatron.{}", key)), size);
   };
   degree("tensor_model_parallel_size", mesh.tensor);
   degree("context_parallel_size", mesh.ring);

@@ -119,12 +119,13 @@ AcceleratePut put_own_fsdp(MappedSource& source, const Table& block) {
 }
 
 // Layers of torchao or of Transformer Engine in place of the model's.
-void put_few_bits(MappedSource& source, const Table& root) {
+void put_few_bits(MappedSource& source, const std::string& file, const Table& root) {
   if (in_small_letters(bare(text_or_nothing(root, "mixed_precision"))) != "fp8") return;
   const std::string backend = root.is_mapping("fp8_config")
                                   ? bare(text_or_nothing(root.table("fp8_config"), "backend"))
                                   : "";
-  source.put_precision(option, backend.empty() ? "auto" : in_small_letters(backend));
+  source.put_precision(option, backend.empty() ? "auto" : in_small_letters(backend),
+                       fmt::format("{}: fp8_config.backend", file));
 }
 
 }  // namespace
@@ -170,7 +171,7 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
   } else {
     result.sharding = put_replicas(source, option);
   }
-  put_few_bits(source, root);
+  put_few_bits(source, file, root);
   document.finish(Leftovers::allowed);
   return result;
 }

@@ -75,8 +75,8 @@ struct Batch {
 };
 Batch batch_of(MappedSource& source) {
   return {source.whole(length_key, 512, 1, most_tokens),
-          source.whole(axolotl_rows_key, 1, 1, most_ranks),
-          source.whole(axolotl_batches_key, 1, 1, most_ranks)};
+          source.whole(axolotl_rows_key, 1, 1, most_rows),
+          source.whole(axolotl_batches_key, 1, 1, most_rows)};
 }
 
 void put_job(MappedSource& source, bool packed, bool pairs) {
@@ -272,7 +272,7 @@ void put_adapters(MappedSource& source) {
   if (!linear) modules = words_at(source, modules_key);
   put_adapter(source, {.rank_key = "lora_r",
                        .modules_key = modules_key,
-                       .rank = source.whole("lora_r", 8, 1, 1 << 16),
+                       .rank = source.whole("lora_r", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = adapter == "qlora" || quantised,
                        .quantised_key = quantised ? "load_in_4bit" : "adapter"});

@@ -84,18 +84,18 @@ class TrainerReader {
                 program_.length_key);
     packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
     source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
-    source_.put("job.micro_batch", std::to_string(source_.whole(hf_rows_key, 8, 1, most_ranks)),
+    source_.put("job.micro_batch", std::to_string(source_.whole(hf_rows_key, 8, 1, most_rows)),
                 hf_rows_key);
     source_.put("job.gradient_accumulation",
-                std::to_string(source_.whole(hf_batches_key, 1, 1, most_ranks)), hf_batches_key);
+                std::to_string(source_.whole(hf_batches_key, 1, 1, most_rows)), hf_batches_key);
     read_length();
   }
 
   // A step of GRPO, which the trainer is told in rows of a GPU, and their number.
   void read_grpo() {
     put_trl_grpo(source_,
-                 {.rows = source_.whole(hf_rows_key, 8, 1, most_ranks),
-                  .accumulation = source_.whole(hf_batches_key, 1, 1, most_ranks),
+                 {.rows = source_.whole(hf_rows_key, 8, 1, most_rows),
+                  .accumulation = source_.whole(hf_batches_key, 1, 1, most_rows),
                   .longest_prompt = source_.whole("max_prompt_length", 512, 1, most_tokens),
                   .prompt_key = "max_prompt_length",
                   .rows_key = std::string(hf_rows_key)});
@@ -243,7 +243,7 @@ void read_trl_adapter(TrainerReader& reader) {
   std::vector<std::string> modules = words_at(source, "lora_target_modules");
   put_adapter(source, {.rank_key = "lora_r",
                        .modules_key = "lora_target_modules",
-                       .rank = source.whole("lora_r", 16, 1, 1 << 16),
+                       .rank = source.whole("lora_r", 16, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = source.on("load_in_4bit"),
                        .quantised_key = "load_in_4bit"});
@@ -312,7 +312,7 @@ void read_factory_adapter(TrainerReader& reader) {
   if (modules.empty()) modules = {"all"};
   put_adapter(source, {.rank_key = "lora_rank",
                        .modules_key = "lora_target",
-                       .rank = source.whole("lora_rank", 8, 1, most_ranks),
+                       .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = bits == 4,
                        .quantised_key = "quantization_bit"});

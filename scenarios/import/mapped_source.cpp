@@ -245,11 +245,12 @@ void MappedSource::put(std::string_view path, std::string value, std::string_vie
                            leaf == nullptr ? 0 : leaf->line, std::move(remark)});
 }
 
-void MappedSource::put_precision(std::string_view key, const std::string& word) {
+void MappedSource::put_precision(std::string_view key, const std::string& word,
+                                 std::string_view place) {
   const Table known = facts().table("precisions");
   if (known.has(word)) return put("strategy.precision", known.text(word), key, word);
-  problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known.keys()), word,
-                           did_you_mean(word, known.keys())));
+  problem(key, fmt::format("{}{}expected {}, found \"{}\"{}", place, place.empty() ? "" : ": ",
+                           one_of(known.keys()), word, did_you_mean(word, known.keys())));
 }
 
 void MappedSource::without(std::string_view key, std::string why) {

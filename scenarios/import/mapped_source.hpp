@@ -15,8 +15,11 @@
 
 namespace stepsim {
 
-// What a file may say at the most: of ranks, and of rows or tokens.
-inline constexpr std::int64_t most_ranks = 1 << 16, most_tokens = 1 << 24;
+// What a file may say at the most.
+inline constexpr std::int64_t most_ranks = 1 << 16;
+inline constexpr std::int64_t most_rows = 1 << 16;  // of a micro-batch, and micro-batches of a step
+inline constexpr std::int64_t most_tokens = 1 << 24;
+inline constexpr std::int64_t most_lora_rank = 1 << 16;
 
 // A key of another program that says what one key of a scenario says.
 struct MappedKey {
@@ -67,8 +70,9 @@ class MappedSource {
   // The model that is named there: of the catalogue, a folder, or what an earlier run wrote.
   void put_model(std::string_view key);
   void put(std::string_view path, std::string value, std::string_view key, std::string remark = "");
-  // How products are multiplied, in the program's word for it: its table `precisions`.
-  void put_precision(std::string_view key, const std::string& word);
+  // How products are multiplied, in the program's word for it: its table `precisions`. `place` is
+  // where the word stands, if not at the key.
+  void put_precision(std::string_view key, const std::string& word, std::string_view place = "");
   // The key was read, and the result is without it, or with something near to it.
   void without(std::string_view key, std::string why);
   void problem(std::string_view key, std::string_view message);

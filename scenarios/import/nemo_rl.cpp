@@ -67,7 +67,7 @@ void read_layout(MappedSource& source, const Machine& machine) {
 void read_lengths(MappedSource& source) {
   constexpr std::string_view key = "policy.max_total_sequence_length";
   const std::int64_t longest = source.whole(key, 512, 2, most_tokens),
-                     rows = source.whole("policy.train_micro_batch_size", 4, 1, 1 << 16);
+                     rows = source.whole("policy.train_micro_batch_size", 4, 1, most_rows);
   const std::int64_t prompt = std::clamp<std::int64_t>(longest / 4, 1, 512);
   source.text("data.max_input_seq_length");
   const std::int64_t response = std::min(

@@ -65,7 +65,7 @@ class OpenRlhfReader {
     if (training.program.ends_with("rm"))
       source_.note("the head of a reward model has one number; that of the model is counted");
     source_.put("job.sequence", std::to_string(whole("max_len", 2048, 1 << 24)), key("max_len"));
-    source_.put("job.micro_batch", std::to_string(whole("micro_train_batch_size", 8, 1 << 16)),
+    source_.put("job.micro_batch", std::to_string(whole("micro_train_batch_size", 8, most_rows)),
                 key("micro_train_batch_size"));
     source_.put("job.global_batch", std::to_string(whole("train_batch_size", 128, 1 << 30)),
                 key("train_batch_size"));
@@ -146,7 +146,7 @@ class OpenRlhfReader {
   }
 
   void read_adapter() {
-    const std::int64_t rank = source_.whole(key("lora_rank"), 0, 0, 1 << 16);
+    const std::int64_t rank = source_.whole(key("lora_rank"), 0, 0, most_lora_rank);
     if (rank == 0) return;
     std::vector<std::string> modules = words_at(source_, key("target_modules"));
     if (modules.empty()) modules = {"all-linear"};
@@ -159,9 +159,9 @@ class OpenRlhfReader {
   }
 
   void read_parallel() {
-    if (const std::int64_t ring = whole("ring_attn_size", 1, 1 << 16); ring > 1)
+    if (const std::int64_t ring = whole("ring_attn_size", 1, most_ranks); ring > 1)
       source_.put("strategy.sequence_parallel.ring", std::to_string(ring), key("ring_attn_size"));
-    if (const std::int64_t tensor = whole("ds_tensor_parallel_size", 1, 1 << 16); tensor > 1) {
+    if (const std::int64_t tensor = whole("ds_tensor_parallel_size", 1, most_ranks); tensor > 1) {
       source_.put("strategy.tensor_parallel.size", std::to_string(tensor),
                   key("ds_tensor_parallel_size"));
       source_.put("strategy.tensor_parallel.sequence", "false", key("ds_tensor_parallel_size"),

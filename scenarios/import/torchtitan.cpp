@@ -64,9 +64,9 @@ void read_model(MappedSource& source) {
 void read_torchtitan_batch(MappedSource& source, const TorchTitanDegrees& degrees) {
   const std::string_view key =
       source.says("training.batch_size") ? "training.batch_size" : "training.local_batch_size";
-  const std::int64_t local = source.whole(key, 8, 1, most_ranks);
+  const std::int64_t local = source.whole(key, 8, 1, most_rows);
   const std::int64_t piece =
-      source.whole("parallelism.pipeline_parallel_microbatch_size", 1, 1, most_ranks);
+      source.whole("parallelism.pipeline_parallel_microbatch_size", 1, 1, most_rows);
   const std::int64_t batch = source.whole("training.global_batch_size", -1, -1, 1 << 30);
   const bool cut = degrees.stages > 1;
   if (cut && local % piece != 0)

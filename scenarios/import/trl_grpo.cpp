@@ -77,7 +77,7 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   const std::int64_t learners = put_placement(source, words, machines);
   const std::string samples_key = trl("num_generations"),
                     response_key = trl("max_completion_length");
-  const std::int64_t samples = source.whole(samples_key, 8, 2, 1 << 16),
+  const std::int64_t samples = source.whole(samples_key, 8, 2, most_rows),
                      response = source.whole(response_key, words.response, 1, most_tokens),
                      together = words.rows * words.accumulation * learners;
   const std::int64_t rounds = source.whole(trl("num_iterations"), 1, 1, 1 << 10),

@@ -11,9 +11,6 @@
 namespace stepsim {
 namespace {
 
-std::string actor_key(std::string_view key) {
-  return fmt::format("actor_rollout_ref.actor.{}", key);
-}
 std::string actor_megatron(std::string_view key) {
   return actor_key(fmt::format("megatron.{}", key));
 }
@@ -139,6 +136,10 @@ void read_verl_learners(MappedSource& source, bool megatron) {
 
 }  // namespace
 
+std::string actor_key(std::string_view key) {
+  return fmt::format("actor_rollout_ref.actor.{}", key);
+}
+
 Translation translate_verl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "verl", "verl");
   const std::string settings = source.text("config-name");
@@ -159,7 +160,7 @@ Translation translate_verl(const SourceQuestion& question, const Document& docum
   read_verl_batch(source);
   read_reference(source);
   read_verl_learners(source, megatron);
-  if (source.whole("actor_rollout_ref.model.lora_rank", 0, 0, 1 << 16) > 0)
+  if (source.whole("actor_rollout_ref.model.lora_rank", 0, 0, most_lora_rank) > 0)
     source.without("actor_rollout_ref.model.lora_rank", "adapters; the whole model is trained");
   assume_responses(source);
   source.put_mapped();

@@ -1,11 +1,17 @@
 // Settings of verl, as its files have them or as a script sets them.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/translation.hpp"
 #include "sim/base/config.hpp"
 
 namespace stepsim {
+
+// A key of the learners: "actor_rollout_ref.actor.strategy".
+std::string actor_key(std::string_view key);
 
 // Throws UserError with all that is wrong with it; what a scenario's reader checks is left to that.
 Translation translate_verl(const SourceQuestion& question, const Document& source);

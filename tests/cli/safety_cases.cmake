@@ -19,7 +19,6 @@ cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate 
 # ---- what this machine does not allow is no bug ----
 cli("no more processes" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 CODE 2
   SHELL "[ $(id -u) = 0 ] && command -v setpriv >/dev/null || { echo 'skipped: needs root, and setpriv'; exit 2; }
-    export ASAN_OPTIONS=detect_leaks=0  # the search for leaks needs a process of its own
     exec setpriv --reuid 65533 --clear-groups bash -c 'ulimit -u 1; exec \"$@\"' bash \"$@\""
   ERROR "this machine, or a limit of this shell, allows no more: no process for a worker: Resource temporarily unavailable")
 

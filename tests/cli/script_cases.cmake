@@ -86,6 +86,22 @@ cli("a Python file that a script writes" ARGS import ${folder}/trl.sh --launch 2
   OUTPUT "\n  method: sft\n  sequence: 512 +# max_length, line 16\n")
 cli("a file of arguments with one of Accelerate" ARGS import ${folder}/dpo.arguments.json --accelerate ${folder}/two.deepspeed.yaml
   OUTPUT "\nstack: trl-liger .*\n  method: dpo\n.*\n  zero: 3 .*\n  lora:\n    rank: 32 +# lora_r, line 11\n    targets: linear ")
+function(accelerate_bits name said output)
+  cli("${name}" ARGS import ${folder}/dpo.arguments.json --accelerate @WORK@/own.yaml
+    SHELL "sed 's|^mixed_precision.*|${said}|' ${folder}/two.fsdp.yaml >@WORK@/own.yaml; \"$@\"" OUTPUT "${output}")
+endfunction()
+accelerate_bits("8 bits of a file of Accelerate" "mixed_precision: fp8" "\n  precision: fp8-tensorwise +# --config_file: auto\n")
+accelerate_bits("8 bits of Accelerate by Transformer Engine" "mixed_precision: fp8\\nfp8_config: {backend: TE}"
+  "\n  precision: fp8-delayed +# --config_file: te\n")
+cli("8 bits of Accelerate by what is not known" ARGS import ${folder}/dpo.arguments.json --accelerate @WORK@/own.yaml CODE 2
+  SHELL "sed 's|^mixed_precision.*|mixed_precision: fp8\\nfp8_config: {backend: MSAMP}|' ${folder}/two.fsdp.yaml >@WORK@/own.yaml; \"$@\""
+  ERROR "${folder}/dpo.arguments.json:1: --config_file: @WORK@/own.yaml: fp8_config.backend: expected auto, ao, torchao or te, found \"msamp\"")
+cli("8 bits of a LLaMA-Factory file" ARGS import @WORK@/own.yaml
+  SHELL "sed 's|^deepspeed.*|fp8: true\\nfp8_backend: te|' ${folder}/sft.factory.yaml >@WORK@/own.yaml; \"$@\""
+  OUTPUT "\n  precision: fp8-delayed +# fp8_backend, line 10: te\n")
+cli("a gather in 8 bits without FSDP" ARGS import @WORK@/own.yaml
+  SHELL "sed 's|^deepspeed.*|fp8: true\\nfp8_enable_fsdp_float8_all_gather: true|' ${folder}/sft.factory.yaml >@WORK@/own.yaml; \"$@\""
+  OUTPUT "fp8_enable_fsdp_float8_all_gather does nothing here: only version 2 of FSDP gathers 8 bits")
 cli("a LLaMA-Factory file is run as it is" ARGS run ${folder}/sft.factory.yaml --samples 0 --faster 0
   OUTPUT "LLaMA-Factory with Liger kernels.*step time .*llama-factory-deepspeed/ds_z3_config.json")
 cli("keys of a LLaMA-Factory file become keys of a scenario" ARGS import ${folder}/sft.factory.yaml

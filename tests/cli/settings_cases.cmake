@@ -10,7 +10,7 @@ cli("a TorchTitan file is run as it is" ARGS run ${folder}/small.toml --samples 
 cli("keys of a TorchTitan file become keys of a scenario" ARGS import ${folder}/small.toml
   OUTPUT "\nmodel: \"llama-3.2-3b\" +# model.flavor, line 6: llama3 3B\n.*\n  micro_batch: 4 +# training.local_batch_size, line 14\n  global_batch: 64 +# training.global_batch_size, line 15\n.*\n  sequence: 4096 +# training.seq_len, line 16\n.*\n  checkpointing: operators +# activation_checkpoint.selective_ac_option, line 27\n.*\n  optimizer_kernels: foreach +# optimizer.implementation, line 11\n")
 cli("show of a TorchTitan file" ARGS show ${folder}/small.toml OUTPUT "sequence +4096 +[^\n]*small.toml:16\n")
-cli("show of a DeepSpeed file" ARGS show @ROOT@/tests/cli/axolotl/small_zero3.json --model llama-3.2-1b --cluster h100-8 OUTPUT "\nstrategy\n")
+cli("show of a DeepSpeed file" ARGS show @ROOT@/tests/cli/deepspeed.json --model llama-3.2-1b --cluster h100-8 OUTPUT "\nstrategy\n")
 cli("a sweep over a key of a TorchTitan file" ARGS sweep ${folder}/small.toml --vary training.seq_len=1024,2048 --csv
   SHELL "\"$@\" | cut -d, -f1 | tail -n 2 | tr '\\n' ' '" OUTPUT "^1024 2048 $")
 cli("a script of Megatron is run as it is" ARGS run ${folder}/pretrain.sh --samples 0 --faster 0

@@ -21,6 +21,11 @@ TEST_CASE("the last line of a progress bar is read, and shorter bars are not", "
   CHECK(phase_of(log) == RunPhase::full_swing);
 }
 
+TEST_CASE("a clock that says inf is none", "[logs]") {
+  CHECK_THROWS_WITH(read_trainer_log("5/100 [inf:00<00:38,  2.50it/s]", "log"),
+                    Catch::Matchers::Contains("log: holds no"));
+}
+
 TEST_CASE("rates of a progress bar become times", "[logs]") {
   const TrainerLog log = read_trainer_log("5/100 [00:02<00:38,  2.50it/s]", "log");
   CHECK(*log.recent == Approx(0.4));
