@@ -473,6 +473,21 @@ cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --
   ERROR "nowhere/step.json: cannot be written: there is no folder \"nowhere\"")
 cli("export of a GRPO run" ARGS export template-grpo --perfetto out/step.json OUTPUT "operations in [0-9]+ slices"
   SHELL "\"$@\" && grep -q generation out/step.json")
+cli("export of a scenario's memory" ARGS export llama32-3b-sft-zero3 --memory-viz @WORK@/out/memory.pickle
+  OUTPUT "^@WORK@/out/memory.pickle: [0-9]+ requests of rank 0, 43.1 GB at the peak, [0-9.]+ GB in segments\nopen it at https://pytorch.org/memory_viz\n$")
+cli("export of the memory of another stage" ARGS export llama33-70b-pipeline --memory-viz @WORK@/out/memory.pickle --rank 3
+  OUTPUT "requests of rank 3, ")
+cli("export of the memory of no rank" ARGS export llama32-3b-sft-zero3 --memory-viz out/memory.pickle --rank 9 CODE 2
+  ERROR "--rank: expected 0 to 0, found 9")
+cli("export of the memory of a GRPO job" ARGS export template-grpo --memory-viz out/memory.pickle CODE 2
+  ERROR "--memory-viz: the memory of GRPO jobs is not written, only a training step's")
+cli("export of the memory of a collective" ARGS export step.h5 --memory-viz out/memory.pickle CODE 2
+  SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
+  ERROR "step.h5: is a trace of something else than a scenario's step")
+cli("export of memory and a trace" ARGS export llama32-3b-sft-zero3 --memory-viz out/a --perfetto out/b CODE 2
+  ERROR "--perfetto, --memory-viz and --as: expected one of them")
+cli("export of a rank's operations" ARGS export llama32-3b-sft-zero3 --perfetto out/b --rank 0 CODE 2
+  ERROR "--rank: expected with --memory-viz alone")
 cli("export with too few events" ARGS export llama32-3b-sft-zero3 --perfetto out/step.json --max-events 5 CODE 2
   ERROR_MATCHES "^stepsim: --max-events: expected ")
 
