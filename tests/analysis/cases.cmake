@@ -20,6 +20,12 @@ if(STEPSIM_PYTHON AND TARGET stepsim)
   endforeach()
 endif()
 if(STEPSIM_PYTHON AND TARGET stepsim)
+  add_test(NAME analysis/memory_beside
+    COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_memory_beside.py
+            $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/memory_beside)
+  set_tests_properties(analysis/memory_beside PROPERTIES LABELS analysis)
+endif()
+if(STEPSIM_PYTHON AND TARGET stepsim)
   add_test(NAME analysis/report_page
     COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_page.py
             $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/report_page ${PROJECT_SOURCE_DIR})

@@ -1,6 +1,7 @@
 #include "analysis/studies/predict/rank_memory.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
@@ -36,6 +37,20 @@ RankMemory rank_memory(const Scenario& scenario, const Run& run, std::optional<R
   memory.streams = allocating_streams(own.strategy);
   memory.room = (own.cluster.gpu.memory.usable.value - own.cluster.gpu.memory.library.value).value;
   memory.expandable_segments = own.strategy.expandable_segments;
+  return memory;
+}
+
+StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint) {
+  const StepProgram program = build_step(step_input(scenario), Folding::automatic, Written::memory);
+  const bool alike = program.stages.empty();
+  const StepStage* stage = alike ? nullptr : &program.stages[footprint.stage.number];
+  StepMemory memory{.reading = {}, .resident = alike ? program.resident : stage->resident};
+  Timeline before;
+  for (const auto& [pool, held, bytes] : memory.resident.holdings)
+    before.push_back({0, pool, "between steps", "", to_text(held), bytes});
+  memory.reading =
+      read_timelines({before, timeline_in_order(program.graph, alike ? 0 : stage->lane)},
+                     device_pool, std::numeric_limits<double>::infinity());
   return memory;
 }
 

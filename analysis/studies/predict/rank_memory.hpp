@@ -4,8 +4,7 @@
 
 #include <optional>
 
-#include "analysis/memory_timeline.hpp"
-#include "scenarios/scenario.hpp"
+#include "analysis/studies/predict/footprint.hpp"
 #include "sim/trace.hpp"
 #include "workloads/program/allocator.hpp"
 
@@ -22,5 +21,12 @@ struct RankMemory {
 // Without a rank: one of the stage with least memory left, whose peak a prediction names. `run` is
 // one of this scenario.
 RankMemory rank_memory(const Scenario& scenario, const Run& run, std::optional<Rank> rank);
+
+// Of a step in program order, of the stage that the footprint is of, without setting up.
+struct StepMemory {
+  MemoryReading reading;
+  Resident resident;  // of it what is there all along
+};
+StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint);
 
 }  // namespace stepsim
