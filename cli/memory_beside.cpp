@@ -42,6 +42,8 @@ std::string recording_text(const RealMemory& real) {
       fmt::format("device {} of {}, {} entries", real.device, real.devices, real.events);
   if (!real.from_start)
     text += "; the recording began when memory was in use, so the prediction is of a step alone";
+  if (real.reserved > 1.01 * real.reserved_at_peak)
+    text += fmt::format("; it reserves {} at the most", size(real.reserved));
   if (real.failed) text += fmt::format("; a request of {} found no room", size(*real.failed));
   return text;
 }
@@ -69,9 +71,9 @@ std::string sentence_of(const MemoryComparison& c) {
   const MemoryPeak& peak = c.predicted.peak;
   return fmt::format(
       "the real run holds {} at its peak{}; predicted are {}, in {}, {}\n{}"
-      "it reserves {}, {} more than it then holds; predicted are {}, {} more\n",
+      "it then reserves {}, {} more than it holds; predicted are {}, {} more\n",
       size(c.real.peak), moment_text(c.real.moment), size(peak.bytes), peak.phase,
-      off_text(c.error()), furthest_text(c), size(c.real.reserved),
+      off_text(c.error()), furthest_text(c), size(c.real.reserved_at_peak),
       size(std::max(0.0, c.real.reserved_at_peak - c.real.peak)), size(c.predicted_reserved),
       size(c.predicted_reserved - peak.bytes));
 }
@@ -110,21 +112,23 @@ Record comparison_record(const std::optional<MemoryComparison>& comparison) {
               {"requests", "that this is", each.requests}};
     };
     const auto failed = real.failed ? std::optional(Bytes{*real.failed}) : std::nullopt;
-    return {{"peak_bytes", "that the fullest device held at the most", Bytes{real.peak}},
-            {"moment", "of that peak, as far as frames tell", real.moment},
-            {"reserved_bytes", "of segments at the most", Bytes{real.reserved}},
-            {"reserved_at_peak_bytes", "of segments at the peak", Bytes{real.reserved_at_peak}},
-            {"before_bytes", "at the peak, from before the recording", Bytes{real.before}},
-            {"failed_bytes", "of the first request without room", failed},
-            {"device", "the fullest one", real.device},
-            {"entries", "of its recording that take memory or give it back; 0: only its end is known", real.events},
-            {"from_start", "nothing was in use when the recording began", real.from_start},
-            {"predicted_peak_bytes", "of the same", Bytes{c.predicted.peak.bytes}},
-            {"predicted_moment", "of that", c.predicted.peak.phase},
-            {"predicted_reserved_bytes", "of the same", Bytes{c.predicted_reserved}},
-            {"error", "of the predicted peak", c.error(), Measure::error},
-            {"kinds", "what it was for, largest first", list_of(c.kinds, kind)},
-            {"frames", "who asked for it, largest first", list_of(real.frames, frame)}};
+    return {
+        {"peak_bytes", "that the fullest device held at the most", Bytes{real.peak}},
+        {"moment", "of that peak, as far as frames tell", real.moment},
+        {"reserved_bytes", "of segments at the most", Bytes{real.reserved}},
+        {"reserved_at_peak_bytes", "of segments at the peak", Bytes{real.reserved_at_peak}},
+        {"before_bytes", "at the peak, from before the recording", Bytes{real.before}},
+        {"failed_bytes", "of the first request without room", failed},
+        {"device", "the fullest one", real.device},
+        {"entries", "of its recording that take memory or give it back; 0: only its end is known",
+         real.events},
+        {"from_start", "nothing was in use when the recording began", real.from_start},
+        {"predicted_peak_bytes", "of the same", Bytes{c.predicted.peak.bytes}},
+        {"predicted_moment", "of that", c.predicted.peak.phase},
+        {"predicted_reserved_bytes", "of the same", Bytes{c.predicted_reserved}},
+        {"error", "of the predicted peak", c.error(), Measure::error},
+        {"kinds", "what it was for, largest first", list_of(c.kinds, kind)},
+        {"frames", "who asked for it, largest first", list_of(real.frames, frame)}};
   };
   return {"beside", "with --beside: the snapshot of a real run",
           comparison ? std::optional<Records>(parts(*comparison)) : std::nullopt};

@@ -102,4 +102,4 @@ print(text)
 assert text.startswith(
     "the real run holds 25.0 GB at its peak, in backward; predicted are 43.1 GB, in backward, 72 % too much\n"
     "most of that in activations: 15.2 GB too much\n"
-    "it reserves 40.0 GB, 15.0 GB more than it then holds; predicted are 46.7 GB, 3.66 GB more\n"), text  # fmt: skip
+    "it then reserves 40.0 GB, 15.0 GB more than it holds; predicted are 46.7 GB, 3.66 GB more\n"), text  # fmt: skip

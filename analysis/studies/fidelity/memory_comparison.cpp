@@ -11,6 +11,7 @@
 
 #include "analysis/studies/predict/rank_memory.hpp"
 #include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -165,9 +166,9 @@ double resident_bytes(const Resident& resident, std::string_view tensor_class) {
 // One for each kind, one for what lasts, where that has no frames, and one for all else.
 std::vector<ComparedKind> compared_kinds(const RealMemory& real, const FrameRules& rules,
                                          const MemoryPeak& predicted, const Resident& resident) {
-  std::vector<ComparedKind> kinds;
   const std::size_t lasting = rules.kinds.size(), other = lasting + 1;
-  for (const FrameRules::Kind& kind : rules.kinds) kinds.push_back({.name = kind.name});
+  std::vector<ComparedKind> kinds = mapped(
+      rules.kinds, [](const FrameRules::Kind& kind) { return ComparedKind{.name = kind.name}; });
   kinds.push_back({.name = "what lasts: parameters, optimizer"});
   kinds.push_back({.name = "other"});
   const auto place_of = [&](std::size_t kind) {
