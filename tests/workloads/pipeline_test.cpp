@@ -70,8 +70,8 @@ TEST_CASE("every stage runs every micro-batch through each of its pieces once in
       for (std::int64_t stage = 0; stage < shape.size; ++stage) {
         std::set<std::array<std::int64_t, 3>> seen;
         for (const Turn& turn : turns_of(shape, stage, micro_batches)) {
-          CHECK(seen.insert({turn.backward ? 1 : 0, turn.piece, turn.micro_batch}).second);
-          if (turn.backward) CHECK(seen.contains({0, turn.piece, turn.micro_batch}));
+          CHECK(seen.insert({goes_back(turn.pass) ? 1 : 0, turn.piece, turn.micro_batch}).second);
+          if (goes_back(turn.pass)) CHECK(seen.contains({0, turn.piece, turn.micro_batch}));
         }
         CHECK(static_cast<std::int64_t>(seen.size()) == 2 * micro_batches * shape.virtual_stages);
       }
@@ -87,11 +87,11 @@ TEST_CASE("turns that run together do not wait for each other", "[workloads]") {
       ++turns;
       if (act.beside) {
         ++together, ++turns;
-        CHECK_FALSE(act.turn.backward);
-        CHECK(act.beside->backward);
+        CHECK_FALSE(goes_back(act.turn.pass));
+        CHECK(goes_back(act.beside->pass));
         CHECK(forward.contains({act.beside->piece, act.beside->micro_batch}));
       }
-      if (!act.turn.backward) forward.insert({act.turn.piece, act.turn.micro_batch});
+      if (!goes_back(act.turn.pass)) forward.insert({act.turn.piece, act.turn.micro_batch});
     }
     CHECK(turns == 2 * 16 * 2);
     const std::int64_t ahead = 2 * (shape.size - stage - 1) + shape.size + 1;
