@@ -5,7 +5,6 @@
 
 #include <numeric>
 
-#include "sim/labels.hpp"
 #include "workloads/pipeline/stages.hpp"
 
 namespace stepsim {
@@ -55,10 +54,9 @@ void check_dual(const Table& table, const PipelineParallel& p, std::int64_t micr
   if (both && p.size % 2 != 0)
     table.problem("schedule", fmt::format("dualpipe needs an even size, found {}", p.size));
   if (micro_batches < 2 * p.size)
-    table.problem("schedule",
-                  fmt::format("{} needs 2 micro-batches for each stage, here {}: "
-                              "job.gradient_accumulation is {}",
-                              both ? "dualpipe" : "dualpipe_v", 2 * p.size, micro_batches));
+    table.problem("schedule", fmt::format("{} needs 2 micro-batches for each stage, here {}: "
+                                          "job.gradient_accumulation is {}",
+                                          to_text(p.schedule), 2 * p.size, micro_batches));
   else if (both && micro_batches % 2 != 0)
     table.problem("schedule", fmt::format("dualpipe runs half of the micro-batches each way: "
                                           "job.gradient_accumulation {} is odd",
@@ -67,7 +65,7 @@ void check_dual(const Table& table, const PipelineParallel& p, std::int64_t micr
 
 void check_schedule(const Table& table, const StepSplit& sharing) {
   const PipelineParallel& p = sharing.strategy.pipeline_parallel;
-  const std::string_view name = name_of(pipeline_schedule_names, p.schedule);
+  const std::string_view name = to_text(p.schedule);
   const bool interleaved = p.schedule == PipelineSchedule::interleaved;
   const bool turns_back = p.way() == PipelineWay::there_and_back;
   if (interleaved && p.virtual_stages == 1)

@@ -23,6 +23,9 @@ enum class PipelineSchedule : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 9> pipeline_schedule_names{
     "1f1b", "gpipe", "interleaved", "zb_h1", "zbv", "v_half", "v_min", "dualpipe", "dualpipe_v"};
+constexpr std::string_view to_text(PipelineSchedule schedule) {
+  return pipeline_schedule_names[static_cast<std::size_t>(schedule)];
+}
 constexpr bool splits_backward(PipelineSchedule schedule) {
   return schedule >= PipelineSchedule::zb_h1;
 }
@@ -37,6 +40,19 @@ enum class PipelineWay : std::uint8_t {
   there_and_back,
   both_ways,  // half of the micro-batches the one way, half the other
 };
+constexpr PipelineWay way_of(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::zbv:
+    case PipelineSchedule::v_half:
+    case PipelineSchedule::v_min:
+    case PipelineSchedule::dualpipe_v:
+      return PipelineWay::there_and_back;
+    case PipelineSchedule::dualpipe:
+      return PipelineWay::both_ways;
+    default:
+      return PipelineWay::round;
+  }
+}
 
 struct PipelineParallel {
   std::int64_t size = 1;  // stages
@@ -49,19 +65,7 @@ struct PipelineParallel {
   std::int64_t pieces_of_stage() const {
     return way() == PipelineWay::both_ways ? 2 : virtual_stages;
   }
-  PipelineWay way() const {
-    switch (schedule) {
-      case PipelineSchedule::zbv:
-      case PipelineSchedule::v_half:
-      case PipelineSchedule::v_min:
-      case PipelineSchedule::dualpipe_v:
-        return PipelineWay::there_and_back;
-      case PipelineSchedule::dualpipe:
-        return PipelineWay::both_ways;
-      default:
-        return PipelineWay::round;
-    }
-  }
+  PipelineWay way() const { return way_of(schedule); }
   // That each piece of a stage runs.
   std::int64_t micro_batches_of_piece(std::int64_t micro_batches) const {
     return way() == PipelineWay::both_ways ? micro_batches / 2 : micro_batches;
