@@ -101,8 +101,10 @@ std::vector<std::string> refusals(const StepSplit& sharing) {
          "zero: 2 and 3 send gradients away behind each micro-batch, but a stage adds those of all "
          "its micro-batches up first: DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep "
          "parameters gathered");
-  refuse(is_fsdp(s.sharding) && s.fsdp.sync_each_batch,
-         "fsdp.sync_each_batch is false in a pipeline: gradients are added up first");
+  refuse(is_fsdp(s.sharding) && s.fsdp.sync_each_batch &&
+             splits_backward(s.pipeline_parallel.schedule),
+         "fsdp.sync_each_batch: true is not modelled with split backward passes, whose gradients "
+         "come in two parts");
   refuse(is_fsdp(s.sharding) && sharing.model.tied_embeddings,
          "is not modelled with fsdp and a head that shares the embedding's matrix");
   refuse(sharing.job.method != Method::sft, "is modelled for method: sft only");

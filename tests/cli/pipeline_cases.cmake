@@ -64,6 +64,9 @@ cli("interleaved zero bubble that does not come out even" ARGS run llama33-70b-p
   CODE 2 ERROR "${rank}.schedule: interleaved stages take micro-batches 4 at a time: job.gradient_accumulation 30 is no multiple of that")
 cli("split passes that are compiled" ARGS run llama33-70b-pipeline --set strategy.compile=true ${stages}={size:\ 4,\ schedule:\ zb_h1}
   CODE 2 ERROR "${rank}.schedule: zb_h1 splits backward passes, which PyTorch refuses with strategy.compile: true")
+cli("split passes whose gradients are reduced each time" ARGS run llama33-70b-pipeline --set strategy.zero=fsdp --set strategy.fsdp.sync_each_batch=true
+    --set strategy.gradient_dtype=bf16 --set strategy.distributed_optimizer=null ${stages}={size:\ 4,\ schedule:\ zb_h1}
+  CODE 2 ERROR_MATCHES "pipeline_parallel.size: fsdp.sync_each_batch: true is not modelled with split backward passes, whose gradients come in two parts\n")
 cli("a split schedule of one stage" ARGS run llama33-70b-pipeline ${stages}={size:\ 1,\ schedule:\ zb_h1}
   CODE 2 ERROR "${rank}.schedule: needs a size of 2 or more")
 cli("experts' tokens under split passes that do not pair" ARGS run llama33-70b-pipeline --set strategy.moe.overlap=true

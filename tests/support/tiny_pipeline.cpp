@@ -86,6 +86,8 @@ std::vector<Variant> tiny_pipelines() {
     step.strategy.experts.parallel = 4;
   });
   add("1f1b, fsdp", Sharding::fsdp, 0, uneven, as_is);
+  add("interleaved, fsdp, gradients of each micro-batch reduced", Sharding::fsdp, 0, pieces,
+      [](TinyStep& step) { step.strategy.fsdp.sync_each_batch = true; });
   add("interleaved, fsdp, experts exchanged", Sharding::fsdp, 8, pieces, [](TinyStep& step) {
     step.strategy.experts.kernel = MoeKernel::grouped;
     step.strategy.experts.parallel = 2;

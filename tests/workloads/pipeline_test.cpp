@@ -286,6 +286,37 @@ TEST_CASE("stages that shard reduce all gradients behind their last backward pas
   CHECK(sum_named(graph_of(), OpKind::collective, "gather_group").bytes > 2 * kept);
 }
 
+TEST_CASE("stages can shard gradients of each micro-batch", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(), 1, 8);
+  step.model.layers = 4;
+  step.job.accumulation = 4;
+  step.strategy.fsdp.reshard_after_forward = false;
+  step.strategy.pipeline_parallel = {2, one_forward_one_backward, 1, {}};
+  struct Reduced {
+    Sum sum;
+    double gathered = 0, held = 0;
+  };
+  const auto reduced = [&](bool each) {
+    step.strategy.fsdp.sync_each_batch = each;
+    const std::vector<double> numbers = numbers_from_worker([&] {
+      const Replayed replayed = play(step);
+      const OpGraph& graph = replayed.program.graph;
+      const Sum sum = sum_named(graph, OpKind::collective, "reduce_group");
+      constexpr std::array pools{Pool::device};
+      return std::vector<double>{sum.bytes, sum.count,
+                                 sum_named(graph, OpKind::collective, "gather_group").bytes,
+                                 read_timeline(timeline_of(graph, replayed.trace, 0), pools, 1e30)
+                                     .highest_of("gradients")};
+    });
+    return Reduced{{numbers[0], numbers[1]}, numbers[2], numbers[3]};
+  };
+  const Reduced once = reduced(false), always = reduced(true);
+  CHECK(always.sum.count == 4 * once.sum.count);
+  CHECK_THAT(always.sum.bytes, exactly(4 * once.sum.bytes));
+  CHECK_THAT(always.gathered, exactly(once.gathered));  // parameters stay all the same
+  CHECK(always.held < 0.5 * once.held);
+}
+
 TEST_CASE("stages of one rank each hold the model between them", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero0, tiny_model(), 1, 4);
   step.model.layers = 4;
