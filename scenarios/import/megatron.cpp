@@ -188,8 +188,8 @@ MegatronLayers read_layers_of_stages(MappedSource& source) {
           .loss = source.on("account-for-loss-in-pipeline-split")};
 }
 
-std::vector<std::int64_t> layers_of_pieces(const MegatronLayers& said, std::int64_t layers,
-                                           std::int64_t stages, std::int64_t pieces) {
+std::vector<std::int64_t> megatron_layers(const MegatronLayers& said, std::int64_t layers,
+                                          std::int64_t stages, std::int64_t pieces) {
   const std::int64_t named = (said.first > 0 ? 1 : 0) + (said.last > 0 ? 1 : 0);
   if (named == 0 && !said.embedding && !said.loss) return {};
   std::vector<std::int64_t> each(static_cast<std::size_t>(stages * pieces));
@@ -242,7 +242,7 @@ void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) 
   if (pieces > 1)
     source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces), key);
   if (const std::vector<std::int64_t> shares =
-          layers_of_pieces(said, layers, degrees.stages, pieces);
+          megatron_layers(said, layers, degrees.stages, pieces);
       !shares.empty())
     source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(shares, ", ")),
                said.embedding ? "account-for-embedding-in-pipeline-split"

@@ -104,10 +104,10 @@ std::vector<Turn> zero_bubble_v(const PipelineParallel& p, std::int64_t stage,
 // else is. What is written here is the block as its authors repeat it (github.com/sail-sg/
 // zero-bubble-pipeline-parallelism @064369d, zbv_greedy.py), without moving turns of the first and
 // the last micro-batches to where something is free.
-struct Block {
+struct TurnBlock {
   std::int64_t forward, forward_back, inputs_back, inputs;
 };
-Block block_of(const PipelineParallel& p, std::int64_t stage) {
+TurnBlock block_of(const PipelineParallel& p, std::int64_t stage) {
   const std::int64_t n = p.size;
   if (p.schedule == PipelineSchedule::v_half) {
     const std::int64_t gap = n % 2 == 0 ? 3 : 0;
@@ -125,7 +125,7 @@ std::vector<Turn> repeated_block(const PipelineParallel& p, std::int64_t stage,
     Pass pass;
     std::int64_t piece;
   };
-  const Block block = block_of(p, stage);
+  const TurnBlock block = block_of(p, stage);
   std::vector<Timed> timed;
   for (std::int64_t i = 0; i < micro_batches; ++i)
     for (const Timed& each :
