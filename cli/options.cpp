@@ -60,6 +60,13 @@ std::optional<std::string> Options::get(std::string_view name) const {
   return std::nullopt;
 }
 
+std::vector<std::string> all_of(const Options& options, std::string_view name) {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : options.values)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
 std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options) {
   std::vector<std::pair<std::string, std::string>> settings;
   for (const auto& [name, value] : options.values) {

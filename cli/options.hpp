@@ -34,6 +34,9 @@ struct Options {
   std::optional<std::string> get(std::string_view name) const;
 };
 
+// Every value of an option that repeats, in order.
+std::vector<std::string> all_of(const Options& options, std::string_view name);
+
 // Every "--set key=value", in order, as {key, value}.
 std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options);
 // The same behind those that options such as --cluster stand for.

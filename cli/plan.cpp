@@ -64,13 +64,6 @@ constexpr Usage plan_usage{
 
 constexpr std::uint32_t most_rows = 1u << 30;
 
-std::vector<std::string> all_of(const Options& options, std::string_view name) {
-  std::vector<std::string> values;
-  for (const auto& [key, value] : options.values)
-    if (key == name) values.push_back(value);
-  return values;
-}
-
 std::vector<std::uint32_t> nodes_of(const Options& options) {
   const auto text = options.get("nodes");
   if (!text) return {};

@@ -67,13 +67,6 @@ constexpr Usage merge_usage{
     "byte for byte.",
     merge_options, "  stepsim merge scaling.shard-*-of-8.h5 -o scaling\n", 100000};
 
-std::vector<std::string> all_of(const Options& options, std::string_view name) {
-  std::vector<std::string> values;
-  for (const auto& [key, value] : options.values)
-    if (key == name) values.push_back(value);
-  return values;
-}
-
 SweepPlan plan_of(const Options& options) {
   if (options.words.empty())
     throw UserError(fmt::format("which scenario? usage: {}", sweep_usage.call));

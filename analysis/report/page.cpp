@@ -11,7 +11,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::size_t most_spans = 70000;  // of all timelines: a megabyte and a half
+constexpr std::size_t most_page_spans = 70000;  // of all timelines: a megabyte and a half
 
 // A text of the data must not end the script element that it stands in.
 std::string without_tags(const std::string& json) {
@@ -32,7 +32,8 @@ std::string data_of(const Page& page) {
   json.end_array().key("phase_names").begin_array();
   for (const std::string_view phase : phase_names) json.value(phase);
   json.end_array().key("steps").begin_array();
-  for (const PageStep& step : page.steps) write_step(json, step, most_spans / page.steps.size());
+  for (const PageStep& step : page.steps)
+    write_step(json, step, most_page_spans / page.steps.size());
   json.end_array();
   Records answers;
   if (page.gap) answers.emplace_back("gap", "why two steps differ", *page.gap);

@@ -8,7 +8,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::int64_t most_tokens = 1 << 24;
+constexpr std::int64_t most_pack_tokens = 1 << 24;
 
 bool colocated(const Grpo& grpo) {
   return grpo.layout == GrpoLayout::colocated;
@@ -46,12 +46,12 @@ constexpr std::array place_keys{
     flag<&Grpo::enforce_eager>("vllm_enforce_eager", "engines run without CUDA graphs"),
     flag<&Grpo::prefix_caching>("vllm_enable_prefix_caching",
                                 "the samples of a group share their prompt"),
-    whole<&Grpo::admitted_samples>("inference_batch_size", 0, most_tokens,
+    whole<&Grpo::admitted_samples>("inference_batch_size", 0, most_pack_tokens,
                                    "samples that an engine takes at once; 0: as many sequences of "
                                    "full length as its share of memory would hold without weights")
         .example("64"),
-    whole<&Grpo::batched_sequences>("max_num_seqs", 1, most_tokens, "sequences in one batch"),
-    whole<&Grpo::batched_tokens>("max_num_batched_tokens", 1, most_tokens,
+    whole<&Grpo::batched_sequences>("max_num_seqs", 1, most_pack_tokens, "sequences in one batch"),
+    whole<&Grpo::batched_tokens>("max_num_batched_tokens", 1, most_pack_tokens,
                                  "tokens of one step: running sequences first, then prompts")
         .otherwise("2048, colocated 8192",
                    [](Grpo& grpo) {
@@ -141,16 +141,16 @@ constexpr std::array sync_keys{
 };
 
 constexpr std::array batch_keys{
-    whole<&Grpo::prompts>("num_unique_prompts_rollout", 1, most_tokens, "groups of a step"),
-    whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, most_tokens, "responses of a group"),
-    whole<&Grpo::prompt_limit>("max_prompt_token_length", 1, most_tokens,
+    whole<&Grpo::prompts>("num_unique_prompts_rollout", 1, most_pack_tokens, "groups of a step"),
+    whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, most_pack_tokens, "responses of a group"),
+    whole<&Grpo::prompt_limit>("max_prompt_token_length", 1, most_pack_tokens,
                                "longest prompt, in tokens")
         .example("512"),
     Key<Grpo>{.facts = {.name = "prompt_length",
                         .sentence = "of every prompt, in tokens; at most max_prompt_token_length",
                         .kind = KeyKind::whole,
                         .low = 1,
-                        .high = static_cast<double>(most_tokens),
+                        .high = static_cast<double>(most_pack_tokens),
                         .otherwise = "256 or the limit, whichever is less",
                         .example = "300"},
               .read =
@@ -164,9 +164,9 @@ constexpr std::array batch_keys{
                   [](Grpo& grpo) {
                     grpo.prompt_tokens = std::min<std::int64_t>(grpo.prompt_limit, 256);
                   }},
-    whole<&Grpo::response_limit>("response_length", 1, most_tokens, "longest response, in tokens")
+    whole<&Grpo::response_limit>("response_length", 1, most_pack_tokens, "longest response, in tokens")
         .example("2048"),
-    whole<&Grpo::pack_length>("pack_length", 1, most_tokens, "most tokens of a micro-batch")
+    whole<&Grpo::pack_length>("pack_length", 1, most_pack_tokens, "most tokens of a micro-batch")
         .otherwise("prompt and response",
                    [](Grpo& grpo) { grpo.pack_length = grpo.model_length(); })
         .example("4096"),
@@ -221,7 +221,7 @@ constexpr std::array length_keys{
     word<&Grpo::lengths, &ResponseLengths::kind>(
         "type", length_kind_names,
         "fixed: all have the mean; lognormal; empirical: drawn from a list"),
-    whole<&Grpo::lengths, &ResponseLengths::seed>("seed", 0, most_tokens, "of the draws"),
+    whole<&Grpo::lengths, &ResponseLengths::seed>("seed", 0, most_pack_tokens, "of the draws"),
     Key<Grpo>{
         .facts = {.name = "list",
                   .sentence = "empirical: lengths that are drawn with equal odds",
@@ -384,7 +384,7 @@ std::vector<std::int64_t> whole_numbers(const Table& table, std::string_view key
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < low ||
-        value > most_tokens)
+        value > most_pack_tokens)
       table.problem(key, fmt::format("expected whole numbers from {}, found {}", low, text));
     else
       list.push_back(value);

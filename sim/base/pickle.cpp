@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t batch = 2000;  // values at once: viewers hand them to a function as arguments
 
 constexpr std::size_t most_bytes = std::size_t{1} << 30;  // of a file
-constexpr std::size_t most_values = 100'000'000;
+constexpr std::size_t most_pickled = 100'000'000;
 constexpr unsigned most_nested = 100;
 
 // What no file of plain data needs. A byte that stands in neither list is no opcode at all.
@@ -243,8 +243,8 @@ class PickleReader {
 
   Pickle::Value& value(Id id) { return pickle_.values_[static_cast<std::size_t>(id)]; }
   void push(Kind kind, std::int64_t payload = 0) {
-    if (pickle_.values_.size() == most_values)
-      refuse(fmt::format("holds more than {} values", most_values));
+    if (pickle_.values_.size() == most_pickled)
+      refuse(fmt::format("holds more than {} values", most_pickled));
     stack_.push_back(static_cast<Id>(pickle_.values_.size()));
     pickle_.values_.push_back({kind, 0, static_cast<std::uint32_t>(at_), payload});
   }

@@ -37,20 +37,27 @@ Stack::MemoryLog read_memory_log(const Table& table) {
   return log;
 }
 
+// Words out of a list, as the members of an enumeration that they are the names of.
+template <class Member, std::size_t N>
+std::vector<Member> read_members(const Table& table, std::string_view key,
+                                 const std::array<std::string_view, N>& names) {
+  std::vector<Member> members;
+  for (const std::string& word : table.texts_or(key)) {
+    const auto place = std::ranges::find(names, word);
+    if (place != names.end())
+      members.push_back(static_cast<Member>(place - names.begin()));
+    else
+      table.problem(key, fmt::format("expected {}, found \"{}\"", one_of(texts_of(names)), word));
+  }
+  return members;
+}
+
 StackChoices read_choices(const Table& table) {
   StackChoices choices;
-  for (const std::string& key : table.keys()) {
-    if (key == "splits") continue;
-    choices.keys.emplace_back(key, table.values(key));
-  }
-  for (const std::string& word : table.texts_or("splits")) {
-    const auto place = std::ranges::find(split_names, word);
-    if (place == split_names.end())
-      table.problem("splits",
-                    fmt::format("expected {}, found \"{}\"", one_of(texts_of(split_names)), word));
-    else
-      choices.splits.push_back(static_cast<Split>(place - split_names.begin()));
-  }
+  choices.splits = read_members<Split>(table, "splits", split_names);
+  choices.schedules = read_members<PipelineSchedule>(table, "schedules", pipeline_schedule_names);
+  for (const std::string& key : table.keys())
+    if (key != "splits" && key != "schedules") choices.keys.emplace_back(key, table.values(key));
   return choices;
 }
 

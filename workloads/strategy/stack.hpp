@@ -53,6 +53,7 @@ inline constexpr std::array<std::string_view, 5> split_names{"tensor", "ring", "
 struct StackChoices {
   std::vector<std::pair<std::string, std::vector<std::string>>> keys;
   std::vector<Split> splits;
+  std::vector<PipelineSchedule> schedules;  // where stages are among the splits
 };
 
 struct Stack {

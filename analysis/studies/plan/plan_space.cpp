@@ -61,18 +61,13 @@ bool is_open(const SizeAxis& axis, const Scenario& scenario) {
   return !axis.split || has_split(scenario, *axis.split);
 }
 
-PipelineSchedule schedule_of(const PlanSizes& sizes) {
-  return sizes.pieces > 1 ? PipelineSchedule::interleaved
-                          : PipelineSchedule::one_forward_one_backward;
-}
-
 void put_sizes(const PlanSpace& space, const JobPlan& plan, Strategy& strategy, Job& job) {
   const Scenario& kind = space.kinds[plan.kind].scenario;
   for (const SizeAxis& axis : size_axes)
     if (is_open(axis, kind) && (axis.split != Split::experts || plan.sizes.experts > 1))
       axis.put(plan.sizes.*axis.size, strategy, job);
   PipelineParallel& pipeline = strategy.pipeline_parallel;
-  pipeline.schedule = schedule_of(plan.sizes);
+  pipeline.schedule = plan.sizes.schedule;
   pipeline.layers.clear();
   if (kind.model.layers % pipeline.pieces() != 0)
     pipeline.layers = layers_of_pieces(kind.model, pipeline);
@@ -146,8 +141,13 @@ class Sizes {
  private:
   void add_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
     const std::int64_t most = sizes.stages == 1 ? 1 : most_pieces;
-    for_each(&PlanSizes::pieces, sizes, divisors(most, most),
-             [&] { add_more_pieces(scenario, sizes, rows); });
+    std::vector<PipelineSchedule> schedules = scenario.stack.choices.schedules;
+    if (sizes.stages == 1 || schedules.empty()) schedules = {sizes.schedule};
+    for (const PipelineSchedule schedule : schedules) {
+      sizes.schedule = schedule;
+      for_each(&PlanSizes::pieces, sizes, divisors(most, most),
+               [&] { add_more_pieces(scenario, sizes, rows); });
+    }
   }
   void add_more_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
     if (sizes.pieces > 1 && scenario.model.layers % (sizes.stages * sizes.pieces) != 0) return;
@@ -306,7 +306,7 @@ void fill_points(PlanSpace& space, const PlanQuestion& question) {
         column(axis.key)[i] = std::to_string(plan.sizes.*axis.size);
     if (has_split(kind.scenario, Split::stages))
       column(schedule_key)[i] =
-          pipeline_schedule_names[static_cast<std::size_t>(schedule_of(plan.sizes))];
+          pipeline_schedule_names[static_cast<std::size_t>(plan.sizes.schedule)];
     const PipelineParallel pipeline = input_of(space, plan).strategy.pipeline_parallel;
     if (!pipeline.layers.empty())
       column(layers_key)[i] = fmt::format("[{}]", fmt::join(pipeline.layers, ", "));
@@ -443,6 +443,8 @@ std::string plan_text(const PlanSpace& space, const JobPlan& plan) {
   std::string text = to_text(mesh_of(input.strategy, input.cluster));
   if (text.empty()) text = fmt::format("data {}", input.cluster.ranks());
   if (plan.sizes.pieces > 1) text += fmt::format(", {} pieces a stage", plan.sizes.pieces);
+  if (splits_backward(plan.sizes.schedule))
+    text += fmt::format(", {}", to_text(plan.sizes.schedule));
   text += fmt::format(", micro-batch {}", plan.sizes.rows);
   for (const auto& [key, value] : space.kinds[plan.kind].settings) {
     if (value == "none" || value == "false" || !varies(space, key)) continue;

@@ -31,6 +31,7 @@ struct PlanSizes {
   std::int64_t experts = 1;
   std::int64_t expert_tensor = 1;
   std::int64_t rows = 1;  // of a micro-batch
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
 };
 
 // Plans that differ in sizes alone: all else is loaded once.
