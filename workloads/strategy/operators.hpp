@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/gpu.hpp"
 
 namespace stepsim {
 
@@ -210,9 +211,6 @@ struct Operators {
   // How libraries multiply matrices. They choose among tiles, and cut the depth in two, four and so
   // on where there are too few of them.
   struct Product {
-    struct Tile {
-      double rows = 0, width = 0;
-    };
     double operators = 0;  // that the host dispatches for a kernel
     std::vector<Tile> tiles;
     double most_cuts = 0;
