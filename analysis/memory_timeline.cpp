@@ -18,7 +18,8 @@ MemoryChange change_of(const OpGraph& graph, const MemoryEffect& effect, double 
           to_text(label.phase),
           graph.names()[index(label.name)],
           graph.names()[index(effect.tensor_class)],
-          effect.bytes};
+          effect.bytes,
+          effect.op};
 }
 
 // Few words, each looked up many times in a row.

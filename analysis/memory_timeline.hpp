@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +17,9 @@
 
 namespace stepsim {
 
+// Of changes before the first step, which no graph has.
+inline constexpr OpId no_operation{std::numeric_limits<std::uint32_t>::max()};
+
 // One change of what a rank holds. Its words are those of the graph that it was read from.
 struct MemoryChange {
   double time = 0;  // s; in program order: the operation's number
@@ -22,7 +27,8 @@ struct MemoryChange {
   std::string_view moment;  // "backward"
   std::string_view at;      // the operation
   std::string_view tensor_class;
-  double bytes = 0;  // negative: given back
+  double bytes = 0;       // negative: given back
+  OpId op{no_operation};  // of the graph
 };
 using Timeline = std::vector<MemoryChange>;
 

@@ -28,6 +28,7 @@ struct Command {
 int run_command(const CommandLine& line);
 int memory_command(const CommandLine& line);
 int sweep_command(const CommandLine& line);
+int plan_command(const CommandLine& line);
 int merge_command(const CommandLine& line);
 int explain_command(const CommandLine& line);
 int diff_command(const CommandLine& line);

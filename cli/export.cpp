@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "analysis/report/memory_viz.hpp"
 #include "analysis/report/trace_events.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -18,6 +19,11 @@ namespace {
 
 constexpr std::array export_option_specs{
     OptionSpec{"perfetto", "FILE", "write Trace Event JSON: ui.perfetto.dev, chrome://tracing"},
+    OptionSpec{"memory-viz", "FILE",
+               "write what one GPU holds as a memory snapshot of PyTorch: pytorch.org/memory_viz"},
+    OptionSpec{"rank", "N",
+               "with --memory-viz: of those that the trace tells apart (default: one of the stage "
+               "with least memory left)"},
     OptionSpec{"as", "KIND",
                "instead: the scenario as a file of another program, ready to run there; a wrong "
                "word lists them"},
@@ -29,17 +35,20 @@ constexpr std::array export_option_specs{
                "instead of what the scenario says, such as strategy.zero=2; repeats", 0, true},
 };
 constexpr Usage export_usage{
-    "stepsim export RUN --perfetto FILE | --as KIND -o FILE [options]",
+    "stepsim export RUN --perfetto FILE | --memory-viz FILE | --as KIND -o FILE [options]",
     "Writes a step as a trace for Perfetto and Chrome's tracing page: a track per rank and stream, "
     "memory and the use of links as counters, arrows from the host to what it launched and into "
     "collectives. RUN is a trace that `stepsim run -o` saved, or a scenario. Ranks that are alike "
     "share a track that says for how many it stands; `run --fold off -o RUN` keeps them apart. "
+    "With --memory-viz: every request of one GPU's memory, laid out as PyTorch's allocator would, "
+    "from loading the model to the end of the step. "
     "With --as: the scenario as a "
     "file of another program, which is read back at once; keys that it cannot say stand in its "
     "first lines, or are told where it has no comments.",
     export_option_specs,
     "  stepsim export llama32-3b-sft-zero3 --perfetto step.json\n"
     "  stepsim export step.h5 --perfetto step.json --max-events 1000000\n"
+    "  stepsim export llama32-3b-sft-zero3 --memory-viz memory.pickle\n"
     "  stepsim export llama32-3b-sft-zero3 --as deepspeed -o zero3.json\n",
     1};
 
@@ -83,6 +92,45 @@ int export_file(const CommandLine& line, const Options& options, const std::stri
   return exit_code::yes;
 }
 
+int export_trace(const CommandLine& line, const Options& options, const std::string& path) {
+  std::uint32_t most_events = usual_events;
+  if (const auto text = options.get("max-events"))
+    most_events = parse_count("--max-events", *text, 100, 100'000'000);
+  const std::string& name = options.words.front();
+  require_no_input(path, run_files(line, name, settings_of(options)));
+  const Run run = load_run(line, name, settings_of(options));
+  const TraceEvents trace = trace_events(run, most_events);
+  write_file(path, trace.json);
+  fmt::print(
+      "{}: {} operations in {} slices{}, {}\nopen it at https://ui.perfetto.dev or "
+      "chrome://tracing\n",
+      path, trace.operations, trace.slices,
+      trace.resolution > 0 ? fmt::format(" (those that follow each other within {} share one)",
+                                         to_text(Seconds{trace.resolution}))
+                           : "",
+      to_text(Bytes{static_cast<double>(trace.json.size())}));
+  return exit_code::yes;
+}
+
+int export_memory(const CommandLine& line, const Options& options, const std::string& path) {
+  const std::string& name = options.words.front();
+  const std::vector<Setting> settings = settings_of(options);
+  require_no_input(path, run_files(line, name, settings));
+  const Scenario scenario = load_scenario(line.data, name, settings);
+  if (scenario.grpo)
+    throw UserError("--memory-viz: the memory of GRPO jobs is not written, only a training step's");
+  const Run run = load_run(line, name, settings);
+  const auto last = static_cast<std::uint32_t>(run.platform.devices.size() - 1);
+  const RankMemory memory = rank_memory(scenario, run, count_of(options, "rank", 0, last));
+  const MemoryViz viz = memory_viz(memory, run.graph);
+  write_file(path, viz.pickle);
+  fmt::print(
+      "{}: {} requests of rank {}, {} at the peak, {} in segments\nopen it at "
+      "https://pytorch.org/memory_viz\n",
+      path, viz.requests, memory.rank, to_text(Bytes{viz.peak}), to_text(Bytes{viz.reserved}));
+  return exit_code::yes;
+}
+
 }  // namespace
 
 int export_command(const CommandLine& line) {
@@ -90,26 +138,15 @@ int export_command(const CommandLine& line) {
   if (!options) return exit_code::yes;
   if (options->words.empty())
     throw UserError(fmt::format("which run? usage: {}", export_usage.call));
-  const auto path = options->get("perfetto"), kind = options->get("as");
-  if (path && kind) throw UserError("--perfetto and --as: expected one of them");
+  const auto trace = options->get("perfetto"), memory = options->get("memory-viz"),
+             kind = options->get("as");
+  if (trace.has_value() + memory.has_value() + kind.has_value() > 1)
+    throw UserError("--perfetto, --memory-viz and --as: expected one of them");
+  if (options->has("rank") && !memory) throw UserError("--rank: expected with --memory-viz alone");
   if (kind) return export_file(line, *options, *kind);
-  if (!path) throw UserError("--perfetto FILE is missing: where the trace goes");
-  std::uint32_t most_events = usual_events;
-  if (const auto text = options->get("max-events"))
-    most_events = parse_count("--max-events", *text, 100, 100'000'000);
-  require_no_input(*path, run_files(line, options->words.front(), settings_of(*options)));
-  const Run run = load_run(line, options->words.front(), settings_of(*options));
-  const TraceEvents trace = trace_events(run, most_events);
-  write_file(*path, trace.json);
-  fmt::print(
-      "{}: {} operations in {} slices{}, {}\nopen it at https://ui.perfetto.dev or "
-      "chrome://tracing\n",
-      *path, trace.operations, trace.slices,
-      trace.resolution > 0 ? fmt::format(" (those that follow each other within {} share one)",
-                                         to_text(Seconds{trace.resolution}))
-                           : "",
-      to_text(Bytes{static_cast<double>(trace.json.size())}));
-  return exit_code::yes;
+  if (memory) return export_memory(line, *options, *memory);
+  if (trace) return export_trace(line, *options, *trace);
+  throw UserError("--perfetto FILE is missing: where the trace goes");
 }
 
 }  // namespace stepsim

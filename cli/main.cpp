@@ -29,6 +29,8 @@ constexpr std::array commands{
             stepsim::run_command},
     Command{"memory", "does a scenario fit, and what would make it fit", stepsim::memory_command},
     Command{"sweep", "a scenario over many settings: table, scaling, best points", sweep_command},
+    Command{"plan", "how to split a job over a machine: the best plans, and how sure that is",
+            plan_command},
     Command{"merge", "the table of a sweep out of its shards", merge_command},
     Command{"explain", "why one step takes longer than another: by setting and by cause",
             explain_command},

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 
 #include "analysis/studies/predict/footprint_text.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
+#include "cli/memory_beside.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/options.hpp"
 #include "cli/progress.hpp"
@@ -20,6 +22,8 @@ namespace {
 constexpr std::array memory_option_specs = with_source_options(std::array{
     OptionSpec{"set", "KEY=VALUE",
                "instead of what the file says, such as strategy.zero=2; repeats", 0, true},
+    OptionSpec{"beside", "SNAPSHOT",
+               "the real run: what torch.cuda.memory._dump_snapshot wrote; it is read, never run"},
     OptionSpec{"brief", "", "the verdict alone"}, OptionSpec{"json", "", "for machines"}});
 constexpr Usage memory_usage{
     "stepsim memory SCENARIO [--json]",
@@ -31,7 +35,8 @@ constexpr Usage memory_usage{
     "1: it does not fit.",
     memory_option_specs,
     "  stepsim memory scenarios/template.yaml\n"
-    "  stepsim memory my.yaml --brief\n",
+    "  stepsim memory my.yaml --brief\n"
+    "  stepsim memory my.yaml --beside snapshot.pickle\n",
     1};
 
 std::string text_of(const Scenario& scenario, const Footprint& f, const FittingSteps& fitting) {
@@ -47,14 +52,16 @@ std::string text_of(const Scenario& scenario, const Footprint& f, const FittingS
   return f.fit() == Fit::oom ? text + fitting_text(fitting) : text;
 }
 
-Records records_of(const Footprint& f, const FittingSteps& fitting) {
-  return joined({footprint_records(f), fitting_records(fitting)});
+Records records_of(const Footprint& f, const std::optional<MemoryComparison>& beside,
+                   const FittingSteps& fitting) {
+  return joined({footprint_records(f), {comparison_record(beside)}, fitting_records(fitting)});
 }
 
 }  // namespace
 
 Records memory_sample() {
-  return records_of(footprint_sample(), {{NextStep{}}, {NextStep{}}, {NextStep{}}});
+  return records_of(footprint_sample(), comparison_sample(),
+                    {{NextStep{}}, {NextStep{}}, {NextStep{}}});
 }
 
 int memory_command(const CommandLine& line) {
@@ -66,7 +73,9 @@ int memory_command(const CommandLine& line) {
   const Scenario scenario = load_scenario(line.data, options->words.front(), settings);
   const Records asked = asked_records(scenario, {options->words.front(), settings});
   const std::string taken = assumptions_text(scenario.assumptions);
+  const auto snapshot = options->get("beside");
   if (scenario.grpo) {
+    if (snapshot) throw UserError("--beside: snapshots of GRPO jobs are not read, leave it out");
     const GrpoMemory memory = grpo_memory(scenario);
     if (options->has("json"))
       print_result(grpo_memory_kind, asked, grpo_memory_records(memory));
@@ -76,6 +85,8 @@ int memory_command(const CommandLine& line) {
   }
   const Footprint needs = footprint(scenario);
   const bool fits = needs.fit() != Fit::oom;
+  std::optional<MemoryComparison> beside;
+  if (snapshot) beside = load_comparison(line.data, scenario, needs, *snapshot);
   FittingSteps fitting;
   if (!fits && !options->has("brief"))
     fitting = fitting_steps({.data = line.data,
@@ -84,12 +95,13 @@ int memory_command(const CommandLine& line) {
                              .scenario = scenario,
                              .progress = progress_bar("changes")});
   if (options->has("json"))
-    print_result(memory_kind, asked, records_of(needs, fitting));
+    print_result(memory_kind, asked, records_of(needs, beside, fitting));
   else if (options->has("brief"))
-    fmt::print("{} of {} usable: {}\n", to_text(Bytes{needs.needed()}),
-               to_text(Bytes{needs.capacity}), verdict_text(needs));
+    fmt::print("{}{} of {} usable: {}\n", beside ? sentence_of(*beside) : "",
+               to_text(Bytes{needs.needed()}), to_text(Bytes{needs.capacity}), verdict_text(needs));
   else
-    fmt::print("{}{}", taken, text_of(scenario, needs, fitting));
+    fmt::print("{}{}{}", taken, beside ? comparison_text(*beside) : "",
+               text_of(scenario, needs, fitting));
   return fits ? exit_code::yes : exit_code::no;
 }
 

@@ -60,8 +60,8 @@ std::optional<std::string> Options::get(std::string_view name) const {
   return std::nullopt;
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
-  auto settings = source_settings_of(options);
+std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options) {
+  std::vector<std::pair<std::string, std::string>> settings;
   for (const auto& [name, value] : options.values) {
     if (name != "set") continue;
     const std::size_t equals = value.find('=');
@@ -70,6 +70,12 @@ std::vector<std::pair<std::string, std::string>> settings_of(const Options& opti
           fmt::format("--set: expected KEY=VALUE such as strategy.zero=2, found \"{}\"", value));
     settings.emplace_back(value.substr(0, equals), value.substr(equals + 1));
   }
+  return settings;
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const Options& options) {
+  auto settings = source_settings_of(options);
+  append(settings, said_settings_of(options));
   return settings;
 }
 

@@ -35,6 +35,8 @@ struct Options {
 };
 
 // Every "--set key=value", in order, as {key, value}.
+std::vector<std::pair<std::string, std::string>> said_settings_of(const Options& options);
+// The same behind those that options such as --cluster stand for.
 std::vector<std::pair<std::string, std::string>> settings_of(const Options& options);
 
 // What several commands have.

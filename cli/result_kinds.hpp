@@ -16,6 +16,7 @@ Records explain_sample();
 Records check_sample();
 Records sweep_sample();
 Records search_sample();
+Records plan_sample();
 Records validate_sample();
 Records rows_sample();
 Records collective_sample();
@@ -45,6 +46,8 @@ inline constexpr ResultKind sweep_kind{"sweep", 1, "`stepsim sweep` and `merge`:
                                        sweep_sample};
 inline constexpr ResultKind search_kind{"search", 1, "`stepsim sweep --find`: one value",
                                         search_sample};
+inline constexpr ResultKind plan_kind{"plan", 1, "`stepsim plan`: the best ways to split a job",
+                                      plan_sample};
 inline constexpr ResultKind validate_kind{"validate", 1, "`stepsim validate`: measured runs",
                                           validate_sample};
 inline constexpr ResultKind rows_kind{"rows", 1, "`stepsim validate --rows`: measured tables",

@@ -17,7 +17,7 @@ set(with_rooms sim workloads analysis analysis/studies)
 set(rooms_sim base .)
 set(rooms_workloads model collectives strategy kernels layers program sharding pipeline step grpo)
 set(rooms_analysis . studies report)
-set(rooms_analysis/studies predict grpo outcome explain fidelity claims sweep)
+set(rooms_analysis/studies predict grpo outcome explain fidelity claims sweep plan)
 
 # Sources without a header of their name: tests, the commands (cli/command.hpp), and parts of a larger whole.
 set(headerless "^(tests/|cli/|scenarios/rows/|workloads/layers/[a-z]+_units\\.|workloads/model/hf_|sim/base/config_table\\.)")

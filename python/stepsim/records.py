@@ -461,6 +461,51 @@ MemoryHost = TypedDict(
     total=False,
 )
 
+MemoryBesideKinds = TypedDict(
+    "MemoryBesideKinds",
+    {
+        "kind": "str",  # what it is for
+        "real_bytes": "float",  # at the real run's peak
+        "predicted_bytes": "float",  # at the predicted peak
+        "error": "float | None",  # of the prediction
+        "classes": "list[Any]",  # of the prediction, with bytes
+    },
+    total=False,
+)
+
+MemoryBesideFrames = TypedDict(
+    "MemoryBesideFrames",
+    {
+        "frame": "str",  # file, line and function
+        "kind": "str",  # what it is for, where frames tell
+        "bytes": "float",  # at the peak
+        "requests": "float",  # that this is
+    },
+    total=False,
+)
+
+MemoryBeside = TypedDict(
+    "MemoryBeside",
+    {
+        "peak_bytes": "float",  # that the fullest device held at the most
+        "moment": "str",  # of that peak, as far as frames tell
+        "reserved_bytes": "float",  # of segments at the most
+        "reserved_at_peak_bytes": "float",  # of segments at the peak
+        "before_bytes": "float",  # at the peak, from before the recording
+        "failed_bytes": "float | None",  # of the first request without room
+        "device": "float",  # the fullest one
+        "entries": "float",  # of its recording that take memory or give it back; 0: only its end is known
+        "from_start": "bool",  # nothing was in use when the recording began
+        "predicted_peak_bytes": "float",  # of the same
+        "predicted_moment": "str",  # of that
+        "predicted_reserved_bytes": "float",  # of the same
+        "error": "float",  # of the predicted peak
+        "kinds": "list[MemoryBesideKinds]",  # what it was for, largest first
+        "frames": "list[MemoryBesideFrames]",  # who asked for it, largest first
+    },
+    total=False,
+)
+
 MemoryRemedies = TypedDict(
     "MemoryRemedies",
     {
@@ -516,6 +561,7 @@ MemoryResult = TypedDict(
         "moments": "dict[str, Any]",  # the most held in each moment
         "failed_allocation": "MemoryFailedAllocation | None",  # the first request that fails
         "host": "MemoryHost",  # memory of a node's host
+        "beside": "MemoryBeside | None",  # with --beside: the snapshot of a real run
         "remedies": "list[MemoryRemedies]",  # single changes that would make it fit
         "pairs": "list[MemoryPairs]",  # of changes, where no single one is enough
         "more_nodes": "list[MemoryMoreNodes]",  # that would make it fit

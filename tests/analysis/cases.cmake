@@ -7,6 +7,24 @@ if(STEPSIM_PYTHON AND TARGET stepsim)
     set_tests_properties(analysis/trace_events_${scenario} PROPERTIES LABELS analysis SKIP_RETURN_CODE 77)  # no h5py
   endforeach()
 endif()
+# Memory as PyTorch's allocator would record it: with room, with segments that expand, over stages, and without room in either way.
+if(STEPSIM_PYTHON AND TARGET stepsim)
+  foreach(words llama32-3b-sft-zero3 mpt7b-zero2 llama33-70b-pipeline mpt7b-zero2-oom
+          "mpt7b-zero2 job.micro_batch=6")
+    separate_arguments(list UNIX_COMMAND "${words}")
+    string(MAKE_C_IDENTIFIER "${words}" name)
+    add_test(NAME analysis/memory_viz_${name}
+      COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_memory_viz.py
+              $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/memory_viz/${name} ${list})
+    set_tests_properties(analysis/memory_viz_${name} PROPERTIES LABELS analysis)
+  endforeach()
+endif()
+if(STEPSIM_PYTHON AND TARGET stepsim)
+  add_test(NAME analysis/memory_beside
+    COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_memory_beside.py
+            $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/memory_beside)
+  set_tests_properties(analysis/memory_beside PROPERTIES LABELS analysis)
+endif()
 if(STEPSIM_PYTHON AND TARGET stepsim)
   add_test(NAME analysis/report_page
     COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_page.py

@@ -58,6 +58,8 @@ try fit network mi300x-8
 try kernels
 try report run.h5 -o page.html
 try export run.h5 --perfetto trace.json
+try export run.h5 --memory-viz memory.pickle
+try memory run.h5 --beside memory.pickle
 try collective all_reduce --cluster mi300x-8 --sizes 1GiB
 try collective --cluster mi300x-8 --compare "$tables"/collectives.csv
 try export tiny.yaml --as torchtitan -o own.toml

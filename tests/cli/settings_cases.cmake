@@ -108,7 +108,7 @@ cli("a kind of file that there is not" ARGS export @ROOT@/tests/cli/tiny.yaml --
 cli("a file without a place" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan CODE 2
   ERROR "-o FILE is missing: where the file goes")
 cli("a trace and a file at once" ARGS export @ROOT@/tests/cli/tiny.yaml --as torchtitan --perfetto x CODE 2
-  ERROR "--perfetto and --as: expected one of them")
+  ERROR "--perfetto, --memory-viz and --as: expected one of them")
 cli("supervised training as a script of verl" ARGS export @ROOT@/tests/cli/tiny.yaml --as verl -o out/own.sh CODE 2
   ERROR "--as verl: is for scenarios of method: grpo")
 cli("a DeepSpeed file without ZeRO" ARGS export @ROOT@/tests/cli/tiny.yaml --set strategy={zero:\ fsdp} --as deepspeed -o out/own.json CODE 2

@@ -452,6 +452,31 @@ cli("report to nowhere" ARGS report llama32-3b-sft-zero3 CODE 2 ERROR "-o PAGE.h
 cli("report of a misspelt name" ARGS report llama32-3b-sft-zero4 -o out/page.html CODE 2
   ERROR "no file and no scenario \"llama32-3b-sft-zero4\" (did you mean \"llama32-3b-sft-zero3\"?); `stepsim list scenarios` names them")
 
+# ---- memory beside a snapshot ----
+set(snapshot "${CMAKE_BINARY_DIR}/stepsim export llama32-3b-sft-zero3 --memory-viz out/own.pickle >said && \"$@\"")
+cli("memory beside a real run's" ARGS memory llama32-3b-sft-zero3 --beside out/own.pickle SHELL "${snapshot}"
+  OUTPUT "^the real run holds 43.1 GB at its peak, in backward; predicted are 43.1 GB, in backward, which is right\nit then reserves [0-9.]+ GB, [0-9.]+ GB more than it holds; predicted are 46.7 GB, 3.66 GB more\ndevice 0 of 1, [0-9]+ entries\n\nat the peak +real +predicted +off +of our classes\n[- ]+\nactivations +35.2 GB +35.2 GB +0 % +checkpoints 22.5 GB, activations 12.6 GB\n.*\nlargest in the real run +size +requests +for\n[- ]+\ncompute checkpoints +22.5 GB +28 +activations\n")
+cli("memory beside a real run's, in a few lines" ARGS memory llama32-3b-sft-zero3 --set job.micro_batch=8 --beside out/own.pickle --brief
+  SHELL "${snapshot}" OUTPUT ", 44 % too little\nmost of that in activations: 17.6 GB too little\nit then reserves [^\n]+\n[^\n]+ fits, [^\n]+\n$")
+cli("memory beside a real run's, as JSON" ARGS memory llama32-3b-sft-zero3 --beside out/own.pickle --json SHELL "${snapshot}"
+  KEYS beside/peak_bytes beside/moment beside/reserved_bytes beside/error beside/kinds/0/error beside/kinds/0/classes/0/0 beside/frames/0/frame)
+foreach(each "a pickle that runs code|\\200\\004cos\\nsystem\\n.|2: GLOBAL would import or call something, which is never done: expected dictionaries, lists, tuples, texts, numbers, flags and None"
+             "a pickle of something else|\\200\\002K\\001.|2: expected a memory snapshot of PyTorch, a dictionary with \"segments\" and \"device_traces\": torch.cuda.memory._dump_snapshot writes one"
+             "a pickle cut short|\\200\\004}(|4: the file ends: expected 1 byte more, found 0"
+             "a file that is no pickle|{\"segments\": []}|0: expected a pickle of protocol 2 to 5, which begins with the byte 0x80")
+  string(REPLACE "|" ";" each "${each}")
+  list(POP_FRONT each name bytes said)
+  cli("memory beside ${name}" ARGS memory llama32-3b-sft-zero3 --beside s.pickle CODE 2
+    SHELL "printf '${bytes}' >s.pickle; \"$@\"" ERROR "s.pickle: byte ${said}")
+endforeach()
+cli("memory beside an empty snapshot" ARGS memory llama32-3b-sft-zero3 --beside s.pickle CODE 2
+  SHELL "printf '\\200\\004}(\\214\\010segments]\\214\\015device_traces](]eu.' >s.pickle; \"$@\""
+  ERROR "s.pickle: holds no memory in use: expected blocks, or what was recorded")
+cli("memory beside no file" ARGS memory llama32-3b-sft-zero3 --beside nowhere.pickle CODE 2
+  ERROR "nowhere.pickle: cannot be read: No such file or directory")
+cli("memory of a GRPO job beside a snapshot" ARGS memory template-grpo --beside s.pickle CODE 2
+  ERROR "--beside: snapshots of GRPO jobs are not read, leave it out")
+
 # ---- export ----
 cli("export of a scenario" ARGS export llama32-3b-sft-zero3 --perfetto @WORK@/out/step.json
   OUTPUT "^@WORK@/out/step.json: [0-9]+ operations in [0-9]+ slices, [0-9.]+ MB\nopen it at https://ui.perfetto.dev or chrome://tracing\n$")
@@ -473,6 +498,21 @@ cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --
   ERROR "nowhere/step.json: cannot be written: there is no folder \"nowhere\"")
 cli("export of a GRPO run" ARGS export template-grpo --perfetto out/step.json OUTPUT "operations in [0-9]+ slices"
   SHELL "\"$@\" && grep -q generation out/step.json")
+cli("export of a scenario's memory" ARGS export llama32-3b-sft-zero3 --memory-viz @WORK@/out/memory.pickle
+  OUTPUT "^@WORK@/out/memory.pickle: [0-9]+ requests of rank 0, 43.1 GB at the peak, [0-9.]+ GB in segments\nopen it at https://pytorch.org/memory_viz\n$")
+cli("export of the memory of another stage" ARGS export llama33-70b-pipeline --memory-viz @WORK@/out/memory.pickle --rank 3
+  OUTPUT "requests of rank 3, ")
+cli("export of the memory of no rank" ARGS export llama32-3b-sft-zero3 --memory-viz out/memory.pickle --rank 9 CODE 2
+  ERROR "--rank: expected 0 to 0, found 9")
+cli("export of the memory of a GRPO job" ARGS export template-grpo --memory-viz out/memory.pickle CODE 2
+  ERROR "--memory-viz: the memory of GRPO jobs is not written, only a training step's")
+cli("export of the memory of a collective" ARGS export step.h5 --memory-viz out/memory.pickle CODE 2
+  SHELL "${CMAKE_BINARY_DIR}/stepsim collective all_reduce --cluster h100-8 --sizes 1MiB -o step.h5 >run.txt && \"$@\""
+  ERROR "step.h5: is a trace of something else than a scenario's step")
+cli("export of memory and a trace" ARGS export llama32-3b-sft-zero3 --memory-viz out/a --perfetto out/b CODE 2
+  ERROR "--perfetto, --memory-viz and --as: expected one of them")
+cli("export of a rank's operations" ARGS export llama32-3b-sft-zero3 --perfetto out/b --rank 0 CODE 2
+  ERROR "--rank: expected with --memory-viz alone")
 cli("export with too few events" ARGS export llama32-3b-sft-zero3 --perfetto out/step.json --max-events 5 CODE 2
   ERROR_MATCHES "^stepsim: --max-events: expected ")
 

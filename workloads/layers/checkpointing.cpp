@@ -113,13 +113,17 @@ void linger(std::vector<Unit>& units) {
 
 }  // namespace
 
-void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
-                      double input_bytes, std::int64_t layer) {
+bool is_checkpointed(const Strategy& strategy, std::int64_t layer) {
   const auto chosen_before = [&](std::int64_t layers) {
     return std::floor(static_cast<double>(layers) / strategy.checkpoint_every + 1e-9);
   };
-  const bool chosen = chosen_before(layer + 1) > chosen_before(layer);
-  const Checkpointing way = chosen ? strategy.checkpointing : Checkpointing::none;
+  return chosen_before(layer + 1) > chosen_before(layer);
+}
+
+void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+                      double input_bytes, std::int64_t layer) {
+  const Checkpointing way =
+      is_checkpointed(strategy, layer) ? strategy.checkpointing : Checkpointing::none;
   int products = 0;
   for (Unit& unit : units) {
     switch (way) {

@@ -6,6 +6,9 @@
 
 namespace stepsim {
 
+// With checkpoint_every above 1 not all layers are.
+bool is_checkpointed(const Strategy& strategy, std::int64_t layer);
+
 // Fills in what the units of one layer keep and what the recomputation runs.
 void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
                       double input_bytes, std::int64_t layer);

@@ -5,6 +5,12 @@
 
 namespace stepsim {
 
+std::size_t stream_of(const AllocatingStreams& streams, std::string_view held) {
+  const auto place = std::find(held_names.begin(), held_names.end(), held);
+  return place == held_names.end() ? 0
+                                   : streams[static_cast<std::size_t>(place - held_names.begin())];
+}
+
 double Allocator::mapped() const {
   return std::accumulate(mapped_.begin(), mapped_.end(), 0.0);
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "workloads/program/held.hpp"
 
@@ -12,6 +13,8 @@ namespace stepsim {
 
 // On which stream each class of memory is asked for: 0 with the kernels, 1 gathers, 2 reductions.
 using AllocatingStreams = std::array<std::uint8_t, held_names.size()>;
+// By a class's word; what is no class is a kernel's own, of the first stream.
+std::size_t stream_of(const AllocatingStreams& streams, std::string_view held);
 
 class Allocator {
  public:

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace stepsim {
-namespace {
 
 Plan plan_of(Handover kind) {
   switch (kind) {
@@ -23,6 +22,26 @@ Plan plan_of(Handover kind) {
   return Plan::tensor_sum;
 }
 
+GroupShape shape_of(Handover kind, const Mesh& mesh) {
+  switch (kind) {
+    case Handover::sum:
+      return {Collective::all_reduce, mesh.tensor, 1};
+    case Handover::collect:
+      return {Collective::all_gather, mesh.tensor, 1};
+    case Handover::scatter:
+      return {Collective::reduce_scatter, mesh.tensor, 1};
+    case Handover::heads:
+      return {Collective::all_to_all, mesh.ulysses, mesh.apart()};
+    case Handover::expert_collect:
+      return {Collective::all_gather, mesh.expert_tensor, 1};
+    case Handover::expert_scatter:
+      return {Collective::reduce_scatter, mesh.expert_tensor, 1};
+  }
+  return {};
+}
+
+namespace {
+
 std::string_view name_of(Handover kind) {
   switch (kind) {
     case Handover::sum:
@@ -41,7 +60,7 @@ std::string_view name_of(Handover kind) {
   return "";
 }
 
-std::vector<Mark> issue(StepWriter& writer, const std::vector<Transfer>& transfers, Mark ready) {
+std::vector<Mark> issue(StepWriter& writer, std::span<const Transfer> transfers, Mark ready) {
   std::vector<Mark> done;
   done.reserve(transfers.size());
   for (const Transfer& transfer : transfers)
@@ -53,12 +72,12 @@ std::vector<Mark> issue(StepWriter& writer, const std::vector<Transfer>& transfe
 }
 
 void await(StepWriter& writer, const std::vector<Mark>& marks) {
-  for (const Mark mark : marks) writer.compute_after(mark);
+  for (const Mark mark : marks) writer.hand_after(mark);
 }
 
 // What ranks collect or scatter lies in pieces of tokens for each row; a copy makes it so, or
 // undoes it.
-void regroup(StepWriter& writer, const std::vector<Transfer>& transfers, Handover kind,
+void regroup(StepWriter& writer, std::span<const Transfer> transfers, Handover kind,
              bool backward) {
   if (writer.input().stack.tensor_layers != TensorLayers::dtensor) return;
   for (const Transfer& transfer : transfers)
@@ -67,9 +86,9 @@ void regroup(StepWriter& writer, const std::vector<Transfer>& transfers, Handove
                  "regroup");
 }
 
-void hand_over(StepWriter& writer, const std::vector<Transfer>& transfers, bool backward) {
+void hand_over(StepWriter& writer, std::span<const Transfer> transfers, bool backward) {
   regroup(writer, transfers, Handover::scatter, backward);
-  await(writer, issue(writer, transfers, writer.last_compute()));
+  await(writer, issue(writer, transfers, writer.to_hand_on()));
   regroup(writer, transfers, Handover::collect, backward);
 }
 
@@ -110,13 +129,13 @@ void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<Kern
 // PyTorch's asynchronous tensor parallelism: a compiler cuts the product behind a collection, or
 // before a scattering, into a piece for each rank. Of what the gradients of inputs are sums of
 // several products, so their scattering stays as it is.
-bool in_pieces(const StepWriter& writer, const std::vector<Transfer>& transfers, Handover kind) {
-  return writer.input().strategy.tensor_parallel.in_pieces && transfers.size() == 1 &&
+bool in_pieces(const Strategy& strategy, const std::vector<Transfer>& transfers, Handover kind) {
+  return strategy.tensor_parallel.in_pieces && transfers.size() == 1 &&
          transfers.front().kind == kind;
 }
 
-bool leaves_again(const StepWriter& writer, const Unit& unit) {
-  const bool single = writer.input().strategy.checkpointing == Checkpointing::operators;
+bool leaves_again(const Strategy& strategy, const Unit& unit) {
+  const bool single = strategy.checkpointing == Checkpointing::operators;
   return !single && unit.sends_again && !unit.again.empty();
 }
 
@@ -124,15 +143,15 @@ bool leaves_again(const StepWriter& writer, const Unit& unit) {
 struct Pieces {
   double come = 0, go = 0;
 };
-Pieces pieces_of(const StepWriter& writer, const Unit& unit, Phase phase) {
+Pieces pieces_of(const Strategy& strategy, const Unit& unit, Phase phase) {
   Pieces pieces;
   if (unit.memory.result <= 0) return pieces;  // no product of a layer: what a compiler is given
   if (phase == Phase::recompute && !unit.sends_again) return pieces;
   const bool backward = phase == Phase::backward;
   const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;
-  if (in_pieces(writer, arrive, Handover::collect)) pieces.come = arrive.front().bytes;
-  if (backward || (phase == Phase::recompute && !leaves_again(writer, unit))) return pieces;
-  if (in_pieces(writer, unit.hand.leave, Handover::scatter))
+  if (in_pieces(strategy, arrive, Handover::collect)) pieces.come = arrive.front().bytes;
+  if (backward || (phase == Phase::recompute && !leaves_again(strategy, unit))) return pieces;
+  if (in_pieces(strategy, unit.hand.leave, Handover::scatter))
     pieces.go = unit.hand.leave.front().bytes;
   return pieces;
 }
@@ -172,53 +191,61 @@ Mark pass_on(StepWriter& writer, double bytes, Mark ready) {
 // the backward pass their gradients follow each block, and the last ones are waited for.
 void run_ring(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
               bool backward, Cause cause) {
-  const auto core = rows.end() - std::min<std::ptrdiff_t>(unit.core_rows, std::ssize(rows));
-  if (core != rows.begin() && !backward)
-    writer.run({rows.begin(), core}, backward, cause, unit.name);
-  std::vector<KernelRow> block(core, rows.end());
-  for (KernelRow& row : block) {
-    row.flops /= static_cast<double>(unit.hand.rounds);
-    row.bytes /= static_cast<double>(unit.hand.rounds);
-    if (row.kind == KernelClass::attention) row.depth /= static_cast<double>(unit.hand.rounds);
-  }
+  const RingRows split = rows_in_ring(unit, rows);
+  if (!split.around.empty() && !backward) writer.run(split.around, backward, cause, unit.name);
   const Mark ready = writer.last_compute();
   for (std::int64_t round = 0; round < unit.hand.rounds; ++round) {
     std::optional<Mark> next;
     if (round + 1 < unit.hand.rounds) next = pass_on(writer, unit.hand.passed, ready);
-    const Mark last = writer.run(block, backward, cause, unit.name);
+    const Mark last = writer.run(split.block, backward, cause, unit.name);
     if (backward) {
       const Mark gradient = pass_on(writer, unit.hand.passed_back, last);
       if (!next) writer.compute_after(gradient);
     }
     if (next) writer.compute_after(*next);
   }
-  if (core != rows.begin() && backward)
-    writer.run({rows.begin(), core}, backward, cause, unit.name);
+  if (!split.around.empty() && backward) writer.run(split.around, backward, cause, unit.name);
 }
 
 }  // namespace
 
+RingRows rows_in_ring(const Unit& unit, const std::vector<KernelRow>& rows) {
+  const auto core = rows.end() - std::min<std::ptrdiff_t>(unit.core_rows, std::ssize(rows));
+  RingRows split{{rows.begin(), core}, {core, rows.end()}};
+  const auto rounds = static_cast<double>(unit.hand.rounds);
+  for (KernelRow& row : split.block) {
+    row.flops /= rounds;
+    row.bytes /= rounds;
+    if (row.kind == KernelClass::attention) row.depth /= rounds;
+  }
+  return split;
+}
+
 // What was kept need not come again: see checkpointing.hpp.
+Awaited awaited(const Strategy& strategy, const Unit& unit, Phase phase) {
+  const bool backward = phase == Phase::backward, again = phase == Phase::recompute;
+  if (backward && unit.hand.overlapped) return {};
+  const Pieces pieces = pieces_of(strategy, unit, phase);
+  Awaited all;
+  if (pieces.come <= 0 && (!again || unit.sends_again))
+    all.before = backward ? unit.hand.arrive_back : unit.hand.arrive;
+  if (pieces.go <= 0 && (!again || leaves_again(strategy, unit)))
+    all.behind = backward ? unit.hand.leave_back : unit.hand.leave;
+  return all;
+}
+
 void arrive(StepWriter& writer, const Unit& unit, Phase phase) {
-  const bool backward = phase == Phase::backward;
-  if (backward && unit.hand.overlapped) return;
-  if (phase == Phase::recompute && !unit.sends_again) return;
-  if (pieces_of(writer, unit, phase).come > 0) return;
-  hand_over(writer, backward ? unit.hand.arrive_back : unit.hand.arrive, backward);
+  hand_over(writer, awaited(writer.input().strategy, unit, phase).before, phase == Phase::backward);
 }
 
 void leave(StepWriter& writer, const Unit& unit, Phase phase) {
-  const bool backward = phase == Phase::backward;
-  if (backward && unit.hand.overlapped) return;
-  if (phase == Phase::recompute && !leaves_again(writer, unit)) return;
-  if (pieces_of(writer, unit, phase).go > 0) return;
-  hand_over(writer, backward ? unit.hand.leave_back : unit.hand.leave, backward);
+  hand_over(writer, awaited(writer.input().strategy, unit, phase).behind, phase == Phase::backward);
 }
 
 void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
                  Phase phase, Cause cause, bool lasting) {
   const bool backward = phase == Phase::backward;
-  const Pieces pieces = pieces_of(writer, unit, phase);
+  const Pieces pieces = pieces_of(writer.input().strategy, unit, phase);
   if (pieces.come > 0 || pieces.go > 0)
     run_pieces(writer, unit, rows, backward, cause, pieces);
   else if (backward && unit.hand.overlapped)

@@ -1,9 +1,34 @@
 // Writes a unit that ranks may share: its kernels between what they hand each other.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "workloads/program/step_writer.hpp"
 
 namespace stepsim {
+
+// Which traffic a hand-over is, and the groups of ranks that do it: equal ones, whose members are
+// `stride` apart.
+Plan plan_of(Handover kind);
+struct GroupShape {
+  Collective kind{};
+  Rank size = 1, stride = 1;
+};
+GroupShape shape_of(Handover kind, const Mesh& mesh);
+
+// What the kernels of a pass wait for, one after the other, and what those that follow them wait
+// for. What travels beside kernels is none of it.
+struct Awaited {
+  std::span<const Transfer> before, behind;
+};
+Awaited awaited(const Strategy& strategy, const Unit& unit, Phase phase);
+
+// Where keys and values go round a ring of ranks: the kernels of one round, and the others.
+struct RingRows {
+  std::vector<KernelRow> around, block;
+};
+RingRows rows_in_ring(const Unit& unit, const std::vector<KernelRow>& rows);
 
 // What has to be there before the kernels of a pass, and what follows them.
 void arrive(StepWriter& writer, const Unit& unit, Phase phase);

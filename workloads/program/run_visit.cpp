@@ -25,9 +25,9 @@ void exchange_once(StepWriter& writer, const Unit& unit) {
     return unit.once * parts_met(e.count, e.per_token, static_cast<double>(parts),
                                  chosen_groups(e, writer.input().strategy.experts));
   };
-  const Mark ready = writer.last_compute();
+  const Mark ready = writer.to_hand_on();
   const auto send = [&](Plan plan, double bytes, Stream stream, std::string_view name) {
-    writer.compute_after(
+    writer.hand_after(
         writer.collective(plan, {bytes}, stream, Cause::moe_all_to_all, name, {ready}));
   };
   if (mesh.expert_nodes > 1)
@@ -45,8 +45,8 @@ void send_tokens(StepWriter& writer, const Unit& unit) {
     return;
   }
   const Mark done = writer.collective(Plan::exchange, {unit.exchange}, Stream::all_to_all,
-                                      Cause::moe_all_to_all, "all_to_all", {writer.last_compute()});
-  writer.compute_after(done);
+                                      Cause::moe_all_to_all, "all_to_all", {writer.to_hand_on()});
+  writer.hand_after(done);
 }
 
 namespace {

@@ -133,6 +133,7 @@ Mark StepWriter::run(const Cost& cost, bool backward, Cause cause, std::string_v
     builder_.everywhere(labelled(OpKind::join, Stream::compute, cause, "wait"), {mark});
   compute_waits_.clear();
   last_compute_ = builder_.everywhere(op, {issued});
+  handed_.reset();
   queue_.push_back({last_compute_, launched_});
   return last_compute_;
 }

@@ -65,10 +65,21 @@ class StepWriter {
   // The next kernels wait for this.
   void compute_after(Mark mark) { compute_waits_.push_back(mark); }
   // What they would wait for, taken from them: it belongs to a pass that goes on later.
-  std::vector<Mark> set_aside() { return std::exchange(compute_waits_, {}); }
+  std::vector<Mark> set_aside() {
+    handed_.reset();
+    return std::exchange(compute_waits_, {});
+  }
   void await_again(const std::vector<Mark>& marks) {
     compute_waits_.insert(compute_waits_.end(), marks.begin(), marks.end());
+    if (!marks.empty()) handed_ = marks.back();
   }
+  // The same of what ranks hand each other: what is handed on before the next kernel waits, too.
+  void hand_after(Mark mark) {
+    compute_after(mark);
+    handed_ = mark;
+  }
+  // When what they hand on is there: from another rank, or from the last kernel.
+  Mark to_hand_on() const { return handed_.value_or(last_compute_); }
   // So does what comes next on another stream.
   void stream_after(Stream stream, Mark mark, Cause cause) {
     builder_.everywhere(labelled(OpKind::join, stream, cause, "wait"), {mark});
@@ -108,6 +119,7 @@ class StepWriter {
   const RankPart& rank_;
   ProgramBuilder& builder_;
   std::vector<Mark> compute_waits_;
+  std::optional<Mark> handed_;  // since the last kernel
   // [backward] by where the rows stand; looked up, never iterated
   std::array<std::unordered_map<const std::vector<KernelRow>*, Cost>, 2> costs_;
   struct LastCollective {

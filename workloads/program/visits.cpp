@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "workloads/layers/checkpointing.hpp"
 #include "workloads/layers/precision_units.hpp"
@@ -63,7 +64,16 @@ ModelUnits units_of(const StepInput& input) {
   }
   const double layer_input =
       bytes_16 * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
+  std::map<std::tuple<LayerKind, std::int64_t, bool>, std::size_t> seen;
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
+    const auto [first, added] = seen.try_emplace(
+        {kind_of(model, layer), window_of(model, layer), is_checkpointed(strategy, layer)},
+        units.layers.size());
+    units.alike.push_back(first->second);
+    if (!added) {
+      units.layers.push_back(std::vector<Unit>(units.layers[first->second]));
+      continue;
+    }
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
     apply_precision(units.layers.back(), input.stack, strategy, micro_batches);

@@ -15,6 +15,7 @@ struct ModelUnits {
   Unit embedding;
   bool embeds = true;  // a later pipeline stage has no embedding
   std::vector<std::vector<Unit>> layers;
+  std::vector<std::size_t> alike;  // of each layer the first one that is like it
   std::vector<Unit> head;
 };
 ModelUnits units_of(const StepInput& input);

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "workloads/program/run_shared.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/updates.hpp"
 
@@ -15,6 +16,10 @@ struct Planner {
 
   CollectivePlan of(Collective kind, Rank size, Rank stride) const {
     return plan_collective(cluster, kind, strided_groups(mesh.ranks, size, stride));
+  }
+  CollectivePlan of_handover(Handover kind) const {
+    const auto [collective, size, stride] = shape_of(kind, mesh);
+    return if_shared(collective, size, stride);
   }
   CollectivePlan of_copies(Rank size) const {
     CollectivePlan plan = plan_ring_pass(cluster, strided_groups(mesh.ranks, size, 1));
@@ -71,8 +76,8 @@ void plan_experts(Plans& plans, const Planner& plan, const RankPart& rank) {
   if (rank.input.strategy.optimizer.orthogonal &&
       facts_of(rank.input.strategy).matrices.exchanged > 0)
     plans[Plan::deal_experts] = plan.if_shared(Collective::all_to_all, mesh.expert_shard, same);
-  plans[Plan::expert_sum] = plan.if_shared(Collective::reduce_scatter, mesh.expert_tensor, 1);
-  plans[Plan::expert_collect] = plan.if_shared(Collective::all_gather, mesh.expert_tensor, 1);
+  for (const Handover kind : {Handover::expert_scatter, Handover::expert_collect})
+    plans[plan_of(kind)] = plan.of_handover(kind);
   if (!sends_once(rank.input.strategy.experts.dispatcher)) return;
   const Rank inside = mesh.experts / mesh.expert_nodes;
   plans[Plan::rail_exchange] = plan.of_exchange(mesh.expert_nodes, beside * inside);
@@ -82,12 +87,10 @@ void plan_experts(Plans& plans, const Planner& plan, const RankPart& rank) {
 // Between ranks that share layers or sequences.
 void plan_layers(Plans& plans, const Planner& plan, const RankPart& rank) {
   const Mesh& mesh = rank.mesh;
-  plans[Plan::tensor_sum] = plan.if_shared(Collective::all_reduce, mesh.tensor, 1);
-  plans[Plan::tensor_collect] = plan.if_shared(Collective::all_gather, mesh.tensor, 1);
-  plans[Plan::tensor_scatter] = plan.if_shared(Collective::reduce_scatter, mesh.tensor, 1);
+  for (const Handover kind : {Handover::sum, Handover::collect, Handover::scatter, Handover::heads})
+    plans[plan_of(kind)] = plan.of_handover(kind);
   if (rank.input.strategy.tensor_parallel.in_pieces && mesh.apart() > 1)
     plans[Plan::tensor_pass] = plan.of_copies(mesh.tensor);
-  plans[Plan::swap_heads] = plan.if_shared(Collective::all_to_all, mesh.ulysses, mesh.apart());
   if (mesh.ring > 1)
     plans[Plan::ring_pass] = plan_ring_pass(
         plan.cluster, strided_groups(mesh.ranks, mesh.ring, mesh.apart() * mesh.ulysses));

@@ -1,7 +1,10 @@
 #include "workloads/strategy/stack.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "sim/base/lists.hpp"
 #include "workloads/strategy/defaults.hpp"
 #include "workloads/strategy/stack_operators.hpp"
 
@@ -32,6 +35,23 @@ Stack::MemoryLog read_memory_log(const Table& table) {
   log.first_stage = table.flag_or("first_stage", false);
   table.text("source");
   return log;
+}
+
+StackChoices read_choices(const Table& table) {
+  StackChoices choices;
+  for (const std::string& key : table.keys()) {
+    if (key == "splits") continue;
+    choices.keys.emplace_back(key, table.values(key));
+  }
+  for (const std::string& word : table.texts_or("splits")) {
+    const auto place = std::ranges::find(split_names, word);
+    if (place == split_names.end())
+      table.problem("splits",
+                    fmt::format("expected {}, found \"{}\"", one_of(texts_of(split_names)), word));
+    else
+      choices.splits.push_back(static_cast<Split>(place - split_names.begin()));
+  }
+  return choices;
 }
 
 Stack::HostCosts read_host(const Table& host) {
@@ -120,6 +140,7 @@ Stack read_stack(const Table& table) {
   stack.attention_reads = static_cast<int>(table.integer_or("attention_reads", 0, 0, 16));
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
+  if (const auto choices = table.table_if("choices")) stack.choices = read_choices(*choices);
   if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");
   return stack;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/base/config.hpp"
@@ -42,6 +43,17 @@ struct RowVocabulary {
 enum class TensorLayers : std::uint8_t { plain, overlapped, dtensor };
 inline constexpr std::array<std::string_view, 3> tensor_layers_names{"plain", "overlapped",
                                                                      "dtensor"};
+
+// Ways to split a step that users of a stack have.
+enum class Split : std::uint8_t { tensor, ring, ulysses, stages, experts };
+inline constexpr std::array<std::string_view, 5> split_names{"tensor", "ring", "ulysses", "stages",
+                                                             "experts"};
+
+// What its users choose among: keys of a scenario with their values, and ways to split.
+struct StackChoices {
+  std::vector<std::pair<std::string, std::vector<std::string>>> keys;
+  std::vector<Split> splits;
+};
 
 struct Stack {
   std::string name;
@@ -138,6 +150,7 @@ struct Stack {
   // Steps that single runs took over those that are simulated: everything takes so many times as
   // long. The value is one; what is known is its range.
   Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
+  StackChoices choices;
 };
 
 Stack read_stack(const Table& table);

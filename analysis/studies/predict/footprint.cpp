@@ -20,14 +20,6 @@ constexpr double most_groups = 1000;  // told apart where every tensor is a sub-
 
 constexpr std::array host_pools{Pool::pinned, Pool::pageable};
 
-Timeline setup_timeline(const RankPart& rank) {
-  Timeline timeline;
-  for (const SetupChange& change : setup_of(rank))
-    timeline.push_back(
-        {0, change.pool, change.moment, change.moment, to_text(change.held), change.bytes});
-  return timeline;
-}
-
 // Memory that was taken on one stream is never handed to another: beyond the peak the allocator
 // keeps what each stream needed at its most, at whatever moment of the step.
 double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& strategy,
@@ -36,10 +28,7 @@ double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& s
   std::array<double, Allocator::streams> now{}, most{};
   const auto take = [&](const MemoryChange& change) {
     if (change.pool != Pool::device) return;
-    const auto held = std::find(held_names.begin(), held_names.end(), change.tensor_class);
-    const bool known = held != held_names.end();  // else it is a kernel's own, of the first stream
-    const std::size_t stream =
-        known ? streams[static_cast<std::size_t>(held - held_names.begin())] : 0;
+    const std::size_t stream = stream_of(streams, change.tensor_class);
     now[stream] += change.bytes;
     most[stream] = std::max(most[stream], now[stream]);
   };
@@ -111,6 +100,14 @@ void offer_partial_offload(std::vector<Remedy>& list, const Scenario& scenario) 
 }
 
 }  // namespace
+
+Timeline setup_timeline(const RankPart& rank) {
+  Timeline timeline;
+  for (const SetupChange& change : setup_of(rank))
+    timeline.push_back(
+        {0, change.pool, change.moment, change.moment, to_text(change.held), change.bytes});
+  return timeline;
+}
 
 std::string_view to_text(Fit fit) {
   switch (fit) {

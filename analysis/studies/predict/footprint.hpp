@@ -54,6 +54,9 @@ struct Footprint {
   Fit fit() const;
 };
 
+// From nothing to what is there when the first step begins, all of it at 0 s.
+Timeline setup_timeline(const RankPart& rank);
+
 // From a step's timeline that somebody else found, in time or in program order.
 Footprint footprint_of(const Scenario& scenario, const Resident& resident, const Timeline& step);
 

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
-#include <set>
+#include <map>
 
-#include "analysis/studies/sweep/sweep_journal.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/error.hpp"
@@ -127,40 +125,59 @@ Outcome answer_to(const SweepQuestion& question, const std::vector<Setting>& set
 
 }  // namespace
 
-SweepTable run_sweep(const SweepQuestion& question) {
-  const std::vector<SweepValues> points = expand(question.plan);
-  SweepTable table = frame_of(question, points, check_choices(question));
-  const std::vector<std::size_t> mine = share_of(question.shard, points.size());
-  std::optional<SweepJournal> journal;
-  std::map<std::size_t, Outcome> known;
-  if (!question.journal.empty()) {
-    journal.emplace(question.journal,
-                    fmt::format("{} {}/{} {}", table.digest, question.shard.number,
-                                question.shard.of, build_digest()));
-    known = journal->finished();
-  }
+SweepRun::SweepRun(SweepQuestion question, std::vector<SweepValues> points,
+                   const std::set<std::string>& files)
+    : question_(std::move(question)),
+      points_(std::move(points)),
+      frame_(frame_of(question_, points_, files)) {
+  if (question_.journal.empty()) return;
+  journal_ = std::make_unique<SweepJournal>(
+      question_.journal, fmt::format("{} {}/{} {}", frame_.digest, question_.shard.number,
+                                     question_.shard.of, build_digest()));
+  known_ = journal_->finished();
+}
+
+void SweepRun::answer(std::span<const std::size_t> points) {
   std::vector<std::size_t> open;
-  for (const std::size_t point : mine)
-    if (!known.contains(point)) open.push_back(point);
+  for (const std::size_t point : points)
+    if (!known_.contains(point)) open.push_back(point);
+  std::size_t answered = points.size() - open.size();
   const auto report = [&] {
-    if (question.progress) question.progress(known.size(), mine.size());
+    if (question_.progress) question_.progress(answered, points.size());
   };
   const auto task = [&](std::size_t i) {
-    return answer_to(question, settings_of(question.plan, points[open[i]]));
+    return answer_to(question_, settings_of(question_.plan, points_[open[i]]));
   };
   const auto done = [&](std::size_t i, const WorkerOutcome<Outcome>& said) {
     if (!said.answer && !said.died) throw UserError(said.error);
     const Outcome outcome = said.answer ? *said.answer : impossible(said.error);
-    if (journal && said.answer) journal->add(open[i], outcome);
-    table.unanswered += said.answer ? 0 : 1;
-    known.emplace(open[i], outcome);
+    if (journal_ && said.answer) journal_->add(open[i], outcome);
+    frame_.unanswered += said.answer ? 0 : 1;
+    known_.emplace(open[i], outcome);
+    ++answered;
     report();
   };
   report();
-  outcomes_in_workers(open.size(), question.workers, task, done);
-  for (auto& [index, outcome] : known)
-    table.rows.push_back({index, points[index], std::move(outcome)});
+  outcomes_in_workers(open.size(), question_.workers, task, done);
+}
+
+const Outcome& SweepRun::outcome(std::size_t point) const {
+  return known_.at(point);
+}
+
+SweepTable SweepRun::table(std::span<const std::size_t> points) const {
+  SweepTable table = frame_;
+  for (const std::size_t point : points)
+    table.rows.push_back({point, points_[point], outcome(point)});
   return table;
+}
+
+SweepTable run_sweep(const SweepQuestion& question) {
+  std::vector<SweepValues> points = expand(question.plan);
+  const std::vector<std::size_t> mine = share_of(question.shard, points.size());
+  SweepRun run(question, std::move(points), check_choices(question));
+  run.answer(mine);
+  return run.table(mine);
 }
 
 }  // namespace stepsim

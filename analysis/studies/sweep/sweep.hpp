@@ -2,9 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/studies/predict/worker.hpp"
+#include "analysis/studies/sweep/sweep_journal.hpp"
 #include "analysis/studies/sweep/sweep_table.hpp"
 
 namespace stepsim {
@@ -22,6 +28,25 @@ struct SweepQuestion {
   std::uint32_t samples = 0;  // draws of the constants behind an interval for each point
   std::size_t workers = usual_workers();
   Progress progress{};
+};
+
+// Points of a sweep that are asked for bit by bit. `files` were read beside the scenario.
+class SweepRun {
+ public:
+  SweepRun(SweepQuestion question, std::vector<SweepValues> points,
+           const std::set<std::string>& files);
+
+  // In workers; those that are known already are not computed again.
+  void answer(std::span<const std::size_t> points);
+  const Outcome& outcome(std::size_t point) const;  // that was answered
+  SweepTable table(std::span<const std::size_t> points) const;
+
+ private:
+  SweepQuestion question_;
+  std::vector<SweepValues> points_;
+  SweepTable frame_;  // without rows
+  std::unique_ptr<SweepJournal> journal_;
+  std::map<std::size_t, Outcome> known_;
 };
 
 // Throws UserError when a key or a value can mean nothing; what merely cannot be is a row. A point

@@ -1,0 +1,172 @@
+#include "analysis/placement.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace stepsim {
+namespace {
+
+// c10/cuda/CUDACachingAllocator.cpp of github.com/pytorch/pytorch @eb42ad6.
+constexpr std::uint64_t mebi = 1 << 20;
+constexpr std::uint64_t least_block = 512;
+constexpr std::uint64_t most_small = mebi;
+constexpr std::uint64_t small_segment = 2 * mebi;
+constexpr std::uint64_t least_own_segment = 10 * mebi;
+constexpr std::uint64_t shared_segment = 20 * mebi;
+constexpr std::uint64_t segment_step = 2 * mebi;
+
+// Of addresses, both in whole pages of either kind: where they begin, and what a segment that
+// expands has of them.
+constexpr std::uint64_t first_address = 0x7f0000000000 / shared_segment * shared_segment;
+constexpr std::uint64_t address_space = shared_segment << 16;
+
+std::uint64_t rounded_up(std::uint64_t bytes, std::uint64_t step) {
+  return (bytes + step - 1) / step * step;
+}
+
+std::uint64_t page_of(bool small) {
+  return small ? small_segment : shared_segment;
+}
+
+std::uint64_t segment_bytes(std::uint64_t bytes) {
+  if (bytes <= most_small) return small_segment;
+  if (bytes < least_own_segment) return shared_segment;
+  return rounded_up(bytes, segment_step);
+}
+
+}  // namespace
+
+Placement::Placement(std::uint64_t room, bool expandable)
+    : room_(room), expandable_(expandable), next_(first_address) {}
+
+Placement::Address Placement::take(std::uint64_t bytes, std::size_t stream, std::size_t owner,
+                                   std::vector<Change>& changes) {
+  const std::uint64_t size = rounded_up(std::max(bytes, least_block), least_block);
+  const Pool pool{stream, size <= most_small};
+  auto found = find(pool, size);
+  if (found == free_.end()) {
+    grow(pool, size, owner, changes);
+    found = find(pool, size);
+  }
+  const Address address = found->address;
+  free_.erase(found);
+  Block& block = blocks_.at(address);
+  const std::uint64_t rest = block.bytes - size;
+  if (pool.second || expandable_ ? rest >= least_block : rest > most_small) {
+    block.bytes = size;
+    add_free(address + size, rest, block.segment);
+  }
+  block.requested = std::max<std::uint64_t>(bytes, 1);
+  block.owner = owner;
+  return address;
+}
+
+void Placement::give(Address address) {
+  auto block = blocks_.find(address);
+  const std::size_t segment = block->second.segment;
+  std::uint64_t bytes = block->second.bytes;
+  const auto joins = [&](const auto& other, Address end) {
+    return other->second.segment == segment && other->second.requested == 0 &&
+           other->first + other->second.bytes == end;
+  };
+  if (const auto after = std::next(block);
+      after != blocks_.end() && joins(after, address + bytes + after->second.bytes)) {
+    free_.erase({pool_of(segment), after->second.bytes, after->first});
+    bytes += after->second.bytes;
+    blocks_.erase(after);
+  }
+  if (block != blocks_.begin())
+    if (const auto before = std::prev(block); joins(before, address)) {
+      free_.erase({pool_of(segment), before->second.bytes, before->first});
+      address = before->first;
+      bytes += before->second.bytes;
+      blocks_.erase(block);
+    }
+  add_free(address, bytes, segment);
+}
+
+void Placement::add_free(Address address, std::uint64_t bytes, std::size_t segment) {
+  blocks_[address] = {.bytes = bytes, .segment = segment};
+  free_.insert({pool_of(segment), bytes, address});
+}
+
+// The end of a segment that expands comes last: it is as large as it likes.
+std::set<Placement::Free>::iterator Placement::find(Pool pool, std::uint64_t bytes) {
+  const auto fits = [&](const auto& place) { return place != free_.end() && place->pool == pool; };
+  const auto found = free_.lower_bound({pool, bytes, 0});
+  if (!fits(found)) return free_.end();
+  const auto expanding = expanding_.find(pool);
+  const bool is_end =
+      expanding != expanding_.end() && found->address + found->bytes == expanding->second.end;
+  return is_end && fits(std::next(found)) ? std::next(found) : found;
+}
+
+// Bytes to ask the driver for, so that a request finds room.
+std::uint64_t Placement::missing(Pool pool, std::uint64_t bytes) const {
+  if (!expandable_) return segment_bytes(bytes);
+  if (const auto expanding = expanding_.find(pool); expanding != expanding_.end())
+    if (const auto after = blocks_.lower_bound(expanding->second.end); after != blocks_.begin()) {
+      const auto& [address, last] = *std::prev(after);
+      if (last.requested == 0 && address + last.bytes == expanding->second.end) bytes -= last.bytes;
+    }
+  return rounded_up(bytes, page_of(pool.second));
+}
+
+// Adds so many bytes, and says where they begin.
+Placement::Address Placement::place(Pool pool, std::uint64_t bytes, std::size_t owner) {
+  if (!expandable_ || !expanding_.contains(pool)) {
+    if (expandable_) expanding_[pool] = {segments_.size(), next_};
+    segments_.push_back({pool.first, pool.second, owner, bytes});
+    next_ += expandable_ ? address_space : bytes;
+  }
+  std::size_t segment = segments_.size() - 1;
+  Address address = next_ - bytes;
+  if (expandable_) {
+    Expanding& expanding = expanding_[pool];
+    segment = expanding.segment;
+    address = expanding.end;
+    expanding.end += bytes;
+  }
+  blocks_[address] = {.bytes = bytes, .segment = segment};
+  return address;
+}
+
+void Placement::grow(Pool pool, std::uint64_t bytes, std::size_t owner,
+                     std::vector<Change>& changes) {
+  using enum Change::What;
+  if (reserved_ + missing(pool, bytes) > room_) give_back_idle(changes);
+  const std::uint64_t more = missing(pool, bytes);
+  if (reserved_ + more > room_)
+    changes.push_back({out_of_memory, room_ - std::min(room_, reserved_), bytes, pool.first});
+  reserved_ += more;
+  const Address address = place(pool, more, owner);
+  changes.push_back({expandable_ ? mapped : taken, address, more, pool.first});
+  give(address);  // joins what is free before it
+}
+
+// Segments of which nothing is used, and whole pages of those that expand.
+void Placement::give_back_idle(std::vector<Change>& changes) {
+  using enum Change::What;
+  const std::map<Address, Block> before = blocks_;
+  for (const auto& [address, block] : before) {
+    const Pool pool = pool_of(block.segment);
+    if (block.requested > 0) continue;
+    const std::uint64_t page = page_of(pool.second);
+    Address from = address, to = address + block.bytes;
+    if (expandable_) {
+      from = rounded_up(from, page);
+      to = to / page * page;
+    } else if (block.bytes < segments_[block.segment].bytes) {
+      continue;
+    }
+    if (from >= to) continue;
+    free_.erase({pool, block.bytes, address});
+    blocks_.erase(address);
+    if (address < from) add_free(address, from - address, block.segment);
+    if (to < address + block.bytes) add_free(to, address + block.bytes - to, block.segment);
+    reserved_ -= to - from;
+    changes.push_back({expandable_ ? unmapped : given, from, to - from, pool.first});
+  }
+}
+
+}  // namespace stepsim

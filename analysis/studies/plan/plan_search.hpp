@@ -1,0 +1,72 @@
+// The best plans of a space: bounds in closed form put most of them aside, the rest are replayed.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/studies/outcome/metrics.hpp"
+#include "analysis/studies/plan/plan_space.hpp"
+#include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "analysis/studies/sweep/sweep_table.hpp"
+#include "workloads/step/least_step.hpp"
+
+namespace stepsim {
+
+// What is to be least: the time of a step, that times its GPUs, or the memory of a GPU.
+enum class PlanGoal : std::uint8_t { time, cost, memory };
+inline constexpr std::array<std::string_view, 3> plan_goal_names{"time", "cost", "memory"};
+
+struct PlanSearch {
+  std::string data;
+  PlanGoal goal = PlanGoal::time;
+  std::size_t top = 5;
+  std::uint32_t samples = 8;  // draws of the constants, the same for all of the best
+  bool prune = true;          // else every plan is replayed
+  std::string journal{};      // where replayed plans are kept; empty: nowhere
+  std::size_t workers = usual_workers();
+  Progress progress{};  // of replays; how many there will be at most is known as they go on
+};
+
+struct FoundPlan {
+  std::size_t plan = 0;  // of the space
+  LeastStep least;
+  Outcome outcome;
+  Range step_time;   // eight draws of ten
+  double fits = 1;   // share of the draws in which it does
+  double first = 0;  // share of the draws in which it is the best of those found
+};
+
+// What would put the second plan first.
+struct Turning {
+  std::uint32_t won = 0, draws = 0;
+  std::string cause;  // on which it loses most beside the first
+  Seconds lost;       // by it
+  std::optional<Mover>
+      by;  // the constant that moves their ratio most: second over first at its ends
+  std::optional<double> at;  // where in its range they are equal
+};
+
+struct PlanAnswer {
+  std::vector<FoundPlan> best;
+  std::optional<Turning> second;
+  std::size_t plans = 0;
+  std::size_t too_large = 0;  // put aside: cannot fit
+  std::size_t too_slow = 0;   // put aside: cannot be among the best
+  std::size_t replayed = 0;
+  std::size_t failed = 0;               // of those: did not fit, or could not run
+  std::optional<std::size_t> smallest;  // plan with the least memory, where nothing fits
+  double smallest_bytes = 0;            // that it needs at the least
+  std::vector<std::size_t> replays;     // plans, in the order of the space
+  SweepTable table;                     // of the same
+};
+
+PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search);
+
+// What is to be least of an outcome.
+double goal_of(const Outcome& outcome, PlanGoal goal);
+
+}  // namespace stepsim

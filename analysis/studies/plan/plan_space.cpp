@@ -1,0 +1,455 @@
+#include "analysis/studies/plan/plan_space.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "scenarios/expert_rules.hpp"
+#include "scenarios/parallel_rules.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "workloads/pipeline/stages.hpp"
+#include "workloads/strategy/mesh.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t most_plans = 200'000;
+constexpr std::int64_t most_pieces = 8, most_rows = 64;
+
+constexpr std::string_view batch_key = "job.global_batch";
+constexpr std::string_view accumulation_key = "job.gradient_accumulation";
+constexpr std::string_view schedule_key = "strategy.pipeline_parallel.schedule";
+constexpr std::string_view layers_key = "strategy.pipeline_parallel.layers";
+
+// A size, the ways to split that it belongs to, and what it changes.
+struct SizeAxis {
+  std::string_view key;
+  std::int64_t PlanSizes::*size;
+  std::optional<Split> split;  // nothing: every stack has it
+  void (*put)(std::int64_t, Strategy&, Job&);
+};
+constexpr std::array size_axes{
+    SizeAxis{"strategy.tensor_parallel.size", &PlanSizes::tensor, Split::tensor,
+             [](std::int64_t n, Strategy& s, Job&) { s.tensor_parallel.size = n; }},
+    SizeAxis{"strategy.sequence_parallel.ring", &PlanSizes::context, Split::ring,
+             [](std::int64_t n, Strategy& s, Job&) { s.sequence_parallel.ring = n; }},
+    SizeAxis{"strategy.sequence_parallel.ulysses", &PlanSizes::context, Split::ulysses,
+             [](std::int64_t n, Strategy& s, Job&) { s.sequence_parallel.ulysses = n; }},
+    SizeAxis{"strategy.pipeline_parallel.size", &PlanSizes::stages, Split::stages,
+             [](std::int64_t n, Strategy& s, Job&) { s.pipeline_parallel.size = n; }},
+    SizeAxis{"strategy.pipeline_parallel.virtual_stages", &PlanSizes::pieces, Split::stages,
+             [](std::int64_t n, Strategy& s, Job&) { s.pipeline_parallel.virtual_stages = n; }},
+    SizeAxis{"strategy.moe.expert_parallel", &PlanSizes::experts, Split::experts,
+             [](std::int64_t n, Strategy& s, Job&) { s.experts.parallel = n; }},
+    SizeAxis{"strategy.moe.expert_tensor_parallel", &PlanSizes::expert_tensor, Split::experts,
+             [](std::int64_t n, Strategy& s, Job&) { s.experts.tensor = n; }},
+    SizeAxis{"job.micro_batch", &PlanSizes::rows, std::nullopt,
+             [](std::int64_t n, Strategy&, Job& job) { job.micro_batch = n; }},
+};
+
+bool has_split(const Scenario& scenario, Split split) {
+  if (split == Split::experts && !scenario.model.experts) return false;
+  return holds(scenario.stack.choices.splits, split);
+}
+bool is_open(const SizeAxis& axis, const Scenario& scenario) {
+  return !axis.split || has_split(scenario, *axis.split);
+}
+
+PipelineSchedule schedule_of(const PlanSizes& sizes) {
+  return sizes.pieces > 1 ? PipelineSchedule::interleaved
+                          : PipelineSchedule::one_forward_one_backward;
+}
+
+void put_sizes(const PlanSpace& space, const JobPlan& plan, Strategy& strategy, Job& job) {
+  const Scenario& kind = space.kinds[plan.kind].scenario;
+  for (const SizeAxis& axis : size_axes)
+    if (is_open(axis, kind) && (axis.split != Split::experts || plan.sizes.experts > 1))
+      axis.put(plan.sizes.*axis.size, strategy, job);
+  PipelineParallel& pipeline = strategy.pipeline_parallel;
+  pipeline.schedule = schedule_of(plan.sizes);
+  pipeline.layers.clear();
+  if (kind.model.layers % pipeline.pieces() != 0)
+    pipeline.layers = layers_of_pieces(kind.model, pipeline);
+  job.accumulation = plan.accumulation;
+}
+
+// A scenario's rules, asked of sizes that no file says.
+class Rules {
+ public:
+  Rules()
+      : document_(parse_document("strategy: {pipeline_parallel: {}, tensor_parallel: {}, "
+                                 "sequence_parallel: {}, zero_optimization: {}, moe: {}}",
+                                 "a plan")),
+        root_(document_.root()),
+        strategy_(root_.table("strategy")),
+        moe_(strategy_.table("moe")) {}
+
+  bool allow(const StepSplit& split) const {
+    const std::size_t before = root_.problems();
+    check_parallel(strategy_, split);
+    check_experts(moe_, split, {true, true});
+    return root_.problems() == before;
+  }
+
+ private:
+  Document document_;
+  Table root_, strategy_, moe_;
+};
+
+std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<std::int64_t> list;
+  for (std::int64_t n = 1; n <= std::min(number, most); ++n)
+    if (number % n == 0) list.push_back(n);
+  return list;
+}
+std::vector<std::int64_t> powers_of_two(std::int64_t most) {
+  std::vector<std::int64_t> list;
+  for (std::int64_t n = 1; n <= most; n *= 2) list.push_back(n);
+  return list;
+}
+
+bool is_set(std::span<const Setting> settings, std::string_view key) {
+  return holds(settings, key, &Setting::first);
+}
+
+// Enumerates what comes out even of one kind.
+class Sizes {
+ public:
+  Sizes(PlanSpace& space, std::size_t kind, const PlanQuestion& question, const Rules& rules)
+      : space_(space), kind_(kind), question_(question), rules_(rules) {}
+
+  void add_all() {
+    const Scenario& scenario = space_.kinds[kind_].scenario;
+    const std::int64_t ranks = scenario.cluster.ranks();
+    const std::int64_t near =
+        question_.wide_tensor ? ranks : std::int64_t{scenario.cluster.gpus_per_node()};
+    PlanSizes sizes;
+    for_each(&PlanSizes::tensor, sizes, divisors(near, ranks), [&] {
+      for_each(&PlanSizes::context, sizes, powers_of_two(ranks / sizes.tensor), [&] {
+        const std::int64_t shared = sizes.tensor * sizes.context;
+        if (ranks % shared != 0) return;
+        for_each(&PlanSizes::stages, sizes, divisors(ranks / shared, scenario.model.layers), [&] {
+          const std::int64_t data = ranks / shared / sizes.stages;
+          if (space_.batch % data != 0) return;
+          add_pieces(scenario, sizes, space_.batch / data);
+        });
+      });
+    });
+  }
+
+ private:
+  void add_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
+    const std::int64_t most = sizes.stages == 1 ? 1 : most_pieces;
+    for_each(&PlanSizes::pieces, sizes, divisors(most, most),
+             [&] { add_more_pieces(scenario, sizes, rows); });
+  }
+  void add_more_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
+    if (sizes.pieces > 1 && scenario.model.layers % (sizes.stages * sizes.pieces) != 0) return;
+    for_each(&PlanSizes::experts, sizes, holders_of_experts(scenario), [&] {
+      const bool shared = sizes.experts > 1 && sizes.tensor > 1;
+      std::vector<std::int64_t> tensor{1};
+      if (shared) tensor.push_back(sizes.tensor);
+      for_each(&PlanSizes::expert_tensor, sizes, tensor, [&] {
+        for_each(&PlanSizes::rows, sizes,
+                 powers_of_two(sizes.context > 1 ? 1 : std::min(rows, most_rows)), [&] {
+                   if (rows % sizes.rows == 0) add({kind_, sizes, rows / sizes.rows});
+                 });
+      });
+    });
+  }
+
+  std::vector<std::int64_t> holders_of_experts(const Scenario& scenario) const {
+    if (!space_.kinds[kind_].experts) return {1};
+    std::vector<std::int64_t> list =
+        divisors(scenario.model.experts->count, scenario.cluster.ranks());
+    std::erase(list, 1);
+    return list;
+  }
+
+  // Of a size that the stack does not have, or that somebody set, there is one value.
+  template <class Use>
+  void for_each(std::int64_t PlanSizes::*size, PlanSizes& sizes, std::vector<std::int64_t> values,
+                const Use& use) {
+    const Scenario& scenario = space_.kinds[kind_].scenario;
+    const auto axis = std::ranges::find_if(size_axes, [&](const SizeAxis& each) {
+      return each.size == size && is_open(each, scenario);
+    });
+    if (axis == size_axes.end()) {
+      values = {1};
+    } else if (const auto said = said_size(axis->key)) {
+      values = {*said};
+    }
+    for (const std::int64_t value : values) {
+      sizes.*size = value;
+      use();
+    }
+    sizes.*size = 1;
+  }
+
+  std::optional<std::int64_t> said_size(std::string_view key) const {
+    const auto place = std::ranges::find(question_.settings, key, &Setting::first);
+    if (place == question_.settings.end()) return std::nullopt;
+    const auto number = parse_quantity(place->second);
+    return number ? std::optional(static_cast<std::int64_t>(number->value)) : std::nullopt;
+  }
+
+  void add(const JobPlan& plan) {
+    const StepInput input = input_of(space_, plan);
+    if (!rules_.allow({input.model, input.cluster, input.strategy, input.job})) return;
+    if (space_.plans.size() == most_plans)
+      throw UserError(
+          fmt::format("there are more than {} plans: --set some of their keys, such as "
+                      "--set strategy.tensor_parallel.size=8",
+                      most_plans));
+    space_.plans.push_back(plan);
+  }
+
+  PlanSpace& space_;
+  std::size_t kind_;
+  const PlanQuestion& question_;
+  const Rules& rules_;
+};
+
+// All combinations of what the stack's users choose among, less what somebody set.
+std::vector<std::vector<Setting>> choices_of(const StackChoices& choices,
+                                             std::span<const Setting> set) {
+  std::vector<std::vector<Setting>> all{{}};
+  for (const auto& [key, values] : choices.keys) {
+    if (values.empty() || is_set(set, key)) continue;
+    std::vector<std::vector<Setting>> more;
+    for (const std::vector<Setting>& before : all)
+      for (const std::string& value : values) {
+        more.push_back(before);
+        more.back().emplace_back(key, value);
+      }
+    all = std::move(more);
+  }
+  return all;
+}
+
+// Every size 1, so that what is not a size can be loaded; the rows of a step are any number that
+// comes out even.
+std::vector<Setting> without_sizes(const Scenario& asked, std::int64_t ranks) {
+  std::vector<Setting> settings;
+  for (const SizeAxis& axis : size_axes)
+    if (is_open(axis, asked)) settings.emplace_back(axis.key, "1");
+  const PipelineParallel& pipeline = asked.strategy.pipeline_parallel;
+  if (pipeline.size > 1) settings.emplace_back(schedule_key, "1f1b");
+  if (!pipeline.layers.empty()) settings.emplace_back(layers_key, "[]");
+  if (asked.job.global_batch > 0) settings.emplace_back(batch_key, std::to_string(ranks));
+  return settings;
+}
+
+std::optional<Scenario> load_kind(const PlanQuestion& question, const std::vector<Setting>& more,
+                                  std::span<const Setting> without, std::int64_t holders) {
+  std::vector<Setting> settings = question.settings;
+  for (const Setting& each : without) settings.push_back(each);
+  if (holders > 1) settings.emplace_back("strategy.moe.expert_parallel", std::to_string(holders));
+  append(settings, more);
+  try {
+    return load_scenario(question.data, question.source, settings);
+  } catch (const UserError&) {  // this stack or model does not have it
+    return std::nullopt;
+  }
+}
+
+// The fewest that share experts, so that what follows from sharing them is loaded.
+std::int64_t fewest_holders(const Scenario& asked) {
+  if (!has_split(asked, Split::experts)) return 1;
+  for (const std::int64_t n : divisors(asked.model.experts->count, asked.cluster.ranks()))
+    if (n > 1 && asked.cluster.ranks() % n == 0) return n;
+  return 1;
+}
+
+void add_kinds(PlanSpace& space, const PlanQuestion& question) {
+  const std::uint32_t usual = space.asked.cluster.nodes;
+  const std::vector<std::uint32_t> nodes =
+      question.nodes.empty() ? std::vector<std::uint32_t>{usual} : question.nodes;
+  std::vector<std::int64_t> holders{1};
+  if (const std::int64_t fewest = fewest_holders(space.asked); fewest > 1)
+    holders.push_back(fewest);
+  for (const std::uint32_t count : nodes) {
+    const std::int64_t ranks = std::int64_t{count} * space.asked.cluster.gpus_per_node();
+    const std::vector<Setting> without = without_sizes(space.asked, ranks);
+    for (std::vector<Setting> chosen : choices_of(space.asked.stack.choices, question.settings)) {
+      if (!question.nodes.empty()) chosen.emplace_back("cluster.nodes", std::to_string(count));
+      for (const std::int64_t sharing : holders)
+        if (auto scenario = load_kind(question, chosen, without, sharing))
+          space.kinds.push_back({chosen, std::move(*scenario), sharing > 1, {}});
+    }
+  }
+}
+
+void fill_points(PlanSpace& space, const PlanQuestion& question) {
+  std::map<std::string, std::vector<std::string>> columns;  // by key, plan by plan
+  std::vector<std::string> keys;
+  const auto column = [&](std::string_view key) -> std::vector<std::string>& {
+    auto [place, added] = columns.try_emplace(std::string(key));
+    if (added) keys.emplace_back(key);
+    place->second.resize(space.plans.size());
+    return place->second;
+  };
+  for (std::size_t i = 0; i < space.plans.size(); ++i) {
+    const JobPlan& plan = space.plans[i];
+    const PlanKind& kind = space.kinds[plan.kind];
+    for (const auto& [key, value] : kind.settings) column(key)[i] = value;
+    if (space.asked.grpo) continue;
+    for (const SizeAxis& axis : size_axes)
+      if (is_open(axis, kind.scenario) && !is_set(question.settings, axis.key) &&
+          (axis.size != &PlanSizes::expert_tensor || plan.sizes.experts > 1))
+        column(axis.key)[i] = std::to_string(plan.sizes.*axis.size);
+    if (has_split(kind.scenario, Split::stages))
+      column(schedule_key)[i] =
+          pipeline_schedule_names[static_cast<std::size_t>(schedule_of(plan.sizes))];
+    const PipelineParallel pipeline = input_of(space, plan).strategy.pipeline_parallel;
+    if (!pipeline.layers.empty())
+      column(layers_key)[i] = fmt::format("[{}]", fmt::join(pipeline.layers, ", "));
+    if (space.asked.job.global_batch == 0 && question.batch == 0)
+      column(accumulation_key)[i] = std::to_string(plan.accumulation);
+  }
+  Axis axis{keys, std::vector<std::vector<std::string>>(space.plans.size())};
+  for (const std::string& key : keys)
+    for (std::size_t i = 0; i < space.plans.size(); ++i) axis.choices[i].push_back(columns[key][i]);
+  space.sweep.scenario = question.source;
+  space.sweep.fixed = question.settings;
+  if (question.batch > 0) space.sweep.fixed.emplace_back(batch_key, std::to_string(question.batch));
+  space.sweep.where = question.where;
+  space.sweep.axes.push_back(std::move(axis));
+}
+
+// Those that meet the conditions, in the same order.
+void keep_points(PlanSpace& space) {
+  std::map<SweepValues, std::size_t> places;
+  const auto& choices = space.sweep.axes.front().choices;
+  for (std::size_t i = 0; i < choices.size(); ++i) places.emplace(choices[i], i);
+  space.points = expand(space.sweep);
+  std::vector<JobPlan> kept;
+  for (const SweepValues& point : space.points) kept.push_back(space.plans[places.at(point)]);
+  space.plans = std::move(kept);
+}
+
+[[noreturn]] void fail_uneven(const PlanSpace& space) {
+  const std::int64_t ranks = space.asked.cluster.ranks();
+  throw UserError(
+      fmt::format("no plan comes out even: {} rows of a step, {} layers and {} heads of {}, on {} "
+                  "GPUs; {} rows "
+                  "would divide among them",
+                  space.batch, space.asked.model.layers, space.asked.model.attention.heads,
+                  space.asked.model.name, ranks, (space.batch + ranks - 1) / ranks * ranks));
+}
+
+// Of a GRPO job a part of a plan: what it sets, and how that is called.
+struct GrpoPart {
+  std::vector<Setting> settings{};
+  std::string title{};
+};
+
+// Learners on so many of the first nodes, as many on each.
+std::vector<GrpoPart> learner_parts(const Cluster& cluster) {
+  std::vector<GrpoPart> parts;
+  std::vector<std::int64_t> counts = powers_of_two(cluster.nodes);
+  if (counts.back() != cluster.nodes) counts.push_back(cluster.nodes);
+  for (const std::int64_t nodes : counts)
+    for (const std::int64_t each : divisors(cluster.gpus_per_node(), cluster.gpus_per_node()))
+      parts.push_back(
+          {{{"job.num_learners_per_node",
+             fmt::format("[{}]",
+                         fmt::join(std::vector<std::int64_t>(static_cast<std::size_t>(nodes), each),
+                                   ", "))}},
+           fmt::format("{} learner{} on {}", each, each == 1 ? "" : "s",
+                       nodes == 1 ? "one node" : fmt::format("each of {} nodes", nodes))});
+  return parts;
+}
+
+std::vector<GrpoPart> engine_parts(const Cluster& cluster) {
+  return mapped(divisors(cluster.gpus_per_node(), cluster.gpus_per_node()), [](std::int64_t gpus) {
+    return GrpoPart{{{"job.vllm_tensor_parallel_size", std::to_string(gpus)}},
+                    fmt::format("engines of {} GPU{}", gpus, gpus == 1 ? "" : "s")};
+  });
+}
+
+// Engines take what learners leave.
+void add_grpo_plans(PlanSpace& space, const PlanQuestion& question) {
+  const Cluster& cluster = space.asked.cluster;
+  const auto open = [&](std::vector<GrpoPart> parts) {
+    const bool set = is_set(question.settings, parts.front().settings.front().first);
+    return set ? std::vector<GrpoPart>(1) : parts;
+  };
+  for (const GrpoPart& learners : open(learner_parts(cluster)))
+    for (const GrpoPart& engines : open(engine_parts(cluster))) {
+      std::vector<Setting> settings = learners.settings;
+      append(settings, engines.settings);
+      const bool both = !learners.title.empty() && !engines.title.empty();
+      space.plans.push_back({space.kinds.size(), {}, 1});
+      space.kinds.push_back({std::move(settings), space.asked, false,
+                             learners.title + (both ? ", " : "") + engines.title});
+    }
+}
+
+// Whether plans differ in a key of their kinds.
+bool varies(const PlanSpace& space, const std::string& key) {
+  const auto value_of = [&](const PlanKind& kind) {
+    const auto place = std::ranges::find(kind.settings, key, &Setting::first);
+    return place == kind.settings.end() ? std::string() : place->second;
+  };
+  return std::ranges::any_of(space.kinds, [&](const PlanKind& kind) {
+    return value_of(kind) != value_of(space.kinds.front());
+  });
+}
+
+}  // namespace
+
+PlanSpace plan_space(const PlanQuestion& question) {
+  PlanSpace space;
+  space.asked = load_scenario(question.data, question.source, question.settings);
+  if (space.asked.grpo) {
+    add_grpo_plans(space, question);
+    fill_points(space, question);
+    keep_points(space);
+    return space;
+  }
+  const Job& job = space.asked.job;
+  const auto data =
+      static_cast<std::int64_t>(mesh_of(space.asked.strategy, space.asked.cluster).data());
+  space.batch = question.batch > 0     ? question.batch
+                : job.global_batch > 0 ? job.global_batch
+                                       : job.micro_batch * job.accumulation * data;
+  add_kinds(space, question);
+  const Rules rules;
+  for (std::size_t kind = 0; kind < space.kinds.size(); ++kind)
+    Sizes(space, kind, question, rules).add_all();
+  if (space.plans.empty()) fail_uneven(space);
+  fill_points(space, question);
+  keep_points(space);
+  return space;
+}
+
+StepInput input_of(const PlanSpace& space, const JobPlan& plan) {
+  StepInput input = step_input(space.kinds[plan.kind].scenario);
+  put_sizes(space, plan, input.strategy, input.job);
+  return input;
+}
+
+std::string plan_text(const PlanSpace& space, const JobPlan& plan) {
+  const auto last = [](const std::string& key) { return key.substr(key.rfind('.') + 1); };
+  if (space.asked.grpo) return space.kinds[plan.kind].title;
+  const StepInput input = input_of(space, plan);
+  std::string text = to_text(mesh_of(input.strategy, input.cluster));
+  if (text.empty()) text = fmt::format("data {}", input.cluster.ranks());
+  if (plan.sizes.pieces > 1) text += fmt::format(", {} pieces a stage", plan.sizes.pieces);
+  text += fmt::format(", micro-batch {}", plan.sizes.rows);
+  for (const auto& [key, value] : space.kinds[plan.kind].settings) {
+    if (value == "none" || value == "false" || !varies(space, key)) continue;
+    text += fmt::format(", {}", last(key));
+    if (value != "true") text += fmt::format(" {}", value);
+  }
+  return text;
+}
+
+}  // namespace stepsim

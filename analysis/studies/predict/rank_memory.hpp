@@ -1,0 +1,32 @@
+// One rank's device memory from nothing to the end of a step that was run, and what its allocator
+// is told about it.
+#pragma once
+
+#include <optional>
+
+#include "analysis/studies/predict/footprint.hpp"
+#include "sim/trace.hpp"
+#include "workloads/program/allocator.hpp"
+
+namespace stepsim {
+
+struct RankMemory {
+  Rank rank = 0;      // of those in the run
+  Timeline timeline;  // setting up at 0 s, then the step; its words are those of the run
+  AllocatingStreams streams{};
+  double room = 0;  // bytes that the allocator can take from the device
+  bool expandable_segments = false;
+};
+
+// Without a rank: one of the stage with least memory left, whose peak a prediction names. `run` is
+// one of this scenario.
+RankMemory rank_memory(const Scenario& scenario, const Run& run, std::optional<Rank> rank);
+
+// Of a step in program order, of the stage that the footprint is of, without setting up.
+struct StepMemory {
+  MemoryReading reading;
+  Resident resident;  // of it what is there all along
+};
+StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint);
+
+}  // namespace stepsim

@@ -1,0 +1,219 @@
+// `plan`: how to split a job over a machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "analysis/studies/plan/plan_search.hpp"
+#include "cli/command.hpp"
+#include "cli/models.hpp"
+#include "cli/options.hpp"
+#include "cli/outputs.hpp"
+#include "cli/plan_text.hpp"
+#include "cli/progress.hpp"
+#include "cli/source_options.hpp"
+#include "scenarios/import/sources.hpp"
+#include "scenarios/keys/resolved.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array plan_options{
+    OptionSpec{"cluster", "NAME", "the machine: a name of `stepsim list clusters` or `list nodes`"},
+    OptionSpec{"nodes", "N",
+               "how many nodes of it; several, as 2,4,8 or 1:64:*2: the best of all of them"},
+    OptionSpec{"stack", "NAME", "of `stepsim list stacks` (of a model: megatron)"},
+    OptionSpec{"global-batch", "ROWS", "rows of an optimizer step (of a model: 256)"},
+    OptionSpec{"sequence", "TOKENS", "of a row (of a model: 4096)"},
+    OptionSpec{"precision", "NAME", "of products: `stepsim list precisions`"},
+    OptionSpec{"goal", "WORD", "time, cost or memory is to be least (default: time)"},
+    price_option,
+    OptionSpec{"top", "N", "so many plans (default: 5)"},
+    OptionSpec{"where", "CONDITION",
+               "only such plans: \"strategy.pipeline_parallel.size <= 2\"; repeats", 0, true},
+    OptionSpec{"set", "KEY=VALUE", "in all plans, and not varied; repeats", 0, true},
+    OptionSpec{"wide-tensor", "", "GPUs that share a layer may be of several nodes"},
+    OptionSpec{"samples", "N", "draws of the constants for the best (default: 8; 0: none)"},
+    OptionSpec{"output", "FOLDER",
+               "write the best as scenarios, and plans.csv and plans.h5 of all that were replayed; "
+               "until then plans.journal keeps these, and the same command goes on from there",
+               'o'},
+    workers_option,
+    json_option};
+constexpr Usage plan_usage{
+    "stepsim plan MODEL|SCENARIO [--cluster C] [options]",
+    "Finds the best ways to split a job: how many GPUs share a layer, a sequence, the layers or "
+    "the "
+    "experts, the micro-batch, what is sharded and what is computed again, among all that come out "
+    "even and that the stack has. Bounds in closed form put most plans aside; the others are "
+    "replayed. Of a GRPO job: learners and the size of engines. Exit code 1: no plan fits.",
+    plan_options,
+    "  stepsim plan llama-3.1-8b --cluster superpod-h100 --nodes 8 --global-batch 512 --sequence "
+    "8192\n"
+    "  stepsim plan qwen3-30b-a3b --cluster mi300x-8 --stack axolotl-rocm --global-batch 64\n"
+    "  stepsim plan my.yaml --nodes 2,4,8 --goal cost --price 2.5\n"
+    "  stepsim plan my.yaml --where \"strategy.zero == 3\" -o plans\n",
+    1};
+
+constexpr std::uint32_t most_rows = 1u << 30;
+
+std::vector<std::string> all_of(const Options& options, std::string_view name) {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : options.values)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
+std::vector<std::uint32_t> nodes_of(const Options& options) {
+  const auto text = options.get("nodes");
+  if (!text) return {};
+  constexpr std::uint32_t most = 8192;
+  const Axis axis = parse_axis("--nodes", fmt::format("cluster.nodes={}", *text));
+  return mapped(axis.choices, [](const std::vector<std::string>& choice) {
+    return parse_count("--nodes", choice.front(), 1, most);
+  });
+}
+
+// A model, unless it is the name or the file of a scenario.
+bool names_model(const std::string& data, const std::string& word) {
+  const auto is_scenario = [&](const std::string& name) {
+    return name == word || fs::path(name).filename() == word;
+  };
+  std::error_code failed;
+  if (fs::is_regular_file(word, failed))
+    return !is_script(word) && content_of(word).root().has("architectures");
+  return std::ranges::none_of(scenario_names(data), is_scenario);
+}
+
+// With the settings that options stand for; a model becomes the scenario that plans begin with.
+PlanQuestion question_of(const CommandLine& line, const Options& options) {
+  if (options.words.empty())
+    throw UserError(fmt::format("which model or scenario? usage: {}", plan_usage.call));
+  PlanQuestion question;
+  question.data = line.data;
+  question.source = options.words.front();
+  question.nodes = nodes_of(options);
+  question.where = all_of(options, "where");
+  question.wide_tensor = options.has("wide-tensor");
+  question.batch = count_of(options, "global-batch", 1, most_rows).value_or(0);
+  const bool model = names_model(line.data, question.source);
+  if (model) {
+    find_model(line.data, question.source);  // has the better words where there is none
+    question.settings.emplace_back("model", question.source);
+    question.settings.emplace_back("name", question.source);
+    question.source = scenario_file(line.data, "plan");
+    if (question.batch == 0) question.batch = 256;
+  }
+  const auto add = [&](std::string_view option, std::string_view key) {
+    if (const auto value = options.get(option)) question.settings.emplace_back(key, *value);
+  };
+  if (const auto cluster = options.get("cluster")) {
+    const std::uint32_t nodes = question.nodes.empty() ? 1 : question.nodes.front();
+    question.settings.emplace_back("cluster",
+                                   fmt::format("{{node: {}, nodes: {}}}", *cluster, nodes));
+  } else if (model) {
+    throw UserError(
+        "on which machine? --cluster NAME: `stepsim list clusters` and `list nodes` "
+        "name them");
+  } else if (!question.nodes.empty()) {
+    question.settings.emplace_back("cluster.nodes", std::to_string(question.nodes.front()));
+  }
+  if (question.nodes.size() == 1) question.nodes.clear();
+  add("stack", "stack");
+  add("sequence", "job.sequence");
+  add("precision", "strategy.precision");
+  append(question.settings, said_settings_of(options));
+  return question;
+}
+
+PlanSearch search_of(const CommandLine& line, const Options& options) {
+  PlanSearch search;
+  search.data = line.data;
+  const std::string goal = word_of(options, "goal", "time", {"time", "cost", "memory"});
+  search.goal =
+      static_cast<PlanGoal>(std::ranges::find(plan_goal_names, goal) - plan_goal_names.begin());
+  if (search.goal == PlanGoal::cost && !options.has("price"))
+    throw UserError("--goal cost: needs --price N, money for a GPU and an hour");
+  search.top = count_of(options, "top", 1, 1000).value_or(5);
+  search.samples = count_of(options, "samples", 0, 4096).value_or(8);
+  search.workers = count_of(options, "workers", 1, 4096).value_or(search.workers);
+  search.progress = progress_bar("replays");
+  return search;
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw UserError({{folder, 0, "", "cannot be made: " + failed.message()}});
+}
+
+// The best as scenarios, in their order, and a table of all replays.
+void write_plans(const std::string& folder, const PlanSpace& space, const PlanSearch& search,
+                 const PlanAnswer& answer) {
+  std::size_t number = 0;
+  for (const FoundPlan& found : answer.best)
+    write_file(fmt::format("{}/{}.yaml", folder, ++number),
+               scenario_yaml(load_scenario(search.data, space.sweep.scenario,
+                                           settings_of(space.sweep, space.points[found.plan]))));
+  write_file(folder + "/plans.csv", csv_of(answer.table));
+  write_sweep(folder + "/plans.h5", answer.table);
+  fs::remove(search.journal);
+}
+
+// With twice as many nodes, and again, until something fits.
+std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space,
+                            PlanSearch search) {
+  constexpr std::uint32_t most = 64;
+  if (!question.nodes.empty()) return "";
+  search.top = 1;
+  search.samples = 0;
+  search.journal.clear();
+  for (std::uint32_t nodes = 2 * space.asked.cluster.nodes; nodes <= most; nodes *= 2) {
+    PlanQuestion more = question;
+    more.settings.emplace_back("cluster.nodes", std::to_string(nodes));
+    try {
+      const PlanSpace wider = plan_space(more);
+      const PlanAnswer answer = search_plans(wider, search);
+      if (!answer.best.empty())
+        return fmt::format("On {} nodes this one fits:\n{}", nodes,
+                           plan_answer_text(wider, search, answer, {}));
+    } catch (const UserError&) {  // nothing comes out even
+    }
+  }
+  return fmt::format("Up to {} nodes nothing fits.\n", most);
+}
+
+}  // namespace
+
+int plan_command(const CommandLine& line) {
+  const auto options = parse(plan_usage, line.words);
+  if (!options) return exit_code::yes;
+  const PlanQuestion question = question_of(line, *options);
+  PlanSearch search = search_of(line, *options);
+  const Rates rates = rates_of(*options);
+  const std::string folder = options->get("output").value_or("");
+  const PlanSpace space = plan_space(question);
+  if (!folder.empty()) {
+    make_folder(folder);
+    search.journal = folder + "/plans.journal";
+  }
+  const PlanAnswer answer = search_plans(space, search);
+  if (!folder.empty()) write_plans(folder, space, search, answer);
+  const bool fits = !answer.best.empty();
+  if (options->has("json"))
+    print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
+                 plan_answer_records(space, search, answer, rates));
+  else
+    fmt::print("{}{}", plan_answer_text(space, search, answer, rates),
+               fits ? "" : more_nodes_text(question, space, search));
+  return fits ? exit_code::yes : exit_code::no;
+}
+
+}  // namespace stepsim

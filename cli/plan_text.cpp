@@ -1,0 +1,264 @@
+#include "cli/plan_text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/screen.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/table.hpp"
+
+namespace stepsim {
+namespace {
+
+double figure(const FoundPlan& found, std::string_view metric) {
+  return found.outcome.of(metric).value_or(0);
+}
+
+JobTime job_time(const FoundPlan& found) {
+  return {Seconds{figure(found, "step_time")}, Seconds{figure(found, "wall_time")},
+          figure(found, "gpus"), figure(found, "tokens_per_second")};
+}
+
+// What the step waits for most, and second: "compute 91 %, tensor_parallel 4 %".
+std::string binds(const Outcome& outcome) {
+  constexpr std::string_view group = "time.";
+  std::vector<std::pair<double, std::string>> times;
+  for (const NamedMetric& metric : all_metrics())
+    if (metric.name.starts_with(group))
+      if (const auto time = outcome.of(metric.name); time && *time > 0)
+        times.emplace_back(*time, metric.name.substr(group.size()));
+  const double step = outcome.of("step_time").value_or(0);
+  if (times.empty() || step <= 0) return outcome.bottleneck;
+  std::ranges::stable_sort(times, std::greater{}, &std::pair<double, std::string>::first);
+  times.resize(std::min<std::size_t>(times.size(), 2));
+  return fmt::format("{}", fmt::join(mapped(times,
+                                            [&](const auto& each) {
+                                              return fmt::format("{} {}", each.second,
+                                                                 percent(each.first / step, 0));
+                                            }),
+                                     ", "));
+}
+
+std::string_view best_word(PlanGoal goal) {
+  switch (goal) {
+    case PlanGoal::time:
+      return "fastest";
+    case PlanGoal::cost:
+      return "cheapest";
+    case PlanGoal::memory:
+      break;
+  }
+  return "smallest";
+}
+
+std::string job_text(const PlanSpace& space) {
+  const Scenario& asked = space.asked;
+  if (asked.grpo) return asked.name;
+  return fmt::format("{}, {} rows of {} tokens a step", asked.model.name, space.batch,
+                     asked.job.sequence);
+}
+
+std::string machine_of(const PlanSpace& space, const JobPlan& plan) {
+  const Cluster& cluster = space.kinds[plan.kind].scenario.cluster;
+  return fmt::format("{} x {}", cluster.nodes, cluster.node.name);
+}
+
+std::string sentence(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer) {
+  const FoundPlan& first = answer.best.front();
+  const JobPlan& plan = space.plans[first.plan];
+  std::string text =
+      fmt::format("{} on {}: the {} of {} plans is {}: {} a step", job_text(space),
+                  machine_of(space, plan), best_word(search.goal), answer.plans,
+                  plan_text(space, plan), to_text(Seconds{figure(first, "step_time")}));
+  if (search.samples > 0)
+    text += fmt::format(" (likely {} to {})", to_text(Seconds{first.step_time.low}),
+                        to_text(Seconds{first.step_time.high}));
+  text += fmt::format(", {} of {} on a GPU", to_text(Bytes{figure(first, "peak_memory")}),
+                      to_text(Bytes{figure(first, "memory_capacity")}));
+  if (search.samples > 0 && answer.best.size() > 1)
+    text += fmt::format("; it stays first in {} of {} draws of the constants",
+                        static_cast<int>(first.first * search.samples + 0.5), search.samples);
+  return text + ".";
+}
+
+std::string place_of(const Turning& turning, std::string_view name) {
+  if (turning.at)
+    return fmt::format(", where {} is {} {}", name, turning.by->at_high < 1 ? "above" : "below",
+                       to_text(*turning.at, turning.by->constant.dimension));
+  return "";
+}
+
+std::string second_text(const PlanSpace& space, const PlanSearch& search,
+                        const PlanAnswer& answer) {
+  if (!answer.second) return "";
+  const Turning& turning = *answer.second;
+  const FoundPlan &first = answer.best[0], &second = answer.best[1];
+  const double more =
+      goal_of(second.outcome, search.goal) / goal_of(first.outcome, search.goal) - 1;
+  std::string text =
+      fmt::format("The second, {}, {} {} more", plan_text(space, space.plans[second.plan]),
+                  search.goal == PlanGoal::memory ? "needs" : "takes", percent(more));
+  if (!turning.cause.empty())
+    text += fmt::format(", most of it in {} ({} more)", turning.cause, to_text(turning.lost));
+  text +=
+      fmt::format(". It is the faster of the two in {} of {} draws", turning.won, turning.draws);
+  if (turning.by) text += place_of(turning, turning.by->constant.name);
+  return text + ".";
+}
+
+std::string counts_text(const PlanAnswer& answer) {
+  std::string text = fmt::format("{} plans come out even", answer.plans);
+  if (answer.too_large > 0) text += fmt::format("; {} cannot fit", answer.too_large);
+  if (answer.too_slow > 0)
+    text += fmt::format("; {} cannot be among these, whatever overlaps", answer.too_slow);
+  text += fmt::format("; {} were replayed", answer.replayed);
+  if (answer.failed > 0) text += fmt::format(", of which {} do not fit", answer.failed);
+  return text + ".";
+}
+
+std::string wrapped(const std::string& text) {
+  return wrap(text, line_width(), 0) + "\n";
+}
+
+std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
+                          const PlanAnswer& answer) {
+  TextTable table{{" ", "plan", " step"}};
+  if (search.samples > 0) table.columns.emplace_back(" 8 of 10 draws");
+  append(table.columns, {" tok/s/GPU", " memory"});
+  if (search.samples > 0) append(table.columns, {" fits in", " first in"});
+  table.columns.emplace_back("binds");
+  const bool nodes = std::ranges::any_of(answer.best, [&](const FoundPlan& found) {
+    return figure(found, "gpus") != figure(answer.best.front(), "gpus");
+  });
+  std::size_t number = 0;
+  for (const FoundPlan& found : answer.best) {
+    const JobPlan& plan = space.plans[found.plan];
+    std::string name = plan_text(space, plan);
+    if (nodes) name = fmt::format("{}: {}", machine_of(space, plan), name);
+    std::vector<std::string> cells{std::to_string(++number), std::move(name),
+                                   to_text(Seconds{figure(found, "step_time")})};
+    if (search.samples > 0)
+      cells.push_back(fmt::format("{} to {}", to_text(Seconds{found.step_time.low}),
+                                  to_text(Seconds{found.step_time.high})));
+    cells.push_back(fmt::format("{:.0f}", figure(found, "tokens_per_second_per_gpu")));
+    cells.push_back(to_text(Bytes{figure(found, "peak_memory")}));
+    if (search.samples > 0) append(cells, {percent(found.fits, 0), percent(found.first, 0)});
+    cells.push_back(binds(found.outcome));
+    table.rows.push_back(std::move(cells));
+  }
+  return render(table);
+}
+
+// Of the plans that were replayed those that need a tenth less memory than every faster one.
+std::string smaller_text(const PlanSpace& space, const PlanAnswer& answer) {
+  constexpr double worth_it = 0.9;
+  constexpr std::size_t most = 3;
+  std::vector<const SweepRow*> rows;
+  for (const SweepRow& row : answer.table.rows)
+    if (row.outcome.feasible) rows.push_back(&row);
+  const auto time = [](const SweepRow* row) { return row->outcome.of("step_time").value_or(0); };
+  std::ranges::stable_sort(rows, {}, time);
+  double least = figure(answer.best.front(), "peak_memory");
+  std::string text;
+  std::size_t shown = 0;
+  for (const SweepRow* row : rows) {
+    const double bytes = row->outcome.of("peak_memory").value_or(0);
+    if (time(row) < figure(answer.best.front(), "step_time") || bytes > worth_it * least) continue;
+    least = bytes;
+    text += fmt::format("{}{} in {}: {}", text.empty() ? "With less memory: " : "; ",
+                        to_text(Bytes{bytes}), to_text(Seconds{time(row)}),
+                        plan_text(space, space.plans[row->index]));
+    if (++shown == most) break;
+  }
+  return text.empty() ? "" : text + ".";
+}
+
+std::string nothing_text(const PlanSpace& space, const PlanAnswer& answer) {
+  std::string text = fmt::format("{}: no plan of {} fits", job_text(space), answer.plans);
+  if (!answer.smallest || answer.smallest_bytes <= 0) return text + ".";
+  const JobPlan& plan = space.plans[*answer.smallest];
+  const auto& memory = space.kinds[plan.kind].scenario.cluster.gpu.memory;
+  return text + fmt::format("; the one with the least memory, {}, needs at least {} of {}.",
+                            plan_text(space, plan), to_text(Bytes{answer.smallest_bytes}),
+                            to_text(memory.usable.value));
+}
+
+}  // namespace
+
+std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
+                             const PlanAnswer& answer, const Rates& rates) {
+  if (answer.best.empty()) return wrapped(nothing_text(space, answer));
+  std::string text =
+      wrapped(sentence(space, search, answer)) + "\n" + table_of_best(space, search, answer) + "\n";
+  if (const std::string cost = cost_text(rates, job_time(answer.best.front())); !cost.empty())
+    text += cost;
+  if (const std::string second = second_text(space, search, answer); !second.empty())
+    text += wrapped(second);
+  if (const std::string smaller = smaller_text(space, answer); !smaller.empty())
+    text += wrapped(smaller);
+  return text + wrapped(counts_text(answer));
+}
+
+Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
+                            const PlanAnswer& answer, const Rates& rates) {
+  const auto found_records = [&](const FoundPlan& found) -> Records {
+    const JobPlan& plan = space.plans[found.plan];
+    return {
+        {"plan", "in words", plan_text(space, plan)},
+        {"settings", "that make it, as KEY=VALUE",
+         setting_list(settings_of(space.sweep, space.points[found.plan]))},
+        {"step_time_s", "one optimizer step", Seconds{figure(found, "step_time")}},
+        {"step_time_range_s", "8 of 10 draws of the constants", found.step_time, Measure::seconds},
+        {"first_share", "of the draws, in which it is the best of these", found.first,
+         Measure::share},
+        {"tokens_per_second_per_gpu", "padding left out",
+         figure(found, "tokens_per_second_per_gpu")},
+        {"peak_memory_bytes", "needed on a GPU", Bytes{figure(found, "peak_memory")}},
+        {"gpus", "of the whole cluster", figure(found, "gpus")},
+        {"least_step_time_s", "that it could not go below", found.least.time},
+        {"least_memory_bytes", "that it could not go below", Bytes{found.least.bytes}},
+        {"binds", "what the step waits for most", binds(found.outcome)}};
+  };
+  const auto second_records = [](const Turning& turning) -> Records {
+    return {{"won", "draws in which it is faster than the first", turning.won},
+            {"draws", "of so many", turning.draws},
+            {"cause", "on which it loses most", turning.cause},
+            {"lost_s", "by it", turning.lost},
+            parts_if("constant", "that moves their ratio most", turning.by,
+                     [](const Mover& by) -> Records {
+                       return {
+                           {"name", "of the constant", by.constant.name},
+                           {"ratio_at_low", "second over first with it at its low end", by.at_low},
+                           {"ratio_at_high", "and at its high end", by.at_high}};
+                     }),
+            {"equal_at", "value of the constant at which both take as long, SI", turning.at}};
+  };
+  Records records{
+      {"goal", "what is least", plan_goal_names[static_cast<std::size_t>(search.goal)]},
+      {"job", "what is planned", job_text(space)},
+      {"plans", "that come out even", answer.plans},
+      {"cannot_fit", "of them, by their bounds", answer.too_large},
+      {"cannot_be_best", "of them, by their bounds", answer.too_slow},
+      {"replayed", "of them", answer.replayed},
+      {"failed", "of those replayed: did not fit, or could not run", answer.failed},
+      {"best", "the best first", list_of(answer.best, found_records)},
+      parts_if("second", "what would put the second first", answer.second, second_records)};
+  if (!answer.best.empty()) records.push_back(cost_record(rates, job_time(answer.best.front())));
+  return records;
+}
+
+Records plan_sample() {
+  PlanSpace space;
+  space.kinds.emplace_back();
+  space.kinds.front().scenario.cluster.gpus_used = 1;
+  space.plans.emplace_back();
+  space.points.emplace_back();
+  PlanAnswer answer;
+  answer.best.emplace_back();
+  answer.second.emplace().by.emplace();
+  return plan_answer_records(space, {}, answer, {});
+}
+
+}  // namespace stepsim

@@ -1,0 +1,17 @@
+// The plans of a job as a person or a program reads them.
+#pragma once
+
+#include <string>
+
+#include "analysis/studies/plan/plan_search.hpp"
+#include "cli/job_cost.hpp"
+#include "cli/result_kinds.hpp"
+
+namespace stepsim {
+
+std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
+                             const PlanAnswer& answer, const Rates& rates);
+Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
+                            const PlanAnswer& answer, const Rates& rates);
+
+}  // namespace stepsim

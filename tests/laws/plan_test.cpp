@@ -1,0 +1,97 @@
+// Bounds lie below what is replayed, and a search that uses them finds what trying everything
+// finds.
+#include <algorithm>
+
+#include "analysis/studies/plan/plan_search.hpp"
+#include "analysis/studies/predict/prediction.hpp"
+#include "tests/support/exactly.hpp"
+#include "tests/support/worker.hpp"
+
+namespace stepsim {
+namespace {
+
+PlanQuestion question_of(const std::string& model, const std::string& cluster,
+                         const std::string& stack, std::int64_t batch, std::int64_t sequence) {
+  PlanQuestion question;
+  question.data = STEPSIM_SOURCE_DATA;
+  question.source = "plan";
+  question.settings = {{"model", model},
+                       {"cluster", cluster},
+                       {"stack", stack},
+                       {"job.sequence", std::to_string(sequence)}};
+  question.batch = batch;
+  return question;
+}
+
+std::vector<PlanQuestion> spaces() {
+  std::vector<PlanQuestion> all{
+      question_of("llama-3.2-3b", "{node: h100-8}", "megatron", 32, 4096),
+      question_of("llama-3.2-1b", "{node: a100-8-40}", "fsdp2-eager", 16, 2048),
+      question_of("qwen3-30b-a3b", "{node: mi300x-8}", "axolotl-rocm", 16, 2048),
+      question_of("mixtral-8x7b", "{node: superpod-h100, nodes: 2}", "megatron", 16, 2048),
+      question_of("llama-3.1-8b", "{node: superpod-h100, nodes: 2}", "megatron-deepspeed", 16,
+                  4096),
+  };
+  all.front().settings.emplace_back("strategy.precision", "fp8-current");
+  for (PlanQuestion& question : all) question.where = {"job.micro_batch <= 2"};
+  for (const std::size_t place : {1u, 3u})
+    all[place].where.emplace_back(
+        "strategy.checkpointing == \"none\" and strategy.pipeline_parallel.virtual_stages <= 2");
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("no step is shorter or smaller than its bound", "[laws][slow]") {
+  std::size_t compared = 0;
+  for (const PlanQuestion& question : spaces()) {
+    const PlanSpace space = plan_space(question);
+    LeastSteps least(space.kinds.front().scenario.cluster);
+    const std::size_t stride = std::max<std::size_t>(1, space.plans.size() / 60);
+    for (std::size_t i = 0; i < space.plans.size(); i += stride) {
+      CAPTURE(question.settings.front().second, plan_text(space, space.plans[i]));
+      const LeastStep bound = least.of(input_of(space, space.plans[i]));
+      const std::vector<double> figures = numbers_from_worker([&] {
+        const Scenario scenario = load_scenario(question.data, question.source,
+                                                settings_of(space.sweep, space.points[i]));
+        const StepFigures step = step_figures(scenario, {}, Asked::times_and_memory);
+        return std::vector{step.step_time.value, step.memory};
+      });
+      CHECK(bound.time.value <= figures[0] * (1 + 1e-9));
+      CHECK(bound.bytes <= figures[1] * (1 + 1e-9));
+      CHECK(bound.time.value > 0.05 * figures[0]);  // it says something
+      ++compared;
+    }
+  }
+  CHECK(compared > 250);
+}
+
+TEST_CASE("a search with bounds finds what trying every plan finds", "[laws][slow]") {
+  for (const PlanQuestion& question : spaces()) {
+    const PlanSpace space = plan_space(question);
+    CAPTURE(question.settings.front().second, space.plans.size());
+    const PlanAnswer whole =
+        search_plans(space, {.data = question.data, .samples = 0, .prune = false});
+    CHECK(whole.replayed == space.plans.size());
+    for (const PlanGoal goal : {PlanGoal::time, PlanGoal::memory}) {
+      const PlanAnswer pruned =
+          search_plans(space, {.data = question.data, .goal = goal, .samples = 0});
+      CHECK(pruned.replayed + pruned.too_large + pruned.too_slow == space.plans.size());
+      std::vector<double> figures, found;
+      for (const SweepRow& row : whole.table.rows)
+        if (row.outcome.feasible) figures.push_back(goal_of(row.outcome, goal));
+      std::ranges::sort(figures);
+      for (const FoundPlan& plan : pruned.best) found.push_back(goal_of(plan.outcome, goal));
+      REQUIRE(!found.empty());
+      CHECK(found.front() == figures.front());
+      CHECK(std::ranges::all_of(
+          found, [&](double figure) { return std::ranges::binary_search(figures, figure); }));
+      if (goal != PlanGoal::time) continue;
+      REQUIRE(pruned.best.size() == whole.best.size());
+      for (std::size_t i = 0; i < whole.best.size(); ++i)
+        CHECK(pruned.best[i].plan == whole.best[i].plan);
+    }
+  }
+}
+
+}  // namespace stepsim

@@ -1,0 +1,212 @@
+#include "workloads/step/least_step.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/base/lists.hpp"
+#include "workloads/pipeline/schedule.hpp"
+#include "workloads/pipeline/stages.hpp"
+#include "workloads/program/rank_part.hpp"
+#include "workloads/program/run_shared.hpp"
+#include "workloads/program/run_visit.hpp"
+#include "workloads/sharding/schemes.hpp"
+
+namespace stepsim {
+namespace {
+
+// Rows of a pass as they are run.
+double time_of(const StepInput& input, const Unit& unit, const std::vector<KernelRow>& rows,
+               bool backward) {
+  const auto on_device = [&](const std::vector<KernelRow>& some) {
+    return device_time(input.cluster.gpu, input.stack, some, backward).value;
+  };
+  if (unit.hand.rounds == 1) return on_device(rows);
+  const RingRows split = rows_in_ring(unit, rows);
+  return on_device(split.around) + static_cast<double>(unit.hand.rounds) * on_device(split.block);
+}
+
+// Passes forward of one micro-batch: the one that is trained on, and those that only score.
+double forward_passes(const Job& job) {
+  return static_cast<double>(1 + job.reference_passes() + job.scoring_passes +
+                             job.estimating_passes());
+}
+
+// Bytes that wait on a stage when most of its micro-batches are under way.
+double most_kept(const StepInput& input, std::int64_t stage, const std::vector<double>& pieces) {
+  const PipelineParallel& p = input.strategy.pipeline_parallel;
+  if (p.size == 1) return pieces.front();
+  double held = 0, most = 0;
+  for (const Turn& turn : turns_of(p, stage, input.job.accumulation)) {
+    held += (turn.backward ? -1 : 1) * pieces[static_cast<std::size_t>(turn.piece)];
+    most = std::max(most, held);
+  }
+  return most;
+}
+
+// Memory is at its most once more when a micro-batch has left its gradients.
+bool comes_again(const StepInput& input) {
+  const PipelineParallel& p = input.strategy.pipeline_parallel;
+  return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
+}
+
+double fastest_gpu(const Cluster& cluster) {
+  return cluster.speeds.empty() ? 1 : std::max(1.0, *std::ranges::max_element(cluster.speeds));
+}
+
+}  // namespace
+
+LeastSteps::Passes& LeastSteps::Passes::operator+=(const Passes& more) {
+  forward += more.forward;
+  backward += more.backward;
+  host += more.host;
+  kept += more.kept;
+  again += more.again;
+  gathered += more.gathered;
+  return *this;
+}
+
+double LeastSteps::alone(Collective kind, Rank size, Rank stride, double bytes) {
+  if (size <= 1 || bytes <= 0) return 0;
+  const auto [place, added] = costs_.try_emplace({kind, size, stride});
+  if (added) {
+    Group group(size);
+    for (Rank i = 0; i < size; ++i) group[i] = i * stride;
+    for (const Candidate& way : plan_collective(cluster_, kind, {group}).candidates)
+      place->second.push_back(way.cost);
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const Cost& cost : place->second) least = std::min(least, cost.at({bytes}).value);
+  return least;
+}
+
+LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vector<Unit>& units) {
+  const Mesh mesh = mesh_of(input.strategy, cluster_);
+  const auto& host = input.stack.host;
+  const double core = cluster_.node.host.core_speed.number();
+  const bool waits = !input.strategy.experts.overlaps;
+  const auto handed = [&](const Unit& unit, Phase phase) {
+    double sum = 0;
+    const Awaited all = awaited(input.strategy, unit, phase);
+    for (const auto transfers : {all.before, all.behind})
+      for (const Transfer& transfer : transfers) {
+        const auto [kind, size, stride] = shape_of(transfer.kind, mesh);
+        sum += alone(kind, size, stride, transfer.bytes);
+      }
+    const Visit visit{.unit = &unit, .phase = phase};
+    const bool sends = sends_before(visit) || sends_behind(visit);
+    if (sends && !sends_once(input.strategy.experts.dispatcher))
+      sum += alone(Collective::all_to_all, mesh.experts, mesh.beside(), unit.exchange);
+    return waits ? sum : 0;
+  };
+  const auto dispatched = [&](const std::vector<KernelRow>& rows, Seconds launch) {
+    return operators_of(rows, input.stack.operators) * launch.value / core;
+  };
+  // FSDP has the parameters of a whole layer, or of what stands outside, at a time.
+  const bool gathers = is_fsdp(input.strategy.sharding);
+  const double width = input.strategy.fsdp.narrow_gather ? 1 : bytes_16;
+  Passes sum;
+  for (const Unit& unit : units) {
+    const auto visits = static_cast<double>(unit.times), rounds = static_cast<double>(unit.rounds);
+    double forward = rounds * time_of(input, unit, unit.forward, false);
+    double backward = rounds * time_of(input, unit, unit.backward, true);
+    double issued = dispatched(unit.forward, host.forward_launch.value) * forward_passes(input.job);
+    issued += dispatched(unit.backward, host.backward_launch.value);
+    forward += handed(unit, Phase::forward);
+    backward += handed(unit, Phase::backward);
+    if (unit.called_again) {
+      backward += rounds * time_of(input, unit, unit.again, false);
+      backward += handed(unit, Phase::recompute);
+      issued += dispatched(unit.again, host.forward_launch.value);
+    }
+    sum += {visits * forward * forward_passes(input.job),
+            visits * backward,
+            visits * rounds * issued,
+            visits * (unit.memory.kept + unit.memory.input),
+            visits * std::max(0.0, unit.memory.saved - unit.memory.kept),
+            gathers ? visits * width * unit.elements() : 0};
+  }
+  return sum;
+}
+
+// Most layers are like one that was seen before.
+std::vector<LeastSteps::Passes> LeastSteps::layers_of(const StepInput& input,
+                                                      const ModelUnits& units) {
+  std::vector<Passes> all;
+  for (std::size_t layer = 0; layer < units.layers.size(); ++layer)
+    all.push_back(units.alike[layer] == layer ? passes_of(input, units.layers[layer])
+                                              : all[units.alike[layer]]);
+  if (input.strategy.activation_place != Offload::none)
+    for (Passes& layer : all) layer.kept = 0;
+  return all;
+}
+
+std::vector<LeastSteps::Stage> LeastSteps::stages_of(const StepInput& input, Passes embedding,
+                                                     Passes head,
+                                                     const std::vector<Passes>& layers) const {
+  const PipelineParallel& p = input.strategy.pipeline_parallel;
+  std::vector<Stage> stages(static_cast<std::size_t>(p.size));
+  std::size_t layer = 0;
+  const std::vector<std::int64_t> counts = layers_of_pieces(input.model, p);
+  for (std::size_t piece = 0; piece < counts.size(); ++piece) {
+    Passes sum;
+    for (std::int64_t i = 0; i < counts[piece]; ++i) sum += layers[layer++];
+    stages[static_cast<std::size_t>(stage_of_piece(p, static_cast<std::int64_t>(piece)))].push_back(
+        sum);
+  }
+  stages.front().front() += embedding;
+  stages.back().back() += head;
+  return stages;
+}
+
+// Either while the head runs backward, or when the first layer does.
+double LeastSteps::most_bytes(const StepInput& input, std::size_t stage, const Stage& pieces,
+                              const Passes& head, const std::vector<Passes>& layers) {
+  const PipelineParallel& p = input.strategy.pipeline_parallel;
+  std::vector<double> kept;
+  Passes whole;
+  for (const Passes& piece : pieces) {
+    kept.push_back(piece.kept);
+    whole += piece;
+  }
+  const double all = most_kept(input, static_cast<std::int64_t>(stage), kept);
+  const bool last = static_cast<std::int64_t>(stage) + 1 == p.size;
+  const double again = std::ranges::min(mapped(layers, &Passes::again));
+  if (p.size > 1 || !input.strategy.fsdp.reshard_after_forward)  // all are gathered by then
+    return whole.gathered + (last ? std::max(all, all - head.kept + again) : all + again);
+  const double layer = std::ranges::min(
+      mapped(layers, [](const Passes& each) { return each.again + each.gathered; }));
+  return last ? std::max(all + head.gathered, all - head.kept + layer) : all + layer;
+}
+
+LeastStep LeastSteps::of(const StepInput& input) {
+  const ModelUnits units = units_of(input);
+  const Passes head = passes_of(input, units.head);
+  const std::vector<Passes> layers = layers_of(input, units);
+  const std::vector<Stage> stages =
+      stages_of(input, passes_of(input, {units.embedding}), head, layers);
+  const double batches = input.job.only_update ? 0 : static_cast<double>(input.job.accumulation);
+  double time = 0, around = 0;
+  for (const Stage& stage : stages) {
+    Passes all;
+    for (const Passes& piece : stage) all += piece;
+    time = std::max({time, around + batches * (all.forward + all.backward), batches * all.host});
+    around += stage.front().forward + stage.front().backward;
+  }
+  const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);
+  double bytes = 0;
+  for (const std::size_t stage : {std::size_t{0}, shares.size() - 1}) {
+    const bool alone = shares.size() == 1;
+    const RankPart rank = rank_part({cluster_, alone ? input.model : shares[stage].model,
+                                     input.stack, input.strategy, input.job});
+    const double gradients =
+        comes_again(input)
+            ? with_scheme(input.strategy, [&]<Scheme S>() { return S::gradients_at_update(rank); })
+            : 0;
+    bytes = std::max(bytes, resident_of(rank).in(Pool::device) + gradients +
+                                most_bytes(input, stage, stages[stage], head, layers));
+  }
+  return {Seconds{time / fastest_gpu(cluster_) * input.stack.unexplained.number()},
+          bytes * (1 + slack_of(input).number()) + cluster_.gpu.memory.library.number()};
+}
+
+}  // namespace stepsim

@@ -1,0 +1,62 @@
+// How long a step takes at the least, and what it needs, in closed form: for choosing among many
+// ways to split a job without replaying them all.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "workloads/collectives/plan.hpp"
+#include "workloads/program/visits.hpp"
+
+namespace stepsim {
+
+struct LeastStep {
+  Seconds time;
+  double bytes = 0;  // of the fullest GPU, with what libraries take and the allocator's slack
+};
+
+// Bounds that no replay goes below, at the stated constants: kernels of a stage run one after the
+// other and wait for what ranks hand each other around them; its host dispatches them one after the
+// other; a stage begins when those before it have sent something, and theirs comes after its end;
+// gradients leave, and an optimizer on the host begins, when the last backward pass does or ends.
+// What kernels, messages and gathers lose to each other is left out.
+class LeastSteps {
+ public:
+  explicit LeastSteps(const Cluster& cluster) : cluster_(cluster) {}
+  LeastSteps(const LeastSteps&) = delete;
+  LeastSteps& operator=(const LeastSteps&) = delete;
+  ~LeastSteps() = default;
+
+  // Of this cluster. Remembers what messages cost.
+  LeastStep of(const StepInput& input);
+
+ private:
+  // Of units that are visited one after the other, with one micro-batch.
+  struct Passes {
+    double forward = 0, backward = 0;  // s; `backward` with what is computed again
+    double host = 0;                   // s of the host for both
+    double kept = 0;                   // bytes that wait for the backward pass
+    double again = 0;                  // bytes beside that when what it needs is there again
+    double gathered = 0;               // bytes of parameters that are there only while they run
+
+    Passes& operator+=(const Passes& more);
+  };
+  // Pieces of a stage in their order.
+  using Stage = std::vector<Passes>;
+
+  Passes passes_of(const StepInput& input, const std::vector<Unit>& units);
+  std::vector<Passes> layers_of(const StepInput& input, const ModelUnits& units);
+  // Bytes of a stage at the most, beyond what it holds from step to step.
+  static double most_bytes(const StepInput& input, std::size_t stage, const Stage& pieces,
+                           const Passes& head, const std::vector<Passes>& layers);
+  std::vector<Stage> stages_of(const StepInput& input, Passes embedding, Passes head,
+                               const std::vector<Passes>& layers) const;
+  // Seconds of a message with nothing else under way.
+  double alone(Collective kind, Rank size, Rank stride, double bytes);
+
+  const Cluster& cluster_;
+  std::map<std::tuple<Collective, Rank, Rank>, std::vector<Cost>> costs_;
+};
+
+}  // namespace stepsim
