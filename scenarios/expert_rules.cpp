@@ -63,8 +63,10 @@ void check_experts(const Table& moe, const StepSplit& sharing, Known known) {
   if (s.experts.overlaps && s.checkpointing == Checkpointing::full)
     moe.problem("overlap", "does not go with checkpointing: full, as Megatron-Core has it");
   if (s.experts.overlaps && s.pipeline_parallel.size > 1 &&
-      s.pipeline_parallel.schedule != PipelineSchedule::interleaved)
-    moe.problem("overlap", "needs schedule: interleaved where layers are spread over stages");
+      !pairs_turns(s.pipeline_parallel.schedule))
+    moe.problem("overlap",
+                "needs schedule: interleaved, dualpipe or dualpipe_v where layers are spread over "
+                "stages");
   if (s.experts.parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
   if (s.lora.rank > 0) reject("is not modelled with lora");

@@ -47,17 +47,47 @@ void check_layers(const Table& table, const Model& model, const PipelineParallel
     }
 }
 
+// As many micro-batches as there are pieces on the way are needed before the first one is over.
+void check_dual(const Table& table, const PipelineParallel& p, std::int64_t micro_batches) {
+  const bool both = p.schedule == PipelineSchedule::dualpipe;
+  if (!both && p.schedule != PipelineSchedule::dualpipe_v) return;
+  if (both && p.size % 2 != 0)
+    table.problem("schedule", fmt::format("dualpipe needs an even size, found {}", p.size));
+  if (micro_batches < 2 * p.size)
+    table.problem("schedule", fmt::format("{} needs 2 micro-batches for each stage, here {}: "
+                                          "job.gradient_accumulation is {}",
+                                          to_text(p.schedule), 2 * p.size, micro_batches));
+  else if (both && micro_batches % 2 != 0)
+    table.problem("schedule", fmt::format("dualpipe runs half of the micro-batches each way: "
+                                          "job.gradient_accumulation {} is odd",
+                                          micro_batches));
+}
+
 void check_schedule(const Table& table, const StepSplit& sharing) {
   const PipelineParallel& p = sharing.strategy.pipeline_parallel;
+  const std::string_view name = to_text(p.schedule);
   const bool interleaved = p.schedule == PipelineSchedule::interleaved;
+  const bool turns_back = p.way() == PipelineWay::there_and_back;
   if (interleaved && p.virtual_stages == 1)
     table.problem("schedule", "interleaved needs virtual_stages: 2 or more");
-  if (!interleaved && p.virtual_stages > 1)
-    table.problem("virtual_stages", "needs schedule: interleaved");
-  if (interleaved && sharing.job.accumulation % p.size != 0)
+  if (turns_back && p.virtual_stages != 2)
+    table.problem("schedule", fmt::format("{} needs virtual_stages: 2, a piece there and one back; "
+                                          "found {}",
+                                          name, p.virtual_stages));
+  if (!interleaved && !turns_back && p.schedule != PipelineSchedule::zb_h1 && p.virtual_stages > 1)
+    table.problem("virtual_stages",
+                  fmt::format("{} has one piece on each stage; more need schedule: interleaved, "
+                              "zb_h1, zbv, v_half, v_min or dualpipe_v",
+                              name));
+  if (!turns_back && p.virtual_stages > 1 && sharing.job.accumulation % p.size != 0)
     table.problem("schedule", fmt::format("interleaved stages take micro-batches {} at a time: "
                                           "job.gradient_accumulation {} is no multiple of that",
                                           p.size, sharing.job.accumulation));
+  check_dual(table, p, sharing.job.accumulation);
+  if (splits_backward(p.schedule) && sharing.strategy.compiled)
+    table.problem("schedule", fmt::format("{} splits backward passes, which PyTorch refuses with "
+                                          "strategy.compile: true",
+                                          name));
 }
 
 // What a pipeline is not modelled with, or what its frameworks refuse.
@@ -71,8 +101,10 @@ std::vector<std::string> refusals(const StepSplit& sharing) {
          "zero: 2 and 3 send gradients away behind each micro-batch, but a stage adds those of all "
          "its micro-batches up first: DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep "
          "parameters gathered");
-  refuse(is_fsdp(s.sharding) && s.fsdp.sync_each_batch,
-         "fsdp.sync_each_batch is false in a pipeline: gradients are added up first");
+  refuse(is_fsdp(s.sharding) && s.fsdp.sync_each_batch &&
+             splits_backward(s.pipeline_parallel.schedule),
+         "fsdp.sync_each_batch: true is not modelled with split backward passes, whose gradients "
+         "come in two parts");
   refuse(is_fsdp(s.sharding) && sharing.model.tied_embeddings,
          "is not modelled with fsdp and a head that shares the embedding's matrix");
   refuse(sharing.job.method != Method::sft, "is modelled for method: sft only");
@@ -97,7 +129,7 @@ void check_pipeline(const Table& strategy, const StepSplit& sharing) {
   if (!table) return;
   if (p.size == 1) {
     constexpr std::string_view alone = "needs a size of 2 or more";
-    if (p.schedule == PipelineSchedule::interleaved) table->problem("schedule", alone);
+    if (p.schedule >= PipelineSchedule::interleaved) table->problem("schedule", alone);
     if (p.virtual_stages > 1) table->problem("virtual_stages", alone);
     if (!p.layers.empty()) table->problem("layers", alone);
     return;
@@ -112,7 +144,7 @@ void check_pipeline(const Table& strategy, const StepSplit& sharing) {
 
 // Each stage fills and drains once; pieces make that shorter.
 std::vector<std::string> pipeline_notes(const PipelineParallel& p, const Job& job) {
-  if (p.size == 1 || job.accumulation >= p.size) return {};
+  if (p.size == 1 || job.accumulation >= p.size || splits_backward(p.schedule)) return {};
   const double idle = static_cast<double>(p.size - 1) / static_cast<double>(p.virtual_stages);
   return {fmt::format(
       "{} micro-batches are fewer than {} stages: each stage waits for the others "

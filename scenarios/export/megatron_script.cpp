@@ -103,6 +103,49 @@ void say_recomputing(ForeignLines& lines) {
   }
 }
 
+// The split schedules are those of github.com/sail-sg/zero-bubble-pipeline-parallelism.
+void say_megatron_schedule(ForeignLines& lines, const PipelineParallel& pipeline) {
+  switch (pipeline.schedule) {
+    case PipelineSchedule::zb_h1:
+      lines.say("enable-zero-bubble", true);
+      lines.say("zero-bubble-max-pending-backward", pipeline.size);
+      break;
+    case PipelineSchedule::zbv:
+    case PipelineSchedule::v_half:
+    case PipelineSchedule::v_min:
+      lines.say("zero-bubble-v-schedule", true);
+      lines.say("zero-bubble-v-schedule-mem-setup",
+                pipeline.schedule == PipelineSchedule::zbv      ? "zb"
+                : pipeline.schedule == PipelineSchedule::v_half ? "half"
+                                                                : "min");
+      break;
+    default:
+      if (pipeline.virtual_stages > 1)
+        lines.say("num-virtual-stages-per-pipeline-rank", pipeline.virtual_stages);
+  }
+}
+
+// Embedding and head in the place of a layer each, or the ends with layers of their own number.
+void say_megatron_stages(ForeignLines& lines, const PipelineParallel& pipeline) {
+  say_megatron_schedule(lines, pipeline);
+  const std::vector<std::int64_t>& layers = pipeline.layers;
+  if (layers.size() < 3) return;
+  const std::int64_t between = layers[1];
+  const bool even = std::all_of(layers.begin() + 1, layers.end() - 1,
+                                [&](std::int64_t each) { return each == between; });
+  if (!even) return;
+  const auto fewer_by_one = [&](std::int64_t each) { return each + 1 == between; };
+  const bool counted = (layers.front() == between || fewer_by_one(layers.front())) &&
+                       (layers.back() == between || fewer_by_one(layers.back()));
+  if (counted) {
+    if (fewer_by_one(layers.front())) lines.say("account-for-embedding-in-pipeline-split", true);
+    if (fewer_by_one(layers.back())) lines.say("account-for-loss-in-pipeline-split", true);
+  } else if (pipeline.virtual_stages == 1) {
+    lines.say("decoder-first-pipeline-num-layers", layers.front());
+    lines.say("decoder-last-pipeline-num-layers", layers.back());
+  }
+}
+
 void say_parallel(ForeignLines& lines, const Mesh& mesh) {
   if (lines.is("strategy.tensor_parallel.sequence", "true") && mesh.tensor > 1)
     lines.say("sequence-parallel", true);
@@ -110,8 +153,7 @@ void say_parallel(ForeignLines& lines, const Mesh& mesh) {
     lines.say("context-parallel-size", std::int64_t{mesh.sequence()});
     lines.say("cp-comm-type", mesh.ulysses > 1 ? "a2a" : "p2p");
   }
-  const std::int64_t pieces = lines.scenario().strategy.pipeline_parallel.virtual_stages;
-  if (mesh.stages > 1 && pieces > 1) lines.say("num-virtual-stages-per-pipeline-rank", pieces);
+  if (mesh.stages > 1) say_megatron_stages(lines, lines.scenario().strategy.pipeline_parallel);
 }
 
 }  // namespace

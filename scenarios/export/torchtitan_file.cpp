@@ -67,13 +67,12 @@ void say_checkpointing(ForeignLines& lines) {
 
 void say_stages(ForeignLines& lines, const Mesh& mesh) {
   if (mesh.stages < 2) return;
+  const PipelineParallel& pipeline = lines.scenario().strategy.pipeline_parallel;
   const Table schedules = lines.facts().table("schedules");
   for (const std::string& name : schedules.keys())
     if (lines.is("strategy.pipeline_parallel.schedule", schedules.text(name)))
       lines.say("parallelism.pipeline_parallel_schedule", name);
-  const auto pieces =
-      mesh.stages *
-      std::max<std::int64_t>(1, lines.scenario().strategy.pipeline_parallel.virtual_stages);
+  const std::int64_t pieces = mesh.stages * std::max<std::int64_t>(1, pipeline.virtual_stages);
   if (!lines.value("strategy.pipeline_parallel.layers").empty()) return;
   lines.say("parallelism.pipeline_parallel_first_stage_less_layers", std::int64_t{0});
   lines.say("parallelism.pipeline_parallel_last_stage_less_layers", std::int64_t{0});

@@ -168,35 +168,57 @@ void read_experts(MappedSource& source) {
     source.without("moe-token-dispatcher-type", "allgather is counted as alltoall");
 }
 
-// First and last stage may have layers of their own number, or embedding and head count as layers.
-std::vector<std::int64_t> layers_of_stages(MappedSource& source, const MegatronDegrees& degrees,
-                                           std::int64_t layers) {
+// Layers of each piece of the model: those of the first and the last stage may have a number of
+// their own, or embedding and head count as layers of the first and the last piece.
+struct MegatronLayers {
+  std::int64_t first = 0, last = 0;  // of a stage; 0: like the others
+  bool embedding = false, loss = false;
+
+  std::int64_t counted(std::int64_t layers) const {
+    return layers + (embedding ? 1 : 0) + (loss ? 1 : 0);
+  }
+};
+MegatronLayers read_layers_of_stages(MappedSource& source) {
   const auto said = [&](std::string_view key, std::string_view other) {
     return std::max(source.whole(key, 0, 1, 1000), source.whole(other, 0, 1, 1000));
   };
-  const std::int64_t first = said("decoder-first-pipeline-num-layers",
-                                  "num-layers-in-first-pipeline-stage"),
-                     last = said("decoder-last-pipeline-num-layers",
-                                 "num-layers-in-last-pipeline-stage");
-  const bool embedding = source.on("account-for-embedding-in-pipeline-split"),
-             loss = source.on("account-for-loss-in-pipeline-split");
-  const std::int64_t named = (first > 0 ? 1 : 0) + (last > 0 ? 1 : 0);
-  std::int64_t share = 0;
-  if (named > 0 && degrees.stages > named)
-    share = (layers - first - last) / (degrees.stages - named);
-  else if (embedding || loss)
-    share = (layers + (embedding ? 1 : 0) + (loss ? 1 : 0)) / degrees.stages;
-  else
-    return {};
-  std::vector<std::int64_t> stages(static_cast<std::size_t>(degrees.stages), share);
-  if (named > 0) {
-    if (first > 0) stages.front() = first;
-    if (last > 0) stages.back() = last;
-  } else {
-    stages.front() -= embedding ? 1 : 0;
-    stages.back() -= loss ? 1 : 0;
+  return {.first = said("decoder-first-pipeline-num-layers", "num-layers-in-first-pipeline-stage"),
+          .last = said("decoder-last-pipeline-num-layers", "num-layers-in-last-pipeline-stage"),
+          .embedding = source.on("account-for-embedding-in-pipeline-split"),
+          .loss = source.on("account-for-loss-in-pipeline-split")};
+}
+
+std::vector<std::int64_t> megatron_layers(const MegatronLayers& said, std::int64_t layers,
+                                          std::int64_t stages, std::int64_t pieces) {
+  const std::int64_t named = (said.first > 0 ? 1 : 0) + (said.last > 0 ? 1 : 0);
+  if (named == 0 && !said.embedding && !said.loss) return {};
+  std::vector<std::int64_t> each(static_cast<std::size_t>(stages * pieces));
+  const std::int64_t between =
+      stages > named ? (layers - said.first - said.last) / (stages - named) : 0;
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    const auto stage = static_cast<std::int64_t>(i) % stages;
+    const std::int64_t own = stage == 0 ? said.first : stage == stages - 1 ? said.last : 0;
+    each[i] = (named == 0 ? said.counted(layers) / stages : own > 0 ? own : between) / pieces;
   }
-  return stages;
+  if (named > 0) return each;
+  each.front() -= said.embedding ? 1 : 0;
+  each.back() -= said.loss ? 1 : 0;
+  return each;
+}
+
+// Those of the forerunner that splits backward passes: README.md of
+// github.com/sail-sg/zero-bubble-pipeline-parallelism.
+std::string split_schedule(MappedSource& source, const MegatronDegrees& degrees) {
+  const std::string setup = source.text("zero-bubble-v-schedule-mem-setup", "zb");
+  const std::string pending = source.text("zero-bubble-max-pending-backward", "auto");
+  if (source.on("zero-bubble-v-schedule"))
+    return setup == "half" ? "v_half" : setup == "min" ? "v_min" : "zbv";
+  if (!source.on("enable-zero-bubble")) return "";
+  if (pending != std::to_string(degrees.stages))
+    source.without(
+        "zero-bubble-max-pending-backward",
+        fmt::format("{} micro-batches under way; counted with as many as stages", pending));
+  return "zb_h1";
 }
 
 void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) {
@@ -205,16 +227,27 @@ void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) 
   const std::int64_t per_piece = source.whole(layers_key, 0, 1, 1000);
   std::int64_t pieces = source.whole(pieces_key, 1, 1, 1000);
   const std::int64_t layers = source.around().model ? source.around().model->layers : 0;
-  const std::vector<std::int64_t> shares = layers_of_stages(source, degrees, layers);
+  const MegatronLayers said = read_layers_of_stages(source);
+  const std::string split = split_schedule(source, degrees);
   if (degrees.stages < 2 || layers == 0) return;
-  if (per_piece > 0) pieces = layers / degrees.stages / per_piece;
-  const std::string_view key = per_piece > 0 ? layers_key : pieces_key;
-  source.put("strategy.pipeline_parallel.schedule", pieces > 1 ? "interleaved" : "1f1b", key);
+  if (per_piece > 0) pieces = said.counted(layers) / degrees.stages / per_piece;
+  std::string_view key = per_piece > 0 ? layers_key : pieces_key;
+  if (split == "zb_h1") key = "enable-zero-bubble", pieces = 1;
+  if (split.size() > 0 && split != "zb_h1") key = "zero-bubble-v-schedule", pieces = 2;
+  source.put("strategy.pipeline_parallel.schedule",
+             !split.empty() ? split
+             : pieces > 1   ? "interleaved"
+                            : "1f1b",
+             key);
   if (pieces > 1)
     source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces), key);
-  if (!shares.empty() && pieces == 1)
+  if (const std::vector<std::int64_t> shares =
+          megatron_layers(said, layers, degrees.stages, pieces);
+      !shares.empty())
     source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(shares, ", ")),
-               "decoder-first-pipeline-num-layers");
+               said.embedding ? "account-for-embedding-in-pipeline-split"
+               : said.loss    ? "account-for-loss-in-pipeline-split"
+                              : "decoder-first-pipeline-num-layers");
 }
 
 }  // namespace

@@ -194,13 +194,14 @@ void read_torchtitan_stages(MappedSource& source, const TorchTitanDegrees& degre
   if (!source.around().model) return;
   const std::int64_t layers = source.around().model->layers;
   const std::int64_t all = layers + first + last;
-  std::int64_t pieces = schedule == "interleaved" ? 2 * degrees.stages : degrees.stages;
+  const bool several = schedule != "1f1b" && schedule != "gpipe";
+  std::int64_t pieces = several ? 2 * degrees.stages : degrees.stages;
   if (per_stage > 0) pieces = (all + per_stage - 1) / per_stage;
-  if (pieces % degrees.stages != 0 || (schedule != "interleaved" && pieces != degrees.stages))
+  if (pieces % degrees.stages != 0 || (!several && pieces != degrees.stages))
     return source.problem(per_stage_key,
                           fmt::format("{} layers make {} pieces, which {} stages cannot share",
                                       per_stage, pieces, degrees.stages));
-  if (schedule == "interleaved")
+  if (several)
     source.put("strategy.pipeline_parallel.virtual_stages", std::to_string(pieces / degrees.stages),
                per_stage > 0 ? per_stage_key : schedule_key);
   const std::vector<std::int64_t> shares = shares_of(layers, pieces, first, last);

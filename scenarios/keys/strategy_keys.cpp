@@ -355,9 +355,11 @@ constexpr std::array pipeline_keys{
     word<&Strategy::pipeline_parallel, &PipelineParallel::schedule>(
         "schedule", pipeline_schedule_names,
         "order of the micro-batches: 1f1b; gpipe: all forward, then all backward; interleaved: "
-        "1f1b over several pieces of the model on each stage"),
+        "1f1b over several pieces of the model on each stage; the others make gradients of weights "
+        "where a stage would wait (docs/training-step.md)"),
     whole<&Strategy::pipeline_parallel, &PipelineParallel::virtual_stages>(
-        "virtual_stages", 1, most_parts, "interleaved: pieces of the model on each stage"),
+        "virtual_stages", 1, most_parts,
+        "interleaved and zb_h1: pieces of the model on each stage; there and back: 2"),
     Key<Strategy>{.facts = {.name = "layers",
                             .sentence = "layers of each stage, interleaved of each piece in the "
                                         "order of the model",

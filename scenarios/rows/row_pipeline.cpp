@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -15,6 +16,28 @@ namespace stepsim {
 namespace {
 
 using Layers = std::vector<std::int64_t>;
+
+// Longer words first: one may be the beginning of another.
+struct NamedSchedule {
+  std::string_view word;
+  PipelineSchedule schedule;
+};
+constexpr std::array named_schedules{NamedSchedule{"gpipe", PipelineSchedule::gpipe},
+                                     NamedSchedule{"dualpipev", PipelineSchedule::dualpipe_v},
+                                     NamedSchedule{"dualpipe", PipelineSchedule::dualpipe},
+                                     NamedSchedule{"v-half", PipelineSchedule::v_half},
+                                     NamedSchedule{"v-min", PipelineSchedule::v_min},
+                                     NamedSchedule{"zbv", PipelineSchedule::zbv},
+                                     NamedSchedule{"zb-h1", PipelineSchedule::zb_h1},
+                                     NamedSchedule{"zb1p", PipelineSchedule::zb_h1},
+                                     NamedSchedule{"zero bubble", PipelineSchedule::zb_h1},
+                                     NamedSchedule{"zero-bubble", PipelineSchedule::zb_h1}};
+
+std::optional<PipelineSchedule> schedule_in(const std::string& words) {
+  for (const auto& [word, schedule] : named_schedules)
+    if (contains(words, word)) return schedule;
+  return std::nullopt;
+}
 
 // "last stage 13 layers": the number behind the words.
 std::optional<std::int64_t> layers_in(std::string_view notes, std::string_view mark) {
@@ -64,22 +87,27 @@ void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& 
     return;
   }
   const std::string words = in_small_letters(row.strategy);
-  const bool all_forward = contains(words, "gpipe");
-  if (contains(words, "schedule") && !contains(words, "1f1b") && !all_forward)
+  const std::optional<PipelineSchedule> schedule = schedule_in(words);
+  if (contains(words, "schedule") && !contains(words, "1f1b") && !schedule)
     made.lack(fmt::format("the schedule of \"{}\"", row.strategy));
   made.set("strategy.pipeline_parallel.size", static_cast<double>(size));
-  if (all_forward) made.set("strategy.pipeline_parallel.schedule", "gpipe");
+  if (schedule) made.set("strategy.pipeline_parallel.schedule", std::string(to_text(*schedule)));
   // How a recipe cuts the layers goes before what their number suggests.
   const Document resolved = made.resolved(catalog);
   if (resolved.peek("strategy.pipeline_parallel.virtual_stages")) return;
-  auto pieces = static_cast<std::int64_t>(std::max(1.0, row.interleave.value_or(1)));
+  const bool folds = schedule && way_of(*schedule) == PipelineWay::there_and_back;
+  const bool one_piece =
+      schedule == PipelineSchedule::gpipe || schedule == PipelineSchedule::dualpipe;
+  std::int64_t pieces = 1;
+  if (!one_piece)
+    pieces = folds ? 2 : static_cast<std::int64_t>(std::max(1.0, row.interleave.value_or(1)));
   const double each = row.layers.value_or(0) / static_cast<double>(size);
-  if (!row.interleave && contains(words, "interleav") && each == std::floor(each)) {
+  if (!row.interleave && !schedule && contains(words, "interleav") && each == std::floor(each)) {
     pieces = static_cast<std::int64_t>(each);
     made.assume("interleaved layer by layer");
   }
-  if (pieces > 1 && !all_forward) {
-    made.set("strategy.pipeline_parallel.schedule", "interleaved");
+  if (pieces > 1) {
+    if (!schedule) made.set("strategy.pipeline_parallel.schedule", "interleaved");
     made.set("strategy.pipeline_parallel.virtual_stages", static_cast<double>(pieces));
   }
   if (const Layers layers = layers_of(row, size * pieces, made); !layers.empty())

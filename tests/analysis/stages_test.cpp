@@ -42,3 +42,36 @@ TEST_CASE("rows of the mean of all stages add up to the step, in time and in pro
   CHECK_THAT(numbers[0], exactly(1));
   CHECK_THAT(footprint(scenario).device.peak.bytes, WithinRel(numbers[1], 0.02));
 }
+
+TEST_CASE("weights' gradients fill what stages of a model would wait, in the memory of 1F1B",
+          "[analysis]") {
+  const auto with = [](const std::string& schedule, const std::string& pieces) {
+    return load_scenario(
+        STEPSIM_SOURCE_DATA, "llama31-8b-zero-bubble",
+        std::vector<Setting>{{"strategy.pipeline_parallel.schedule", schedule},
+                             {"strategy.pipeline_parallel.virtual_stages", pieces},
+                             {"strategy.pipeline_parallel.layers",
+                              pieces == "1" ? "[8, 9, 9, 6]" : "[4, 4, 4, 4, 4, 4, 4, 4]"}});
+  };
+  const auto time_of = [&](const Scenario& scenario) {
+    return numbers_from_worker([&] {
+             const Prediction p = predict(scenario, Folding::automatic);
+             return std::vector<double>{p.step_time.value};
+           })
+        .front();
+  };
+  const Scenario plain = with("1f1b", "1"), split = with("zb_h1", "1");
+  CHECK(time_of(split) < 0.92 * time_of(plain));
+  const double held = footprint(plain).needed();
+  CHECK(footprint(plain).stage.number == 0);
+  CHECK(footprint(split).stage.number == 0);
+  CHECK_THAT(footprint(split).needed(), WithinRel(held, 0.01));
+  // Eight passes of half the layers, as under ZB-H1 with two pieces; then six, then four.
+  const auto activations = [&](const std::string& schedule) {
+    return footprint(with(schedule, "2")).device.highest_of("activations");
+  };
+  const double folded = activations("zbv");
+  CHECK_THAT(activations("zb_h1"), WithinRel(folded, 0.1));
+  CHECK_THAT(activations("v_half"), WithinRel(0.75 * folded, 0.05));
+  CHECK_THAT(activations("v_min"), WithinRel(0.5 * folded, 0.06));
+}

@@ -8,6 +8,9 @@ set(rank "--set: strategy.pipeline_parallel")
 
 cli("run over pipeline stages" ARGS run llama33-70b-pipeline --samples 0 --faster 0
   OUTPUT "64 ranks: data 2 x tensor 8 x stages 4\n.*mean of all stages .*pipeline_bubble .*stage_transfer .*the peak is in backward, at [a-z_.]+, on stage 0, the fullest of 4 stages\n")
+cli("a split schedule makes a step over stages faster" ARGS run @ROOT@/scenarios/variants/llama31-8b-zero-bubble.yaml --samples 0
+    --set strategy.pipeline_parallel.schedule=1f1b
+  OUTPUT "\nfaster, each alone .*\nstrategy.pipeline_parallel.schedule: zb_h1 +1\\.[0-9]+ s +\\+[0-9.]+ %")
 cli("run over pipeline stages, as JSON" ARGS run llama33-70b-pipeline --samples 0 --json KEYS step_time_s stage breakdown/0/cause)
 cli("run over stages that have fewer micro-batches" ARGS run llama33-70b-pipeline --samples 0 --faster 0 --set job.gradient_accumulation=2
     --set strategy.pipeline_parallel.schedule=gpipe --set strategy.pipeline_parallel.virtual_stages=1
@@ -37,9 +40,38 @@ cli("pieces that do not divide the layers" ARGS run llama33-70b-pipeline
 cli("interleaved micro-batches that do not come out even" ARGS run llama33-70b-pipeline --set job.gradient_accumulation=30
   CODE 2 ERROR "${variant}:14: strategy.pipeline_parallel.schedule: interleaved stages take micro-batches 4 at a time: job.gradient_accumulation 30 is no multiple of that")
 cli("a schedule that nobody has" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ schedule:\ 1f1c}
-  CODE 2 ERROR "${rank}.schedule: expected 1f1b, gpipe or interleaved, found \"1f1c\" (did you mean \"1f1b\"?)")
+  CODE 2 ERROR "${rank}.schedule: expected 1f1b, gpipe, interleaved, zb_h1, zbv, v_half, v_min, dualpipe or dualpipe_v, found \"1f1c\" (did you mean \"1f1b\"?)")
 cli("pieces without their schedule" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ virtual_stages:\ 2}
-  CODE 2 ERROR "${rank}.virtual_stages: needs schedule: interleaved")
+  CODE 2 ERROR "${rank}.virtual_stages: 1f1b has one piece on each stage; more need schedule: interleaved, zb_h1, zbv, v_half, v_min or dualpipe_v")
+foreach(schedule zbv v_half v_min dualpipe_v)
+  cli("${schedule} with other than two pieces" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ schedule:\ ${schedule},\ virtual_stages:\ 4}
+    CODE 2 ERROR "${rank}.schedule: ${schedule} needs virtual_stages: 2, a piece there and one back; found 4")
+endforeach()
+cli("pieces from both ends" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ schedule:\ dualpipe,\ virtual_stages:\ 2}
+  CODE 2 ERROR "${rank}.virtual_stages: dualpipe has one piece on each stage; more need schedule: interleaved, zb_h1, zbv, v_half, v_min or dualpipe_v")
+cli("both ends of an odd number of stages, with few micro-batches" ARGS run llama33-70b-pipeline --set cluster.nodes=5
+    --set job.gradient_accumulation=8 ${stages}={size:\ 5,\ schedule:\ dualpipe}
+  CODE 2 ERROR "${rank}.schedule: dualpipe needs an even size, found 5
+${rank}.schedule: dualpipe needs 2 micro-batches for each stage, here 10: job.gradient_accumulation is 8")
+cli("both ends with an odd number of micro-batches" ARGS run llama33-70b-pipeline --set job.gradient_accumulation=9
+    ${stages}={size:\ 4,\ schedule:\ dualpipe}
+  CODE 2 ERROR "${rank}.schedule: dualpipe runs half of the micro-batches each way: job.gradient_accumulation 9 is odd")
+cli("dualpipe_v with few micro-batches" ARGS run llama33-70b-pipeline --set job.gradient_accumulation=7
+    ${stages}={size:\ 4,\ schedule:\ dualpipe_v,\ virtual_stages:\ 2}
+  CODE 2 ERROR "${rank}.schedule: dualpipe_v needs 2 micro-batches for each stage, here 8: job.gradient_accumulation is 7")
+cli("interleaved zero bubble that does not come out even" ARGS run llama33-70b-pipeline --set job.gradient_accumulation=30
+    ${stages}={size:\ 4,\ schedule:\ zb_h1,\ virtual_stages:\ 2}
+  CODE 2 ERROR "${rank}.schedule: interleaved stages take micro-batches 4 at a time: job.gradient_accumulation 30 is no multiple of that")
+cli("split passes that are compiled" ARGS run llama33-70b-pipeline --set strategy.compile=true ${stages}={size:\ 4,\ schedule:\ zb_h1}
+  CODE 2 ERROR "${rank}.schedule: zb_h1 splits backward passes, which PyTorch refuses with strategy.compile: true")
+cli("split passes whose gradients are reduced each time" ARGS run llama33-70b-pipeline --set strategy.zero=fsdp --set strategy.fsdp.sync_each_batch=true
+    --set strategy.gradient_dtype=bf16 --set strategy.distributed_optimizer=null ${stages}={size:\ 4,\ schedule:\ zb_h1}
+  CODE 2 ERROR_MATCHES "pipeline_parallel.size: fsdp.sync_each_batch: true is not modelled with split backward passes, whose gradients come in two parts\n")
+cli("a split schedule of one stage" ARGS run llama33-70b-pipeline ${stages}={size:\ 1,\ schedule:\ zb_h1}
+  CODE 2 ERROR "${rank}.schedule: needs a size of 2 or more")
+cli("experts' tokens under split passes that do not pair" ARGS run llama33-70b-pipeline --set strategy.moe.overlap=true
+    ${stages}={size:\ 4,\ schedule:\ zb_h1}
+  CODE 2 ERROR_MATCHES "moe.overlap: needs schedule: interleaved, dualpipe or dualpipe_v where layers are spread over stages\n")
 cli("layers of stages that are not those of the model" ARGS run llama33-70b-pipeline ${stages}={size:\ 4,\ layers:\ [20,\ 0,\ 20,\ 20]}
   CODE 2 ERROR "${rank}.layers: expected 80 layers in all, those of llama-3.3-70b, found 60
 ${rank}.layers: only the first and the last may have none")

@@ -87,7 +87,7 @@ cli("a TOML file of no kind" ARGS run @WORK@/own.toml CODE 2 SHELL "printf '[too
 # ---- written and read back ----
 # A scenario that files of the kind can say whole: the file says so, and a step takes as long.
 function(round_trip kind file)
-  cli("a scenario as a file of ${kind} and back" ARGS export @ROOT@/tests/cli/settings/${kind}.scenario.yaml --as ${kind} -o ${file}
+  cli("a scenario as a file of ${kind}${ARGN} and back" ARGS export @ROOT@/tests/cli/settings/${kind}${ARGN}.scenario.yaml --as ${kind} -o ${file}
     SHELL "set -e; \"$@\" >said; head -n 1 said; sed -n 2p said | sed \"s|^stepsim|$1|\" >again; { \"$1\" run $3 --samples 0 --json; sh -c \"$(cat again) --samples 0 --json\"; } | grep -oE '\"(step_time_s|peak_memory_bytes)\": [0-9.e+]+' | sort | uniq -c | grep -c ' 2 '"
     OUTPUT "^${file}: 0 keys of the scenario it cannot say\n2\n$")
 endfunction()
@@ -97,6 +97,8 @@ round_trip(deepspeed own.json)
 round_trip(megatron own.sh)
 round_trip(openrlhf own.sh)
 round_trip(torchtitan own.toml)
+round_trip(megatron own.sh -stages)
+round_trip(torchtitan own.toml -stages)
 cli("a GRPO scenario as a script of verl and back" ARGS export @ROOT@/tests/cli/settings/verl.scenario.yaml --as verl -o own.sh
   SHELL "\"$@\" && cat own.sh" OUTPUT "^own.sh: 0 keys of the scenario it cannot say\n.*\n  actor_rollout_ref.rollout.n=4 ")
 cli("what a file cannot say stands in it" ARGS export @ROOT@/tests/cli/settings/axolotl.scenario.yaml --as torchtitan -o own.toml

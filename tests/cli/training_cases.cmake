@@ -376,7 +376,7 @@ cli("validate of estimates" ARGS validate --estimates OUTPUT "metric +estimated 
 cli("validate a folder without scenarios" ARGS validate @ROOT@/cmake CODE 2
   ERROR "@ROOT@/cmake: holds no scenario (*.yaml)")
 cli("validate what nobody measured" ARGS validate @ROOT@/scenarios/variants CODE 2
-  ERROR "none of 18 scenarios has a measured: block")
+  ERROR "none of 19 scenarios has a measured: block")
 cli("validate a misspelt name" ARGS validate mpt7b-zero3 CODE 2
   ERROR_MATCHES "^stepsim: no file and no scenario \"mpt7b-zero3\" \\(did you mean \"mpt7b-zero2\"\\?\\)")
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 
 #include "scenarios/import/sources.hpp"
 #include "scenarios/keys/resolved.hpp"
@@ -95,10 +96,17 @@ TEST_CASE("pieces of a TorchTitan pipeline count embedding and head", "[scenario
   CHECK(value_at(plain, "strategy.pipeline_parallel.layers") == "[8, 9, 8, 7]");
   CHECK(value_at(plain, "job.micro_batch") == "1");
   CHECK(value_at(plain, "job.gradient_accumulation") == "8");
-  const Translation looped =
-      translate("own.toml", text + "pipeline_parallel_schedule = \"ZBVZeroBubble\"\n", machine);
-  CHECK(value_at(looped, "strategy.pipeline_parallel.schedule") == "interleaved");
-  CHECK(value_at(looped, "strategy.pipeline_parallel.virtual_stages") == "2");
+  for (const auto& [theirs, ours] :
+       std::map<std::string, std::string>{{"Interleaved1F1B", "interleaved"},
+                                          {"LoopedBFS", "interleaved"},
+                                          {"InterleavedZeroBubble", "zb_h1"},
+                                          {"ZBVZeroBubble", "zbv"},
+                                          {"DualPipeV", "dualpipe_v"}}) {
+    const Translation looped =
+        translate("own.toml", text + "pipeline_parallel_schedule = \"" + theirs + "\"\n", machine);
+    CHECK(value_at(looped, "strategy.pipeline_parallel.schedule") == ours);
+    CHECK(value_at(looped, "strategy.pipeline_parallel.virtual_stages") == "2");
+  }
 }
 
 TEST_CASE("types and copies of a TorchTitan file", "[scenarios][sources]") {
@@ -146,6 +154,35 @@ TEST_CASE("a model is what Megatron's arguments say of its widths", "[scenarios]
       "model");
   CHECK(latent.find("DeepseekV3ForCausalLM") != std::string::npos);
   CHECK(latent.find("first_k_dense_replace: 1") != std::string::npos);
+}
+
+TEST_CASE("stages of Megatron: schedules, and what counts as a layer", "[scenarios][sources]") {
+  const std::string text =
+      "num-layers: 30\nhidden-size: 1024\nnum-attention-heads: 16\nseq-length: 2048\n"
+      "micro-batch-size: 1\nglobal-batch-size: 16\ntokenizer-type: GPT2BPETokenizer\nbf16: true\n"
+      "pipeline-model-parallel-size: 4\n";
+  const auto stages = [&](const std::string& more, const std::string& key) {
+    return value_at(translate("own.yaml", text + more, {{"cluster", "{node: h100-8}"}}),
+                    "strategy.pipeline_parallel." + key);
+  };
+  const std::string both =
+      "account-for-embedding-in-pipeline-split: true\naccount-for-loss-in-pipeline-split: true\n";
+  CHECK(stages(both, "layers") == "[7, 8, 8, 7]");
+  CHECK(stages(both + "num-virtual-stages-per-pipeline-rank: 2\n", "layers") ==
+        "[3, 4, 4, 4, 4, 4, 4, 3]");
+  CHECK(stages(both + "num-layers-per-virtual-pipeline-stage: 2\n", "virtual_stages") == "4");
+  const std::string ends =
+      "decoder-first-pipeline-num-layers: 6\ndecoder-last-pipeline-num-layers: 4\n";
+  CHECK(stages(ends, "layers") == "[6, 10, 10, 4]");
+  CHECK(stages(ends + "num-virtual-stages-per-pipeline-rank: 2\n", "layers") ==
+        "[3, 5, 5, 2, 3, 5, 5, 2]");
+  const std::string zero_bubble = "enable-zero-bubble: true\n",
+                    fold = "zero-bubble-v-schedule: true\n";
+  CHECK(stages(zero_bubble + "zero-bubble-max-pending-backward: 4\n", "schedule") == "zb_h1");
+  CHECK(stages(fold, "schedule") == "zbv");
+  CHECK(stages(fold, "virtual_stages") == "2");
+  CHECK(stages(fold + "zero-bubble-v-schedule-mem-setup: half\n", "schedule") == "v_half");
+  CHECK(stages(fold + "zero-bubble-v-schedule-mem-setup: min\n", "schedule") == "v_min");
 }
 
 TEST_CASE("blocks of Megatron-Bridge hold the same arguments", "[scenarios][sources]") {

@@ -272,6 +272,38 @@ TEST_CASE("counts that make no sense are named or taken as one", "[scenarios]") 
              Contains("a layer for each of 2000000000000 pieces"));
 }
 
+TEST_CASE("words of a row name the schedule of its stages", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.framework = "Megatron-LM";
+  row.stage = 1;
+  row.pipeline = 4;
+  row.accumulation.reset();
+  row.global_batch = 64;  // 16 micro-batches of 2 in each of two pipelines
+  using enum PipelineSchedule;
+  for (const auto& [words, schedule] : std::vector<std::pair<std::string, PipelineSchedule>>{
+           {"PP4", one_forward_one_backward},
+           {"PP4, schedule 1F1B", one_forward_one_backward},
+           {"PP4, GPipe", gpipe},
+           {"PP4, ZB1P", zb_h1},
+           {"PP4, zero bubble", zb_h1},
+           {"PP4, schedule V-half", v_half},
+           {"PP4, schedule V-min", v_min},
+           {"PP4, ZBV", zbv},
+           {"PP4, DualPipe", dualpipe},
+           {"PP4, DualPipeV", dualpipe_v}}) {
+    CAPTURE(words);
+    row.strategy = words;
+    const ExpressedRow made = express(row, catalog());
+    REQUIRE(made.missing.empty());
+    const PipelineParallel read =
+        parse_scenario(data, made.scenario, "r").strategy.pipeline_parallel;
+    CHECK(read.schedule == schedule);
+    CHECK(read.virtual_stages == (read.way() == PipelineWay::there_and_back ? 2 : 1));
+  }
+  row.strategy = "PP4, schedule 2F2B";
+  CHECK(express(row, catalog()).missing.front() == "the schedule of \"PP4, schedule 2F2B\"");
+}
+
 TEST_CASE("columns may be missing, but rows are called by their id", "[scenarios]") {
   CHECK(step_rows(parse_csv("id\nx\n", "r.csv")).front().id == "x");
   CHECK_THROWS_WITH(step_rows(parse_csv("name\nx\n", "r.csv")),

@@ -86,10 +86,47 @@ std::vector<Variant> tiny_pipelines() {
     step.strategy.experts.parallel = 4;
   });
   add("1f1b, fsdp", Sharding::fsdp, 0, uneven, as_is);
+  add("interleaved, fsdp, gradients of each micro-batch reduced", Sharding::fsdp, 0, pieces,
+      [](TinyStep& step) { step.strategy.fsdp.sync_each_batch = true; });
   add("interleaved, fsdp, experts exchanged", Sharding::fsdp, 8, pieces, [](TinyStep& step) {
     step.strategy.experts.kernel = MoeKernel::grouped;
     step.strategy.experts.parallel = 2;
   });
+  const PipelineParallel folded{2, zbv, 2, {0, 1, 1, 1}};
+  add("zb_h1, gradients in fp32", Sharding::zero1, 0, {2, zb_h1, 1, {2, 1}},
+      [](TinyStep& step) { step.strategy.gradients = GradientType::fp32; });
+  add("zb_h1, interleaved, fsdp, all computed again", Sharding::fsdp, 0,
+      {2, zb_h1, 2, {0, 1, 1, 1}},
+      [](TinyStep& step) { step.strategy.checkpointing = Checkpointing::full; });
+  add("zbv, shared embedding", Sharding::zero1, 0, folded,
+      [](TinyStep& step) { step.model.tied_embeddings = true; });
+  add("v_half, tensors and tokens shared", Sharding::zero1, 0, {2, v_half, 2, {0, 1, 1, 1}},
+      [](TinyStep& step) {
+        step.strategy.tensor_parallel.size = 2;
+        step.strategy.tensor_parallel.sequence = true;
+        step.stack.tensor_layers = TensorLayers::overlapped;
+      });
+  add("v_min, a ring, one buffer of gradients", Sharding::zero1, 0, {2, v_min, 2, {1, 1, 1, 0}},
+      [](TinyStep& step) {
+        step.strategy.sequence_parallel.ring = 2;
+        step.strategy.distributed.used = true;
+        step.strategy.gradients = GradientType::fp32;
+      });
+  add("dualpipe, shared embedding", Sharding::zero1, 0, {2, dualpipe, 1, {2, 1}},
+      [](TinyStep& step) { step.model.tied_embeddings = true; });
+  add("dualpipe over nodes, fsdp, experts exchanged", Sharding::fsdp, 8,
+      {4, dualpipe, 1, {0, 1, 2, 0}}, [](TinyStep& step) {
+        step.strategy.experts.kernel = MoeKernel::grouped;
+        step.strategy.experts.parallel = 2;
+        step.job.accumulation = 8;
+      });
+  add("dualpipe_v, experts exchanged meanwhile", Sharding::zero1, 8,
+      {2, dualpipe_v, 2, {0, 1, 1, 1}}, [](TinyStep& step) {
+        step.strategy.experts.kernel = MoeKernel::grouped;
+        step.strategy.experts.parallel = 4;
+        step.strategy.experts.overlaps = step.strategy.experts.delays_weights = true;
+        step.strategy.checkpointing = Checkpointing::none;
+      });
   add("fewer micro-batches than stages", Sharding::zero1, 0, ends, [](TinyStep& step) {
     step.stack.stops_for_stages = true;
     step.job.accumulation = 2;

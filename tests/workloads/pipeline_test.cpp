@@ -70,8 +70,8 @@ TEST_CASE("every stage runs every micro-batch through each of its pieces once in
       for (std::int64_t stage = 0; stage < shape.size; ++stage) {
         std::set<std::array<std::int64_t, 3>> seen;
         for (const Turn& turn : turns_of(shape, stage, micro_batches)) {
-          CHECK(seen.insert({turn.backward ? 1 : 0, turn.piece, turn.micro_batch}).second);
-          if (turn.backward) CHECK(seen.contains({0, turn.piece, turn.micro_batch}));
+          CHECK(seen.insert({goes_back(turn.pass) ? 1 : 0, turn.piece, turn.micro_batch}).second);
+          if (goes_back(turn.pass)) CHECK(seen.contains({0, turn.piece, turn.micro_batch}));
         }
         CHECK(static_cast<std::int64_t>(seen.size()) == 2 * micro_batches * shape.virtual_stages);
       }
@@ -87,11 +87,11 @@ TEST_CASE("turns that run together do not wait for each other", "[workloads]") {
       ++turns;
       if (act.beside) {
         ++together, ++turns;
-        CHECK_FALSE(act.turn.backward);
-        CHECK(act.beside->backward);
+        CHECK_FALSE(goes_back(act.turn.pass));
+        CHECK(goes_back(act.beside->pass));
         CHECK(forward.contains({act.beside->piece, act.beside->micro_batch}));
       }
-      if (!act.turn.backward) forward.insert({act.turn.piece, act.turn.micro_batch});
+      if (!goes_back(act.turn.pass)) forward.insert({act.turn.piece, act.turn.micro_batch});
     }
     CHECK(turns == 2 * 16 * 2);
     const std::int64_t ahead = 2 * (shape.size - stage - 1) + shape.size + 1;
@@ -284,6 +284,37 @@ TEST_CASE("stages that shard reduce all gradients behind their last backward pas
   const double kept = sum_named(graph, OpKind::collective, "gather_group").bytes;
   step.strategy.fsdp.reshard_after_forward = true;
   CHECK(sum_named(graph_of(), OpKind::collective, "gather_group").bytes > 2 * kept);
+}
+
+TEST_CASE("stages can shard gradients of each micro-batch", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(), 1, 8);
+  step.model.layers = 4;
+  step.job.accumulation = 4;
+  step.strategy.fsdp.reshard_after_forward = false;
+  step.strategy.pipeline_parallel = {2, one_forward_one_backward, 1, {}};
+  struct Reduced {
+    Sum sum;
+    double gathered = 0, held = 0;
+  };
+  const auto reduced = [&](bool each) {
+    step.strategy.fsdp.sync_each_batch = each;
+    const std::vector<double> numbers = numbers_from_worker([&] {
+      const Replayed replayed = play(step);
+      const OpGraph& graph = replayed.program.graph;
+      const Sum sum = sum_named(graph, OpKind::collective, "reduce_group");
+      constexpr std::array pools{Pool::device};
+      return std::vector<double>{sum.bytes, sum.count,
+                                 sum_named(graph, OpKind::collective, "gather_group").bytes,
+                                 read_timeline(timeline_of(graph, replayed.trace, 0), pools, 1e30)
+                                     .highest_of("gradients")};
+    });
+    return Reduced{{numbers[0], numbers[1]}, numbers[2], numbers[3]};
+  };
+  const Reduced once = reduced(false), always = reduced(true);
+  CHECK(always.sum.count == 4 * once.sum.count);
+  CHECK_THAT(always.sum.bytes, exactly(4 * once.sum.bytes));
+  CHECK_THAT(always.gathered, exactly(once.gathered));  // parameters stay all the same
+  CHECK(always.held < 0.5 * once.held);
 }
 
 TEST_CASE("stages of one rank each hold the model between them", "[workloads]") {

@@ -158,6 +158,26 @@ std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward, const 
   return backward;
 }
 
+std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights) {
+  std::vector<KernelRow> part;
+  for (KernelRow row : rows) {
+    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
+    if (product && row.rows > 0) {  // a row for each of them
+      if (row.of_weights == of_weights) part.push_back(row);
+      continue;
+    }
+    if (!product && of_weights) continue;
+    if (product) {
+      row.flops /= 2;
+      row.bytes /= 2;
+      row.launches /= 2;
+      if (row.operators) *row.operators /= 2;
+    }
+    part.push_back(row);
+  }
+  return part;
+}
+
 std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
                                           const Operators& all) {
   std::vector<KernelRow> backward;

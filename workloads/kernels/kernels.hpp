@@ -54,6 +54,8 @@ KernelRow counted(const Operators& all, Operator op, double rows, double width =
 // A matrix product turns into two, one for its input's gradient and one for its weights'; other
 // kernels cost so many times as much as the operators' file says.
 std::vector<KernelRow> backward_of(const std::vector<KernelRow>& forward, const Operators& all);
+// Of that what gives the gradients of inputs, with all that is no product, or those of weights.
+std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights);
 // With frozen weights a product turns into one, and weights that were unpacked are so again.
 std::vector<KernelRow> frozen_backward_of(const std::vector<KernelRow>& forward,
                                           const Operators& all);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct Unit {
   double narrow = 0;  // of its elements those that are multiplied in a type of their own
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
+  // The two parts of the backward pass, where gradients of weights are made later than those of
+  // inputs: what is no product goes with the inputs.
+  struct Parts {
+    std::vector<KernelRow> inputs, weights;
+    double gradient = 0;  // bytes of that of its result, which waits for the weights
+  };
+  std::optional<Parts> parts;
   struct Memory {         // bytes
     double saved = 0;     // activations that its backward pass needs
     double gradient = 0;  // gradients of its inputs, until the unit before it has used them

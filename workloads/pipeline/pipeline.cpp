@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "workloads/layers/rank_share.hpp"
+#include "workloads/pipeline/places.hpp"
 #include "workloads/pipeline/stage_program.hpp"
 #include "workloads/pipeline/transfers.hpp"
 #include "workloads/sharding/schemes.hpp"
@@ -52,6 +53,11 @@ void keep_way_of_buckets(Plans& plans, const StepInput& input) {
   }
 }
 
+constexpr std::string_view name_of_message(bool gradients, bool to_next) {
+  if (gradients) return to_next ? "gradients_to_next_stage" : "gradients_to_previous_stage";
+  return to_next ? "activations_to_next_stage" : "activations_to_previous_stage";
+}
+
 // Writes the stages in turns, each as far as what it waits for has been written.
 template <StagedSchedule S>
 class PipelineWriter {
@@ -77,7 +83,8 @@ class PipelineWriter {
       take_over(stage);
       stage.program.finish_backward();
     }
-    if (input_.model.tied_embeddings) sum_tied();
+    if (pipeline_.way() == PipelineWay::both_ways) sum_copies();
+    if (input_.model.tied_embeddings && pipeline_.way() == PipelineWay::round) sum_tied();
     finish();
     return builder_.take();
   }
@@ -154,7 +161,13 @@ class PipelineWriter {
                        Cause::stage_transfer, name);
   }
 
+  // What the next place needs is on this stage already.
+  bool stays(const Message& message) const {
+    return source_of(pipeline_, message) == target_of(pipeline_, message);
+  }
+
   void expect(Stage& stage, const Message& message) {
+    if (stays(message)) return;
     const Mark posted = post(stage, message, "expect");
     stage.program.writer.allocate(posted, Held::stage_buffers, bytes());
     Ends& ends = messages_[message];
@@ -168,6 +181,10 @@ class PipelineWriter {
     const Mark made = writer.compute_ready();
     writer.allocate(made, Held::stage_buffers, bytes());
     Ends& ends = messages_[message];
+    if (stays(message)) {
+      ends.sent = {made, made};
+      return;
+    }
     ends.source = post(stage, message, "send");
     ends.made = made;
     deliver(message, ends);
@@ -177,7 +194,8 @@ class PipelineWriter {
   // The message leaves when both ends are ready, behind the one before on the same way.
   void deliver(const Message& message, Ends& ends) {
     if (!ends.source || !ends.target) return;
-    const std::int64_t from = stage_of_piece(pipeline_, message.from);
+    const std::int64_t from = source_of(pipeline_, message);
+    const bool on = goes_on(pipeline_, message);
     Stage& source = stage_of(from);
     Stage& target = stage_of(target_of(pipeline_, message));
     Op op{.kind = OpKind::collective,
@@ -186,14 +204,15 @@ class PipelineWriter {
           .cause = Cause::stage_transfer,
           .layer = -1,
           .micro_batch = static_cast<std::int16_t>(message.micro_batch),
-          .name = builder_.graph().name(message.backward ? "gradients_to_previous_stage"
-                                                         : "activations_to_next_stage")};
+          .name = builder_.graph().name(name_of_message(message.backward, on))};
     op.bytes = {bytes()};
     take_over(source);
-    std::optional<Mark>& before = sent_before_[{from, message.backward}];
-    ends.sent = builder_.send(
-        index(message.backward ? Plan::to_previous_stage : Plan::to_next_stage), op, target.lanes,
-        {*ends.source, *ends.made, before.value_or(*ends.source)}, {*ends.target});
+    // Where the way turns back, each place sends over a way of its own.
+    const bool turns = pipeline_.way() != PipelineWay::round;
+    std::optional<Mark>& before = sent_before_[{turns ? message.from : from, message.backward}];
+    ends.sent =
+        builder_.send(index(on ? Plan::to_next_stage : Plan::to_previous_stage), op, target.lanes,
+                      {*ends.source, *ends.made, before.value_or(*ends.source)}, {*ends.target});
     before = ends.sent->at_source;
     source.program.writer.release(ends.sent->at_source, Held::stage_buffers, bytes());
   }
@@ -205,7 +224,7 @@ class PipelineWriter {
     StepWriter& writer = stage.program.writer;
     for (const Message& message : stage.open) {
       const auto [at_source, at_target] = *messages_[message].sent;
-      const bool mine = stage_of_piece(pipeline_, message.from) == number;
+      const bool mine = source_of(pipeline_, message) == number;
       wait_for(writer, mine ? at_source : at_target);
       writer.host({0}, Cause::stage_transfer, "arrived", {mine ? at_source : at_target});
     }
@@ -233,7 +252,7 @@ class PipelineWriter {
         return false;
     StepWriter& writer = stage.program.writer;
     for (const Ends* ends : inputs) {
-      if (ends == nullptr) continue;
+      if (ends == nullptr || !ends->target) continue;
       writer.stream_after(Stream::compute, *ends->target, Cause::launch);
       wait_for(writer, ends->sent->at_target);
     }
@@ -262,6 +281,40 @@ class PipelineWriter {
           .name = builder_.graph().name(name)};
     op.bytes = {size};
     return op;
+  }
+
+  // The stage of the same pieces on the other side has a part of their gradients as well: each
+  // sends the other one its own, of what it updates, and adds what comes.
+  void sum_copies() {
+    std::vector<Mark> launched, sent;
+    const auto bytes_of = [&](const Stage& stage) {
+      return gradient_bytes(input_.strategy) * owned_elements(stage.program.rank());
+    };
+    for (Stage& stage : stages_) {
+      launch(stage, Phase::backward, "sum_copies");
+      launched.push_back(stage.program.writer.compute_ready());
+      stage.program.writer.allocate(launched.back(), Held::stage_buffers, bytes_of(stage));
+    }
+    for (std::size_t number = 0; number < stages_.size(); ++number) {
+      const std::size_t other = stages_.size() - 1 - number;
+      take_over(stages_[number]);
+      sent.push_back(builder_
+                         .send(index(Plan::to_copy),
+                               common(Stream::stages, Phase::backward, Cause::gradient_reduce,
+                                      bytes_of(stages_[number]), "gradients_to_copy"),
+                               stages_[other].lanes, {launched[number]}, {launched[other]})
+                         .at_target);
+    }
+    for (std::size_t number = 0; number < stages_.size(); ++number) {
+      Stage& stage = stages_[number];
+      take_over(stage);
+      StepWriter& writer = stage.program.writer;
+      writer.stream_after(Stream::compute, sent[stages_.size() - 1 - number],
+                          Cause::gradient_reduce);
+      const Mark added = writer.run({{"add_copy", KernelClass::memory, 0, 3 * bytes_of(stage), 1}},
+                                    true, Cause::gradient_reduce, "add_copy");
+      writer.release(added, Held::stage_buffers, bytes_of(stage));
+    }
   }
 
   // Embedding and head are the same matrix, and have a part of its gradient each.
@@ -305,7 +358,7 @@ class PipelineWriter {
   ProgramBuilder builder_;
   std::deque<Stage> stages_;
   std::map<Message, Ends> messages_;
-  std::map<std::pair<std::int64_t, bool>, std::optional<Mark>> sent_before_;  // by source, backward
+  std::map<std::pair<std::int64_t, bool>, std::optional<Mark>> sent_before_;  // by sender, backward
 };
 
 }  // namespace
@@ -335,7 +388,7 @@ PipelineProgram build_pipeline(const RankPart& rank, Folding folding) {
   PipelineProgram program;
   Plans plans = step_plans(rank);
   keep_way_of_buckets(plans, input);
-  plan_stages(plans, input.cluster, rank.mesh);
+  plan_stages(plans, input.cluster, rank.mesh, input.strategy.pipeline_parallel.way());
   program.traffic =
       make_traffic(machinery_of_stages(input.cluster, rank.mesh), plans.take(), folding);
   const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);

@@ -11,23 +11,31 @@
 
 namespace stepsim {
 
+// What a turn makes. A backward pass makes gradients of inputs, which other stages wait for, and of
+// weights, which nobody does: these can have a turn of their own.
+enum class Pass : std::uint8_t { forward, backward, inputs, weights };
+constexpr bool goes_back(Pass pass) {
+  return pass != Pass::forward;
+}
+
 // One micro-batch through one piece of a stage.
 struct Turn {
-  bool backward = false;
-  std::int64_t piece = 0;  // of the stage's own
-  std::int64_t micro_batch = 0;
+  Pass pass = Pass::forward;
+  std::int64_t piece = 0;        // of the stage's own
+  std::int64_t micro_batch = 0;  // of those that go through it
+  bool with_next = false;        // what both make is sent when both are over
 
   friend bool operator==(const Turn&, const Turn&) = default;
 };
-// `paired`: one pass more goes forward first, so that of a forward and a backward turn that follow
-// each other neither waits for the other.
+// `paired`: of interleaved stages one pass more goes forward first, so that of a forward and a
+// backward turn that follow each other neither waits for the other, and both run together.
 std::vector<Turn> turns_of(const PipelineParallel& pipeline, std::int64_t stage,
                            std::int64_t micro_batches, bool paired = false);
 
-// Activations on their way to the next piece of the model, or their gradients to the one before.
+// Activations on their way to the next place, or their gradients to the one before.
 struct Message {
   bool backward = false;
-  std::int64_t from = 0;  // piece of the model that sends it
+  std::int64_t from = 0;  // place that sends it
   std::int64_t micro_batch = 0;
 
   friend auto operator<=>(const Message&, const Message&) = default;
@@ -37,8 +45,11 @@ std::optional<Message> input_of(const PipelineParallel& pipeline, std::int64_t s
                                 const Turn& turn);
 std::optional<Message> output_of(const PipelineParallel& pipeline, std::int64_t stage,
                                  const Turn& turn);
-std::int64_t stage_of_piece(const PipelineParallel& pipeline, std::int64_t piece);
+// Between which stages it travels; where the way turns it stays.
+std::int64_t source_of(const PipelineParallel& pipeline, const Message& message);
 std::int64_t target_of(const PipelineParallel& pipeline, const Message& message);
+// From a stage to the next one, or to the one before.
+bool goes_on(const PipelineParallel& pipeline, const Message& message);
 
 // What the host of a stage does, one after the other.
 struct StageAct {
@@ -54,8 +65,9 @@ struct StageAct {
   friend bool operator==(const StageAct&, const StageAct&) = default;
 };
 // With `stops` the host waits for each message, and for two at once that cross each other, as
-// Megatron's does unless stages are interleaved. Otherwise it asks for the input of a turn before
-// that turn, and interleaved one turn of the same direction earlier, so that it comes meanwhile.
+// Megatron's does under 1f1b and gpipe. Otherwise it asks for the input of a turn before that turn,
+// interleaved one turn of the same direction earlier, with split backward passes one turn earlier,
+// so that it comes meanwhile.
 struct StageHabits {
   bool stops = false;
   bool paired = false;  // of interleaved stages: turns forward and backward run together

@@ -18,7 +18,7 @@ namespace stepsim {
 struct VisitRange {
   std::size_t first = 0, end = 0;
 };
-// [piece][forward, backward]
+// [piece][forward, back]
 using VisitRanges = std::vector<std::array<VisitRange, 2>>;
 VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share);
 
@@ -28,6 +28,8 @@ class StageProgram {
  public:
   StageProgram(const StepInput& whole, const StageShare& share, ProgramBuilder& builder)
       : whole_layers_(static_cast<std::int16_t>(whole.model.layers)),
+        micro_batches_(
+            whole.strategy.pipeline_parallel.micro_batches_of_piece(whole.job.accumulation)),
         share_(share),
         rank_(rank_part({whole.cluster, share_.model, whole.stack, whole.strategy, whole.job})),
         writer(rank_, builder),
@@ -42,6 +44,7 @@ class StageProgram {
   StageProgram& operator=(const StageProgram&) = delete;
 
   const StepInput& input() const { return rank_.input; }
+  const RankPart& rank() const { return rank_; }
 
   // One turn, or one forward and one backward together. Returns the first kernel of each: what came
   // from the neighbour is taken over there.
@@ -49,16 +52,18 @@ class StageProgram {
     std::vector<PassInTurns> passes;
     for (const Turn& turn : turns) {
       const auto [first, end] =
-          ranges_[static_cast<std::size_t>(turn.piece)][turn.backward ? 1 : 0];
+          ranges_[static_cast<std::size_t>(turn.piece)][goes_back(turn.pass) ? 1 : 0];
       passes.push_back({.next = first, .end = end, .micro_batch = turn.micro_batch});
     }
-    if (passes.size() == 1)
-      run_alone(passes.front());
-    else  // gradients first: their tokens travel under the attention of the other one
+    // Gradients first: their tokens travel under the attention of the other one.
+    if (passes.size() > 1 && rank_.input.strategy.experts.overlaps)
       run_in_turns(writer, visits_, {&passes[1], &passes[0]}, Around{*this});
+    else
+      for (std::size_t i = 0; i < turns.size(); ++i) run_alone(passes[i], turns[i].pass);
     std::vector<Mark> begun;
     for (std::size_t i = 0; i < turns.size(); ++i) {
-      if (turns[i].backward) activations_.end_pass(writer.last_compute());
+      if (goes_back(turns[i].pass) && turns[i].pass != Pass::weights)
+        activations_.end_pass(writer.last_compute());
       begun.push_back(passes[i].begun.value_or(writer.last_compute()));
     }
     writer.context.layer = -1;
@@ -76,26 +81,34 @@ class StageProgram {
   struct Around {
     StageProgram& program;
 
-    void before(const PassInTurns& pass, std::size_t i) {
+    void before(const PassInTurns& pass, std::size_t i, PartOfVisit part = PartOfVisit::all) {
       const Visit& visit = program.visits_[i];
       program.writer.context = {visit.phase, program.whole_layer_of(visit),
                                 static_cast<std::int16_t>(pass.micro_batch)};
-      if (pass.sent) return;
+      if (pass.sent || part == PartOfVisit::weights) return;
       program.schedule_.before(i);
       program.activations_.before(i);
     }
-    void ran(const PassInTurns& pass, std::size_t i, Mark compute) {
-      program.activations_.ran(i, compute);
-      program.schedule_.after(i, pass.micro_batch + 1 == program.rank_.input.job.accumulation);
+    // Its gradients are there with those of the weights.
+    void ran(const PassInTurns& pass, std::size_t i, Mark compute,
+             PartOfVisit part = PartOfVisit::all) {
+      program.activations_.ran(i, compute, part);
+      if (part == PartOfVisit::inputs) return;
+      program.schedule_.after(i, pass.micro_batch + 1 == program.micro_batches_);
     }
   };
 
-  void run_alone(PassInTurns& pass) {
+  // A turn of the weights alone passes by what has none.
+  void run_alone(PassInTurns& pass, Pass kind) {
     Around around{*this};
     for (; !pass.over(); ++pass.next) {
-      around.before(pass, pass.next);
-      const Mark compute = run_visit(writer, visits_[pass.next]);
-      around.ran(pass, pass.next, compute);
+      PartOfVisit part = PartOfVisit::all;
+      if (kind == Pass::weights && !waits_for_weights(visits_[pass.next])) continue;
+      if (kind == Pass::weights) part = PartOfVisit::weights;
+      if (kind == Pass::inputs && waits_for_weights(visits_[pass.next])) part = PartOfVisit::inputs;
+      around.before(pass, pass.next, part);
+      const Mark compute = run_visit(writer, visits_[pass.next], part);
+      around.ran(pass, pass.next, compute, part);
       if (!pass.begun) pass.begun = compute;
     }
   }
@@ -107,6 +120,7 @@ class StageProgram {
   }
 
   std::int16_t whole_layers_;
+  std::int64_t micro_batches_;  // that each piece runs
   StageShare share_;
   RankPart rank_;
 

@@ -1,5 +1,7 @@
 #include "workloads/pipeline/stages.hpp"
 
+#include "workloads/pipeline/places.hpp"
+
 namespace stepsim {
 
 std::vector<std::int64_t> layers_of_pieces(const Model& model, const PipelineParallel& pipeline) {
@@ -13,21 +15,26 @@ std::vector<std::int64_t> layers_of_pieces(const Model& model, const PipelinePar
 
 // A head that borrows the embedding's matrix has a copy of its own on another stage.
 std::vector<StageShare> share_out(const Model& model, const PipelineParallel& pipeline) {
-  const auto stages = pipeline.size > 1 ? static_cast<std::size_t>(pipeline.size) : std::size_t{1};
-  std::vector<StageShare> shares(stages, StageShare{model, {}});
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    Model& own = shares[stage].model;
-    own.layers = 0;
-    own.tied_embeddings = false;
-    own.part = {{}, stage == 0, stage + 1 == stages};
-  }
-  std::int64_t place = 0;
   const std::vector<std::int64_t> layers = layers_of_pieces(model, pipeline);
-  for (std::size_t piece = 0; piece < layers.size(); ++piece) {
-    StageShare& share = shares[piece % stages];
-    for (std::int64_t i = 0; i < layers[piece]; ++i) share.model.part.places.push_back(place++);
-    share.model.layers += layers[piece];
-    share.ends.push_back(share.model.layers);
+  std::vector<std::int64_t> first{0};  // [piece of the model]: its first layer
+  for (const std::int64_t count : layers) first.push_back(first.back() + count);
+  std::vector<StageShare> shares;
+  for (std::int64_t stage = 0; stage < pipeline.size; ++stage) {
+    StageShare& share = shares.emplace_back(StageShare{model, {}});
+    Model& own = share.model;
+    own.layers = 0;
+    own.part = {{}, false, false};
+    for (std::int64_t mine = 0; mine < pipeline.pieces_of_stage(); ++mine) {
+      const std::int64_t piece = piece_at(pipeline, place_of(pipeline, stage, mine));
+      const auto number = static_cast<std::size_t>(piece);
+      for (std::int64_t layer = first[number]; layer < first[number + 1]; ++layer)
+        own.part.places.push_back(layer);
+      own.layers += layers[number];
+      share.ends.push_back(own.layers);
+      own.part.embeds = own.part.embeds || piece == 0;
+      own.part.predicts = own.part.predicts || piece + 1 == pipeline.pieces();
+    }
+    own.tied_embeddings = model.tied_embeddings && own.part.embeds && own.part.predicts;
   }
   return shares;
 }

@@ -25,17 +25,20 @@ CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
 
 }  // namespace
 
-void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh) {
-  std::vector<Group> next, previous, ends;
+void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh, PipelineWay way) {
+  std::vector<Group> next, previous, ends, copies;
   const Rank step = mesh.in_stage();
   for (Rank rank = 0; rank < mesh.ranks; ++rank) {
     const Rank behind = (rank + step) % mesh.ranks;
     next.push_back({rank, behind});
     previous.push_back({behind, rank});
+    copies.push_back({rank, (mesh.stages - 1 - rank / step) * step + rank % step});
   }
   for (Rank rank = 0; rank < step; ++rank) ends.push_back({rank, mesh.ranks - step + rank});
   plans[Plan::to_next_stage] = plan_sends(cluster, std::move(next));
   plans[Plan::to_previous_stage] = plan_sends(cluster, std::move(previous));
+  if (way == PipelineWay::both_ways) plans[Plan::to_copy] = plan_sends(cluster, std::move(copies));
+  if (way != PipelineWay::round) return;
   plans[Plan::end_stages] = plan_collective(cluster, Collective::all_reduce, std::move(ends));
 }
 

@@ -6,6 +6,6 @@
 
 namespace stepsim {
 
-void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh);
+void plan_stages(Plans& plans, const Cluster& cluster, const Mesh& mesh, PipelineWay way);
 
 }  // namespace stepsim

@@ -79,11 +79,16 @@ void Activations::before(std::size_t visit) {
 }
 
 // What a unit keeps lives from its forward pass on, what it needs beyond that from its
-// recomputation on; both go with its backward pass. A result that was kept for the recomputation
-// alone goes there.
-void Activations::ran(std::size_t visit, Mark compute) {
+// recomputation on; both go with its backward pass, or wait with the gradient of its result for the
+// weights. A result that was kept for the recomputation alone goes there.
+void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
   const Visit& now = visits_[visit];
   const Unit& unit = *now.unit;
+  if (part == PartOfVisit::weights) {
+    writer_.release(compute, Held::activations, unit.lingers ? 0 : unit.memory.saved);
+    writer_.release(compute, Held::activation_gradients, unit.parts->gradient);
+    return;
+  }
   // A reference model keeps nothing; what a unit makes is gone with the next.
   const double passing = now.phase == Phase::backward ? unit.memory.backward
                          : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
@@ -103,8 +108,10 @@ void Activations::ran(std::size_t visit, Mark compute) {
     default:
       if (unit.lingers)
         lingers_ += unit.memory.saved;
-      else
+      else if (part == PartOfVisit::all)
         writer_.release(compute, Held::activations, unit.memory.saved);
+      if (part == PartOfVisit::inputs)
+        writer_.allocate(compute, Held::activation_gradients, unit.parts->gradient);
       writer_.release(compute, Held::checkpoints, unit.memory.input);
       pass_gradient(visit, compute);
       break;

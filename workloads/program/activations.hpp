@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "workloads/program/step_writer.hpp"
+#include "workloads/program/run_visit.hpp"
 
 namespace stepsim {
 
@@ -14,7 +14,7 @@ class Activations {
 
   // Around the kernels of a visit; `ran` is told what they left.
   void before(std::size_t visit);
-  void ran(std::size_t visit, Mark compute);
+  void ran(std::size_t visit, Mark compute, PartOfVisit part = PartOfVisit::all);
   // A backward pass is over: at the embedding, or where another stage goes on.
   void end_pass(Mark compute);
 

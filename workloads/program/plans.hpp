@@ -43,6 +43,7 @@ enum class Plan : std::uint8_t {
   to_next_stage,  // every rank to the one of equal place in the next stage, the last to the first
   to_previous_stage,  // and the other way
   end_stages,         // a sum over ranks of equal place in the first and the last stage
+  to_copy,            // every rank to the one that has the same pieces of the model
   // While a job is saved, or goes on from what was saved.
   first_to_host,  // the ranks that hold one whole model between them
   first_to_file,

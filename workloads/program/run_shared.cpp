@@ -92,30 +92,6 @@ void hand_over(StepWriter& writer, std::span<const Transfer> transfers, bool bac
   regroup(writer, transfers, Handover::collect, backward);
 }
 
-}  // namespace
-
-std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights) {
-  std::vector<KernelRow> part;
-  for (KernelRow row : rows) {
-    const bool product = row.kind == KernelClass::gemm || row.kind == KernelClass::grouped_gemm;
-    if (product && row.rows > 0) {  // a row for each of them
-      if (row.of_weights == of_weights) part.push_back(row);
-      continue;
-    }
-    if (!product && of_weights) continue;
-    if (product) {
-      row.flops /= 2;
-      row.bytes /= 2;
-      row.launches /= 2;
-      if (row.operators) *row.operators /= 2;
-    }
-    part.push_back(row);
-  }
-  return part;
-}
-
-namespace {
-
 void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
                     Cause cause) {
   const std::vector<Mark> input = issue(writer, unit.hand.arrive_back, writer.last_host());
@@ -256,6 +232,19 @@ void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelR
     writer.run_lasting(rows, backward, cause, unit.name);
   else
     writer.run(rows, backward, cause, unit.name);
+}
+
+void run_inputs(StepWriter& writer, const Unit& unit, Cause cause) {
+  if (!unit.hand.overlapped)
+    return run_kernels(writer, unit, unit.parts->inputs, Phase::backward, cause, true);
+  writer.run_lasting(unit.parts->inputs, true, cause, unit.name);
+  await(writer, issue(writer, unit.hand.leave_back, writer.last_compute()));
+}
+
+void run_weights(StepWriter& writer, const Unit& unit, Cause cause) {
+  if (unit.hand.overlapped)
+    await(writer, issue(writer, unit.hand.arrive_back, writer.last_compute()));
+  writer.run_lasting(unit.parts->weights, true, cause, unit.name);
 }
 
 }  // namespace stepsim

@@ -34,13 +34,13 @@ RingRows rows_in_ring(const Unit& unit, const std::vector<KernelRow>& rows);
 void arrive(StepWriter& writer, const Unit& unit, Phase phase);
 void leave(StepWriter& writer, const Unit& unit, Phase phase);
 
-// The backward pass of a product is two of them: for its input, and for its weights. What is no
-// product goes with the first.
-std::vector<KernelRow> half_of_backward(const std::vector<KernelRow>& rows, bool of_weights);
-
 // `rows` are those of the pass; `lasting`: they stay where they are. Hand-overs that run under
 // kernels are written with them.
 void run_kernels(StepWriter& writer, const Unit& unit, const std::vector<KernelRow>& rows,
                  Phase phase, Cause cause, bool lasting);
+// Parts of a backward pass. What ranks keep in pieces of a product's input is collected for the
+// weights, that of its gradient is summed behind the inputs.
+void run_inputs(StepWriter& writer, const Unit& unit, Cause cause);
+void run_weights(StepWriter& writer, const Unit& unit, Cause cause);
 
 }  // namespace stepsim

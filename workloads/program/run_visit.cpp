@@ -72,16 +72,14 @@ void call_dispatcher(StepWriter& writer, const Unit& unit) {
   writer.spend(writer.scaled(call / 2));
 }
 
-// All rows of the pass; or of the backward pass what makes gradients of inputs, with all that is no
-// product, or the rest.
 void run_part(StepWriter& writer, const Visit& visit, PartOfVisit part) {
-  const auto run = [&](const std::vector<KernelRow>& rows, bool lasting) {
-    run_kernels(writer, *visit.unit, rows, visit.phase, cause_of(visit.phase), lasting);
-  };
-  if (part == PartOfVisit::all)
-    run(rows_of(visit), true);
+  const Cause cause = cause_of(visit.phase);
+  if (part == PartOfVisit::all || !visit.unit->parts)
+    run_kernels(writer, *visit.unit, rows_of(visit), visit.phase, cause, true);
+  else if (part == PartOfVisit::inputs)
+    run_inputs(writer, *visit.unit, cause);
   else
-    run(half_of_backward(rows_of(visit), part == PartOfVisit::weights), false);
+    run_weights(writer, *visit.unit, cause);
 }
 
 // Round by round; before each the host may have to know what the router decided.
@@ -124,15 +122,20 @@ bool sends_behind(const Visit& visit) {
   return visit.phase == Phase::backward && visit.unit->exchange > 0;
 }
 
+bool waits_for_weights(const Visit& visit) {
+  return visit.phase == Phase::backward && visit.unit->parts;
+}
+
 Mark run_between(StepWriter& writer, const Visit& visit, PartOfVisit part) {
   if (part != PartOfVisit::weights) return run_unit(writer, visit, part);
-  run_part(writer, visit, part);
+  for (std::int64_t round = 0; round < visit.unit->rounds; ++round) run_part(writer, visit, part);
   return writer.last_compute();
 }
 
-Mark run_visit(StepWriter& writer, const Visit& visit) {
+Mark run_visit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
+  if (part == PartOfVisit::weights) return run_between(writer, visit, part);
   if (sends_before(visit)) send_tokens(writer, *visit.unit);
-  const Mark compute = run_unit(writer, visit, PartOfVisit::all);
+  const Mark compute = run_unit(writer, visit, part);
   if (sends_behind(visit)) send_tokens(writer, *visit.unit);
   return compute;
 }

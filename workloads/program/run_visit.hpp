@@ -5,14 +5,17 @@
 
 namespace stepsim {
 
+// Of a backward pass all, or what makes gradients of inputs, or the weights' alone.
+enum class PartOfVisit : std::uint8_t { all, inputs, weights };
+bool waits_for_weights(const Visit& visit);  // its backward pass has these two parts
+
 // Its kernels, what the host waits for, and the exchange of tokens around it.
-Mark run_visit(StepWriter& writer, const Visit& visit);
+Mark run_visit(StepWriter& writer, const Visit& visit, PartOfVisit part = PartOfVisit::all);
 
 // The same piece by piece. Backward, gradients of weights may wait until tokens are on their way.
 bool sends_before(const Visit& visit);
 bool sends_behind(const Visit& visit);
 void send_tokens(StepWriter& writer, const Unit& unit);
-enum class PartOfVisit : std::uint8_t { all, inputs, weights };
 Mark run_between(StepWriter& writer, const Visit& visit, PartOfVisit part);
 
 // Behind the last backward pass, where ranks divide tokens between blocks: gradients of norms.

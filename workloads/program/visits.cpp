@@ -42,6 +42,15 @@ void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
   for (const Unit& unit : units.head) list.call(unit, layers, Phase::forward, false, frozen);
 }
 
+// A unit without products for weights has all of its backward pass at once.
+void split_backward(Unit& unit) {
+  Unit::Parts parts{half_of_backward(unit.backward, false), half_of_backward(unit.backward, true)};
+  if (parts.weights.empty()) return;
+  for (const KernelRow& row : parts.weights)  // [inputs x tokens] times [tokens x results]
+    parts.gradient += bytes_16 * row.repeats * row.groups * row.depth * row.width;
+  unit.parts = std::move(parts);
+}
+
 }  // namespace
 
 ModelUnits units_of(const StepInput& input) {
@@ -82,6 +91,11 @@ ModelUnits units_of(const StepInput& input) {
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
   for (Unit& unit : units.head) unit.memory.kept = unit.memory.saved;
   units.embedding.memory.kept = units.embedding.memory.saved;
+  if (splits_backward(strategy.pipeline_parallel.schedule) || strategy.experts.delays_weights) {
+    for (std::vector<Unit>& layer : units.layers)
+      for (Unit& unit : layer) split_backward(unit);
+    for (Unit& unit : units.head) split_backward(unit);
+  }
   return units;
 }
 

@@ -37,7 +37,8 @@ double most_kept(const StepInput& input, std::int64_t stage, const std::vector<d
   if (p.size == 1) return pieces.front();
   double held = 0, most = 0;
   for (const Turn& turn : turns_of(p, stage, input.job.accumulation)) {
-    held += (turn.backward ? -1 : 1) * pieces[static_cast<std::size_t>(turn.piece)];
+    if (turn.pass == Pass::weights) continue;  // part of what is kept has gone before
+    held += (goes_back(turn.pass) ? -1 : 1) * pieces[static_cast<std::size_t>(turn.piece)];
     most = std::max(most, held);
   }
   return most;
@@ -140,22 +141,41 @@ std::vector<LeastSteps::Passes> LeastSteps::layers_of(const StepInput& input,
   return all;
 }
 
-std::vector<LeastSteps::Stage> LeastSteps::stages_of(const StepInput& input, Passes embedding,
-                                                     Passes head,
-                                                     const std::vector<Passes>& layers) const {
-  const PipelineParallel& p = input.strategy.pipeline_parallel;
-  std::vector<Stage> stages(static_cast<std::size_t>(p.size));
-  std::size_t layer = 0;
-  const std::vector<std::int64_t> counts = layers_of_pieces(input.model, p);
-  for (std::size_t piece = 0; piece < counts.size(); ++piece) {
-    Passes sum;
-    for (std::int64_t i = 0; i < counts[piece]; ++i) sum += layers[layer++];
-    stages[static_cast<std::size_t>(stage_of_piece(p, static_cast<std::int64_t>(piece)))].push_back(
-        sum);
+std::vector<LeastSteps::Stage> LeastSteps::stages_of(const std::vector<StageShare>& shares,
+                                                     const Passes& embedding, const Passes& head,
+                                                     const std::vector<Passes>& layers) {
+  std::vector<Stage> stages;
+  for (const StageShare& share : shares) {
+    Stage& pieces = stages.emplace_back();
+    std::int64_t layer = 0;
+    for (const std::int64_t end : share.ends) {
+      Passes& sum = pieces.emplace_back();
+      for (; layer < end; ++layer)
+        sum += layers[static_cast<std::size_t>(whole_layer(share.model, layer))];
+    }
+    if (share.model.part.embeds) pieces.front() += embedding;
+    if (share.model.part.predicts) pieces.back() += head;
   }
-  stages.front().front() += embedding;
-  stages.back().back() += head;
   return stages;
+}
+
+// A stage begins when those before it have sent something forward, and theirs comes after its end
+// where backward passes are whole.
+double LeastSteps::least_time(const StepInput& input, const std::vector<Stage>& stages) {
+  const PipelineParallel& p = input.strategy.pipeline_parallel;
+  const auto batches = input.job.only_update
+                           ? 0.0
+                           : static_cast<double>(p.micro_batches_of_piece(input.job.accumulation));
+  double time = 0, around = 0;
+  for (const Stage& stage : stages) {
+    Passes all;
+    for (const Passes& piece : stage) all += piece;
+    time = std::max({time, around + batches * (all.forward + all.backward), batches * all.host});
+    if (p.way() == PipelineWay::both_ways) continue;
+    around += stage.front().forward;
+    if (!splits_backward(p.schedule)) around += stage.front().backward;
+  }
+  return time;
 }
 
 // Either while the head runs backward, or when the first layer does.
@@ -169,6 +189,7 @@ double LeastSteps::most_bytes(const StepInput& input, std::size_t stage, const S
     whole += piece;
   }
   const double all = most_kept(input, static_cast<std::int64_t>(stage), kept);
+  if (p.way() != PipelineWay::round || splits_backward(p.schedule)) return all;
   const bool last = static_cast<std::int64_t>(stage) + 1 == p.size;
   const double again = std::ranges::min(mapped(layers, &Passes::again));
   if (p.size > 1 || !input.strategy.fsdp.reshard_after_forward)  // all are gathered by then
@@ -182,17 +203,9 @@ LeastStep LeastSteps::of(const StepInput& input) {
   const ModelUnits units = units_of(input);
   const Passes head = passes_of(input, units.head);
   const std::vector<Passes> layers = layers_of(input, units);
-  const std::vector<Stage> stages =
-      stages_of(input, passes_of(input, {units.embedding}), head, layers);
-  const double batches = input.job.only_update ? 0 : static_cast<double>(input.job.accumulation);
-  double time = 0, around = 0;
-  for (const Stage& stage : stages) {
-    Passes all;
-    for (const Passes& piece : stage) all += piece;
-    time = std::max({time, around + batches * (all.forward + all.backward), batches * all.host});
-    around += stage.front().forward + stage.front().backward;
-  }
   const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);
+  const std::vector<Stage> stages =
+      stages_of(shares, passes_of(input, {units.embedding}), head, layers);
   double bytes = 0;
   for (const std::size_t stage : {std::size_t{0}, shares.size() - 1}) {
     const bool alone = shares.size() == 1;
@@ -205,6 +218,7 @@ LeastStep LeastSteps::of(const StepInput& input) {
     bytes = std::max(bytes, resident_of(rank).in(Pool::device) + gradients +
                                 most_bytes(input, stage, stages[stage], head, layers));
   }
+  const double time = least_time(input, stages);
   return {Seconds{time / fastest_gpu(cluster_) * input.stack.unexplained.number()},
           bytes * (1 + slack_of(input).number()) + cluster_.gpu.memory.library.number()};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "workloads/collectives/plan.hpp"
+#include "workloads/pipeline/stages.hpp"
 #include "workloads/program/visits.hpp"
 
 namespace stepsim {
@@ -50,8 +51,10 @@ class LeastSteps {
   // Bytes of a stage at the most, beyond what it holds from step to step.
   static double most_bytes(const StepInput& input, std::size_t stage, const Stage& pieces,
                            const Passes& head, const std::vector<Passes>& layers);
-  std::vector<Stage> stages_of(const StepInput& input, Passes embedding, Passes head,
-                               const std::vector<Passes>& layers) const;
+  static std::vector<Stage> stages_of(const std::vector<StageShare>& shares,
+                                      const Passes& embedding, const Passes& head,
+                                      const std::vector<Passes>& layers);
+  static double least_time(const StepInput& input, const std::vector<Stage>& stages);
   // Seconds of a message with nothing else under way.
   double alone(Collective kind, Rank size, Rank stride, double bytes);
 

@@ -38,6 +38,10 @@ constexpr std::array further_ways = std::to_array<std::pair<const char*, const c
     {"strategy.optimizer", "adamw"},
 });
 
+// Of stages of a pipeline.
+constexpr std::array stage_ways = std::to_array<std::pair<const char*, const char*>>({
+    {"strategy.pipeline_parallel.schedule", "zb_h1"},
+});
 // Of a GRPO job.
 constexpr std::array grpo_ways = std::to_array<std::pair<const char*, const char*>>({
     {"job.num_learners_per_node", "[4]"},
@@ -130,6 +134,7 @@ std::vector<std::vector<Setting>> same_job_changes(const std::string& data,
       if (const Setting setting{key, value}; !says_so(keys, setting)) all.push_back({setting});
   };
   if (scenario.grpo) add(grpo_ways);
+  if (scenario.strategy.pipeline_parallel.size > 1) add(stage_ways);
   add(first_ways);
   if (!scenario.grpo)
     for (const char* each : micro_batches)

@@ -105,6 +105,11 @@ bool FullyShardedGroups::of_stage() const {
   return writer_.input().strategy.pipeline_parallel.size > 1;
 }
 
+// A stage that does not reduce gradients of each micro-batch does so behind all of its passes.
+bool FullyShardedGroups::adds_up() const {
+  return of_stage() && !keys_.sync_each_batch;
+}
+
 // Whether a group keeps its parameters behind a call: what stands outside the layers does from its
 // first to its last use, because the backward pass begins where the forward pass ended.
 bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
@@ -116,7 +121,7 @@ bool FullyShardedGroups::stays(const Call& call, bool last_micro_batch) const {
     return root || head || (!group.frozen && !keys_.reshard_after_forward);
   }
   // Version 1 that does not reshard after forward does so with the reduction only. Stages of a
-  // pipeline, of either version, reshard and reduce all groups behind their last backward pass.
+  // pipeline, of either version, reshard all groups behind their last backward pass.
   if (of_stage()) return !group.frozen;
   return keys_.version == 1 && !keys_.reshard_after_forward && !keys_.sync_each_batch &&
          !last_micro_batch && !group.frozen;
@@ -216,12 +221,12 @@ void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
   if (keys_.backward_prefetch == FsdpPrefetch::post) gather(number + 1);
   if (call.again || group.trained <= 0) return;
   if (of_stage() && last_micro_batch) held_back_.push_back(call.group);
-  reduce(group, last_micro_batch && !of_stage());
+  reduce(group, last_micro_batch && !adds_up());
 }
 
 // Version 2 copies gradients together and casts them in one kernel; the mean is the collective's.
 Mark FullyShardedGroups::copied_in(const Group& group) {
-  const double fresh = of_stage() ? 0 : bytes_16;  // else they were added to those that wait
+  const double fresh = adds_up() ? 0 : bytes_16;  // else they were added to those that wait
   const double bytes = (fresh + reduce_bytes()) * group.trained + group.unreduced;
   return writer_.run({{"copy_in", KernelClass::memory, 0, bytes, 1}}, true, Cause::gradient_reduce,
                      "copy_in");
@@ -280,7 +285,7 @@ void FullyShardedGroups::finish_backward(bool) {
   std::sort(held_back_.begin(), held_back_.end());
   for (const std::size_t number : held_back_) {
     reshard(groups_[number]);
-    reduce(groups_[number], true);
+    if (adds_up()) reduce(groups_[number], true);
   }
   held_back_.clear();
   if (kept_) writer_.compute_after(*kept_);

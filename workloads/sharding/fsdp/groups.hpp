@@ -62,6 +62,7 @@ class FullyShardedGroups {
   double stored_bytes() const;
   double reduce_bytes() const;
   bool of_stage() const;
+  bool adds_up() const;
 
   StepWriter& writer_;
   FsdpKeys keys_;
@@ -72,7 +73,7 @@ class FullyShardedGroups {
   std::vector<std::size_t> call_of_;  // [visit]: the innermost
   std::optional<Mark> copied_out_, copied_out_before_;
   std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
-  std::vector<std::size_t> held_back_;  // of a stage: groups that are reduced behind all passes
+  std::vector<std::size_t> held_back_;  // of a stage: groups that are resharded behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
   double shard_ = 0;                    // trained elements of a rank
   double tensors_ = 0;                  // trained
