@@ -19,15 +19,16 @@ std::string tera(double rate) {
   return fmt::format("{:.1f}", rate / 1e12);
 }
 
-std::string number_text(double value) {
-  return value >= 1e6 ? fmt::format("{} TFLOP/s", tera(value)) : fmt::format("{:.3g}", value);
+std::string number_text(const CurveConstant& c, double value) {
+  return value >= 1e6 ? fmt::format("{} {}", tera(value), c.tera) : fmt::format("{:.3g}", value);
 }
 
 std::string text_of(const FittedCurve& curve) {
   TextTable constants{{"constant", " stated", " fitted", " between"}};
   for (const CurveConstant& c : curve.constants)
-    constants.rows.push_back({c.name, number_text(c.stated), number_text(c.fitted),
-                              fmt::format("{} and {}", number_text(c.low), number_text(c.high))});
+    constants.rows.push_back(
+        {c.name, number_text(c, c.stated), number_text(c, c.fitted),
+         fmt::format("{} and {}", number_text(c, c.low), number_text(c, c.high))});
   return fmt::format("{}, {}: the fastest reaches {} TFLOP/s{}\n\n{}\n{}", curve.gpu, curve.kernels,
                      tera(curve.best_rate),
                      curve.kernels == "matrix products" ? ", no curve may exceed it" : "",
@@ -65,8 +66,8 @@ void write_entry(const std::string& path, const std::vector<FittedCurve>& curves
     sources.insert(sources.end(), curve.sources.begin(), curve.sources.end());
   const std::string name = std::filesystem::path(path).stem().string(), like = curves.front().gpu;
   EntryText entry("fit kernels", name, like, sources);
-  const auto text = [](double value) {
-    return value >= 1e6 ? fmt::format("{:.4g} TFLOP/s", value / 1e12)
+  const auto text = [](const CurveConstant& c, double value) {
+    return value >= 1e6 ? fmt::format("{:.4g} {}", value / 1e12, c.tera)
                         : fmt::format("{:.4g}", value);
   };
   std::vector<std::string> said;  // kernels of attention share some: those of the first stand
@@ -74,7 +75,8 @@ void write_entry(const std::string& path, const std::vector<FittedCurve>& curves
     for (const CurveConstant& each : curve.constants) {
       if (holds(said, each.name)) continue;
       said.push_back(each.name);
-      entry.add(parts_of_name(each.name), text(each.fitted), text(each.low), text(each.high));
+      entry.add(parts_of_name(each.name), text(each, each.fitted), text(each, each.low),
+                text(each, each.high));
     }
   write_file(path, entry.text());
   fmt::print(stderr,

@@ -1,6 +1,7 @@
 #include "topology/gpu.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace stepsim {
 namespace {
@@ -25,6 +26,24 @@ Gpu::Peak read_peak(const Table& table) {
   peak.fp8 = if_there<FlopsPerSecond>(table, "fp8");
   peak.fp4 = if_there<FlopsPerSecond>(table, "fp4");
   return peak;
+}
+
+// "256x128": rows and width.
+std::optional<Tile> tile_of(std::string_view text) {
+  int rows = 0, width = 0;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, rows);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, width);
+  if (second.ec != std::errc() || second.ptr != end || rows < 1 || width < 1) return std::nullopt;
+  return Tile{static_cast<double>(rows), static_cast<double>(width)};
+}
+
+std::optional<Gpu::Gemm::Grouped> read_grouped(const Table& gemm) {
+  const auto table = gemm.table_if("grouped");
+  if (!table) return std::nullopt;
+  return Gpu::Gemm::Grouped{.tiles = read_tiles(*table, "tiles"),
+                            .operands = table->constant<BytesPerSecond>("operands")};
 }
 
 Gpu::Attention::Kernel read_kernel(const Table& table) {
@@ -68,6 +87,18 @@ std::optional<FlopsPerSecond> Gpu::Peak::of(ProductType type) const {
   }
 }
 
+std::vector<Tile> read_tiles(const Table& table, std::string_view key) {
+  std::vector<Tile> tiles;
+  for (const std::string& text : table.texts(key)) {
+    if (const auto tile = tile_of(text))
+      tiles.push_back(*tile);
+    else
+      table.problem(key, "expected rows x width such as 256x128, found \"" + text + "\"");
+  }
+  if (tiles.empty()) table.problem(key, "expected at least one");
+  return tiles;
+}
+
 Gpu read_gpu(const Table& table) {
   Gpu gpu;
   gpu.name = table.text("name");
@@ -87,7 +118,8 @@ Gpu read_gpu(const Table& table) {
               .sustained = share(gemm, "sustained"),
               .fill = gemm.constant<Ratio>("fill"),
               .small_tile = share(gemm, "small_tile"),
-              .unaligned = if_there<FlopsPerSecond>(gemm, "unaligned")};
+              .unaligned = if_there<FlopsPerSecond>(gemm, "unaligned"),
+              .grouped = read_grouped(gemm)};
   const Table attention = table.table("attention");
   gpu.attention = {.flash = read_kernel(attention),
                    .later = read_later(attention),

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/config.hpp"
 
@@ -14,6 +15,13 @@ namespace stepsim {
 // Types that a GPU's units multiply, sums in 32 bits. fp16 runs as bf16 does.
 enum class ProductType : std::uint8_t { bf16, tf32, fp8, fp4 };
 inline constexpr std::array<std::string_view, 4> product_type_names{"bf16", "tf32", "fp8", "fp4"};
+
+// What one unit of a GPU works off of a matrix product at a time.
+struct Tile {
+  double rows = 0, width = 0;
+};
+// Written "256x128".
+std::vector<Tile> read_tiles(const Table& table, std::string_view key);
 
 struct Gpu {
   std::string name;
@@ -44,6 +52,13 @@ struct Gpu {
     Constant<Ratio> small_tile;  // of the rate, with tiles of at most 128 x 128
     // Of products whose rows begin at no multiple of 16 bytes. None: as of others.
     std::optional<Constant<FlopsPerSecond>> unaligned;
+    // Kernels of many products that are not the library's own: their tiles, and how fast these get
+    // their operands, which each tile reads anew through the caches.
+    struct Grouped {
+      std::vector<Tile> tiles;
+      Constant<BytesPerSecond> operands;
+    };
+    std::optional<Grouped> grouped;  // none: tiles of the library, whose operands never wait
   } gemm;
   // Flash kernels. The rates are those of 16 heads of 128 over 16384 tokens in causal rows of 4096.
   struct Attention {

@@ -290,6 +290,11 @@ constexpr std::array moe_keys{
         "delay_weight_gradients",
         "with overlap: gradients of experts' weights wait until their tokens are on their way")
         .when([](const Strategy& s) { return s.experts.overlaps; }),
+    flag<&Strategy::experts, &ExpertStrategy::neighbours>(
+        "neighbours",
+        "a token's experts stand side by side, as a benchmark's stand-in for a router deals them "
+        "out: kernels that send a token once have few ranks to send it to")
+        .when(sends_tokens),
     number<&Strategy::experts, &ExpertStrategy::skew>(
         "skew", 0, 10, "spread of the tokens that experts get: standard deviation over mean"),
     number<&Strategy::experts, &ExpertStrategy::peak_skew>(

@@ -65,6 +65,20 @@ TEST_CASE("matrix products are as fast as measured", "[analysis]") {
   check("a100-pcie gemm for weights", 31, 0.07, 0.12);
 }
 
+TEST_CASE("grouped products wait for what their tiles read, where a GPU's file says so",
+          "[analysis]") {
+  const Families check{families_of(predict(published()).kernels)};
+  check("mi300x grouped_gemm", 32, 0.06, 0.15);
+  // One constant stands for all of them, from memory alone to full tiles.
+  const std::vector<FittedCurve> curves = fit(published(), "mi300x");
+  const auto grouped = std::ranges::find(curves, "grouped products", &FittedCurve::kernels);
+  REQUIRE(grouped != curves.end());
+  REQUIRE(grouped->constants.size() == 1);
+  CHECK(grouped->constants[0].name == "gemm.grouped.operands");
+  CHECK(grouped->constants[0].fitted == Approx(grouped->constants[0].stated).epsilon(0.03));
+  CHECK(grouped->constants[0].tera == "TB/s");
+}
+
 TEST_CASE("a rate says the same as a time, a batch the same as more rows", "[analysis]") {
   const KernelTimes times =
       predict(table_of("a,s,H100-80GB SXM,gemm,bf16,,4096,4096,4096,,0.2,\n"

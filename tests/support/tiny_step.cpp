@@ -32,7 +32,8 @@ Gpu tiny_gpu() {
               .sustained = made_up<Ratio>(0.9),
               .fill = made_up<Ratio>(0),
               .small_tile = made_up<Ratio>(1),
-              .unaligned = {}};
+              .unaligned = {},
+              .grouped = {}};
   gpu.attention = {.flash = {.forward = made_up<FlopsPerSecond>(400e12),
                              .backward = made_up<FlopsPerSecond>(300e12),
                              .forward_overhead = made_up<Ratio>(0),

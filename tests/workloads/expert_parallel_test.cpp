@@ -240,9 +240,16 @@ TEST_CASE("adapters beside experts are trained, the experts are not", "[workload
 
 TEST_CASE("kernels that send a token once send fewer rows", "[workloads]") {
   // Two of eight experts: of two nodes with four each, a choice misses one in 12 of 56 cases twice.
-  CHECK_THAT(groups_met(8, 2, 2), exactly(2 * (1 - 12.0 / 56)));
-  CHECK(groups_met(8, 2, 1) == 1);
-  CHECK_THAT(groups_met(8, 2, 8), exactly(2.0));  // an expert each: none is shared
+  CHECK_THAT(parts_met(8, 2, 2), exactly(2 * (1 - 12.0 / 56)));
+  CHECK(parts_met(8, 2, 1) == 1);
+  CHECK_THAT(parts_met(8, 2, 8), exactly(2.0));  // an expert each: none is shared
+  // Two of four groups of two: one in six choices has both of a node's groups, four have one of
+  // them.
+  CHECK_THAT(parts_met(8, 2, 2, {2, 4}), exactly(2 * (1.0 / 6 + 4.0 / 6 * (1 - 2.0 / 12))));
+  CHECK_THAT(parts_met(8, 2, 4, {2, 4}), exactly(4 / 2.0 * (1 - 2.0 / 12)));
+  CHECK_THAT(parts_met(8, 2, 8, {2, 4}), exactly(2.0));
+  CHECK_THAT(parts_met(8, 2, 2, {1, 4}), exactly(1.0));  // side by side
+  CHECK_THAT(parts_met(8, 2, 8, {1, 4}), exactly(2.0));
   TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8), 2, 4);
   step.strategy.experts.kernel = MoeKernel::grouped;
   step.strategy.experts.parallel = 8;
@@ -251,8 +258,10 @@ TEST_CASE("kernels that send a token once send fewer rows", "[workloads]") {
   const double copies = bytes_of(step, "all_to_all");
   step.strategy.experts.dispatcher = Dispatcher::deepep;
   CHECK(bytes_of(step, "all_to_all") == 0);
-  CHECK_THAT(bytes_of(step, "send_to_nodes"), exactly(ways * layers * once * groups_met(8, 2, 2)));
+  CHECK_THAT(bytes_of(step, "send_to_nodes"), exactly(ways * layers * once * parts_met(8, 2, 2)));
   CHECK_THAT(bytes_of(step, "send_to_ranks"), exactly(copies));
+  step.strategy.experts.neighbours = true;
+  CHECK_THAT(bytes_of(step, "send_to_nodes"), exactly(ways * layers * once));
 }
 
 TEST_CASE("kernels that send a token once leave nothing to put in order before", "[workloads]") {
@@ -271,7 +280,7 @@ TEST_CASE("kernels that send a token once leave nothing to put in order before",
     return bytes / (half * step.job.slots() * static_cast<double>(step.model.hidden));
   };
   // Two of eight experts, over four ranks with two each.
-  const double ranks = groups_met(8, 2, 4);
+  const double ranks = parts_met(8, 2, 4);
   CHECK_THAT(ranks, exactly(4 * (1 - 30.0 / 56)));
   // Read and written by the sender, twice around the experts, and summed where they came from.
   CHECK_THAT(moved(Dispatcher::all_to_all), exactly(2.0 * 2 + 2 * 2 * 2 + (2 + 1)));

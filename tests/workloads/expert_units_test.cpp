@@ -62,6 +62,43 @@ TEST_CASE("a loop over experts dispatches 13 operators and 21, of which some are
   CHECK_THAT(bytes_of(expert.backward, "index_backward"), exactly(4 * half * t * h));
 }
 
+TEST_CASE("a loop by masks passes over all copies of all tokens for each expert", "[workloads]") {
+  const std::vector<Unit> units =
+      units_of(MoeKernel::loop, [](TinyStep& step) { step.model.experts->masked = true; });
+  const Unit expert = named(units, "mlp.experts");
+  CHECK(expert.times == 8);
+  CHECK(expert.stops.reads == 2);
+  // Two comparisons of 64-bit numbers, and two searches that pass twice, over all copies.
+  CHECK_THAT(bytes_of(expert.forward, "mask_find"), exactly(2 * (8 + 1 + 2) * k * t));
+  CHECK_THAT(bytes_of(expert.forward, "mask_dispatch"), exactly(4 * half * k * t / n * h));
+  // A clone, zeros, and a sum: two, one and three passes.
+  CHECK_THAT(bytes_of(expert.backward, "mask_backward"), exactly(6 * half * k * t * h));
+  CHECK(bytes_of(expert.backward, "index_backward") == 0);
+  CHECK_THAT(expert.memory.gradient, exactly(half * k * t * h));
+  CHECK_THAT(bytes_of(named(units, "mlp.repeat").forward, "repeat"), exactly(2 * half * k * t * h));
+  CHECK(bytes_of(named(units, "mlp.sum").forward, "weigh") > 0);
+  CHECK_THAT(flops_of_experts(units), exactly(flops_of_experts(units_of(MoeKernel::loop))));
+}
+
+TEST_CASE("a library without a grouped kernel launches a product for each expert", "[workloads]") {
+  const auto experts = [](bool singly) {
+    return named(units_of(MoeKernel::grouped,
+                          [&](TinyStep& step) {
+                            step.stack.fused.permute = true;
+                            step.model.experts->bias = true;
+                            if (singly) step.stack.host.expert_product.value = {20e-6};
+                          }),
+                 "mlp.experts");
+  };
+  CHECK(experts(false).pieces == 0);
+  CHECK(experts(true).pieces == 2 * n);
+  // Biases then come one expert after the other, too; over the same rows.
+  const double more = launches_of(experts(true).forward) - launches_of(experts(false).forward);
+  CHECK_THAT(more, exactly((n - 1) * counts()[Operator::expert_bias].kernels));
+  CHECK_THAT(bytes_of(experts(true).forward, "expert_bias"),
+             exactly(bytes_of(experts(false).forward, "expert_bias")));
+}
+
 TEST_CASE("a loop over slices reads back five values and passes over the whole stack for each",
           "[workloads]") {
   const std::vector<Unit> units = units_of(

@@ -68,6 +68,20 @@ TEST_CASE("a grouped product of few tiles takes as long as one of them", "[workl
   CHECK(grouped(1024) > 2 * bench.time(gemm("up", 1024, 16384, 16)));
 }
 
+TEST_CASE("tiles of a grouped kernel wait for operands that each of them reads", "[workloads]") {
+  Bench bench("mi300x-8");
+  REQUIRE(bench.gpu.gemm.grouped);
+  // Whole tiles of 128 x 256: depth x (128 + 256) numbers for each of 8 x 6 in 128 groups.
+  const KernelRow row = grouped_gemm("product", 128, 1024, 4096, 1536);
+  const double read = 2.0 * 128 * 8 * 6 * 4096 * (128 + 256);
+  const double waiting = read / bench.gpu.gemm.grouped->operands.number();
+  CHECK(bench.time(row) == Approx(waiting + bench.gpu.gemm.start.number()));
+  bench.gpu.gemm.grouped->operands.value = {1e15};  // none waits
+  CHECK(bench.time(row) < 0.7 * waiting);
+  bench.gpu.gemm.grouped.reset();
+  CHECK(bench.time(row) < 0.7 * waiting);
+}
+
 TEST_CASE("longer rows and wider heads make better use of an attention kernel", "[workloads]") {
   const Bench bench("a100-8");
   const auto rate = [&](double tokens, double head) {

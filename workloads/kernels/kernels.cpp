@@ -9,29 +9,34 @@ namespace stepsim {
 namespace {
 
 // A product is cut into tiles that the units of the GPU work off in waves; the last wave may be
-// nearly empty. Filling and draining a tile costs as much as some more of its depth.
+// nearly empty. Filling and draining a tile costs as much as some more of its depth. Tiles of
+// grouped kernels may wait for what each of them reads.
 double product_time(const Gpu& gpu, const Operators::Product& library, const KernelRow& row,
                     double rate, double faster) {
   // Filling a tile waits for memory: it takes as long where the depth behind it takes less.
   const double units = gpu.units, fill = gpu.gemm.fill.number() * std::max(1.0, faster);
   const double started = row.ragged ? 0.5 : 0;  // a group's last tile is half full in the mean
   double best = std::numeric_limits<double>::infinity();
-  for (const Operators::Product::Tile& tile : library.tiles) {
+  const bool grouped = row.kind == KernelClass::grouped_gemm;
+  const Gpu::Gemm::Grouped* own = grouped && gpu.gemm.grouped ? &*gpu.gemm.grouped : nullptr;
+  for (const Tile& tile : own != nullptr ? own->tiles : library.tiles) {
     const double area = tile.rows * tile.width;
     const double share = area > 128 * 128 ? 1 : gpu.gemm.small_tile.number();
     const double high = started > 0 ? std::max(1.0, row.rows / tile.rows + started)
                                     : std::ceil(row.rows / tile.rows);
     const double count = row.groups * high * std::ceil(row.width / tile.width);
+    const double read = bytes_16 * count * (tile.rows + tile.width) * row.depth;
+    const double waiting = own != nullptr ? read / own->operands.number() : 0;
     for (int cuts = 1; cuts <= static_cast<int>(library.most_cuts); cuts *= 2) {
       const double cut = cuts;
       // Grouped kernels leave the depth whole: what is summed over all tokens is.
-      const bool whole = row.kind == KernelClass::grouped_gemm;
-      if (cut > 1 && (whole || row.depth / cut < library.shortest_cut)) break;
+      if (cut > 1 && (grouped || row.depth / cut < library.shortest_cut)) break;
       const double waves = std::ceil(count * cut / units);
       const double partial =
           cut > 1 ? 8 * cut * row.groups * row.rows * row.width : 0;  // written, then added
-      best = std::min(best, waves * 2 * area * (row.depth / cut + fill) * units / (rate * share) +
-                                partial / gpu.gemm.bandwidth.number());
+      const double busy = waves * 2 * area * (row.depth / cut + fill) * units / (rate * share) +
+                          partial / gpu.gemm.bandwidth.number();
+      best = std::min(best, std::max(busy, waiting));
     }
   }
   return best;

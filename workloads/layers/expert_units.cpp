@@ -89,13 +89,18 @@ void LayerWriter::router(const Experts& e) {
 
 // What the backward pass of one round of a loop runs beside its matrix products. The gradient of
 // x[token_idx] is a zero-filled tensor of all tokens that is then added, and accumulating into it
-// sorts: two passes over all tokens, and each of two such operators is seven kernels.
+// sorts: two passes over all tokens, and each of two such operators is seven kernels. By masks all
+// copies of all tokens pass, whatever the expert's share of them.
 std::vector<KernelRow> LayerWriter::round_backward(double rows, double width) const {
-  return {
+  const KernelRow activation =
       count(fused.activation ? Operator::activation_backward_fused : Operator::activation_backward,
-            rows, width),
-      count(Operator::loop_dispatch_backward, rows, h()),
-      count(Operator::index_backward, t(), h())};
+            rows, width);
+  const Experts& e = *model.experts;
+  if (e.masked)
+    return {activation, count(Operator::mask_dispatch_backward, rows, h()),
+            count(Operator::mask_backward, t() * static_cast<double>(e.per_token), h())};
+  return {activation, count(Operator::loop_dispatch_backward, rows, h()),
+          count(Operator::index_backward, t(), h())};
 }
 
 // Three products over `rows` in one unit: beside the gradients of its output and its input, each
@@ -107,7 +112,8 @@ void LayerWriter::gradients_inside(Unit& experts, double rows, double w) const {
 }
 
 // One expert after the other, as Hugging Face runs them: find its tokens, gather them, three
-// linears, scatter back. Reading which expert it is and which tokens are its own stops the host.
+// linears, scatter back. Reading which expert it is and which tokens are its own stops the host, as
+// do two searches by a mask.
 void LayerWriter::expert_loop(const Experts& e) {
   const double routed = t() * static_cast<double>(e.per_token);
   const double w = static_cast<double>(e.width);
@@ -116,7 +122,9 @@ void LayerWriter::expert_loop(const Experts& e) {
         e, gemm("up", rows, h(), w), gemm("gate", rows, h(), w), gemm("down", rows, w, h()));
     std::vector<KernelRow> forward = products;
     forward.push_back(activation_row(rows, w, e.gated));
-    forward.push_back(count(Operator::loop_dispatch, rows, h()));
+    if (e.masked) forward.push_back(count(Operator::mask_find, routed));
+    forward.push_back(
+        count(e.masked ? Operator::mask_dispatch : Operator::loop_dispatch, rows, h()));
     Unit& result = expert_unit(
         with_bias(of_matrices(e, h() * w, h() * w), e.bias, of_matrices(e, w, h())), forward);
     result.backward = backward(products);
@@ -126,15 +134,29 @@ void LayerWriter::expert_loop(const Experts& e) {
     result.owners = static_cast<int>(products.size());
     result.plain_modules = 2;
     result.memory.saved = bytes_16 * rows * (2 * h() + 2 * inward(e) * w);
-    result.memory.gradient = bytes_16 * t() * h();  // the zero-filled one
+    result.memory.gradient = bytes_16 * (e.masked ? routed : t()) * h();  // the zero-filled one
+    if (e.masked) {
+      result.memory.saved += 2 * routed;  // the masks
+      // Beside it the one so far, their sum, and a clone of the results' gradient.
+      result.memory.backward = 3 * bytes_16 * routed * h();
+    }
     if (frozen()) quantise(result, products.size());
     expert_adapter(1, rows, w, times);
   };
-  if (strategy.experts.skew <= 0) {
+  if (e.masked) moe_step("mlp.repeat", {moved("repeat", routed)}, 0);
+  if (strategy.experts.skew <= 0)
     add(routed / static_cast<double>(e.count), e.count);
-    return;
-  }
-  for (const double share : expert_shares(e.count, strategy.experts.skew)) add(routed * share, 1);
+  else
+    for (const double share : expert_shares(e.count, strategy.experts.skew)) add(routed * share, 1);
+  if (e.masked) sum_of_copies(routed);
+}
+
+// All copies of a token times their weights, in 32 bits, and summed up.
+void LayerWriter::sum_of_copies(double routed) {
+  Unit& result = moe_step("mlp.sum", {count(Operator::weigh, routed, h())}, 0);
+  result.backward = {count(Operator::weigh_backward, routed, h())};
+  result.memory.saved = result.memory.gradient = bytes_16 * routed * h();
+  result.memory.forward = result.memory.backward = 4 * routed * h();
 }
 
 // The same loop inside one module that holds all experts in one tensor for gate and up and one for

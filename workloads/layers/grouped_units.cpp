@@ -154,9 +154,9 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
         imbalance(strategy.experts.parallel, strategy.experts.skew / std::sqrt(rows.experts));
   rows.held = rows.arrived = rows.sent;
   if (sends_once())
-    rows.arrived *=
-        t() / rows.routed *
-        groups_met(e.count, e.per_token, static_cast<double>(strategy.experts.parallel));
+    rows.arrived *= t() / rows.routed *
+                    parts_met(e.count, e.per_token, static_cast<double>(strategy.experts.parallel),
+                              chosen_groups(e, strategy.experts));
   if (sends_tokens(strategy)) rows.held *= static_cast<double>(expert_tensor_of(strategy));
   rows.multiplied = rows.held;
   constexpr double block = 128;
@@ -166,6 +166,13 @@ GroupedRows LayerWriter::grouped_rows(const Experts& e) const {
     rows.multiplied *= imbalance(local, strategy.experts.skew);
   rows.most = most_of(e) * rows.multiplied;
   return rows;
+}
+
+// Biases of the matrices out of experts, times the router's weights: for all at once, or one expert
+// after the other.
+void LayerWriter::add_biases(Unit& experts, double rows, double times) const {
+  experts.forward.push_back(count(Operator::expert_bias, rows, h(), times));
+  experts.backward.push_back(count(Operator::expert_bias_backward, rows, h(), times));
 }
 
 // One kernel for each matrix of all experts. A packed batch takes them as they are stored; single
@@ -203,6 +210,11 @@ void LayerWriter::grouped_experts(const Experts& e) {
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
     result.backward.push_back(row);
   result.owners = separate ? static_cast<int>((in + 1) * n) : 1;
+  if (weighted()) {
+    const bool singly = stack.host.expert_product.value.value > 0;
+    if (singly) result.pieces = static_cast<double>(products.size()) * n;
+    if (e.bias) add_biases(result, rows.multiplied, singly ? n : 1);
+  }
   result.plain_modules = 1;
   send(result, rows);
   // The products' backward pass needs what was stacked, and its gradient is a stack again.

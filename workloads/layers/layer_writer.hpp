@@ -92,6 +92,7 @@ struct LayerWriter {
   void router(const Experts& e);
   std::vector<KernelRow> round_backward(double rows, double width) const;
   void expert_loop(const Experts& e);
+  void sum_of_copies(double routed);
   void loop_over_slices(const Experts& e);
   void routed_experts(const Experts& e);
   void grouped_experts(const Experts& e);
@@ -99,6 +100,7 @@ struct LayerWriter {
   double most_of(const Experts& e) const;
   bool tight() const;
   bool weighted() const;
+  void add_biases(Unit& experts, double rows, double times) const;
   bool sends_once() const;
   KernelRow moved(std::string_view name, double rows) const;
   KernelRow added(std::string_view name, double rows) const;

@@ -37,14 +37,34 @@ double imbalance(std::int64_t experts, double skew) {
   return expert_shares(experts, skew).back() * static_cast<double>(experts);
 }
 
-double groups_met(std::int64_t experts, std::int64_t per_token, double groups) {
-  const double all = static_cast<double>(experts), outside = all - all / groups;
-  double missed = 1;  // by all choices of a token
-  for (std::int64_t i = 0; i < per_token; ++i) {
-    const double chosen = static_cast<double>(i);
-    missed *= std::max(0.0, outside - chosen) / (all - chosen);
-  }
-  return groups * (1 - missed);
+ChosenGroups chosen_groups(const Experts& experts, const ExpertStrategy& strategy) {
+  const double per_token = static_cast<double>(experts.per_token);
+  if (strategy.neighbours) return {1, static_cast<double>(experts.count) / per_token};
+  return {static_cast<double>(experts.groups_chosen), static_cast<double>(experts.groups)};
+}
+
+double parts_met(std::int64_t experts, std::int64_t per_token, double parts,
+                 const ChosenGroups& groups) {
+  const double all = static_cast<double>(experts), pool = all * groups.chosen / groups.of;
+  const auto met = [&](double held) {  // by a choice out of the pool, of which a part has so many
+    double missed = 1;
+    for (std::int64_t i = 0; i < per_token; ++i) {
+      const double before = static_cast<double>(i);
+      missed *= std::max(0.0, pool - held - before) / (pool - before);
+    }
+    return 1 - missed;
+  };
+  if (parts >= groups.of) return parts * groups.chosen / groups.of * met(all / parts);
+  // Of a part's own groups some are among those chosen.
+  const auto ways = [](double n, double k) {
+    return k > n ? 0 : std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1));
+  };
+  const double own = groups.of / parts;
+  double sum = 0;
+  for (double some = 1; some <= std::min(own, groups.chosen); ++some)
+    sum += ways(own, some) * ways(groups.of - own, groups.chosen - some) /
+           ways(groups.of, groups.chosen) * met(some * all / groups.of);
+  return parts * sum;
 }
 
 }  // namespace stepsim

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "workloads/model/model.hpp"
+#include "workloads/strategy/expert_strategy.hpp"
+
 namespace stepsim {
 
 // Share of all routed tokens that each expert gets, the smallest first; they add up to 1. `skew` is
@@ -14,8 +17,15 @@ std::vector<double> expert_shares(std::int64_t experts, double skew);
 // Tokens of the busiest expert over those of the mean.
 double imbalance(std::int64_t experts, double skew);
 
-// Of `groups` equal groups of experts, those in which a token has at least one of its experts, in
+// A token's experts are all in so many of the equal groups of experts.
+struct ChosenGroups {
+  double chosen = 1, of = 1;
+};
+ChosenGroups chosen_groups(const Experts& experts, const ExpertStrategy& strategy);
+
+// Of so many equal parts of the experts those in which a token has at least one of its experts, in
 // the mean over tokens whose choice is even.
-double groups_met(std::int64_t experts, std::int64_t per_token, double groups);
+double parts_met(std::int64_t experts, std::int64_t per_token, double parts,
+                 const ChosenGroups& groups = {});
 
 }  // namespace stepsim

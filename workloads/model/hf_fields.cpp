@@ -63,6 +63,11 @@ Experts read_experts(const Table& table, const ExpertKeys& keys) {
   experts.count = table.integer(keys.count, 1, hf_limits.experts);
   experts.per_token = table.integer("num_experts_per_tok", 1, hf_limits.experts);
   experts.width = table.integer(keys.width, 1, hf_limits.width);
+  experts.groups = table.integer_or("n_group", 1, 1, hf_limits.experts);
+  experts.groups_chosen = table.integer_or("topk_group", 1, 1, experts.groups);
+  if (experts.count % experts.groups != 0)
+    table.problem("n_group", fmt::format("{} experts ({}) do not divide into {} groups",
+                                         experts.count, keys.count, experts.groups));
   if (!keys.shared_count.empty())
     experts.shared_width =
         experts.width * table.integer_or(keys.shared_count, 0, 0, hf_limits.shared);

@@ -30,6 +30,7 @@ Model read_bailing(const Table& root, bool second) {
                           "moe_shared_expert_intermediate_size"});
   experts.first_dense = root.integer_or("first_k_dense_replace", 0, 0, hf_limits.layers);
   experts.selection_bias = root.flag_or("moe_router_enable_expert_bias", second);
+  experts.masked = true;
   model.experts = experts;
   return model;
 }

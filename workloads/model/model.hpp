@@ -71,11 +71,14 @@ struct Experts {
   bool shared_gate = false;       // a vector that weighs the shared expert
   std::int64_t first_dense = 0;   // layers at the bottom without experts
   std::int64_t every = 1;         // among all layers, each such one has experts
-  bool bias = false;              // in the router and in the experts
-  bool selection_bias = false;    // a buffer of the router, balanced by rule and not by gradient
-  bool fused = false;         // one three-dimensional tensor per matrix kind, not one per expert
-  bool shared_fused = false;  // the shared expert has gate and up in one matrix
-  bool gated = true;          // gate, up, down; else up, down; the shared expert likewise
+  // A token's experts come out of so many of the router's equal groups of experts.
+  std::int64_t groups = 1, groups_chosen = 1;
+  bool bias = false;            // in the router and in the experts
+  bool selection_bias = false;  // a buffer of the router, balanced by rule and not by gradient
+  bool fused = false;           // one three-dimensional tensor per matrix kind, not one per expert
+  bool shared_fused = false;    // the shared expert has gate and up in one matrix
+  bool masked = false;  // the public loop takes each expert's rows out of all copies by a mask
+  bool gated = true;    // gate, up, down; else up, down; the shared expert likewise
 };
 
 enum class MixerKind : std::uint8_t { convolution, mamba, mamba2, delta };

@@ -21,8 +21,9 @@ const std::vector<KernelRow>& rows_of(const Visit& visit) {
 void exchange_once(StepWriter& writer, const Unit& unit) {
   const Mesh& mesh = writer.mesh();
   const Experts& e = *writer.input().model.experts;
-  const auto rows_to = [&](Rank groups) {
-    return unit.once * groups_met(e.count, e.per_token, static_cast<double>(groups));
+  const auto rows_to = [&](Rank parts) {
+    return unit.once * parts_met(e.count, e.per_token, static_cast<double>(parts),
+                                 chosen_groups(e, writer.input().strategy.experts));
   };
   const Mark ready = writer.to_hand_on();
   const auto send = [&](Plan plan, double bytes, Stream stream, std::string_view name) {
@@ -51,12 +52,13 @@ void send_tokens(StepWriter& writer, const Unit& unit) {
 namespace {
 
 // What the modules themselves do on the host, in each pass.
-Seconds input_call(const StepWriter& writer, const Unit& unit) {
+Seconds input_call(const StepWriter& writer, const Unit& unit, bool backward) {
   const StepInput& input = writer.input();
   const double core = input.cluster.node.host.core_speed.value.value;
   Seconds each = input.stack.host.module_call.value;
   if (unit.narrow > 0 && each.value <= 0) each = input.strategy.precision.module_call.value;
-  return static_cast<double>(unit.owners) * each / core;
+  const Seconds pieces = unit.pieces * (backward ? 2 : 1) * input.stack.host.expert_product.value;
+  return (static_cast<double>(unit.owners) * each + pieces) / core;
 }
 
 // What the host does beside operators to route tokens and to send them to their experts: half of it
@@ -97,7 +99,7 @@ Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
   call_dispatcher(writer, unit);
-  if (const Seconds call = input_call(writer, unit); call.value > 0) writer.spend(call);
+  if (const Seconds call = input_call(writer, unit, backward); call.value > 0) writer.spend(call);
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.stops.reads > 0 && !backward)

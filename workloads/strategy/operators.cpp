@@ -1,31 +1,12 @@
 #include "workloads/strategy/operators.hpp"
 
-#include <charconv>
-
 namespace stepsim {
 namespace {
-
-// "256x128": rows and width.
-std::optional<Operators::Product::Tile> tile_of(std::string_view text) {
-  int rows = 0, width = 0;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, rows);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, width);
-  if (second.ec != std::errc() || second.ptr != end || rows < 1 || width < 1) return std::nullopt;
-  return Operators::Product::Tile{static_cast<double>(rows), static_cast<double>(width)};
-}
 
 Operators::Product read_product(const Table& table) {
   Operators::Product product;
   product.operators = table.constant<Ratio>("operators").number();
-  for (const std::string& text : table.texts("tiles")) {
-    if (const auto tile = tile_of(text))
-      product.tiles.push_back(*tile);
-    else
-      table.problem("tiles", "expected rows x width such as 256x128, found \"" + text + "\"");
-  }
-  if (product.tiles.empty()) table.problem("tiles", "expected at least one");
+  product.tiles = read_tiles(table, "tiles");
   product.most_cuts = table.constant<Ratio>("most_cuts").number();
   product.shortest_cut = table.constant<Ratio>("shortest_cut").number();
   return product;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "topology/gpu.hpp"
 
 namespace stepsim {
 
@@ -49,6 +50,12 @@ enum class Operator : std::uint8_t {
   loop_dispatch,
   slice_dispatch,
   loop_dispatch_backward,
+  mask_find,
+  mask_dispatch,
+  mask_dispatch_backward,
+  mask_backward,
+  expert_bias,
+  expert_bias_backward,
   index_backward,
   slice_backward,
   tutel_masks,
@@ -142,6 +149,12 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Operator:
                    "loop_dispatch",
                    "slice_dispatch",
                    "loop_dispatch_backward",
+                   "mask_find",
+                   "mask_dispatch",
+                   "mask_dispatch_backward",
+                   "mask_backward",
+                   "expert_bias",
+                   "expert_bias_backward",
                    "index_backward",
                    "slice_backward",
                    "tutel_masks",
@@ -210,9 +223,6 @@ struct Operators {
   // How libraries multiply matrices. They choose among tiles, and cut the depth in two, four and so
   // on where there are too few of them.
   struct Product {
-    struct Tile {
-      double rows = 0, width = 0;
-    };
     double operators = 0;  // that the host dispatches for a kernel
     std::vector<Tile> tiles;
     double most_cuts = 0;

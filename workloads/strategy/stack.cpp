@@ -72,6 +72,7 @@ Stack::HostCosts read_host(const Table& host) {
           .module_call = or_none("module_call"),
           .expert_call = or_none("expert_call"),
           .expert_kernels = or_none("expert_kernels"),
+          .expert_product = or_none("expert_product"),
           .module_hook = host.constant<Seconds>("module_hook"),
           .plain_hook = host.constant<Seconds>("plain_hook"),
           .leaf_tensor = host.constant<Seconds>("leaf_tensor"),

@@ -68,6 +68,7 @@ struct Stack {
     Constant<Seconds> module_call{};      // a module with parameters, beside its operators
     Constant<Seconds> expert_call{};      // routing and sending tokens between ranks, each pass
     Constant<Seconds> expert_kernels{};   // the same where kernels of a library send them
+    Constant<Seconds> expert_product{};   // an expert's product of grouped ones, launched by itself
     Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
     Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
     Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module

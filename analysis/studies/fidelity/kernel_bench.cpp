@@ -81,6 +81,8 @@ Work product_of(const RowReader& read, std::string_view op, const KernelBench& b
     work.row = pass == " for weights" ? grouped_gemm("product", groups, k, rows, n)
                                       : grouped_gemm("product", groups, rows, k, n);
     work.row.share = share_of(read, bench);
+    // A router's choice of experts for each token leaves no whole tiles.
+    work.row.ragged = read.cell("extra").find("topk=") != std::string_view::npos;
     return work;
   }
   const double batch = read.count("batch");

@@ -42,6 +42,7 @@ struct FreeOfGpu {
   double& (*of)(Gpu&);
   double low, high;  // as shares of the stated value
   bool capped = false;
+  std::string_view tera = "TFLOP/s";  // the unit of a rate
 };
 constexpr int kernel_rounds = 6;
 constexpr double kernel_nudge = 0.02;  // of a constant, as a logarithm
@@ -50,6 +51,12 @@ const std::array<FreeOfGpu, 3> free_of_products{{
     {"gemm.fill", [](Gpu& gpu) -> double& { return gpu.gemm.fill.value.value; }, 0.15, 2},
     {"gemm.small_tile", [](Gpu& gpu) -> double& { return gpu.gemm.small_tile.value.value; }, 0.75,
      1.04},
+}};
+
+const std::array<FreeOfGpu, 1> free_of_grouped{{
+    {"gemm.grouped.operands",
+     [](Gpu& gpu) -> double& { return gpu.gemm.grouped->operands.value.value; }, 0.3, 3, false,
+     "TB/s"},
 }};
 
 template <bool later>
@@ -175,8 +182,9 @@ FittedCurve curve_of(const KernelBench& stated, const CurveFit& problem, FittedC
   std::vector<KernelBench> parts;
   curve.sources = by_source(stated, best, problem, parts);
   for (const FreeOfGpu& free : problem.free) {
-    CurveConstant constant{std::string(free.name), free.of(from), free.of(to), free.of(to),
-                           free.of(to)};
+    CurveConstant constant{
+        std::string(free.name), free.of(from), free.of(to), free.of(to), free.of(to),
+        std::string(free.tera)};
     for (KernelBench& part : parts) {
       constant.low = std::min(constant.low, free.of(part.gpu));
       constant.high = std::max(constant.high, free.of(part.gpu));
@@ -193,14 +201,23 @@ FittedCurve curve_of(const KernelBench& stated, const CurveFit& problem, FittedC
 struct CurveKind {
   std::string_view name;
   std::span<const FreeOfGpu> free;
-  bool (*holds)(const TimedKernel&);
+  bool (*holds)(const TimedKernel&, const Gpu&);
 };
-const std::array<CurveKind, 3> curve_kinds{{
-    {"matrix products", free_of_products, [](const TimedKernel& k) { return k.kind == "gemm"; }},
+const std::array<CurveKind, 4> curve_kinds{{
+    {"matrix products", free_of_products,
+     [](const TimedKernel& k, const Gpu&) { return k.kind == "gemm"; }},
+    {"grouped products", free_of_grouped,
+     [](const TimedKernel& k, const Gpu& gpu) {
+       return k.kind == "grouped_gemm" && gpu.gemm.grouped.has_value();
+     }},
     {"attention", free_of_attention<false>,
-     [](const TimedKernel& k) { return k.work.kind == KernelClass::attention && !k.work.later; }},
+     [](const TimedKernel& k, const Gpu&) {
+       return k.work.kind == KernelClass::attention && !k.work.later;
+     }},
     {"attention.later", free_of_attention<true>,
-     [](const TimedKernel& k) { return k.work.kind == KernelClass::attention && k.work.later; }},
+     [](const TimedKernel& k, const Gpu&) {
+       return k.work.kind == KernelClass::attention && k.work.later;
+     }},
 }};
 
 // "h100" is the beginning of several names: the one that most kernels were measured on.
@@ -243,7 +260,7 @@ std::vector<FittedCurve> fit_kernels(const std::string& data, std::span<const Cs
   for (const CurveKind& kind : curve_kinds) {
     CurveFit problem{kind.free, {}, {}, 0};
     for (const TimedKernel& kernel : read.kernels) {
-      if (kernel.gpu != gpu || !kind.holds(kernel)) continue;
+      if (kernel.gpu != gpu || !kind.holds(kernel, read.benches.at(gpu).gpu)) continue;
       problem.rows.push_back(&kernel);
       problem.weights.push_back(1);
       problem.best_rate = std::max(problem.best_rate, kernel.work.flops / kernel.measured);

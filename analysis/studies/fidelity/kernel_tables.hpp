@@ -52,6 +52,7 @@ struct CurveConstant {
   std::string name;  // in the GPU's file: "gemm.rate"
   double stated = 0, fitted = 0;
   double low = 0, high = 0;  // fitted without one source, or to half of the rows of a single one
+  std::string tera = {};     // the unit of 1e12, if it is a rate
 };
 struct FittedCurve {
   std::string gpu;
