@@ -129,15 +129,10 @@ std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
   append(table.columns, {" tok/s/GPU", " memory"});
   if (search.samples > 0) append(table.columns, {" fits in", " first in"});
   table.columns.emplace_back("binds");
-  const bool nodes = std::ranges::any_of(answer.best, [&](const FoundPlan& found) {
-    return figure(found, "gpus") != figure(answer.best.front(), "gpus");
-  });
   std::size_t number = 0;
   for (const FoundPlan& found : answer.best) {
-    const JobPlan& plan = space.plans[found.plan];
-    std::string name = plan_text(space, plan);
-    if (nodes) name = fmt::format("{}: {}", machine_of(space, plan), name);
-    std::vector<std::string> cells{std::to_string(++number), std::move(name),
+    std::vector<std::string> cells{std::to_string(++number),
+                                   plan_text(space, space.plans[found.plan]),
                                    to_text(Seconds{figure(found, "step_time")})};
     if (search.samples > 0)
       cells.push_back(fmt::format("{} to {}", to_text(Seconds{found.step_time.low}),

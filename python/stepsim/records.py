@@ -1030,6 +1030,64 @@ SearchResult = TypedDict(
     total=False,
 )
 
+PlanBest = TypedDict(
+    "PlanBest",
+    {
+        "plan": "str",  # in words
+        "settings": "list[Any]",  # that make it, as KEY=VALUE
+        "step_time_s": "float",  # one optimizer step
+        "step_time_range_s": "list[float]",  # 8 of 10 draws of the constants
+        "first_share": "float",  # of the draws, in which it is the best of these
+        "tokens_per_second_per_gpu": "float",  # padding left out
+        "peak_memory_bytes": "float",  # needed on a GPU
+        "gpus": "float",  # of the whole cluster
+        "least_step_time_s": "float",  # that it could not go below
+        "least_memory_bytes": "float",  # that it could not go below
+        "binds": "str",  # what the step waits for most
+    },
+    total=False,
+)
+
+PlanSecondConstant = TypedDict(
+    "PlanSecondConstant",
+    {
+        "name": "str",  # of the constant
+        "ratio_at_low": "float",  # second over first with it at its low end
+        "ratio_at_high": "float",  # and at its high end
+    },
+    total=False,
+)
+
+PlanSecond = TypedDict(
+    "PlanSecond",
+    {
+        "won": "float",  # draws in which it is faster than the first
+        "draws": "float",  # of so many
+        "cause": "str",  # on which it loses most
+        "lost_s": "float",  # by it
+        "constant": "PlanSecondConstant | None",  # that moves their ratio most
+        "equal_at": "float | None",  # value of the constant at which both take as long, SI
+    },
+    total=False,
+)
+
+PlanResult = TypedDict(
+    "PlanResult",
+    {
+        "goal": "str",  # what is least
+        "job": "str",  # what is planned
+        "plans": "float",  # that come out even
+        "cannot_fit": "float",  # of them, by their bounds
+        "cannot_be_best": "float",  # of them, by their bounds
+        "replayed": "float",  # of them
+        "failed": "float",  # of those replayed: did not fit, or could not run
+        "best": "list[PlanBest]",  # the best first
+        "second": "PlanSecond | None",  # what would put the second first
+        "cost": "dict[str, Any] | None",  # with --price or --power
+    },
+    total=False,
+)
+
 ValidateRows = TypedDict(
     "ValidateRows",
     {

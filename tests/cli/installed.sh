@@ -64,6 +64,7 @@ try collective all_reduce --cluster mi300x-8 --sizes 1GiB
 try collective --cluster mi300x-8 --compare "$tables"/collectives.csv
 try export tiny.yaml --as torchtitan -o own.toml
 try import axolotl.yaml --model llama-3.2-1b --cluster mi300x-8 --keys
+try plan llama-3.2-1b --cluster h100-8 --global-batch 16 --samples 0
 try list
 try show mi300x-8
 

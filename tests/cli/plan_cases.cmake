@@ -1,0 +1,42 @@
+# Cases of plan. How a case is written stands at the top of cases.cmake.
+if(NOT COMMAND cli)
+  return()
+endif()
+set(small_plan plan llama-3.2-1b --cluster h100-8 --global-batch 32 --sequence 2048 --samples 2)
+
+cli("plan" ARGS ${small_plan} --top 3
+  OUTPUT "^llama-3.2-1b, 32 rows of 2048 tokens a step on 1 x h100-8: the fastest of [0-9]+ plans is .*\n  +plan +step .*\nThe second, .*[0-9]+ plans come out even; .*were replayed.*\n$")
+cli("plan as JSON" ARGS ${small_plan} --json
+  KEYS goal plans cannot_fit cannot_be_best replayed best/0/plan best/0/settings best/0/step_time_s best/0/first_share
+       best/4/peak_memory_bytes second/won second/cause)
+cli("plan with what is set and what is kept" ARGS ${small_plan} --set strategy.tensor_parallel.size=2
+  --where "strategy.checkpointing == \"full\"" --top 2 OUTPUT "tensor 2.*checkpointing full.*\n2  .*tensor 2.*checkpointing full")
+cli("plan over numbers of nodes" ARGS plan llama-3.2-1b --cluster superpod-h100 --nodes 1,2 --global-batch 32 --goal cost --price 2
+  --samples 0 --top 2 OUTPUT "the cheapest[ \n]of .*\ncost .* at 2 each")
+cli("plan of a scenario" ARGS plan llama32-3b-sft-zero3 --samples 0 --top 2 OUTPUT "llama-3.2-3b, .*the fastest of [0-9]+ plans is .*zero")
+cli("plan of a GRPO job" ARGS plan grpo-7b-two-nodes --samples 0 --top 2
+  OUTPUT "the fastest of [0-9]+ plans is [0-9] learners? on .*, engines of [0-9] GPU")
+cli("plans as scenarios" ARGS ${small_plan} --top 2 -o @WORK@/out/plans
+  SHELL "\"$@\" >@WORK@/out/plan.txt && @BUILD@/stepsim run @WORK@/out/plans/1.yaml --samples 0 --json >@WORK@/out/run.json &&
+    @BUILD@/stepsim plan llama-3.2-1b --cluster h100-8 --global-batch 32 --sequence 2048 --samples 0 --json >@WORK@/out/plan.json &&
+    grep -o '\"step_time_s\": [0-9.e-]*' @WORK@/out/plan.json | head -1 >@WORK@/out/planned &&
+    grep -o '\"step_time_s\": [0-9.e-]*' @WORK@/out/run.json | head -1 | diff - @WORK@/out/planned && ls @WORK@/out/plans"
+  OUTPUT "^1.yaml\n2.yaml\nplans.csv\nplans.h5\n$")
+cli("plan of what fits nowhere near" ARGS plan llama-3.3-70b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 CODE 1
+  OUTPUT "no plan of [0-9]+ fits; the one with the[ \n]least memory, .*, needs at least .* of .*On 4 nodes this one fits:.*the fastest[ \n]of ")
+cli("plan without a model" ARGS plan CODE 2
+  ERROR_MATCHES "^stepsim: which model or scenario\\? usage: stepsim plan ")
+cli("plan of nothing that is known" ARGS plan lama-3.2-1b --cluster h100-8 CODE 2 ERROR_MATCHES "\"lama-3.2-1b\".*did you mean \"llama-3.2-1b\"")
+cli("plan without a machine" ARGS plan llama-3.2-1b CODE 2
+  ERROR "on which machine? --cluster NAME: `stepsim list clusters` and `list nodes` name them")
+cli("plan for a price that nobody says" ARGS plan llama-3.2-1b --cluster h100-8 --goal cost CODE 2
+  ERROR "--goal cost: needs --price N, money for a GPU and an hour")
+cli("plan for another goal" ARGS plan llama-3.2-1b --cluster h100-8 --goal speed CODE 2
+  ERROR "--goal: expected time, cost or memory, found \"speed\"")
+cli("plan of rows that divide by nothing" ARGS plan llama-3.2-1b --cluster h100-8 --stack litgpt --global-batch 7 CODE 2
+  ERROR "no plan comes out even: 7 rows of a step, 16 layers and 32 heads of llama-3.2-1b, on 8 GPUs; 8 rows would divide among them")
+cli("plan with holders that divide no experts" ARGS plan qwen3-30b-a3b --cluster h100-8 --set strategy.moe.expert_parallel=7 CODE 2
+  ERROR_MATCHES "strategy.moe.expert_parallel: 7 does not divide 128 experts")
+cli("plan of which a condition leaves nothing" ARGS ${small_plan} --where "strategy.tensor_parallel.size > 8" CODE 2
+  ERROR "no point is left: no combination meets every condition")
+cli("plan onto a file" ARGS ${small_plan} -o @ROOT@/README.md/x CODE 2 ERROR_MATCHES "README.md/x: cannot be made")
