@@ -10,7 +10,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::int16_t outside = -1;  // of the layers
-// So many parts one behind the other, none of more layers than that, are layers that take turns.
+// This many consecutive parts of at most so few layers count as alternating layers.
 constexpr std::size_t fewest_turns = 6;
 constexpr int most_layers_of_a_turn = 2;
 

@@ -29,7 +29,7 @@ constexpr std::array plan_options{
     OptionSpec{"cluster", "NAME", "the machine: a name of `stepsim list clusters` or `list nodes`"},
     OptionSpec{"nodes", "N",
                "how many nodes of it; several, as 2,4,8 or 1:64:*2: the best of all of them"},
-    OptionSpec{"stack", "NAME", "of `stepsim list stacks` (of a model: megatron)"},
+    OptionSpec{"stack", "NAME", "of `stepsim list stacks` (of a model: `stepsim show plan`)"},
     OptionSpec{"global-batch", "ROWS", "rows of an optimizer step (of a model: 256)"},
     OptionSpec{"sequence", "TOKENS", "of a row (of a model: 4096)"},
     OptionSpec{"precision", "NAME", "of products: `stepsim list precisions`"},
@@ -57,7 +57,7 @@ constexpr Usage plan_usage{
     plan_options,
     "  stepsim plan llama-3.1-8b --cluster superpod-h100 --nodes 8 --global-batch 512 --sequence "
     "8192\n"
-    "  stepsim plan qwen3-30b-a3b --cluster mi300x-8 --stack axolotl-rocm --global-batch 64\n"
+    "  stepsim plan qwen3-30b-a3b --cluster mi300x-8 --stack fsdp2-eager --global-batch 64\n"
     "  stepsim plan my.yaml --nodes 2,4,8 --goal cost --price 2.5\n"
     "  stepsim plan my.yaml --where \"strategy.zero == 3\" -o plans\n",
     1};

@@ -166,7 +166,7 @@ bool says_itself(const Table& table, std::string_view path) {
 }
 
 void let_settings_stand(Document& document, std::span<const Setting> settings) {
-  if (!says_itself(document.root(), "strategy.deepspeed")) return;
+  if (!document.peek("strategy.deepspeed")) return;
   std::vector<std::string> keys;
   for (const auto& [key, value] : settings)
     for (const auto& [rival, theirs] : deepspeed_rivals)

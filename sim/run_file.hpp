@@ -15,7 +15,7 @@ namespace stepsim {
 inline constexpr std::string_view stepsim_version = "0.1.0";
 inline constexpr std::uint32_t run_schema_version = 1;
 
-// What an HDF5 file of ours holds, as its attributes say; nothing: it is none of ours.
+// What an HDF5 file of ours holds, by its attributes; nullopt if another program wrote it.
 enum class Stored : std::uint8_t { run, sweep };
 std::optional<Stored> stored_in(const ColumnReader& file);
 // Throws UserError when it is something else, or was written by an older or a later stepsim.

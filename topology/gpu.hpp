@@ -65,7 +65,7 @@ struct Gpu {
     struct Kernel {
       Constant<FlopsPerSecond> forward;
       Constant<FlopsPerSecond> backward;
-      // Tokens of a causal row that a row more costs.
+      // The fixed cost of one causal row, in tokens.
       Constant<Ratio> forward_overhead;
       Constant<Ratio> backward_overhead;
       Constant<Ratio> wide;  // rate of heads of 256, as a share of that of heads of 128
@@ -74,7 +74,7 @@ struct Gpu {
     Kernel flash;                   // the one that stacks use
     std::optional<Kernel> later;    // written for this generation, where there is one
     Constant<Ratio> head_overhead;  // width of a head that the scores of a key cost beside it
-    Constant<Ratio> tail;           // queries that a unit has nothing of at the end of a kernel
+    Constant<Ratio> tail;           // queries worth of work lost per SM to the tail
     struct Settling {
       Constant<Seconds> time;  // in which clocks fall under a kernel that keeps running
       Constant<Ratio> share;   // to so much of what they are for short ones

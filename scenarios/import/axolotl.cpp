@@ -115,7 +115,7 @@ void put_saves(MappedSource& source) {
     if (source.on("save_only_model")) source.put("job.save.states", "false", "save_only_model");
   } else if (source.number("saves_per_epoch", 0, 0, 1e6) > 0) {
     source.without("saves_per_epoch",
-                   "how many steps an epoch has hangs on the data: --set job.save.every=N counts "
+                   "how many steps an epoch has depends on the data: --set job.save.every=N counts "
                    "them");
   }
 }

@@ -10,7 +10,7 @@ void assume_responses(MappedSource& source) {
   if (source.question().decides("job.response_lengths")) return;
   source.result().assumptions.push_back({"length of responses",
                                          "a third of the limit on average, log-normal",
-                                         "the file does not say; time hangs on it",
+                                         "the file does not say; time depends on it",
                                          "--set 'job.response_lengths={mean: 700, sigma: 0.9}'"});
 }
 

@@ -348,7 +348,7 @@ Document document_in_lines(std::vector<NamedValue> all, const std::string& file)
 
 std::string unknown_argument_message(const UnknownArgument& argument) {
   const std::string& name = argument.word.variable.empty() ? argument.key : argument.word.variable;
-  return fmt::format("hangs on {}: --set {}=... says it", argument.word.unknown, name);
+  return fmt::format("depends on {}: --set {}=... says it", argument.word.unknown, name);
 }
 
 }  // namespace stepsim

@@ -54,7 +54,7 @@ struct NamedValue {
 // A mapping with each key in its line, so that messages lead there.
 Document document_in_lines(std::vector<NamedValue> all, const std::string& file);
 
-// "hangs on $1, which nothing sets: --set 1=... says it", for the key of an argument.
+// "depends on $1, which nothing sets: --set 1=... says it", for the key of an argument.
 std::string unknown_argument_message(const UnknownArgument& argument);
 
 }  // namespace stepsim

@@ -17,7 +17,7 @@ namespace stepsim {
 // Throws UserError that names every column that the table lacks.
 void require_columns(const CsvTable& table, const std::vector<std::string>& names);
 
-// Numbers of a table; what is none is noted, all of them before one throws.
+// Reads numeric cells and reports all malformed ones in one exception.
 struct NumberReader {
   const CsvTable& table;
   std::vector<Problem> problems;

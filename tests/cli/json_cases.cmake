@@ -55,6 +55,7 @@ cli("assumptions in a search" ARGS sweep ${foreign} --vary micro_batch_size=1,2 
   KEYS ${taken} scenario/resolved)
 list(TRANSFORM taken PREPEND asked_a/ OUTPUT_VARIABLE taken_of_a)
 cli("assumptions in a difference" ARGS diff ${foreign} --set strategy.zero=2 --json KEYS ${taken_of_a} asked_b/scenario/set/0)
+cli("what is set stands over a file's own DeepSpeed file" ARGS show ${foreign} --set strategy.zero=2 OUTPUT "zero  +2  +--set")
 cli("assumptions in an explanation" HEAVY ARGS explain ${foreign} --set strategy.zero=2 --replays 1 --samples 0 --json KEYS ${taken_of_a})
 list(TRANSFORM taken PREPEND claims/0/scenarios/0/asked/ OUTPUT_VARIABLE taken_of_claim)
 cli("assumptions in a claim" HEAVY ARGS check @WORK@/claims.yaml --draws 1 --json KEYS ${taken_of_claim}

@@ -38,11 +38,11 @@ function(script_refused name line error)
     SHELL "sed 's|${line}|' ${openrlhf} >@WORK@/own.sh; \"$@\"" ERROR "@WORK@/own.sh:${error}")
 endfunction()
 script_refused("a variable that nothing sets" "^MBS=4|X=4"
-  "31: micro_train_batch_size: hangs on MBS, which nothing sets: --set MBS=... says it")
+  "31: micro_train_batch_size: depends on MBS, which nothing sets: --set MBS=... says it")
 script_refused("a command that decides an argument" "^MBS=4|MBS=$(nproc)"
-  "31: micro_train_batch_size: hangs on $(nproc) of line 10, which is not run: --set MBS=... says it")
+  "31: micro_train_batch_size: depends on $(nproc) of line 10, which is not run: --set MBS=... says it")
 script_refused("an if that decides an argument" "^MBS=4|if [ -f x ]; then MBS=4; fi"
-  "31: micro_train_batch_size: hangs on the `if` of line 10: --set MBS=... says it")
+  "31: micro_train_batch_size: depends on the `if` of line 10: --set MBS=... says it")
 script_refused("a misspelt argument" "--max_len 2048|--max_length 2048"
   "33: max_length: unknown key (did you mean \"max_len\"?)")
 script_refused("a stage that there is not" "2moe|4" "24: zero_stage: expected 0, 1, 2, 2moe or 3, found \"4\"")
@@ -112,7 +112,7 @@ function(copy_refused what file name line error)
     SHELL "cp ${folder}/* @WORK@; sed 's|${line}|' ${folder}/${file} >@WORK@/${name}; \"$@\"" ERROR "@WORK@/${name}${error}")
 endfunction()
 copy_refused("a Python file with a value that only a run knows" sft.trl.py own.py "MAX_LEN = 2048|MAX_LEN = longest()"
-  ":34: max_length: hangs on longest() of line 11, which is not run: --set MAX_LEN=... says it")
+  ":34: max_length: depends on longest() of line 11, which is not run: --set MAX_LEN=... says it")
 copy_refused("a Python file without a trainer" sft.trl.py own.py "SFTTrainer(|train("
   ": is a Python file that calls no trainer of transformers or TRL; it was read, not run")
 copy_refused("a Python file with a bracket that is never closed" sft.trl.py own.py "return PER_DEVICE_BATCH_SIZE, steps|return (PER_DEVICE_BATCH_SIZE, steps"

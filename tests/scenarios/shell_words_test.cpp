@@ -190,7 +190,7 @@ TEST_CASE("arguments by name keep their lines", "[scenarios][shell]") {
   REQUIRE(arguments.unknown.size() == 1);
   CHECK(arguments.unknown.front().key == "g");
   CHECK(unknown_argument_message(arguments.unknown.front()) ==
-        "hangs on H, which nothing sets: --set H=... says it");
+        "depends on H, which nothing sets: --set H=... says it");
 }
 
 TEST_CASE("scripts of any letters are read or refused", "[scenarios][shell]") {

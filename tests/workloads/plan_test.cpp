@@ -76,7 +76,7 @@ TEST_CASE("a group that repeats or invents a rank is the user's mistake", "[work
   const auto plan = [&](std::vector<Group> groups) {
     return plan_collective(cluster, Collective::all_gather, std::move(groups));
   };
-  CHECK_THROWS_WITH(plan({{0, 1, 1}}), Contains("rank 1 stands there twice"));
+  CHECK_THROWS_WITH(plan({{0, 1, 1}}), Contains("rank 1 is listed twice"));
   CHECK_THROWS_WITH(plan({{0, 4}}), Contains("no rank 4") && Contains("ranks 0 to 3"));
   CHECK_THROWS_AS(plan({{}}), UserError);
   CHECK_THROWS_AS(plan({}), UserError);

@@ -1,4 +1,4 @@
-// A head that has the embedding's matrix as its own.
+// A head that shares the matrix of the embedding.
 #include <algorithm>
 
 #include "tests/support/exactly.hpp"

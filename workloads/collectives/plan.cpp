@@ -18,7 +18,7 @@ void check(const Cluster& cluster, const Group& group) {
     throw UserError(fmt::format("ranks: no rank {}; {} has ranks 0 to {}", sorted.back(),
                                 cluster.name, cluster.ranks() - 1));
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
-    throw UserError(fmt::format("ranks: rank {} stands there twice", *twice));
+    throw UserError(fmt::format("ranks: rank {} is listed twice", *twice));
 }
 
 std::vector<std::string> wanted_algorithms(const Cluster& cluster, Collective kind,

@@ -292,7 +292,7 @@ std::string counterfactual_text(const Explanation& e, const ExplainRow& row) {
   if (e.gap().value == 0 || percent == 0) return text + ": the gap hardly changes";
   if (percent > 100)
     return text +
-           fmt::format(": the gap turns round, {} would be faster", e.gap().value > 0 ? "A" : "B");
+           fmt::format(": the order reverses, {} would be faster", e.gap().value > 0 ? "A" : "B");
   return text + fmt::format(": the gap {} by {:.0f} %", percent > 0 ? "closes" : "widens",
                             std::abs(percent));
 }

@@ -90,6 +90,12 @@ void count_work(const Scenario& scenario, ExplainedSide& side) {
   side.tokens = side.sequences * static_cast<double>(job.sequence) * job.fill;
 }
 
+// By --set: then it is no longer the run that somebody measured.
+bool is_changed(const Scenario& scenario) {
+  return std::ranges::any_of(scenario.said,
+                             [](const SaidKey& key) { return key.origin.source == "--set"; });
+}
+
 StepProgram program_of(const Scenario& scenario) {
   return build_step(step_input(scenario), Folding::automatic);
 }
@@ -107,7 +113,8 @@ ExplainedStep observe(const NamedStep& step) {
   });
   seen.side.label = step.label;
   seen.side.title = step.scenario.name;
-  if (step.scenario.measured) seen.side.measured = step.scenario.measured->of(Metric::step_time);
+  if (step.scenario.measured && !is_changed(step.scenario))
+    seen.side.measured = step.scenario.measured->of(Metric::step_time);
   seen.side.gpus = step.scenario.cluster.ranks();
   seen.side.path = step.scenario.grpo ? seen.parts : folded(seen.parts);
   count_work(step.scenario, seen.side);

@@ -57,7 +57,7 @@ std::vector<std::string> require_meaning(const std::string& data, const std::str
 
 // One line without its end, for journals; reads back to the same bits.
 std::string to_line(const Outcome& outcome);
-// Nothing when the line was cut off or is none of ours.
+// nullopt if truncated or not written by to_line().
 std::optional<Outcome> outcome_from(std::string_view line);
 
 }  // namespace stepsim

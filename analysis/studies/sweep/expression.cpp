@@ -240,7 +240,7 @@ class Parser {
       const std::string sign = token_.text;
       advance();
       Operand right = product();
-      if (!left.dimension || !right.dimension) fail("a text cannot be reckoned with");
+      if (!left.dimension || !right.dimension) fail("text values cannot be used in arithmetic");
       if (*left.dimension != *right.dimension)
         fail(fmt::format("{} and {} cannot be added", describe(*left.dimension),
                          describe(*right.dimension)));
@@ -255,7 +255,7 @@ class Parser {
       const std::string sign = token_.text;
       advance();
       Operand right = atom();
-      if (!left.dimension || !right.dimension) fail("a text cannot be reckoned with");
+      if (!left.dimension || !right.dimension) fail("text values cannot be used in arithmetic");
       const Dimension plain = Dimension::ratio;
       Dimension result = *left.dimension;
       if (sign == "/" && *left.dimension == *right.dimension)
@@ -281,7 +281,7 @@ class Parser {
     if (is_sign("-")) {
       advance();
       Operand below = atom();
-      if (!below.dimension) fail("a text cannot be reckoned with");
+      if (!below.dimension) fail("text values cannot be used in arithmetic");
       const FormulaPart zero{Kind::number, "0", 0, {}};
       return {{Kind::sum, "-", 0, {zero, std::move(below.part)}}, below.dimension, false};
     }

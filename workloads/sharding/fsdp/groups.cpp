@@ -141,8 +141,8 @@ void FullyShardedGroups::gather(std::size_t call) {
   limit_gathers();
   group.gathered = true;
   group.copied_out = false;
-  // Version 2: its buffer is that of a group that has been cut up: in the backward pass of the last
-  // one, in the forward pass, where the host does not wait for it, of the one before.
+  // Version 2 reuses the buffer of the previous group in the backward pass, and of the one before
+  // that in the forward pass, where the host does not wait for it.
   const bool forward = calls_[call].phase == Phase::forward;
   Mark ready = writer_.last_host();
   if (keys_.version != 1)
