@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "cli/screen.hpp"
 #include "sim/base/lists.hpp"
@@ -79,7 +80,7 @@ std::string sentence(const PlanSpace& space, const PlanSearch& search, const Pla
                       to_text(Bytes{figure(first, "memory_capacity")}));
   if (search.samples > 0 && answer.best.size() > 1)
     text += fmt::format("; it stays first in {} of {} draws of the constants",
-                        static_cast<int>(first.first * search.samples + 0.5), search.samples);
+                        std::lround(first.first * search.samples), search.samples);
   return text + ".";
 }
 

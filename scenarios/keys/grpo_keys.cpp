@@ -142,7 +142,8 @@ constexpr std::array sync_keys{
 
 constexpr std::array batch_keys{
     whole<&Grpo::prompts>("num_unique_prompts_rollout", 1, most_pack_tokens, "groups of a step"),
-    whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, most_pack_tokens, "responses of a group"),
+    whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, most_pack_tokens,
+                          "responses of a group"),
     whole<&Grpo::prompt_limit>("max_prompt_token_length", 1, most_pack_tokens,
                                "longest prompt, in tokens")
         .example("512"),
@@ -164,7 +165,8 @@ constexpr std::array batch_keys{
                   [](Grpo& grpo) {
                     grpo.prompt_tokens = std::min<std::int64_t>(grpo.prompt_limit, 256);
                   }},
-    whole<&Grpo::response_limit>("response_length", 1, most_pack_tokens, "longest response, in tokens")
+    whole<&Grpo::response_limit>("response_length", 1, most_pack_tokens,
+                                 "longest response, in tokens")
         .example("2048"),
     whole<&Grpo::pack_length>("pack_length", 1, most_pack_tokens, "most tokens of a micro-batch")
         .otherwise("prompt and response",

@@ -61,9 +61,12 @@ double parts_met(std::int64_t experts, std::int64_t per_token, double parts,
   };
   const double own = groups.of / parts;
   double sum = 0;
-  for (double some = 1; some <= std::min(own, groups.chosen); ++some)
+  const auto most = static_cast<int>(std::min(own, groups.chosen));
+  for (int number = 1; number <= most; ++number) {
+    const double some = number;
     sum += ways(own, some) * ways(groups.of - own, groups.chosen - some) /
            ways(groups.of, groups.chosen) * met(some * all / groups.of);
+  }
   return parts * sum;
 }
 

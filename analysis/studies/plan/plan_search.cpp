@@ -7,7 +7,7 @@
 
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/sweep/sweep.hpp"
-#include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
@@ -67,9 +67,7 @@ class Best {
     return all_.size() < most_ || least <= std::prev(all_.end())->first.front();
   }
   std::vector<std::size_t> plans() const {
-    std::vector<std::size_t> list;
-    for (const auto& [figures, plan] : all_) list.push_back(plan);
-    return list;
+    return mapped(all_, [](const auto& each) { return each.second; });
   }
 
  private:
@@ -256,9 +254,9 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
   if (answer.best.empty()) return answer;
   answer.smallest.reset();
   const auto times = drawn_times(space, search, plans);
-  std::vector<double> weights;
-  for (const std::size_t plan : plans)
-    weights.push_back(search.goal == PlanGoal::cost ? gpus_of(space, space.plans[plan]) : 1);
+  const std::vector<double> weights = mapped(plans, [&](std::size_t plan) {
+    return search.goal == PlanGoal::cost ? gpus_of(space, space.plans[plan]) : 1.0;
+  });
   add_ranges(answer.best, times, weights);
   if (answer.best.size() > 1 && search.samples > 0)
     answer.second = turning_of(space, search, answer, times);

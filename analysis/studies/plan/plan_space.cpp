@@ -329,9 +329,8 @@ void keep_points(PlanSpace& space) {
   const auto& choices = space.sweep.axes.front().choices;
   for (std::size_t i = 0; i < choices.size(); ++i) places.emplace(choices[i], i);
   space.points = expand(space.sweep);
-  std::vector<JobPlan> kept;
-  for (const SweepValues& point : space.points) kept.push_back(space.plans[places.at(point)]);
-  space.plans = std::move(kept);
+  space.plans =
+      mapped(space.points, [&](const SweepValues& point) { return space.plans[places.at(point)]; });
 }
 
 [[noreturn]] void fail_uneven(const PlanSpace& space) {
