@@ -139,7 +139,7 @@ cli("misspelt network" ARGS ${small} h100-8 --nodes 2 --network ndr-rails CODE 2
 cli("no ranks" ARGS ${small} h100-8 --ranks= CODE 2 ERROR "--ranks: expected a value")
 cli("rank outside the cluster" ARGS ${small} h100-8 --ranks 0,8 CODE 2
   ERROR "ranks: no rank 8; h100-8 has ranks 0 to 7")
-cli("repeated rank" ARGS ${small} h100-8 --ranks 0,1,0 CODE 2 ERROR "ranks: rank 0 stands there twice")
+cli("repeated rank" ARGS ${small} h100-8 --ranks 0,1,0 CODE 2 ERROR "ranks: rank 0 is listed twice")
 cli("ranks backwards" ARGS ${small} h100-8 --ranks 7-0 CODE 2 ERROR "--ranks: \"7-0\" runs backwards; write 0-7")
 cli("half a range of ranks" ARGS ${small} h100-8 --ranks 0- CODE 2
   ERROR "--ranks: expected ranks such as 0,1 or 0-7, found \"0-\"")

@@ -28,18 +28,23 @@ if(STEPSIM_PYTHON)
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/python)
   set_tests_properties(cli/python PROPERTIES LABELS "cli;quick")
   # What pages show as output; those that predict all measured runs take their time.
-  foreach(speed quick slow)
-    set(quick README docs/collectives docs/five-minutes docs/grpo)
-    set(slow docs/scenarios docs/fidelity docs/claims docs/explain-runs docs/grpo-32b)
-    list(TRANSFORM ${speed} PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE pages)
+  # Long ones are begun first (COST), so that no core waits for them at the end.
+  function(page_test speed cost)
+    list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE pages)
     list(TRANSFORM pages APPEND .md)
-    add_test(NAME "cli/pages show what is printed, ${speed}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
-      COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/documented.py $<TARGET_FILE:stepsim> ${pages})
-    set_tests_properties("cli/pages show what is printed, ${speed}" PROPERTIES LABELS "cli;${speed};heavy")
+    list(GET ARGN 0 first)
+    add_test(NAME "cli/pages show what is printed, from ${first}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+      COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/documented.py $<TARGET_FILE:stepsim> ${pages})
+    set_tests_properties("cli/pages show what is printed, from ${first}" PROPERTIES LABELS "cli;${speed};heavy" COST ${cost})
+  endfunction()
+  page_test(quick 0 README docs/collectives docs/five-minutes docs/grpo)
+  page_test(slow 400 docs/scenarios docs/fidelity)
+  foreach(page docs/claims docs/explain-runs docs/grpo-32b)
+    page_test(slow 400 ${page})
   endforeach()
   add_test(NAME "cli/command lines of pages run" COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/commands_of_pages.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/commands_of_pages)
-  set_tests_properties("cli/command lines of pages run" PROPERTIES LABELS "cli;slow;heavy")
+  set_tests_properties("cli/command lines of pages run" PROPERTIES LABELS "cli;slow;heavy" COST 400)
   add_test(NAME "pages are short and their links lead somewhere" COMMAND ${STEPSIM_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/check_pages.py
     ${PROJECT_SOURCE_DIR})
   set_tests_properties("pages are short and their links lead somewhere" PROPERTIES LABELS "cli;quick")
