@@ -36,11 +36,11 @@ std::uint64_t segment_bytes(std::uint64_t bytes) {
 
 }  // namespace
 
-Placement::Placement(std::uint64_t room, bool expandable)
+MemoryPlacement::MemoryPlacement(std::uint64_t room, bool expandable)
     : room_(room), expandable_(expandable), next_(first_address) {}
 
-Placement::Address Placement::take(std::uint64_t bytes, std::size_t stream, std::size_t owner,
-                                   std::vector<Change>& changes) {
+MemoryPlacement::Address MemoryPlacement::take(std::uint64_t bytes, std::size_t stream,
+                                               std::size_t owner, std::vector<Change>& changes) {
   const std::uint64_t size = rounded_up(std::max(bytes, least_block), least_block);
   const Pool pool{stream, size <= most_small};
   auto found = find(pool, size);
@@ -61,7 +61,7 @@ Placement::Address Placement::take(std::uint64_t bytes, std::size_t stream, std:
   return address;
 }
 
-void Placement::give(Address address) {
+void MemoryPlacement::give(Address address) {
   auto block = blocks_.find(address);
   const std::size_t segment = block->second.segment;
   std::uint64_t bytes = block->second.bytes;
@@ -85,13 +85,13 @@ void Placement::give(Address address) {
   add_free(address, bytes, segment);
 }
 
-void Placement::add_free(Address address, std::uint64_t bytes, std::size_t segment) {
+void MemoryPlacement::add_free(Address address, std::uint64_t bytes, std::size_t segment) {
   blocks_[address] = {.bytes = bytes, .segment = segment};
   free_.insert({pool_of(segment), bytes, address});
 }
 
 // The end of a segment that expands comes last: it is as large as it likes.
-std::set<Placement::Free>::iterator Placement::find(Pool pool, std::uint64_t bytes) {
+std::set<MemoryPlacement::Free>::iterator MemoryPlacement::find(Pool pool, std::uint64_t bytes) {
   const auto fits = [&](const auto& place) { return place != free_.end() && place->pool == pool; };
   const auto found = free_.lower_bound({pool, bytes, 0});
   if (!fits(found)) return free_.end();
@@ -102,7 +102,7 @@ std::set<Placement::Free>::iterator Placement::find(Pool pool, std::uint64_t byt
 }
 
 // Bytes to ask the driver for, so that a request finds room.
-std::uint64_t Placement::missing(Pool pool, std::uint64_t bytes) const {
+std::uint64_t MemoryPlacement::missing(Pool pool, std::uint64_t bytes) const {
   if (!expandable_) return segment_bytes(bytes);
   if (const auto expanding = expanding_.find(pool); expanding != expanding_.end())
     if (const auto after = blocks_.lower_bound(expanding->second.end); after != blocks_.begin()) {
@@ -113,7 +113,7 @@ std::uint64_t Placement::missing(Pool pool, std::uint64_t bytes) const {
 }
 
 // Adds so many bytes, and says where they begin.
-Placement::Address Placement::place(Pool pool, std::uint64_t bytes, std::size_t owner) {
+MemoryPlacement::Address MemoryPlacement::place(Pool pool, std::uint64_t bytes, std::size_t owner) {
   if (!expandable_ || !expanding_.contains(pool)) {
     if (expandable_) expanding_[pool] = {segments_.size(), next_};
     segments_.push_back({pool.first, pool.second, owner, bytes});
@@ -131,8 +131,8 @@ Placement::Address Placement::place(Pool pool, std::uint64_t bytes, std::size_t 
   return address;
 }
 
-void Placement::grow(Pool pool, std::uint64_t bytes, std::size_t owner,
-                     std::vector<Change>& changes) {
+void MemoryPlacement::grow(Pool pool, std::uint64_t bytes, std::size_t owner,
+                           std::vector<Change>& changes) {
   using enum Change::What;
   if (reserved_ + missing(pool, bytes) > room_) give_back_idle(changes);
   const std::uint64_t more = missing(pool, bytes);
@@ -145,7 +145,7 @@ void Placement::grow(Pool pool, std::uint64_t bytes, std::size_t owner,
 }
 
 // Segments of which nothing is used, and whole pages of those that expand.
-void Placement::give_back_idle(std::vector<Change>& changes) {
+void MemoryPlacement::give_back_idle(std::vector<Change>& changes) {
   using enum Change::What;
   const std::map<Address, Block> before = blocks_;
   for (const auto& [address, block] : before) {

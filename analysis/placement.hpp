@@ -13,7 +13,7 @@
 
 namespace stepsim {
 
-class Placement {
+class MemoryPlacement {
  public:
   using Address = std::uint64_t;
 
@@ -39,7 +39,7 @@ class Placement {
   };
 
   // `room` in bytes. Segments that expand are mapped piece by piece, one for each stream and kind.
-  Placement(std::uint64_t room, bool expandable);
+  MemoryPlacement(std::uint64_t room, bool expandable);
 
   Address take(std::uint64_t bytes, std::size_t stream, std::size_t owner,
                std::vector<Change>& changes);

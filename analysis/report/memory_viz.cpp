@@ -32,7 +32,7 @@ std::vector<Event> events_of(const std::vector<Request>& requests) {
   return events;
 }
 
-std::string_view to_text(Placement::Change::What what) {
+std::string_view to_text(MemoryPlacement::Change::What what) {
   constexpr std::array<std::string_view, 5> names{"segment_alloc", "segment_free", "segment_map",
                                                   "segment_unmap", "oom"};
   return names[static_cast<std::size_t>(what)];
@@ -77,12 +77,12 @@ class SnapshotWriter {
   }
 
   void take(const Event& event) {
-    std::vector<Placement::Change> changes;
+    std::vector<MemoryPlacement::Change> changes;
     const std::uint64_t bytes = bytes_of(event.request);
     addresses_[event.request] =
         placement_.take(bytes, stream_of_request(event.request), event.request, changes);
-    for (const Placement::Change& change : changes) {
-      const bool out = change.what == Placement::Change::What::out_of_memory;
+    for (const MemoryPlacement::Change& change : changes) {
+      const bool out = change.what == MemoryPlacement::Change::What::out_of_memory;
       put_entry(event, to_text(change.what), change.stream);
       pickle_.member(out ? "device_free" : "addr", change.address).member("size", change.bytes);
       pickle_.end();
@@ -142,7 +142,7 @@ class SnapshotWriter {
     const auto& blocks = placement_.blocks();
     for (auto first = blocks.begin(); first != blocks.end();) {
       auto end = first;
-      Placement::Address address = first->first;
+      MemoryPlacement::Address address = first->first;
       for (; end != blocks.end() && end->second.segment == first->second.segment &&
              end->first == address;
            ++end)
@@ -151,7 +151,7 @@ class SnapshotWriter {
       first = end;
     }
   }
-  using Place = std::map<Placement::Address, Placement::Block>::const_iterator;
+  using Place = std::map<MemoryPlacement::Address, MemoryPlacement::Block>::const_iterator;
   void put_segment(Place first, Place end) {
     std::uint64_t total = 0, used = 0, requested = 0;
     for (auto each = first; each != end; ++each) {
@@ -159,7 +159,7 @@ class SnapshotWriter {
       used += each->second.requested > 0 ? each->second.bytes : 0;
       requested += each->second.requested;
     }
-    const Placement::Segment& segment = placement_.segments()[first->second.segment];
+    const MemoryPlacement::Segment& segment = placement_.segments()[first->second.segment];
     pickle_.begin_dict().member("device", 0).member("address", first->first);
     pickle_.member("total_size", total).member("allocated_size", used);
     pickle_.member("active_size", used).member("requested_size", requested);
@@ -172,7 +172,7 @@ class SnapshotWriter {
     for (auto each = first; each != end; ++each) put_block(each->first, each->second);
     pickle_.end().end();
   }
-  void put_block(Placement::Address address, const Placement::Block& block) {
+  void put_block(MemoryPlacement::Address address, const MemoryPlacement::Block& block) {
     const bool used = block.requested > 0;
     pickle_.begin_dict().member("address", address).member("size", block.bytes);
     pickle_.member("requested_size", block.requested);
@@ -196,8 +196,8 @@ class SnapshotWriter {
   const RankMemory& memory_;
   const OpGraph& graph_;
   std::vector<Request> requests_;
-  std::vector<Placement::Address> addresses_;
-  Placement placement_;
+  std::vector<MemoryPlacement::Address> addresses_;
+  MemoryPlacement placement_;
   PickleWriter pickle_;
   std::map<std::string, std::uint32_t> frames_;  // where they stand already
   MemoryViz result_;

@@ -6,14 +6,14 @@ using namespace stepsim;
 
 namespace {
 
-using What = Placement::Change::What;
+using What = MemoryPlacement::Change::What;
 constexpr std::uint64_t mebi = 1 << 20;
 
 struct Laid {
-  Placement placement;
-  std::vector<Placement::Change> changes{};
+  MemoryPlacement placement;
+  std::vector<MemoryPlacement::Change> changes{};
 
-  Placement::Address take(std::uint64_t bytes, std::size_t stream = 0) {
+  MemoryPlacement::Address take(std::uint64_t bytes, std::size_t stream = 0) {
     return placement.take(bytes, stream, 0, changes);
   }
   std::vector<std::uint64_t> sizes(What what) const {
@@ -27,7 +27,7 @@ struct Laid {
 }  // namespace
 
 TEST_CASE("requests are rounded and share segments by size", "[placement]") {
-  Laid laid{Placement(1000 * mebi, false)};
+  Laid laid{MemoryPlacement(1000 * mebi, false)};
   const auto first = laid.take(1), second = laid.take(513), third = laid.take(mebi);
   CHECK(second == first + 512);
   CHECK(third == second + 1024);
@@ -39,7 +39,7 @@ TEST_CASE("requests are rounded and share segments by size", "[placement]") {
 }
 
 TEST_CASE("the smallest free block with room is taken, of its own stream alone", "[placement]") {
-  Laid laid{Placement(1000 * mebi, false)};
+  Laid laid{MemoryPlacement(1000 * mebi, false)};
   const auto wide = laid.take(40 * mebi), narrow = laid.take(20 * mebi);
   laid.placement.give(wide);
   laid.placement.give(narrow);
@@ -50,7 +50,7 @@ TEST_CASE("the smallest free block with room is taken, of its own stream alone",
 }
 
 TEST_CASE("a large block with little to spare is given whole", "[placement]") {
-  Laid laid{Placement(1000 * mebi, false)};
+  Laid laid{MemoryPlacement(1000 * mebi, false)};
   const auto block = laid.take(20 * mebi);
   laid.placement.give(block);
   CHECK(laid.take(19 * mebi) == block);
@@ -59,7 +59,7 @@ TEST_CASE("a large block with little to spare is given whole", "[placement]") {
 }
 
 TEST_CASE("neighbours that are free become one block", "[placement]") {
-  Laid laid{Placement(1000 * mebi, false)};
+  Laid laid{MemoryPlacement(1000 * mebi, false)};
   const auto a = laid.take(5 * mebi), b = laid.take(5 * mebi), c = laid.take(5 * mebi);
   laid.placement.give(a);
   laid.placement.give(c);
@@ -69,7 +69,7 @@ TEST_CASE("neighbours that are free become one block", "[placement]") {
 }
 
 TEST_CASE("without room idle segments go back first, and then memory is out", "[placement]") {
-  Laid laid{Placement(100 * mebi, false)};
+  Laid laid{MemoryPlacement(100 * mebi, false)};
   const auto idle = laid.take(40 * mebi);
   laid.take(40 * mebi);
   laid.placement.give(idle);
@@ -82,7 +82,7 @@ TEST_CASE("without room idle segments go back first, and then memory is out", "[
 }
 
 TEST_CASE("a segment that expands is mapped in pages behind its end", "[placement]") {
-  Laid laid{Placement(1000 * mebi, true)};
+  Laid laid{MemoryPlacement(1000 * mebi, true)};
   const auto first = laid.take(30 * mebi), second = laid.take(15 * mebi);
   CHECK(second == first + 30 * mebi);
   CHECK(laid.sizes(What::mapped) == std::vector<std::uint64_t>{40 * mebi, 20 * mebi});
@@ -92,7 +92,7 @@ TEST_CASE("a segment that expands is mapped in pages behind its end", "[placemen
 }
 
 TEST_CASE("without room whole pages of segments that expand go back", "[placement]") {
-  Laid laid{Placement(100 * mebi, true)};
+  Laid laid{MemoryPlacement(100 * mebi, true)};
   const auto first = laid.take(50 * mebi);
   laid.take(30 * mebi);
   laid.placement.give(first);
