@@ -40,3 +40,8 @@ cli("plan with holders that divide no experts" ARGS plan qwen3-30b-a3b --cluster
 cli("plan of which a condition leaves nothing" ARGS ${small_plan} --where "strategy.tensor_parallel.size > 8" CODE 2
   ERROR "no point is left: no combination meets every condition")
 cli("plan onto a file" ARGS ${small_plan} -o @ROOT@/README.md/x CODE 2 ERROR_MATCHES "README.md/x: cannot be made")
+cli("plan over what it is made from" ARGS ${small_plan} --top 1 -o @WORK@/own
+  SHELL "\"$@\" >@WORK@/own.txt && @BUILD@/stepsim plan @WORK@/own/1.yaml -o @WORK@/own" CODE 2
+  ERROR_MATCHES "own/1.yaml")
+cli("plan of a scenario over numbers of nodes" ARGS plan llama32-3b-sft-zero3 --nodes 1,2 --samples 0 --top 2
+  OUTPUT "the fastest of [0-9]+ plans")
