@@ -21,7 +21,7 @@ if(STEPSIM_PYTHON)
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR}/docs/calibrate.md ${CMAKE_CURRENT_BINARY_DIR}/cli/follow_calibrate)
   add_test(NAME cli/resolved COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_resolved.py
     $<TARGET_FILE:stepsim> ${CMAKE_CURRENT_BINARY_DIR}/cli/resolved WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(cli/follow-calibrate PROPERTIES LABELS "cli;quick")
+  set_tests_properties(cli/follow-calibrate PROPERTIES LABELS "cli;quick;heavy")
   set_tests_properties(cli/schemas PROPERTIES LABELS "cli;slow")
   set_tests_properties(cli/resolved PROPERTIES LABELS "cli;quick;heavy")
   add_test(NAME cli/python COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/python_package.py

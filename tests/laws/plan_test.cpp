@@ -35,9 +35,11 @@ std::vector<PlanQuestion> spaces() {
   };
   all.front().settings.emplace_back("strategy.precision", "fp8-current");
   for (PlanQuestion& question : all) question.where = {"job.micro_batch <= 2"};
+  all[2].where = {"job.micro_batch == 1"};
   for (const std::size_t place : {1u, 3u})
     all[place].where.emplace_back(
         "strategy.checkpointing == \"none\" and strategy.pipeline_parallel.virtual_stages <= 2");
+  all[3].where.emplace_back("strategy.pipeline_parallel.size <= 2");
   return all;
 }
 
@@ -61,7 +63,7 @@ TEST_CASE("no step is shorter or smaller than its bound", "[laws][slow]") {
   for (const PlanQuestion& question : spaces()) {
     const PlanSpace space = plan_space(question);
     LeastSteps least(space.kinds.front().scenario.cluster);
-    const std::size_t stride = std::max<std::size_t>(1, space.plans.size() / 60);
+    const std::size_t stride = std::max<std::size_t>(1, space.plans.size() / 30);
     for (std::size_t i = 0; i < space.plans.size(); i += stride) {
       CAPTURE(question.settings.front().second, plan_text(space, space.plans[i]));
       const LeastStep bound = least.of(input_of(space, space.plans[i]));
@@ -70,7 +72,7 @@ TEST_CASE("no step is shorter or smaller than its bound", "[laws][slow]") {
       ++compared;
     }
   }
-  CHECK(compared > 250);
+  CHECK(compared > 120);
 }
 
 TEST_CASE("no scenario is shorter or smaller than its bound", "[laws][slow]") {
