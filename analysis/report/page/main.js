@@ -67,9 +67,10 @@ function gapSection(gap, steps) {
 function sweepSection(sweep) {
   const able = sweep.points.filter((point) => !point.reason);
   const causes = [...new Set(able.flatMap((point) => point.parts.map(([cause]) => cause)))];
+  const plots = new SweepPlots(sweep);
   section("sweep", "Sweep", `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
-    chart(new SweepPlots(sweep)), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
-      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep));
+    chart(plots), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
+      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep, plots.key === "front"));
 }
 
 function sections() {

@@ -7,6 +7,7 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -141,13 +142,13 @@ class Sizes {
 
  private:
   void add_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
-    const std::int64_t most = sizes.stages == 1 ? 1 : most_pieces;
+    std::vector<std::int64_t> pieces(sizes.stages == 1 ? 1 : most_pieces);
+    std::iota(pieces.begin(), pieces.end(), 1);
     std::vector<PipelineSchedule> schedules = scenario.stack.choices.schedules;
     if (sizes.stages == 1 || schedules.empty()) schedules = {sizes.schedule};
     for (const PipelineSchedule schedule : schedules) {
       sizes.schedule = schedule;
-      for_each(&PlanSizes::pieces, sizes, divisors(most, most),
-               [&] { add_more_pieces(scenario, sizes, rows); });
+      for_each(&PlanSizes::pieces, sizes, pieces, [&] { add_more_pieces(scenario, sizes, rows); });
     }
   }
   void add_more_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
