@@ -1,11 +1,11 @@
-// From the faster step to the slower one, one bar per cause: they add up to the gap.
+// From the faster step to the slower one, one bar per cause or setting: they add up to the gap.
 
 function waterfall(gap, steps) {
   const box = element("div", {class: "chart"});
   const [a, b] = steps;
   const bars = [{label: "B", name: `B  ${b.title}`, from: 0, to: b.step_time}];
   let at = b.step_time;
-  for (const row of gap.rows) bars.push({label: words(row.cause), cause: row.cause, row, from: at, to: at += row.seconds});
+  for (const row of gap.rows) bars.push({label: row.label || words(row.cause), cause: row.cause, row, from: at, to: at += row.seconds});
   bars.push({label: "A", name: `A  ${a.title}`, from: 0, to: a.step_time});
   const layOut = () => drawWaterfall(box, bars);
   return {element: box, layOut};
@@ -15,7 +15,8 @@ function drawWaterfall(box, bars) {
   const width = box.clientWidth;
   if (width === 0) return;
   const narrow = width < 560;
-  const left = narrow ? 8 : 150, right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
+  const longest = d3.max(bars, (bar) => bar.label.length);
+  const left = narrow ? 8 : Math.min(width / 2, Math.max(150, 7.2 * longest + 12)), right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
   const x = d3.scaleLinear([0, d3.max(bars, (bar) => Math.max(bar.from, bar.to))], [left, width - right]);
   const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 24}`).attr("role", "img")
     .attr("aria-label", bars.map((bar) => bar.row ? `${bar.label} ${seconds(bar.row.seconds)}` : `${bar.label} ${seconds(bar.to)}`).join(", "));
@@ -33,7 +34,7 @@ function drawWaterfall(box, bars) {
   rows.append("text").attr("x", (bar) => Math.max(x(bar.from), x(bar.to)) + 6).attr("y", height / 2).attr("dy", "0.35em")
     .text((bar) => bar.row ? signedSeconds(bar.row.seconds) : seconds(bar.to));
   rows.on("pointermove", (bar) => bar.row && tip.show(d3.event.clientX, d3.event.clientY,
-    [[`${words(bar.cause)}  ${signedSeconds(bar.row.seconds)}`, "title"], ...(bar.row.range ? [[`${rangeOf(bar.row)} in 8 of 10 draws of the constants`]] : []), [bar.row.reading || meanings[bar.cause] || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
+    [[`${bar.label}  ${signedSeconds(bar.row.seconds)}`, "title"], ...(bar.row.range ? [[`${rangeOf(bar.row)} in 8 of 10 draws of the constants`]] : []), [bar.row.reading || (bar.row.label ? "" : meanings[bar.cause]) || ""], ...(bar.row.constants ? [[bar.row.constants, "faint"]] : [])]))
     .on("pointerleave", () => tip.hide());
   // How far the bar's end moves over the draws.
   rows.filter((bar) => bar.row && bar.row.range).append("line").attr("class", "whisker")
