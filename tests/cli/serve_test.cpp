@@ -143,7 +143,7 @@ TEST_CASE("posted files are read as the command line reads them", "[cli]") {
           "1\\ndeepspeed: deepspeed_configs/own.json\\n",
       zero = R"({\"zero_optimization\": {\"stage\": 2}})",
       config =
-          R"({\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 1024, \"intermediate_size\": 4096, \"num_attention_heads\": 16, \"num_hidden_layers\": 4, \"vocab_size\": 1000})";
+          R"({\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 1024, \"intermediate_size\": 4096, \"num_attention_heads\": 16, \"num_hidden_layers\": 4, \"vocab_size\": 1000, \"max_position_embeddings\": 2048})";
   const std::string files = fmt::format(
       R"("files": [{{"name": "train.yaml", "text": "{}"}}, {{"name": "own.json", "text": "{}"}}, {{"name": "config.json", "text": "{}"}}])",
       axolotl, zero, config);

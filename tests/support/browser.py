@@ -65,7 +65,7 @@ class Browser:
             self.complaints.append(what["exceptionDetails"].get("exception", {}).get("description", str(what)))
         elif kind == "Runtime.consoleAPICalled" and what["type"] in ("error", "warning", "assert"):
             self.complaints.append(f"console: {what['args']}")
-        elif kind == "Log.entryAdded" and what["entry"]["level"] in ("error", "warning"):
+        elif kind == "Log.entryAdded" and what["entry"]["level"] in ("error", "warning") and "status of 422" not in what["entry"]["text"]:  # a wrong setting
             self.complaints.append(f"log: {what['entry']['text']}")
         elif kind == "Network.requestWillBeSent":
             url = what["request"]["url"]
@@ -92,10 +92,13 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def open(self, path, width=1280, height=900, scale=1, dark=False):
-        """A file, or the page of a server, which may then be asked for more."""
+    def look(self, width=1280, height=900, scale=1, dark=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 700)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def open(self, path, width=1280, height=900, scale=1, dark=False):
+        """A file, or the page of a server, which may then be asked for more."""
+        self.look(width, height, scale, dark)
         self.served = "/".join(path.split("/")[:3]) + "/" if path.startswith("http://") else None
         self.call("Page.navigate", url=path if self.served else "file://" + os.path.abspath(path))
         for _ in range(1000):  # a page that throws is never ready: its complaint says why

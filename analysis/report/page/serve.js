@@ -31,8 +31,10 @@ async function call(what, path, question) {
 function draw() {
   controls.show(state, answers);
   drawAnswers(box, state, answers, downloadPage);
-  const told = sidesOf(state).map((side) => answers[side]).filter(Boolean).map((answer) =>
-    answer.run ? `${seconds(answer.run.step_time_s)} a step, ${verdictWords[answer.run.verdict]}` : "that cannot be run as it stands");
+  const told = sidesOf(state).filter((side) => answers[side]).map((side) => {
+    const {run} = answers[side], name = state.b ? `${side.toUpperCase()}: ` : "";
+    return name + (run ? `${seconds(run.step_time_s)} a step, ${verdictWords[run.verdict]}` : "cannot be run as it stands");
+  });
   status.textContent = told.join("; ");
 }
 
@@ -41,9 +43,10 @@ async function askStep(side) {
   if (asked[side] === text) return;
   asked[side] = text;
   box.setAttribute("aria-busy", "true");
+  if (!answers[side]) status.textContent = "computing \u2026";
   const first = await call(side, "/step", question);
   if (!first) return;
-  answers[side] = {...first, drawing: true};
+  answers[side] = {keys: (answers[side] || {}).keys, ...first, drawing: Boolean(first.run)};
   draw();
   box.setAttribute("aria-busy", "false");
   if (!first.run) return;
@@ -76,7 +79,10 @@ function changed(wait = 0) {
   waiting = setTimeout(async () => {
     const link = await linkOf(state);
     history.replaceState(null, "", link);
-    if (!state.b) answers.b = null, asked.b = "";
+    if (!state.b) {
+      answers.b = null;
+      asked.b = "";
+    }
     if (calls.gap) calls.gap.abort();
     asked.gap = "";
     draw();

@@ -128,8 +128,8 @@ function drawAnswers(box, state, answers, pageOf) {
   focus.listeners.length = 0;
   const sides = sidesOf(state), sound = sides.filter((side) => answers[side] && answers[side].run);
   const steps = sound.map((side) => stepOf(answers[side])), several = sides.length > 1;
-  const figures = sound.map((side) => element("div", {}, several || true ? element("h3", {}, several ? sideMark(side === "a" ? 0 : 1) : "", answers[side].subtitle) : "", answerTiles(answers[side]), ...remarks(answers[side])));
-  const parts = [part("figures", "One step", "", ...figures)];
+  const figures = sound.map((side) => element("div", {}, element("h3", {}, several ? sideMark(side === "a" ? 0 : 1) : "", answers[side].subtitle), answerTiles(answers[side]), ...remarks(answers[side])));
+  const parts = [part("figures", several ? "Two steps" : "One step", "", ...figures)];
   if (sound.length === sides.length && steps.length) {
     if (several) parts.push(gapPart(answers.gap, steps, answers.asking));
     parts.push(part("time", "Where the time goes", "Exposed times add up to the step. Hidden (pale): behind something more urgent.", breakdown(steps)),
@@ -137,5 +137,6 @@ function drawAnswers(box, state, answers, pageOf) {
       part("take", "Take it along", "", ...sound.map((side, at) => takeAway(answers[side], at, several, pageOf))));
   }
   if (sound.length) box.replaceChildren(...parts);
+  box.classList.toggle("stale", !sound.length);  // what is seen is of the settings before
   layOut();
 }

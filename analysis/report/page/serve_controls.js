@@ -3,7 +3,7 @@
 
 const keysByName = new Map(data.keys.map((facts) => [facts.key, facts]));
 const usualFields = [
-  ["What is trained", ["model", "job.method", "job.sequence", "job.micro_batch", "job.gradient_accumulation"]],
+  ["What is trained", ["model", "job.sequence", "job.micro_batch", "job.gradient_accumulation"]],
   ["On what", ["cluster.node", "cluster.nodes", "stack", "strategy.precision"]],
   ["How it is shared and kept", ["strategy.zero", "strategy.checkpointing", "strategy.optimizer", "strategy.offload.optimizer",
     "strategy.offload.parameters", "strategy.tensor_parallel.size", "strategy.pipeline_parallel.size", "strategy.moe.expert_parallel"]]];
@@ -54,6 +54,7 @@ class Field {
     const now = value === undefined ? "" : value.startsWith("not set: ") ? value.slice(9) : value;
     if (control.tagName === "SELECT") control.options[0].textContent = said ? "as the scenario has it" : now;
     else control.placeholder = now;
+    if (said && control.tagName === "SELECT" && ![...control.options].some((option) => option.value === said)) control.append(element("option", {value: said}, said));
     if (document.activeElement !== control || control.tagName === "SELECT") control.value = said || "";
     control.classList.toggle("said", Boolean(said));
     control.classList.toggle("differs", Boolean(differs));
@@ -80,6 +81,7 @@ class Controls {
       return this.fields.get(key).element;
     });
     const groups = usualFields.map(([title, keys]) => element("fieldset", {}, element("legend", {}, title), element("div", {class: "fields"}, ...made(keys))));
+    this.element.classList.toggle("two", sides.length > 1);
     this.heads = Object.fromEntries(sides.map((side) => [side, this.head(state, side)]));
     this.others = Object.fromEntries(sides.map((side) => [side, element("div", {class: "problem", role: "alert"})]));
     this.element.replaceChildren(
@@ -117,7 +119,7 @@ class Controls {
       const problems = (answers[side] || {}).problems || [], {source, set} = state[side];
       document.getElementById(`source-${side}`).value = source;
       for (const [key, field] of this.fields)
-        field.show(side, {value: known[side].get(key), said: set[key], differs: state.b && known.a.get(key) !== known.b.get(key),
+        field.show(side, {value: known[side].get(key), said: set[key], differs: known.a.size && known.b.size && known.a.get(key) !== known.b.get(key),
           problem: problems.filter((one) => one.key === key).map(({text}) => text).join("\n")});
       this.others[side].replaceChildren(...problems.filter(({key}) => !this.fields.has(key)).map(({text}) => element("div", {}, text)));
     }

@@ -11,13 +11,20 @@ function waterfall(gap, steps) {
   return {element: box, layOut};
 }
 
+// A small gap between long steps would be lost at the end of the bars: there the axis begins later.
+function axisStart(bars) {
+  const edges = bars.flatMap((bar) => bar.row ? [bar.from, bar.to] : [bar.to]);
+  const least = d3.min(edges), most = d3.max(edges);
+  return most - least < 0.3 * most ? Math.max(0, least - 0.35 * (most - least)) : 0;
+}
+
 function drawWaterfall(box, bars) {
   const width = box.clientWidth;
   if (width === 0) return;
   const narrow = width < 560;
   const longest = d3.max(bars, (bar) => bar.label.length);
   const left = narrow ? 8 : Math.min(width / 2, Math.max(150, 7.2 * longest + 12)), right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
-  const x = d3.scaleLinear([0, d3.max(bars, (bar) => Math.max(bar.from, bar.to))], [left, width - right]);
+  const x = d3.scaleLinear([axisStart(bars), d3.max(bars, (bar) => Math.max(bar.from, bar.to))], [left, width - right]);
   const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 24}`).attr("role", "img")
     .attr("aria-label", bars.map((bar) => bar.row ? `${bar.label} ${seconds(bar.row.seconds)}` : `${bar.label} ${seconds(bar.to)}`).join(", "));
   const marks = x.ticks(Math.max(2, Math.floor((width - left - right) / 90)));
@@ -26,8 +33,9 @@ function drawWaterfall(box, bars) {
   const rows = svg.selectAll("g.bar").data(bars).join("g").attr("class", "bar").attr("transform", (bar, i) => `translate(0,${i * pitch + lead})`);
   rows.append("text").attr("x", 0).attr("y", narrow ? -4 : height / 2).attr("dy", narrow ? 0 : "0.35em").text((bar) => bar.row ? bar.label : bar.label === "A" || bar.label === "B" ? `step ${bar.label}` : bar.label)
     .attr("font-weight", (bar) => bar.row ? 400 : 650);
-  rows.append("rect").attr("x", (bar) => Math.min(x(bar.from), x(bar.to))).attr("height", height).attr("rx", 2)
-    .attr("width", (bar) => Math.max(1.5, Math.abs(x(bar.to) - x(bar.from))))
+  const begin = (bar) => Math.max(left, x(bar.from));
+  rows.append("rect").attr("x", (bar) => Math.min(begin(bar), x(bar.to))).attr("height", height).attr("rx", 2)
+    .attr("width", (bar) => Math.max(1.5, Math.abs(x(bar.to) - begin(bar))))
     .attr("fill", (bar) => bar.cause ? causeColour(bar.cause) : colours.of("--faint"));
   rows.filter((bar, i) => i + 1 < bars.length).append("line").attr("x1", (bar) => x(bar.to)).attr("x2", (bar) => x(bar.to))
     .attr("y1", height).attr("y2", pitch).attr("stroke", colours.of("--faint")).attr("stroke-dasharray", "2 2");
@@ -38,7 +46,7 @@ function drawWaterfall(box, bars) {
     .on("pointerleave", () => tip.hide());
   // How far the bar's end moves over the draws.
   rows.filter((bar) => bar.row && bar.row.range).append("line").attr("class", "whisker")
-    .attr("x1", (bar) => x(Math.max(0, bar.from + bar.row.range[0]))).attr("x2", (bar) => Math.min(width - 2, x(bar.from + bar.row.range[1])))
+    .attr("x1", (bar) => Math.max(left, x(bar.from + bar.row.range[0]))).attr("x2", (bar) => Math.min(width - 2, x(bar.from + bar.row.range[1])))
     .attr("y1", height + 2).attr("y2", height + 2).attr("stroke", colours.of("--ink")).attr("stroke-width", 1.5);
   box.replaceChildren(svg.node());
 }
