@@ -39,7 +39,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 namespace fs = std::filesystem;
-using tcp = asio::ip::tcp;
+using Tcp = asio::ip::tcp;
 
 constexpr std::size_t most_at_once = 32;
 constexpr std::uint32_t most_header_bytes = 16u << 10;
@@ -55,6 +55,7 @@ constexpr unsigned most_computing_seconds = 600;
 class Signals {
  public:
   Signals() {
+    std::signal(SIGCHLD, SIG_DFL);  // where they are ignored, children cannot be waited for
     sigset_t all;
     sigemptyset(&all);
     for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&all, number);
@@ -64,7 +65,10 @@ class Signals {
   }
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
-  ~Signals() { give_back(); }
+  ~Signals() {
+    end_is_asked();  // a second one is for the same end
+    give_back();
+  }
 
   int file() const { return file_; }
   // As they were before, in a child.
@@ -112,7 +116,7 @@ class Scratch {
 
 asio::ip::address address_of(const std::string& text) {
   boost::system::error_code failed;
-  const auto address = asio::ip::make_address(text, failed);
+  auto address = asio::ip::make_address(text, failed);
   if (failed || address.is_unspecified())
     throw UserError(
         fmt::format("--address: expected one address of this machine, such as "
@@ -121,12 +125,12 @@ asio::ip::address address_of(const std::string& text) {
   return address;
 }
 
-tcp::acceptor listen_at(asio::io_context& context, const Listening& where) {
-  const tcp::endpoint place(address_of(where.address), where.port);
-  tcp::acceptor acceptor(context);
+Tcp::acceptor listen_at(asio::io_context& context, const Listening& where) {
+  const Tcp::endpoint place(address_of(where.address), where.port);
+  Tcp::acceptor acceptor(context);
   boost::system::error_code failed;
   acceptor.open(place.protocol(), failed);
-  if (!failed) acceptor.set_option(tcp::acceptor::reuse_address(true), failed);
+  if (!failed) acceptor.set_option(Tcp::acceptor::reuse_address(true), failed);
   if (!failed) acceptor.bind(place, failed);
   if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
   if (!failed) acceptor.non_blocking(true, failed);
@@ -184,8 +188,8 @@ http::response<http::string_body> message_of(Response&& response) {
 // Each of these waits for `most_talking` at most.
 class Conversation {
  public:
-  Conversation(const tcp::endpoint& place, int socket)
-      : stream_(tcp::socket(context_, place.protocol(), socket)) {}
+  Conversation(const Tcp::endpoint& place, int socket)
+      : stream_(Tcp::socket(context_, place.protocol(), socket)) {}
 
   int file() { return stream_.socket().native_handle(); }
 
@@ -198,7 +202,7 @@ class Conversation {
   // Closing on what nobody read would take the answer away again.
   void finish() {
     beast::error_code failed;
-    stream_.socket().shutdown(tcp::socket::shutdown_send, failed);
+    stream_.socket().shutdown(Tcp::socket::shutdown_send, failed);
     std::array<char, 4096> rest{};
     for (int reads = 0; reads < 1024 && !failed; ++reads)
       failed = within([&](const auto& done) { stream_.async_read_some(asio::buffer(rest), done); });
@@ -237,7 +241,7 @@ void talk(const Serving& serving, Conversation& conversation) {
   if (response && !conversation.say(message_of(*std::move(response)))) conversation.finish();
 }
 
-void serve_one(const Serving& serving, const fs::path& folder, const tcp::endpoint& place,
+void serve_one(const Serving& serving, const fs::path& folder, const Tcp::endpoint& place,
                int socket) {
   fs::create_directories(folder);
   fs::current_path(folder);
@@ -256,7 +260,8 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server() {
     for (const pid_t child : children_) ::kill(child, SIGKILL);
-    while (!children_.empty()) reap(0);
+    while (reap(0)) {
+    }
   }
 
   std::uint16_t port() const { return acceptor_.local_endpoint().port(); }
@@ -286,7 +291,7 @@ class Server {
 
   void take_one() {
     beast::error_code failed;
-    tcp::socket taken(context_);
+    Tcp::socket taken(context_);
     acceptor_.accept(taken, failed);
     if (failed) return;  // it went away again
     const pid_t server = ::getpid(), child = ::fork();
@@ -307,10 +312,10 @@ class Server {
   }
 
   const Serving& serving_;
+  Signals signals_;
   Scratch scratch_;
   asio::io_context context_;
-  tcp::acceptor acceptor_;
-  Signals signals_;
+  Tcp::acceptor acceptor_;
   std::set<pid_t> children_;
 };
 

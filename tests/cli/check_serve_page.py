@@ -87,6 +87,19 @@ def check_one(page, link):
     assert "cannot be run" not in text(page)
 
 
+def check_taken(page):
+    """The scenario and the page, as they would be saved."""
+    page.value("window.saved = {}; saveAs = (name, type, text) => { saved[name] = text; }")
+    for label in ("Download the scenario", "Download the page"):
+        page.value(f"[...document.querySelectorAll('#take button')].find((b) => b.innerText === '{label}').click()")
+    until(page, "saved['stepsim.html']", "no page to save")
+    assert page.value("saved['stepsim.html'].startsWith('<!doctype html>') && saved['stepsim.html'].includes('llama-3.2-1b')")
+    path = os.path.join(out, "scenario.yaml")
+    with open(path, "w") as file:
+        file.write(page.value("saved['scenario.yaml']"))
+    assert run(path)["step_time_s"] == step_time(page)
+
+
 def check_two(page):
     page.value("[...document.querySelectorAll('button')].find((b) => b.innerText === 'Put another beside it').click()")
     until(page, "state.b && answers.gap", "no gap came")
@@ -162,6 +175,7 @@ try:
     address = server.stdout.readline().strip()
     with browser.Browser() as page:
         check_one(page, address)
+        check_taken(page)
         check_two(page)
         check_link(page)
         check_files(page)

@@ -93,6 +93,7 @@ function gapPart(gap, steps, asking) {
   const ended = gap.rows.map((row) => ({...row, reading: row.counterfactual}));
   return part("gap", "Why they differ", "", element("p", {class: "headline"}, gap.summary),
     ...(rows.length ? [chart(waterfall({rows}, steps)), settingTable(settings, total)] : []),
+    gap.not_equal.length ? element("p", {}, `Not equal: ${gap.not_equal.join("; ")}.`) : "",
     settings.without_effect.length ? element("p", {class: "note"}, `Without effect here: ${settings.without_effect.map(({key}) => key).join(", ")}.`) : "",
     element("details", {ontoggle: layOut}, element("summary", {}, "the same by cause"), chart(waterfall({rows: ended}, steps))));
 }
@@ -113,11 +114,9 @@ function saveAs(name, type, text) {
 }
 
 function takeAway(answer, at, several, pageOf) {
-  const copy = (event) => {
-    navigator.clipboard.writeText(answer.command).then(() => { event.target.textContent = "Copied"; }, () => {});
-  };
+  const copy = (event) => navigator.clipboard.writeText(answer.command).then(() => { event.target.textContent = "Copied"; }, () => {});
   return element("div", {}, several ? element("h3", {}, sideMark(at), answer.subtitle) : "", element("pre", {tabindex: "0", "aria-label": "Command line"}, answer.command),
-    element("div", {class: "controls"}, element("button", {type: "button", onclick: copy}, "Copy the command"),
+    element("div", {class: "controls"}, navigator.clipboard ? element("button", {type: "button", onclick: copy}, "Copy the command") : "",
       element("button", {type: "button", onclick: () => saveAs("scenario.yaml", "text/yaml", answer.run.scenario.resolved)}, "Download the scenario"),
       at === 0 ? element("button", {type: "button", onclick: pageOf}, several ? "Download the page of both" : "Download the page") : ""));
 }
