@@ -21,17 +21,23 @@ function namesList(key) {
   return id;
 }
 
+// What is said already is not said again to those who listen.
+function tell(box, text) {
+  if (box.textContent !== text) box.textContent = text;
+}
+
 // One key: a control for each side, what it is now, and what is wrong with it.
 class Field {
   constructor(key, sides, set) {
     this.key = key;
     this.facts = keysByName.get(key) || {kind: "", words: [], allowed: "", default: "", sentence: "a constant, or a key of a block"};
     this.controls = Object.fromEntries(sides.map((side) => [side, this.control(side, set)]));
-    this.problem = element("div", {class: "problem", id: `problem-${key}`, role: "alert"});
+    this.problems = Object.fromEntries(sides.map((side) => [side, element("div", {role: "alert", "data-side": sides.length > 1 ? side.toUpperCase() : null})]));
     const {allowed, default: usual, sentence} = this.facts;
     const told = `${key}: ${sentence}${allowed && !this.facts.words.length ? `; ${allowed}` : ""}${usual && usual !== "required" ? `; default: ${usual}` : ""}`;
     this.element = element("div", {class: "field", title: told},
-      element("label", {for: `${sides[0]}-${key}`}, titleOf(key)), element("div", {class: "inputs"}, ...Object.values(this.controls)), this.problem);
+      element("label", {for: `${sides[0]}-${key}`}, titleOf(key)), element("div", {class: "inputs"}, ...Object.values(this.controls)),
+      element("div", {class: "problem", id: `problem-${key}`}, ...Object.values(this.problems)));
   }
   control(side, set) {
     const {kind, words: allowed} = this.facts, key = this.key;
@@ -59,8 +65,7 @@ class Field {
     control.classList.toggle("said", Boolean(said));
     control.classList.toggle("differs", Boolean(differs));
     control.setAttribute("aria-invalid", String(Boolean(problem)));
-    if (side === "a") this.problem.replaceChildren();
-    if (problem) this.problem.append(element("div", {}, Object.keys(this.controls).length > 1 ? sideMark(side === "a" ? 0 : 1) : "", problem));
+    tell(this.problems[side], problem);
   }
 }
 
@@ -121,7 +126,7 @@ class Controls {
       for (const [key, field] of this.fields)
         field.show(side, {value: known[side].get(key), said: set[key], differs: known.a.size && known.b.size && known.a.get(key) !== known.b.get(key),
           problem: problems.filter((one) => one.key === key).map(({text}) => text).join("\n")});
-      this.others[side].replaceChildren(...problems.filter(({key}) => !this.fields.has(key)).map(({text}) => element("div", {}, text)));
+      tell(this.others[side], problems.filter(({key}) => !this.fields.has(key)).map(({text}) => text).join("\n"));
     }
   }
 }
