@@ -125,7 +125,7 @@ class Casting {
 
   const Precision::Casts& casts_;
   double weights_;
-  double share_;    // of the rate at which the stack's own kernels stream
+  double share_;   // of the rate at which the stack's own kernels stream
   bool gathered_;  // weights come in the type of the products
 };
 
