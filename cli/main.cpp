@@ -19,6 +19,7 @@
 #include "cli/pages.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/machine_error.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -170,13 +171,14 @@ int main(int argc, char** argv) {
     return exit_code::input;
   } catch (const std::system_error& error) {
     if (std::ferror(stdout) != 0) return output_failed(error.code().value());
-    if (is_shortage(error.code())) {
-      complain(
-          fmt::format("this machine, or a limit of this shell, allows no more: {}", error.what()));
-      return exit_code::input;
-    }
-    complain(fmt::format("this is a bug of ours: {}", error.what()));
-    return exit_code::bug;
+    complain(fmt::format("this machine{}: {}",
+                         is_shortage(error.code()) ? ", or a limit of this shell, allows no more"
+                                                   : " could not do it",
+                         error.what()));
+    return exit_code::input;
+  } catch (const MachineError& error) {
+    complain(fmt::format("this machine could not do it: {}", error.what()));
+    return exit_code::input;
   } catch (const std::exception& error) {
     complain(fmt::format("this is a bug of ours: {}", error.what()));
     return exit_code::bug;
