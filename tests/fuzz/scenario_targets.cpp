@@ -80,24 +80,25 @@ void read_deepspeed_file(const std::string& bytes) {
 }
 
 // Files of other programs by their endings; what a file of JSON does not hold is set.
-void read_source(const std::string& file, const std::vector<Setting>& settings = {}) {
-  load_scenario(data, file, settings);
+void read_source(const std::string& file, const std::string& bytes,
+                 const std::vector<Setting>& settings = {}) {
+  if (translate_source(data, as_file(file, bytes), settings) && is_turn_of(bytes))
+    load_scenario(data, as_file(file, bytes), settings);
 }
 void read_yaml_source(const std::string& bytes) {
-  read_source(as_file("source.yaml", bytes));
+  read_source("source.yaml", bytes);
 }
 void read_toml_source(const std::string& bytes) {
-  read_source(as_file("source.toml", bytes));
+  read_source("source.toml", bytes);
 }
 void read_script_source(const std::string& bytes) {
-  read_source(as_file("source.sh", bytes));
+  read_source("source.sh", bytes);
 }
 void read_python_source(const std::string& bytes) {
-  read_source(as_file("source.py", bytes));
+  read_source("source.py", bytes);
 }
 void read_json_source(const std::string& bytes) {
-  read_source(as_file("source.json", bytes),
-              {{"model", "llama-3.2-1b"}, {"cluster", "{node: h100-8}"}});
+  read_source("source.json", bytes, {{"model", "llama-3.2-1b"}, {"cluster", "{node: h100-8}"}});
 }
 
 void read_accelerate_file(const std::string& bytes) {

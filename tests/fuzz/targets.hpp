@@ -26,6 +26,9 @@ void read_by(std::string_view target, const std::string& bytes);
 // A file of this process, which the next call with the same name writes over.
 std::string as_file(std::string_view name, std::string_view bytes);
 
+// True for one of sixteen inputs: for what takes longer than all else and reads what we wrote.
+bool is_turn_of(const std::string& bytes);
+
 // Sound columns with as many changes as the bytes ask for.
 std::vector<Column> mutated(std::vector<Column> columns, const std::string& bytes);
 
