@@ -223,6 +223,8 @@ void Document::set(std::string_view path, std::string_view value) {
 
 void Document::set(std::span<const std::string> keys, std::string_view value) {
   const std::string path = fmt::format("{}", fmt::join(keys, "."));
+  if (keys.size() > detail::deepest_nesting)
+    throw UserError(fmt::format("{}: is nested too deeply", path));
   Node* at = &notes_->root;
   for (const std::string& key : keys) {
     if (key.empty()) throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));

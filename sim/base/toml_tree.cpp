@@ -23,6 +23,10 @@
 namespace stepsim::detail {
 namespace {
 
+struct TooDeep {
+  int line = 0;
+};
+
 int line_of(const toml::source_region& source) {
   return static_cast<int>(source.begin.line);
 }
@@ -42,13 +46,14 @@ Node scalar(std::string text, bool quoted = false) {
   return node;
 }
 
-Node node_of(const toml::node& value);
+using Depth = std::size_t;
+Node node_of(const toml::node& value, Depth depth);
 
-Node node_of(const toml::table& table) {
+Node node_of(const toml::table& table, Depth depth) {
   Node node;
   node.shape = Shape::mapping;
   for (const auto& [key, value] : table) {
-    node.entries.push_back({std::string(key.str()), node_of(value)});
+    node.entries.push_back({std::string(key.str()), node_of(value, depth)});
     node.entries.back().value.line = line_of(key.source());
   }
   std::stable_sort(node.entries.begin(), node.entries.end(),
@@ -56,18 +61,19 @@ Node node_of(const toml::table& table) {
   return node;
 }
 
-Node node_of(const toml::array& array) {
+Node node_of(const toml::array& array, Depth depth) {
   Node node;
   node.shape = Shape::sequence;
-  for (const toml::node& item : array) node.items.push_back(node_of(item));
+  for (const toml::node& item : array) node.items.push_back(node_of(item, depth));
   return node;
 }
 
-Node node_of(const toml::node& value) {
-  Node node = value.visit([](const auto& typed) -> Node {
+Node node_of(const toml::node& value, Depth depth) {
+  if (depth > deepest_nesting) throw TooDeep{line_of(value.source())};
+  Node node = value.visit([&](const auto& typed) -> Node {
     using Typed = std::remove_cvref_t<decltype(typed)>;
     if constexpr (toml::is_table<Typed> || toml::is_array<Typed>)
-      return node_of(typed);
+      return node_of(typed, depth + 1);
     else if constexpr (toml::is_string<Typed>)
       return scalar(typed.get(), true);
     else if constexpr (toml::is_boolean<Typed>)
@@ -81,11 +87,35 @@ Node node_of(const toml::node& value) {
   return node;
 }
 
+// The parser makes a table for each part of a.b.c, and takes them apart again in each other: a line
+// with so many dots outside of texts is not for it.
+void refuse_dots(std::string_view text) {
+  constexpr int most_dots = 500;
+  int line = 1, dots = 0;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line;
+      dots = quote = 0;
+    } else if (c == '\\' && quote == '"') {
+      ++i;
+    } else if (c == '"' || c == '\'') {
+      quote = quote == 0 ? c : quote == c ? char{} : quote;
+    } else if (c == '.' && quote == 0 && ++dots > most_dots) {
+      throw TooDeep{line};
+    }
+  }
+}
+
 }  // namespace
 
 Node parse_toml(std::string_view text, const std::string& file) {
   try {
-    return node_of(toml::parse(text, file));
+    refuse_dots(text);
+    return node_of(toml::parse(text, file), 0);
+  } catch (const TooDeep& place) {
+    throw UserError({{file, place.line, "", "is nested too deeply"}});
   } catch (const toml::parse_error& error) {
     throw UserError({{file, line_of(error.source()), "",
                       fmt::format("is no valid TOML: {}", error.description())}});

@@ -87,6 +87,22 @@ TEST_CASE("nesting without end is refused, however it is written", "[sim]") {
   CHECK_THAT(told("a: &x [*x]\n"), Contains("is nested too deeply"));
 }
 
+TEST_CASE("TOML is nested no deeper", "[sim]") {
+  const auto told_of = [](const std::string& text) {
+    try {
+      parse_toml_document(text, "a.toml");
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string too_deep = "a.toml:2: is nested too deeply";
+  CHECK(told_of("\n[a" + repeated(".b", 100'000) + "]\n") == too_deep);
+  CHECK(told_of("\n\"a\\\"\"" + repeated(".b", 100'000) + " = 1\n") == too_deep);
+  CHECK(told_of("\na" + repeated(".b", 100) + " = 1\n") == too_deep);
+  CHECK(told_of("\na" + repeated(".b", 60) + " = '" + repeated(".", 1000) + "'\n").empty());
+}
+
 TEST_CASE("aliases cannot blow up a small file", "[sim]") {
   std::string values = "a0: &a0 [x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i)
