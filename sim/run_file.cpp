@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -66,9 +65,7 @@ void require_stored(const ColumnReader& file, const std::string& path, Stored wa
 }
 
 bool is_run_file(const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return false;  // a pipe would block
-  return is_column_file(read_file(path, column_file_signature.size()));
+  return is_file(path) && is_column_file(read_file(path, column_file_signature.size()));
 }
 
 std::string encode_run(const Run& run) {

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
@@ -62,13 +61,13 @@ std::string entry_file(const std::string& folder, const Shelf& shelf, std::strin
 }
 
 std::vector<std::string> names_in(std::span<const std::string> folders, const Shelf& shelf) {
-  namespace fs = std::filesystem;
+  constexpr std::string_view ending = ".yaml";
   std::vector<std::string> names;
   for (const std::string& folder : folders) {
-    const fs::path place = fs::path(folder) / shelf.folder;
+    const std::string place = fmt::format("{}/{}", folder, shelf.folder);
     if (!is_there(place)) continue;
-    for (const auto& entry : fs::directory_iterator(place))
-      if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+    for (const std::string& file : names_in_folder(place))
+      if (file.ends_with(ending)) names.push_back(file.substr(0, file.size() - ending.size()));
   }
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());

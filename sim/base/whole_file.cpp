@@ -1,5 +1,6 @@
 #include "sim/base/whole_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -52,6 +55,14 @@ bool is_of_path(const std::error_code& code) {
          code == permission_denied || code == filename_too_long ||
          code == too_many_symbolic_link_levels || code == invalid_argument ||
          code == no_such_device_or_address;
+}
+
+fs::file_status status_of(const std::string& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (failed && !is_of_path(failed))
+    throw MachineError(fmt::format("{}: cannot be looked at: {}", path, failed.message()));
+  return status;
 }
 
 // Removes the file unless it was renamed.
@@ -183,12 +194,25 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+std::vector<std::string> names_in_folder(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder)
+    throw MachineError(fmt::format("{}: cannot be listed: {}", path, std::strerror(errno)));
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) names.emplace_back(entry->d_name);
+  if (errno != 0)
+    throw MachineError(fmt::format("{}: cannot be listed: {}", path, std::strerror(errno)));
+  std::ranges::sort(names);
+  return names;
+}
+
 bool is_there(const std::string& path) {
-  std::error_code failed;
-  const bool found = fs::exists(path, failed);
-  if (failed && !is_of_path(failed))
-    throw MachineError(fmt::format("{}: cannot be looked at: {}", path, failed.message()));
-  return found;
+  return fs::exists(status_of(path));
+}
+
+bool is_file(const std::string& path) {
+  return fs::is_regular_file(status_of(path));
 }
 
 }  // namespace stepsim

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepsim {
 
@@ -20,7 +21,12 @@ std::string read_file(const std::string& path, std::size_t most = std::string::n
 // Of what people write, which is not larger than 16 MiB: else it throws UserError.
 std::string read_text(const std::string& path);
 
-// Throws MachineError where that cannot be found out.
+// What is in a folder, sorted. Throws MachineError. (The standard library's iterator ends the
+// program when there is no memory for a name.)
+std::vector<std::string> names_in_folder(const std::string& path);
+
+// Both throw MachineError where that cannot be found out. A pipe is no file: it would block.
 bool is_there(const std::string& path);
+bool is_file(const std::string& path);
 
 }  // namespace stepsim

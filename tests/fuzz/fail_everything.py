@@ -1,8 +1,8 @@
-"""fail_everything.py STEPSIM FAULTS.so TINY.yaml [SAMPLES]: each request for memory and each call about files fails once.
+"""fail_everything.py STEPSIM FAULTS.so TINY.yaml [SAMPLES [COMMAND...]]: each request for memory and each call about files fails once.
 
 Runs `run`, `sweep`, one that goes on where it was, and `report` of a tiny scenario once for every place in the code that asks for memory, for every 100th request, and for
 every call that opens, reads, writes, syncs, renames ... Each must end as if nothing had failed, with the same files, or with exit code 2 or 3
-and a message, and the files that were there before. SAMPLES: only so many of each kind, evenly spread. Exit code 1: one did not.
+and a message, and the files that were there before. SAMPLES: only so many of each kind, evenly spread; 0: all. Exit code 1: one did not.
 """
 import os
 import pathlib
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 stepsim, faults, tiny = (str(pathlib.Path(word).resolve()) for word in sys.argv[1:4])
-samples = int(sys.argv[4]) if len(sys.argv) > 4 else None
+samples = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 OLD = b"what was here before\n"
 SECONDS = 60
 COMMANDS = {
@@ -85,7 +85,7 @@ def problem_of(folder, words, names, fault, sound, journal):
 
 def chosen(count, step):
     every = range(step, count + 1, step)
-    return every if samples is None or len(every) <= samples else [every[i * len(every) // samples] for i in range(samples)]
+    return every if samples == 0 or len(every) <= samples else [every[i * len(every) // samples] for i in range(samples)]
 
 
 def main():
@@ -99,7 +99,8 @@ def main():
         # A sweep that is done but for its table.
         call(folder, COMMANDS["sweep"][0], "rename:1")
         finished = (folder / "out.journal").read_bytes()
-        for command, (words, names) in COMMANDS.items():
+        for command in sys.argv[5:] or COMMANDS:
+            words, names = COMMANDS[command]
             journal = finished if command == "resume" else None
             for name in leftovers(folder, {"tiny.yaml", "tiny.h5"}):
                 (folder / name).unlink()

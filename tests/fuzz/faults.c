@@ -178,7 +178,6 @@ WRAP(write_op, int, fflush, EOF, ENOSPC, (FILE * file), (file))
 WRAP(fsync_op, int, fsync, -1, EIO, (int file), (file))
 WRAP(fsync_op, int, fdatasync, -1, EIO, (int file), (file))
 WRAP(rename_op, int, rename, -1, ENOSPC, (const char *from, const char *to), (from, to))
-WRAP(close_op, int, close, -1, EIO, (int file), (file))
 WRAP(mmap_op, void *, mmap, MAP_FAILED, ENOMEM, (void *at, size_t size, int rights, int flags, int file, off_t from),
      (at, size, rights, flags, file, from))
 WRAP(fork_op, pid_t, fork, -1, EAGAIN, (void), ())
@@ -193,15 +192,23 @@ WRAP(remove_op, int, remove, -1, EACCES, (const char *path), (path))
 WRAP(rename_op, int, linkat, -1, EMLINK, (int from_folder, const char *from, int to_folder, const char *to, int flags),
      (from_folder, from, to_folder, to, flags))
 WRAP(stat_op, int, access, -1, EACCES, (const char *path, int rights), (path, rights))
-WRAP(stat_op, int, stat, -1, EACCES, (const char *path, struct stat *to), (path, to))
-WRAP(stat_op, int, lstat, -1, EACCES, (const char *path, struct stat *to), (path, to))
+WRAP(stat_op, int, stat, -1, EIO, (const char *path, struct stat *to), (path, to))
+WRAP(stat_op, int, lstat, -1, EIO, (const char *path, struct stat *to), (path, to))
 WRAP(stat_op, int, fstat, -1, EIO, (int file, struct stat *to), (file, to))
-WRAP(stat_op, int, fstatat, -1, EACCES, (int folder, const char *path, struct stat *to, int flags), (folder, path, to, flags))
+WRAP(stat_op, int, fstatat, -1, EIO, (int folder, const char *path, struct stat *to, int flags), (folder, path, to, flags))
 WRAP(mode_op, int, fchmod, -1, EPERM, (int file, mode_t mode), (file, mode))
 WRAP(mode_op, int, fchown, -1, EACCES, (int file, uid_t owner, gid_t group), (file, owner, group))
 WRAP(folder_op, int, mkdir, -1, EACCES, (const char *path, mode_t mode), (path, mode))
 WRAP(list_op, DIR *, opendir, NULL, EMFILE, (const char *path), (path))
 WRAP(list_op, DIR *, fdopendir, NULL, EMFILE, (int file), (file))
+
+// One that fails has closed the file all the same.
+int close(int file) {
+  const bool wanted = fails(close_op);
+  const int result = (int)syscall(SYS_close, file);
+  if (wanted) errno = EIO;
+  return wanted ? -1 : result;
+}
 
 int fcntl(int file, int command, ...) {
   va_list rest;

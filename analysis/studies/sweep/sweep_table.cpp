@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <new>
@@ -154,8 +153,7 @@ void write_sweep(const std::string& path, const SweepTable& table) {
 }
 
 bool holds_sweep(const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return false;  // a pipe would block
+  if (!is_file(path)) return false;
   std::string image = read_file(path);
   if (!is_column_file(image)) return false;
   try {
