@@ -1061,12 +1061,12 @@ PlanSecondConstant = TypedDict(
 PlanSecond = TypedDict(
     "PlanSecond",
     {
-        "won": "float",  # draws in which it is faster than the first
+        "won": "float",  # draws in which it is the better of the two, by the goal
         "draws": "float",  # of so many
-        "cause": "str",  # on which it loses most
+        "cause": "str",  # on which it loses most time; none with the goal memory
         "lost_s": "float",  # by it
         "constant": "PlanSecondConstant | None",  # that moves their ratio most
-        "equal_at": "float | None",  # value of the constant at which both take as long, SI
+        "equal_at": "float | None",  # value of the constant at which both come to the same, SI
     },
     total=False,
 )

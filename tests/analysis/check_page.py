@@ -112,6 +112,24 @@ def check_sweep(page, path, varied):
     assert drawn and "rgba(0, 0, 0, 0)" not in drawn, "a part of a step has no colour"
 
 
+def check_plans(page, path):
+    """Many ways to split a job: memory against time, with the plans that nothing beats in both."""
+    page.open(path)
+    points = page.value("data.sweep.points.filter((p) => !p.reason).map((p) => [p.step_time, p.memory])")
+    front = [a for a in points if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in points)]
+    assert 1 < len(front) < len(points), (len(front), len(points))
+    drawn = page.value("[...document.querySelectorAll('#sweep circle')].filter((c) => c.getAttribute('r') === '5.5').length")
+    assert drawn == len(front), f"{drawn} plans are drawn as the front of {len(front)}"
+    rows = page.value("[...document.querySelectorAll('.points tbody tr')].length")
+    first = page.value("document.querySelector('.points tbody tr').innerText.replaceAll('\\u00a0', ' ')")
+    assert rows == len(points) and page.value("seconds(Math.min(...data.sweep.points.map((p) => p.step_time)))").replace("\u00a0", " ") in first, first
+    page.value("[...document.querySelectorAll('.points th button')].find((b) => b.innerText === 'memory').click()")
+    least = page.value("document.querySelector('.points tbody tr').innerText.replaceAll('\\u00a0', ' ')")
+    assert page.value("bytes(Math.min(...data.sweep.points.map((p) => p.memory)))").replace("\u00a0", " ") in least, least
+    names = page.value("[...document.querySelectorAll('.points th')].map((e) => e.innerText)")
+    assert "tensor parallel size" in names and len(set(names)) == len(names), names
+
+
 def check_gap(page, path):
     """Why two steps differ: bars that say what they are, ranges, and the paths of both."""
     page.open(path)
@@ -177,6 +195,10 @@ for left in (sweep + end for end in (".csv", ".h5")):
 subprocess.run([stepsim, "sweep", f"{source}/tests/cli/grpo-small.yaml", "--vary", "cluster.nodes=1,2", "--vary",
                 "job.vllm_tensor_parallel_size=1,16", "--csv", "-o", sweep], check=True, stdout=subprocess.DEVNULL)
 nodes = report("nodes.html", sweep + ".h5")
+split = os.path.join(out, "plans")
+subprocess.run([stepsim, "plan", "llama-3.2-1b", "--cluster", "h100-8", "--global-batch", "32", "--sequence", "2048", "--samples", "0", "-o", split],
+               check=True, stdout=subprocess.DEVNULL)
+plans = report("plans.html", os.path.join(split, "plans.h5"))
 gap = report("gap.html", "mpt7b-zero2", "llama32-3b-sft-zero3", "--replays", "1", "--samples", "1")
 with open(os.path.join(out, "claims.yaml"), "w") as file:
     file.write("claims:\n  - id: order\n    text: Gathering takes time.\n"
@@ -199,6 +221,9 @@ with browser.Browser() as page:
     check_sweep(page, nodes, "cluster.nodes")
     check_fit(page, nodes)
     check_fit(page, table)
+    check_reach(page)
+    check_plans(page, plans)
+    check_fit(page, plans)
     check_reach(page)
     check_gap(page, gap)
     check_fit(page, gap)

@@ -55,6 +55,9 @@ std::vector<Member> read_members(const Table& table, std::string_view key,
 StackChoices read_choices(const Table& table) {
   StackChoices choices;
   choices.splits = read_members<Split>(table, "splits", split_names);
+  if (holds(choices.splits, Split::ring) && holds(choices.splits, Split::ulysses))
+    table.problem("splits",
+                  "ring and ulysses both split sequences: users choose among one of them");
   choices.schedules = read_members<PipelineSchedule>(table, "schedules", pipeline_schedule_names);
   for (const std::string& key : table.keys())
     if (key != "splits" && key != "schedules") choices.keys.emplace_back(key, table.values(key));

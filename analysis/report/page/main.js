@@ -1,24 +1,5 @@
 // The page from its data, section by section.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const charts = [];  // whatever has to be laid out again when the width changes
-
-function section(id, title, note, ...content) {
-  document.getElementById("contents").append(element("a", {href: `#${id}`}, title));
-  document.getElementById("page").append(element("section", {id, "aria-label": title}, element("h2", {}, title),
-    note ? element("p", {class: "note"}, note) : "", ...content));
-}
-
-function chart(made) {
-  charts.push(made);
-  return made.element;
-}
-
-function tile(label, value, aside, kind) {
-  return element("div", {class: "tile"}, element("div", {class: "label"}, label), element("div", {class: `value ${kind || ""}`}, value),
-    aside ? element("div", {class: "aside"}, aside) : "");
-}
-
 function tiles(step) {
   const {summary} = step;
   const made = [tile(summary.step_time === undefined || summary.step_time === step.step_time ? "step time" : "time drawn", seconds(step.step_time),
@@ -67,9 +48,10 @@ function gapSection(gap, steps) {
 function sweepSection(sweep) {
   const able = sweep.points.filter((point) => !point.reason);
   const causes = [...new Set(able.flatMap((point) => point.parts.map(([cause]) => cause)))];
+  const plots = new SweepPlots(sweep);
   section("sweep", "Sweep", `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
-    chart(new SweepPlots(sweep)), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
-      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep));
+    chart(plots), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
+      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep, plots.key === "front"));
 }
 
 function sections() {
@@ -98,24 +80,8 @@ function sections() {
   section("scenario", steps.length > 1 ? "Scenarios" : "Scenario", "", ...ofEach(steps, (step) => element("details", {}, element("summary", {}, "what was asked"), element("pre", {tabindex: "0"}, step.scenario))));
 }
 
-function layOut() {
-  colours.known.clear();
-  charts.forEach((one) => one.layOut());
-}
-
 head(data.steps);
 sections();
 layOut();
-let width = innerWidth;
-addEventListener("resize", () => {
-  if (innerWidth !== width) requestAnimationFrame(layOut);
-  width = innerWidth;
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", layOut);
-addEventListener("beforeprint", () => {
-  document.querySelectorAll("#constants details").forEach((details) => { details.open = true; });
-  layOut();
-});
-addEventListener("afterprint", layOut);
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") { tip.hide(); focus.set(null); } });
+addEventListener("beforeprint", () => document.querySelectorAll("#constants details").forEach((details) => { details.open = true; }));
 document.documentElement.dataset.ready = "yes";

@@ -5,7 +5,7 @@ const holdings = {
   names: ["parameters, gradients, optimizer"],
   colour(name) {
     if (!this.names.includes(name)) this.names.push(name);
-    return colours.of(`--hold-${this.names.indexOf(name) % 8}`);
+    return colours.of(`--hold-${this.names.indexOf(name) % 14}`);
   },
 };
 

@@ -2,16 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
 
+// Of keys that all rows say alike nothing is said, unless they say all alike.
 std::string settings_text(const SweepTable& table, const SweepRow& row) {
+  const auto differs = [&](std::size_t k) {
+    return std::ranges::any_of(
+        table.rows, [&](const SweepRow& other) { return other.values[k] != row.values[k]; });
+  };
   std::string text;
   for (std::size_t k = 0; k < table.keys.size(); ++k)
-    if (!row.values[k].empty())
+    if (!row.values[k].empty() && (table.rows.size() == 1 || differs(k)))
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", table.keys[k], row.values[k]);
   return text;
 }
