@@ -9,6 +9,7 @@
 #include "analysis/studies/sweep/sweep_plan.hpp"
 #include "analysis/studies/sweep/sweep_search.hpp"
 #include "cli/options.hpp"
+#include "cli/serve/question.hpp"
 #include "cli/source_options.hpp"
 #include "scenarios/rows/engine_row.hpp"
 #include "scenarios/rows/expressed_row.hpp"
@@ -141,6 +142,10 @@ void read_journal(const std::string& bytes) {
     }
 }
 
+void read_request(const std::string& bytes) {
+  for (const PostedFile& file : read_question(bytes).files) may_be_posted(file.name);
+}
+
 // A word a line.
 void read_words(const std::string& bytes) {
   static constexpr auto own = with_source_options(
@@ -189,6 +194,7 @@ constexpr Target targets[]{{"steps", read_steps},
                            {"search", read_search},
                            {"outcome", read_outcome},
                            {"journal", read_journal},
+                           {"question", read_request},
                            {"words", read_words}};
 
 }  // namespace
