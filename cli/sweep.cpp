@@ -181,13 +181,12 @@ int sweep_command(const CommandLine& line) {
     return finish_sweep(question.journal, table, exit_code::yes);
   }
   const SweepReport report = report_of(table);
-  std::vector<WhatIf> changes;
-  if (report.fastest) changes = what_ifs(line.data, question.plan, table.rows[*report.fastest]);
+  const SweepAdvice advice = advice_on(line.data, question.plan, table, report);
   if (options->has("json"))
     print_result(sweep_kind, {},
-                 sweep_records(table, report, changes, assumptions_of(line.data, table)));
+                 sweep_records(table, report, advice, assumptions_of(line.data, table)));
   else
-    fmt::print("{}", sweep_text(table, report, changes));
+    fmt::print("{}", sweep_text(table, report, advice));
   return finish_sweep(question.journal, table,
                       report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
@@ -202,16 +201,16 @@ int merge_command(const CommandLine& line) {
   const SweepTable table = merge_shards(options->words);
   if (!stem.empty()) write_tables(stem, table);
   const SweepReport report = report_of(table);
-  const auto changes = what_ifs_of(line.data, table, report);
-  if (!changes)
+  const auto advice = advice_on(line.data, table, report);
+  if (!advice)
     fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
                table.source);
-  const std::vector<WhatIf> tried = changes.value_or(std::vector<WhatIf>{});
+  const SweepAdvice tried = advice.value_or(SweepAdvice{});
   if (options->has("json"))
     print_result(
         sweep_kind, {},
         sweep_records(table, report, tried,
-                      changes ? assumptions_of(line.data, table) : std::vector<Assumption>{}));
+                      advice ? assumptions_of(line.data, table) : std::vector<Assumption>{}));
   else
     fmt::print("{}", sweep_text(table, report, tried));
   return exit_code::yes;

@@ -51,7 +51,7 @@ for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         for shard in range(1, 5 if "--shard 1/4" in line else 2):
             word = line.replace("--shard 1/4", f"--shard {shard}/4")
             if " serve" in word:  # until somebody ends it, and not at a port that others may have
-                word = "timeout --preserve-status -s INT 1 " + re.sub(r"serve( \w+)?", r"serve\1 --port 0", re.sub(r"--port \d+", "", word), count=1)
+                word = "timeout --preserve-status -s INT 2 " + re.sub(r"serve( \w+)?", r"serve\1 --port 0", re.sub(r"--port \d+", "", word), count=1)
             done = subprocess.run(["bash", "-c", word], cwd=folder, capture_output=True, text=True)
             count += 1
             if done.returncode not in (0, 1):

@@ -69,6 +69,7 @@ try list
 try show mi300x-8
 
 # A server answers until it is ended.
+rm answer complaint
 "$stepsim" serve --port 0 >answer 2>complaint &
 until [[ -s answer || -s complaint ]]; do sleep 0.05; done
 link=$(head -n 1 answer)

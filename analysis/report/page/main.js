@@ -16,17 +16,45 @@ function tiles(step) {
   return element("div", {class: "tiles"}, ...made);
 }
 
+// What a person wants to know first.
+function conclusionOf(step) {
+  const {summary} = step, [most] = [...step.breakdown].sort((a, b) => b.exposed - a.exposed);
+  const needed = summary.memory_needed || summary.peak_memory;
+  return `A step takes ${seconds(summary.step_time || step.step_time)}${most ? `, ${percent(most.exposed / step.step_time)} of it ${words(most.cause)}` : ""}`
+    + `${summary.memory_capacity ? `, and needs ${bytes(needed)} of ${bytes(summary.memory_capacity)}: it ${needed <= summary.memory_capacity ? "fits" : "does not fit"}` : ""}.`;
+}
+
+function sweepConclusion(sweep) {
+  const able = sweep.points.filter((point) => !point.reason);
+  if (!able.length) return sweep.nearest ? `No point can run. Nearest is ${sweep.nearest}${sweep.remedies.length ? `; this makes it run: ${sweep.remedies[0]}` : ""}.` : "No point can run: the table says why.";
+  const names = shortKeys(sweep.keys), varied = d3.range(sweep.keys.length).filter((k) => new Set(sweep.points.map((point) => point.values[k])).size > 1);
+  const best = able.reduce((one, other) => other.rate * other.gpus > one.rate * one.gpus ? other : one);
+  return `Fastest is ${varied.map((k) => `${names[k]} ${best.values[k]}`).join(", ") || "the only one"}: ${seconds(best.step_time)} a step, ${whole(significant(best.rate, 3))} tokens per second and GPU, ${bytes(best.memory)} on a GPU.`;
+}
+
+function claimsConclusion(claims) {
+  const count = (verdict) => claims.filter((claim) => claim.verdict === verdict).length;
+  return `Of ${claims.length} claim${claims.length === 1 ? "" : "s"} ${["supported", "refuted", "depends", "undecided"].filter(count).map((verdict) => `${count(verdict)} ${verdict === "depends" ? "depend" + (count(verdict) === 1 ? "s" : "") + " on conditions" : `${count(verdict) === 1 ? "is" : "are"} ${verdict}`}`).join(", ")}.`;
+}
+
+function lead(text) {
+  return element("p", {class: "headline"}, text);
+}
+
 function head(steps) {
   const box = document.getElementById("head");
   if (steps.length === 0) {
     box.append(element("h1", {}, data.sweep ? data.sweep.title : data.title));
+    if (data.sweep) box.append(lead(sweepConclusion(data.sweep)));
+    if (data.claims.length) box.append(lead(claimsConclusion(data.claims)));
     return;
   }
   if (steps.length === 1) {
-    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), tiles(steps[0]));
+    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), lead(conclusionOf(steps[0])), tiles(steps[0]));
     return;
   }
   box.append(element("h1", {}, "Two steps side by side"));
+  if (data.gap) box.append(lead(data.gap.headline));
   steps.forEach((step, side) => box.append(element("h3", {}, sideMark(side), step.title), element("p", {class: "subtitle"}, step.subtitle), tiles(step)));
 }
 
@@ -37,8 +65,10 @@ function ofEach(steps, make) {
 
 function gapSection(gap, steps) {
   const [a, b] = steps;
-  section("gap", "Why they differ", gap.headline || `A takes ${seconds(a.step_time)}, B ${seconds(b.step_time)}: a gap of ${seconds(a.step_time - b.step_time)}. The parts add up to it.`,
-    ...gap.notes.map((note) => element("p", {}, note)), chart(waterfall(gap, steps)),
+  section("gap", "Why they differ", `A takes ${seconds(a.step_time)}, B ${seconds(b.step_time)}: a gap of ${seconds(a.step_time - b.step_time)}. The parts add up to it.`,
+    ...(gap.settings && gap.settings.rows.length ? [element("h3", {}, "By setting"), element("div", {class: "by-setting"}, chart(waterfall({rows: settingBars(gap.settings)}, steps))), settingTable(gap.settings, a.step_time - b.step_time),
+      gap.settings.without_effect.length ? element("p", {class: "note"}, `Without effect here: ${gap.settings.without_effect.map(({key}) => key).join(", ")}.`) : "", element("h3", {}, "By cause")] : []),
+    ...gap.notes.map((note) => element("p", {}, note)), element("div", {class: "by-cause"}, chart(waterfall(gap, steps))),
     gap.sureness ? element("p", {}, `${gap.sureness} A thin line shows how far a bar reaches in 8 of 10 draws.`) : "", gapTable(gap, steps),
     ...(gap.movers.length ? [element("h3", {}, "What the gap rests on most"), element("ul", {}, ...gap.movers.map((mover) => element("li", {}, mover)))] : []));
   section("path", "What each waits for", `The critical path: every operation on it started when the one before it was done. ${gap.parting}`,
@@ -49,7 +79,7 @@ function sweepSection(sweep) {
   const able = sweep.points.filter((point) => !point.reason);
   const causes = [...new Set(able.flatMap((point) => point.parts.map(([cause]) => cause)))];
   const plots = new SweepPlots(sweep);
-  section("sweep", "Sweep", `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
+  section("sweep", "Sweep", !able.length ? "" : `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
     chart(plots), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
       element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep, plots.key === "front"));
 }

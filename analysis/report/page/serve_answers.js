@@ -88,29 +88,13 @@ function gapPart(gap, steps, asking) {
   if (!gap) return part("gap", "Why they differ", asking ? "Putting settings of B into A, alone and with others, and replaying each \u2026" : "");
   if (gap.problems) return part("gap", "Why they differ", "", element("div", {class: "problem"}, gap.problems.map(({text}) => text).join("\n")));
   const {settings} = gap, total = gap.gap_s;
-  const rows = settings.rows.map((row) => ({label: row.key, cause: row.cause || "other", seconds: row.seconds, reading: `${row.a} in A, ${row.b} in B; with that alone as in B, A takes ${seconds(row.a_with_it_alone_s)}`}));
-  if (settings.rest_s) rows.push({label: "what no setting says", cause: "residual", seconds: settings.rest_s, reading: ""});
+  const rows = settingBars(settings);
   const ended = gap.rows.map((row) => ({...row, reading: row.counterfactual}));
   return part("gap", "Why they differ", "", element("p", {class: "headline"}, gap.summary),
     ...(rows.length ? [chart(waterfall({rows}, steps)), settingTable(settings, total)] : []),
     gap.not_equal.length ? element("p", {}, `Not equal: ${gap.not_equal.join("; ")}.`) : "",
     settings.without_effect.length ? element("p", {class: "note"}, `Without effect here: ${settings.without_effect.map(({key}) => key).join(", ")}.`) : "",
     element("details", {ontoggle: layOut}, element("summary", {}, "the same by cause"), chart(waterfall({rows: ended}, steps))));
-}
-
-function settingTable(settings, total) {
-  return element("table", {class: "stack"}, element("thead", {}, element("tr", {}, ...["setting", "in A", "in B"].map((word) => element("th", {}, word)),
-    element("th", {class: "number"}, "of the gap"), element("th", {class: "number"}, "A with it alone"))),
-  element("tbody", {}, ...settings.rows.map((row) => element("tr", {}, element("td", {class: "name"}, element("strong", {}, ...breakable(row.key))),
-    element("td", {"data-label": "in A "}, row.a), element("td", {"data-label": "in B "}, row.b),
-    element("td", {class: "number", "data-label": "of the gap "}, `${signedSeconds(row.seconds)}${settings.exact ? "" : ` \u00b1 ${seconds(row.stderr_s)}`}, ${percent(total ? row.seconds / total : 0)}`),
-    element("td", {class: "number", "data-label": "A with it alone "}, `${seconds(row.a_with_it_alone_s)}${row.verdict === "oom" ? ", does not fit" : ""}`)))));
-}
-
-function saveAs(name, type, text) {
-  const link = element("a", {download: name, href: URL.createObjectURL(new Blob([text], {type}))});
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function takeAway(answer, at, several, pageOf) {

@@ -25,22 +25,40 @@ function frontOf(points) {
   return front;
 }
 
+// As its line is drawn: colours come again with other dashes.
+function lineMark({colour, dash}) {
+  const svg = d3.create("svg").attr("width", 26).attr("height", 10).attr("class", "line-mark").attr("aria-hidden", "true");
+  svg.append("line").attr("x1", 1).attr("x2", 25).attr("y1", 5).attr("y2", 5).attr("stroke", colour).attr("stroke-width", 2.5).attr("stroke-dasharray", dash);
+  return svg.node();
+}
+
 class SweepPlots {
   constructor(sweep) {
     this.sweep = sweep;
     const distinct = (k) => new Set(sweep.points.map((point) => point.values[k])).size;
     this.numeric = d3.range(sweep.keys.length).filter((k) => distinct(k) > 1 && sweep.points.every((point) => isNumber(point.values[k])));
-    this.numeric.sort((a, b) => (sweep.keys[b] === "cluster.nodes") - (sweep.keys[a] === "cluster.nodes") || distinct(b) - distinct(a));
+    const able = sweep.points.filter((point) => !point.reason);
+    // What tokens per second depend on most: the mean spread along the key, the others as they are.
+    const effect = (k) => {
+      const groups = new Map();
+      able.forEach((point) => {
+        const rest = point.values.filter((_, i) => i !== k).join();
+        groups.set(rest, [...(groups.get(rest) || []), point.rate]);
+      });
+      return d3.mean([...groups.values()], (rates) => 1 - d3.min(rates) / d3.max(rates)) || 0;
+    };
+    this.numeric.sort((a, b) => effect(b) - effect(a));
     this.names = shortKeys(sweep.keys);
     this.varied = d3.range(sweep.keys.length).filter((k) => distinct(k) > 1);
     this.key = this.numeric[0];
-    this.able = sweep.points.filter((point) => !point.reason && point.step_time > 0 && point.memory > 0);
+    this.able = able.filter((point) => point.step_time > 0 && point.memory > 0);
     this.front = frontOf(this.able);
+    if (!able.length) this.key = undefined;
     if (this.able.length > 1 && (this.key === undefined || this.lines().length > MOST_LINES)) this.key = "front";
     this.plots = [["tokens per second and GPU", (point) => point.rate, whole], ["step time", (point) => point.step_time, seconds],
       ["memory of a GPU", (point) => point.memory, bytes]].map(([title, of, text]) => ({title, of, text, box: element("div", {class: "chart"})}));
     this.keys = element("div", {class: "legend note"});
-    this.trio = element("div", {class: "trio"}, ...this.plots.map(({box}) => box));
+    this.trio = element("div", {class: "trio"}, ...this.plots.map(({box}) => element("div", {}, box)));
     this.whole = element("div", {class: "chart"});
     this.element = element("div", {}, this.choice(), this.keys, this.trio, this.whole);
   }
@@ -81,7 +99,7 @@ class SweepPlots {
     const hues = ["compute", "launch", "gather-bytes", "offload-transfer", "routing-sync", "recompute"];
     const style = lines.map((line, i) => ({colour: colours.of(`--cause-${hues[i % hues.length]}`), dash: ["none", "6 3", "2 3", "9 3 2 3"][Math.floor(i / hues.length) % 4]}));
     this.keys.replaceChildren(...(lines.length < 2 ? [] : lines.map(([name], i) => element("span", {},
-      element("span", {class: "swatch", style: `background:${style[i].colour}`}), name, "\u2003"))));
+      lineMark(style[i]), name, "\u2003"))));
     for (const plot of this.plots) this.drawPlot(plot, lines, style);
   }
 
@@ -122,7 +140,8 @@ class SweepPlots {
     const xs = [...new Set(d3.merge(lines.map(([, points]) => points.map(([x]) => x))))].sort(d3.ascending);
     const steep = xs.length > 2 && xs[0] > 0 && xs[xs.length - 1] / xs[0] >= 16;
     const x = (steep ? d3.scaleLog : d3.scaleLinear)(d3.extent(xs), [left + 8, width - right]);
-    const y = d3.scaleLinear([0, d3.max(lines, ([, points]) => d3.max(points, ([, point]) => of(point))) || 1], [height - bottom, top]).nice();
+    const [least, most] = d3.extent(d3.merge(lines.map(([, points]) => points.map(([, point]) => of(point)))));
+    const y = d3.scaleLinear([least > 0.6 * most ? least - 0.25 * (most - least) : 0, most || 1], [height - bottom, top]).nice();
     const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", `${title} over ${this.sweep.keys[this.key]}`);
     svg.append("text").attr("x", 0).attr("y", 13).attr("font-weight", 600).text(title);
     svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`)
@@ -145,10 +164,11 @@ class SweepPlots {
   }
 }
 
-// What the points say, and what would help the fastest of them.
+// What the points say, and what would help: the fastest of them, or one to run at all.
 function sweepReading(sweep) {
   const list = (lines) => element("ul", {class: "reading"}, ...lines.map((line) => element("li", {}, line)));
   const gains = sweep.changes.map(([change, gain]) => `${change}: ${percent(gain)} more tokens per second`);
+  if (sweep.remedies.length) return [element("h3", {}, `What makes ${sweep.nearest} run`), list(sweep.remedies)];
   return [...(sweep.reading.length ? [element("h3", {}, "What they say"), list(sweep.reading)] : []),
     ...(gains.length ? [element("h3", {}, "What would make the fastest faster"), list(gains)] : [])];
 }

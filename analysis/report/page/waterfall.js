@@ -18,6 +18,13 @@ function axisStart(bars) {
   return most - least < 0.3 * most ? Math.max(0, least - 0.35 * (most - least)) : 0;
 }
 
+// Two long steps that differ by little: the axis begins where it matters.
+function leastShown(bars) {
+  const ends = bars.flatMap((bar) => bar.row ? [bar.from, bar.to] : [bar.to]);
+  const [least, most] = d3.extent(ends);
+  return least < 0.5 * most ? 0 : Math.max(0, least - 0.25 * (most - least || most));
+}
+
 function drawWaterfall(box, bars) {
   const width = box.clientWidth;
   if (width === 0) return;
@@ -25,7 +32,7 @@ function drawWaterfall(box, bars) {
   const longest = d3.max(bars, (bar) => bar.label.length);
   const left = narrow ? 8 : Math.min(width / 2, Math.max(150, 7.2 * longest + 12)), right = 84, lead = narrow ? 16 : 0, height = 22, pitch = height + lead + 8;
   const x = d3.scaleLinear([axisStart(bars), d3.max(bars, (bar) => Math.max(bar.from, bar.to))], [left, width - right]);
-  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 24}`).attr("role", "img")
+  const svg = d3.create("svg").attr("viewBox", `0 0 ${width} ${bars.length * pitch + 40}`).attr("role", "img")
     .attr("aria-label", bars.map((bar) => bar.row ? `${bar.label} ${seconds(bar.row.seconds)}` : `${bar.label} ${seconds(bar.to)}`).join(", "));
   const marks = x.ticks(Math.max(2, Math.floor((width - left - right) / 90)));
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bars.length * pitch})`)
@@ -49,6 +56,23 @@ function drawWaterfall(box, bars) {
     .attr("x1", (bar) => Math.max(left, x(bar.from + bar.row.range[0]))).attr("x2", (bar) => Math.min(width - 2, x(bar.from + bar.row.range[1])))
     .attr("y1", height + 2).attr("y2", height + 2).attr("stroke", colours.of("--ink")).attr("stroke-width", 1.5);
   box.replaceChildren(svg.node());
+}
+
+// The gap by setting: the same rows as `stepsim explain`.
+function settingBars(settings) {
+  const rows = settings.rows.map((row) => ({label: row.key, cause: row.cause || "other", seconds: row.seconds,
+    reading: `${row.a} in A, ${row.b} in B; with that alone as in B, A takes ${seconds(row.a_with_it_alone_s)}`}));
+  if (settings.rest_s) rows.push({label: "what no setting says", cause: "residual", seconds: settings.rest_s, reading: ""});
+  return rows;
+}
+
+function settingTable(settings, total) {
+  return element("table", {class: "stack"}, element("thead", {}, element("tr", {}, ...["setting", "in A", "in B"].map((word) => element("th", {}, word)),
+    element("th", {class: "number"}, "of the gap"), element("th", {class: "number"}, "A with it alone"))),
+  element("tbody", {}, ...settings.rows.map((row) => element("tr", {}, element("td", {class: "name"}, element("strong", {}, ...breakable(row.key))),
+    element("td", {"data-label": "in A "}, row.a), element("td", {"data-label": "in B "}, row.b),
+    element("td", {class: "number", "data-label": "of the gap "}, `${signedSeconds(row.seconds)}${settings.exact ? "" : ` \u00b1 ${seconds(row.stderr_s)}`}, ${percent(total ? row.seconds / total : 0)}`),
+    element("td", {class: "number", "data-label": "A with it alone "}, `${seconds(row.a_with_it_alone_s)}${row.verdict === "oom" ? ", does not fit" : ""}`)))));
 }
 
 function rangeOf(row) {

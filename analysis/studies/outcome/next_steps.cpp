@@ -122,7 +122,8 @@ std::vector<TriedChange> fitting_pairs(const NextStepQuestion& question) {
 
 // Twice as many, and again, until it fits.
 std::vector<TriedChange> enough_nodes(const NextStepQuestion& question) {
-  for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes_tried; nodes *= 2)
+  for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes_tried;
+       nodes *= 2)
     if (TriedChange more = change_with(question, {{"cluster.nodes", std::to_string(nodes)}});
         more.fit != Fit::oom)
       return {more};

@@ -203,7 +203,7 @@ class Sizes {
 
   void add(const JobPlan& plan) {
     const StepInput input = input_of(space_, plan);
-    if (!rules_.allow({input.model, input.cluster, input.strategy, input.job})) return;
+    if (!rules_.allow({input.model, input.cluster, input.strategy, input.job, input.stack})) return;
     if (space_.plans.size() == most_plans)
       throw UserError(
           fmt::format("there are more than {} plans: --set some of their keys, such as "

@@ -1,5 +1,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 
+#include <fmt/format.h>
+
 #include "analysis/studies/predict/stages.hpp"
 #include "sim/replay.hpp"
 #include "workloads/step/step.hpp"
@@ -83,6 +85,10 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
                  {"peak_memory", result.memory.device.peak.bytes, Dimension::bytes},
                  {"memory_needed", result.memory.needed(), Dimension::bytes},
                  {"memory_capacity", result.memory.capacity, Dimension::bytes}};
+  for (const Holding& each : program.resident.holdings)
+    if (each.pool == Pool::device)
+      run.summary.push_back(
+          {fmt::format("held_{}", to_text(each.held)), each.bytes, Dimension::bytes});
   return result;
 }
 
