@@ -67,8 +67,8 @@ Verdict compared(const ShellText& left, const std::string& sign, const ShellText
 
 // Of the parts between two signs: one that is `enough` decides, else one that is open.
 template <class Test>
-Verdict joined(Fields words, const std::array<std::string_view, 2>& signs, Verdict enough,
-               const Test& test) {
+Verdict decided_by(Fields words, const std::array<std::string_view, 2>& signs, Verdict enough,
+                   const Test& test) {
   Verdict result = turned(enough, true);
   for (std::size_t from = 0;;) {
     std::size_t end = from;
@@ -95,8 +95,8 @@ Verdict tested_alone(Fields words) {
 }
 
 Verdict tested(Fields words) {
-  return joined(words, {"||", "-o"}, Verdict::yes, [](Fields any) {
-    return joined(any, {"&&", "-a"}, Verdict::no, tested_alone);
+  return decided_by(words, {"||", "-o"}, Verdict::yes, [](Fields any) {
+    return decided_by(any, {"&&", "-a"}, Verdict::no, tested_alone);
   });
 }
 
