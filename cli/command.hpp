@@ -37,6 +37,7 @@ int validate_command(const CommandLine& line);
 int fit_command(const CommandLine& line);
 int kernels_command(const CommandLine& line);
 int report_command(const CommandLine& line);
+int serve_command(const CommandLine& line);
 int export_command(const CommandLine& line);
 int collective_command(const CommandLine& line);
 int list_command(const CommandLine& line);

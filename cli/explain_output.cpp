@@ -365,39 +365,6 @@ Records limit_records(const AtLimit& at) {
           {"flips", "the other one wins there", at.flips}};
 }
 
-Records setting_records(const DifferingSetting& setting) {
-  return {{"key", "of the scenario, or a constant", setting.key},
-          {"a", "in A, in words", setting.text_a},
-          {"b", "in B, in words", setting.text_b}};
-}
-
-Records setting_row_records(const SettingRow& row) {
-  const auto of = [&](const auto& member) {
-    return row.changed ? std::optional(std::invoke(member, *row.changed)) : std::nullopt;
-  };
-  const auto cause = [](const ChangedStep& step) {
-    return step.cause ? std::string(to_text(*step.cause)) : std::string();
-  };
-  return joined({setting_records(row.setting),
-                 {{"seconds", "of the gap", row.seconds},
-                  {"stderr_s", "standard error of that", row.standard_error},
-                  {"a_with_it_alone_s", "A with this setting alone as in B", row.alone},
-                  {"cause", "whose exposed time that changes most; of the largest rows", of(cause)},
-                  {"peak_memory_bytes", "needed then",
-                   of([](const ChangedStep& step) { return Bytes{step.needed}; })},
-                  {"verdict", "fits, tight or oom, then",
-                   of([](const ChangedStep& step) { return to_text(step.fit); })}}});
-}
-
-Records settings_records(const SettingRows& settings) {
-  return {
-      {"rows", "with the rest they add up to the gap", list_of(settings.rows, setting_row_records)},
-      {"rest_s", "what no setting says", settings.rest},
-      {"without_effect", "differ and change nothing here", list_of(settings.idle, setting_records)},
-      {"exact", "all mixtures of the settings were replayed", settings.exact},
-      {"replays", "of mixtures of A and B", settings.replays}};
-}
-
 }  // namespace
 
 std::string explanation_text(const Explanation& e) {

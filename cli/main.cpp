@@ -42,6 +42,7 @@ constexpr std::array commands{
             fit_command},
     Command{"kernels", "single kernels beside measured ones", kernels_command},
     Command{"report", "a page to look at: timeline, breakdown, memory, links", report_command},
+    Command{"serve", "a page in the browser to try settings on", serve_command},
     Command{"export", "a step for Perfetto and Chrome's tracing page", export_command},
     Command{"collective", "bandwidth of a collective by message size", collective_command},
     Command{"import", "a file of another program as a scenario", import_command},

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 
+#include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/plan/plan_search.hpp"
 #include "cli/command.hpp"
 #include "cli/models.hpp"
@@ -13,6 +14,7 @@
 #include "cli/plan_text.hpp"
 #include "cli/progress.hpp"
 #include "cli/source_options.hpp"
+#include "cli/sweep_files.hpp"
 #include "scenarios/import/sources.hpp"
 #include "scenarios/keys/resolved.hpp"
 #include "scenarios/scenario_catalog.hpp"
@@ -115,10 +117,10 @@ PlanQuestion question_of(const CommandLine& line, const Options& options) {
     throw UserError(
         "on which machine? --cluster NAME: `stepsim list clusters` and `list nodes` "
         "name them");
-  } else if (!question.nodes.empty()) {
+  } else if (question.nodes.size() == 1) {
     question.settings.emplace_back("cluster.nodes", std::to_string(question.nodes.front()));
   }
-  if (question.nodes.size() == 1) question.nodes.clear();
+  if (question.nodes.size() == 1) question.nodes.clear();  // said above
   add("stack", "stack");
   add("sequence", "job.sequence");
   add("precision", "strategy.precision");
@@ -147,28 +149,42 @@ void make_folder(const std::string& folder) {
   if (failed) throw UserError({{folder, 0, "", "cannot be made: " + failed.message()}});
 }
 
+// In the folder of the best plans: the table of all that were replayed, and the n-th as a scenario.
+std::string table_stem(const std::string& folder) {
+  return folder + "/plans";
+}
+std::string plan_file(const std::string& folder, std::size_t n) {
+  return fmt::format("{}/{}.yaml", folder, n);
+}
+
+// Makes it, unless plans would be written over what they are made from.
+void prepare_folder(const std::string& folder, const CommandLine& line,
+                    const PlanQuestion& question, const PlanSpace& space, std::size_t top) {
+  const std::vector<std::string> inputs = files_of(line, question.source, space.asked);
+  require_own_names(table_stem(folder), inputs);
+  for (std::size_t n = 1; n <= top; ++n) require_no_input(plan_file(folder, n), inputs);
+  make_folder(folder);
+}
+
 // The best as scenarios, in their order, and a table of all replays.
 void write_plans(const std::string& folder, const PlanSpace& space, const PlanSearch& search,
                  const PlanAnswer& answer) {
   std::size_t number = 0;
   for (const FoundPlan& found : answer.best)
-    write_file(fmt::format("{}/{}.yaml", folder, ++number),
+    write_file(plan_file(folder, ++number),
                scenario_yaml(load_scenario(search.data, space.sweep.scenario,
                                            settings_of(space.sweep, space.points[found.plan]))));
-  write_file(folder + "/plans.csv", csv_of(answer.table));
-  write_sweep(folder + "/plans.h5", answer.table);
-  fs::remove(search.journal);
+  write_tables(table_stem(folder), answer.table);
 }
 
 // With twice as many nodes, and again, until something fits.
 std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space,
                             PlanSearch search) {
-  constexpr std::uint32_t most = 64;
   if (!question.nodes.empty()) return "";
   search.top = 1;
   search.samples = 0;
   search.journal.clear();
-  for (std::uint32_t nodes = 2 * space.asked.cluster.nodes; nodes <= most; nodes *= 2) {
+  for (std::uint32_t nodes = 2 * space.asked.cluster.nodes; nodes <= most_nodes_tried; nodes *= 2) {
     PlanQuestion more = question;
     more.settings.emplace_back("cluster.nodes", std::to_string(nodes));
     try {
@@ -180,7 +196,7 @@ std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space
     } catch (const UserError&) {  // nothing comes out even
     }
   }
-  return fmt::format("Up to {} nodes nothing fits.\n", most);
+  return fmt::format("Up to {} nodes nothing fits.\n", most_nodes_tried);
 }
 
 }  // namespace
@@ -194,8 +210,8 @@ int plan_command(const CommandLine& line) {
   const std::string folder = options->get("output").value_or("");
   const PlanSpace space = plan_space(question);
   if (!folder.empty()) {
-    make_folder(folder);
-    search.journal = folder + "/plans.journal";
+    prepare_folder(folder, line, question, space, search.top);
+    search.journal = table_stem(folder) + ".journal";
   }
   const PlanAnswer answer = search_plans(space, search);
   if (!folder.empty()) write_plans(folder, space, search, answer);
@@ -206,7 +222,7 @@ int plan_command(const CommandLine& line) {
   else
     fmt::print("{}{}", plan_answer_text(space, search, answer, rates),
                fits ? "" : more_nodes_text(question, space, search));
-  return fits ? exit_code::yes : exit_code::no;
+  return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
 }
 
 }  // namespace stepsim

@@ -42,16 +42,12 @@ std::string binds(const Outcome& outcome) {
                                      ", "));
 }
 
-std::string_view best_word(PlanGoal goal) {
-  switch (goal) {
-    case PlanGoal::time:
-      return "fastest";
-    case PlanGoal::cost:
-      return "cheapest";
-    case PlanGoal::memory:
-      break;
-  }
-  return "smallest";
+// "faster", "fastest": by the goal.
+constexpr std::array<std::string_view, 3> better_words{"faster", "cheaper", "smaller"};
+constexpr std::array<std::string_view, 3> best_words{"fastest", "cheapest", "smallest"};
+
+std::string_view goal_word(const std::array<std::string_view, 3>& words, PlanGoal goal) {
+  return words[static_cast<std::size_t>(goal)];
 }
 
 std::string job_text(const PlanSpace& space) {
@@ -71,7 +67,7 @@ std::string sentence(const PlanSpace& space, const PlanSearch& search, const Pla
   const JobPlan& plan = space.plans[first.plan];
   std::string text =
       fmt::format("{} on {}: the {} of {} plans is {}: {} a step", job_text(space),
-                  machine_of(space, plan), best_word(search.goal), answer.plans,
+                  machine_of(space, plan), goal_word(best_words, search.goal), answer.plans,
                   plan_text(space, plan), to_text(Seconds{figure(first, "step_time")}));
   if (search.samples > 0)
     text += fmt::format(" (likely {} to {})", to_text(Seconds{first.step_time.low}),
@@ -103,8 +99,8 @@ std::string second_text(const PlanSpace& space, const PlanSearch& search,
                   search.goal == PlanGoal::memory ? "needs" : "takes", percent(more));
   if (!turning.cause.empty())
     text += fmt::format(", most of it in {} ({} more)", turning.cause, to_text(turning.lost));
-  text +=
-      fmt::format(". It is the faster of the two in {} of {} draws", turning.won, turning.draws);
+  text += fmt::format(". It is the {} of the two in {} of {} draws",
+                      goal_word(better_words, search.goal), turning.won, turning.draws);
   if (turning.by) text += place_of(turning, turning.by->constant.name);
   return text + ".";
 }
@@ -144,7 +140,7 @@ std::string table_of_best(const PlanSpace& space, const PlanSearch& search,
     cells.push_back(binds(found.outcome));
     table.rows.push_back(std::move(cells));
   }
-  return render(table);
+  return render(table, line_width());
 }
 
 // Of the plans that were replayed those that need a tenth less memory than every faster one.
@@ -218,9 +214,9 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
         {"binds", "what the step waits for most", binds(found.outcome)}};
   };
   const auto second_records = [](const Turning& turning) -> Records {
-    return {{"won", "draws in which it is faster than the first", turning.won},
+    return {{"won", "draws in which it is the better of the two, by the goal", turning.won},
             {"draws", "of so many", turning.draws},
-            {"cause", "on which it loses most", turning.cause},
+            {"cause", "on which it loses most time; none with the goal memory", turning.cause},
             {"lost_s", "by it", turning.lost},
             parts_if("constant", "that moves their ratio most", turning.by,
                      [](const Mover& by) -> Records {
@@ -229,7 +225,7 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
                            {"ratio_at_low", "second over first with it at its low end", by.at_low},
                            {"ratio_at_high", "and at its high end", by.at_high}};
                      }),
-            {"equal_at", "value of the constant at which both take as long, SI", turning.at}};
+            {"equal_at", "value of the constant at which both come to the same, SI", turning.at}};
   };
   Records records{
       {"goal", "what is least", plan_goal_names[static_cast<std::size_t>(search.goal)]},

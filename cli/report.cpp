@@ -62,8 +62,8 @@ void add_sweep(const CommandLine& line, const std::string& path, Page& page) {
                     path));
   const SweepTable table = read_sweep(path);
   const SweepReport report = report_of(table);
-  const auto changes = what_ifs_of(line.data, table, report);
-  page.sweep = page_sweep(table, report, changes.value_or(std::vector<WhatIf>{}));
+  page.sweep =
+      page_sweep(table, report, advice_on(line.data, table, report).value_or(SweepAdvice{}));
 }
 
 bool holds_claims(const std::string& path) {

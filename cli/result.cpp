@@ -24,8 +24,12 @@ Records head_of(const ResultKind& kind) {
           {"version", "of stepsim", stepsim_version}};
 }
 
+Records result_records(const ResultKind& kind, const Records& asked, const Records& answer) {
+  return joined({head_of(kind), asked, answer});
+}
+
 void print_result(const ResultKind& kind, const Records& asked, const Records& answer) {
-  fmt::print("{}", to_json(joined({head_of(kind), asked, answer})));
+  fmt::print("{}", to_json(result_records(kind, asked, answer)));
 }
 
 RecordList setting_list(std::span<const Setting> settings) {

@@ -25,7 +25,9 @@ struct ResultKind {
 // The kind, its schema and the version of stepsim: what stands in front of every result.
 Records head_of(const ResultKind& kind);
 
-// On stdout, as JSON: what it is, what was asked, the answer.
+// What it is, what was asked, the answer.
+Records result_records(const ResultKind& kind, const Records& asked, const Records& answer);
+// The same as JSON on stdout.
 void print_result(const ResultKind& kind, const Records& asked, const Records& answer);
 
 // How a scenario was named on the command line.

@@ -74,9 +74,7 @@ std::string coloured_verdict(const Footprint& memory) {
 }
 
 std::string title_text(const Scenario& scenario) {
-  std::string text =
-      fmt::format("{}\n{} on {} x {}, {}\n", scenario.name, scenario.model.name,
-                  scenario.cluster.nodes, scenario.cluster.node.name, scenario.stack.title);
+  std::string text = fmt::format("{}\n{}\n", scenario.name, place_text(scenario));
   if (const std::string groups = to_text(mesh_of(scenario.strategy, scenario.cluster));
       !groups.empty())
     text += fmt::format("{} ranks: {}\n", scenario.cluster.ranks(), groups);
@@ -229,6 +227,11 @@ Records interval_records(const Prediction& p, const std::optional<Interval>& int
 }
 
 }  // namespace
+
+std::string place_text(const Scenario& scenario) {
+  return fmt::format("{} on {} x {}, {}", scenario.model.name, scenario.cluster.nodes,
+                     scenario.cluster.node.name, scenario.stack.title);
+}
 
 JobTime job_time_of(const Scenario& scenario, const Prediction& p) {
   const double gpus = scenario.cluster.ranks();

@@ -22,6 +22,8 @@ struct RunExtras {
   std::optional<TrainerLog> log;  // of the real run
 };
 
+// "llama-3.2-3b on 1 x mi300x-8, Megatron": what is trained, where, and with what.
+std::string place_text(const Scenario& scenario);
 JobTime job_time_of(const Scenario& scenario, const Prediction& prediction);
 std::string run_text(const Scenario& scenario, const Prediction& prediction,
                      const RunExtras& extras);

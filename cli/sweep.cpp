@@ -4,23 +4,20 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/source_options.hpp"
+#include "cli/sweep_files.hpp"
 #include "cli/sweep_text.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
-#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::array sweep_options = with_source_options(std::array{
     OptionSpec{"vary", "KEY=VALUES",
@@ -104,41 +101,6 @@ std::string stem_of(const Options& options) {
   return name;
 }
 
-// Everything that a sweep or a merge may write under this name.
-void require_own_names(const std::string& stem, std::span<const std::string> inputs) {
-  for (const std::string_view ending : {".csv", ".h5", ".journal"})
-    require_no_input(stem + std::string(ending), inputs);
-}
-
-// A process that was killed while it wrote leaves its unfinished copy behind.
-void sweep_up(const std::string& file) {
-  const fs::path folder = fs::path(file).parent_path();
-  const std::string unfinished = fs::path(file).filename().string() + ".tmp-";
-  std::error_code failed;
-  for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, failed))
-    if (entry.path().filename().string().starts_with(unfinished)) fs::remove(entry.path(), failed);
-}
-
-void write_results(const std::string& stem, const SweepTable& table) {
-  sweep_up(stem + ".csv");
-  sweep_up(stem + ".h5");
-  write_file(stem + ".csv", csv_of(table));
-  write_sweep(stem + ".h5", table);
-}
-
-// After the results are written. Points that got no answer may get one next time, when there is
-// more memory: then the journal stays, and the same command computes only those.
-int finish(const SweepQuestion& question, const SweepTable& table, int code) {
-  if (table.unanswered == 0) {
-    if (!question.journal.empty()) fs::remove(question.journal);
-    return code;
-  }
-  fmt::print(stderr, "stepsim: {} of {} points got no answer; their rows say why{}\n",
-             table.unanswered, table.rows.size(),
-             question.journal.empty() ? "" : ". The same command computes only those again");
-  return exit_code::bug;
-}
-
 // The file that says what to vary, the scenario, and what it reads beside it. Its points may read
 // more; those are files that their settings name.
 std::vector<std::string> inputs_of(const SweepQuestion& question, const std::string& word) {
@@ -157,10 +119,9 @@ int run_shard(SweepQuestion& question, const std::string& stem, const std::strin
   question.journal = name + ".journal";
   require_own_names(name, inputs_of(question, word));
   const SweepTable table = run_sweep(question);
-  sweep_up(name + ".h5");
-  write_sweep(name + ".h5", table);
+  write_shard(name, table);
   fmt::print("{}.h5: {} of {} points\n", name, table.rows.size(), table.points);
-  return finish(question, table, exit_code::yes);
+  return finish_sweep(question.journal, table, exit_code::yes);
 }
 
 // What the scenario's file leaves open where it is one of another program. The points may say it.
@@ -214,20 +175,20 @@ int sweep_command(const CommandLine& line) {
     require_own_names(stem, inputs_of(question, options->words.front()));
   }
   const SweepTable table = run_sweep(question);
-  if (!stem.empty()) write_results(stem, table);
+  if (!stem.empty()) write_tables(stem, table);
   if (options->has("csv")) {
     fmt::print("{}", csv_of(table));
-    return finish(question, table, exit_code::yes);
+    return finish_sweep(question.journal, table, exit_code::yes);
   }
   const SweepReport report = report_of(table);
-  std::vector<WhatIf> changes;
-  if (report.fastest) changes = what_ifs(line.data, question.plan, table.rows[*report.fastest]);
+  const SweepAdvice advice = advice_on(line.data, question.plan, table, report);
   if (options->has("json"))
     print_result(sweep_kind, {},
-                 sweep_records(table, report, changes, assumptions_of(line.data, table)));
+                 sweep_records(table, report, advice, assumptions_of(line.data, table)));
   else
-    fmt::print("{}", sweep_text(table, report, changes));
-  return finish(question, table, report.feasible > 0 ? exit_code::yes : exit_code::no);
+    fmt::print("{}", sweep_text(table, report, advice));
+  return finish_sweep(question.journal, table,
+                      report.feasible > 0 ? exit_code::yes : exit_code::no);
 }
 
 int merge_command(const CommandLine& line) {
@@ -238,18 +199,18 @@ int merge_command(const CommandLine& line) {
   const std::string stem = stem_of(*options);
   if (!stem.empty()) require_own_names(stem, options->words);
   const SweepTable table = merge_shards(options->words);
-  if (!stem.empty()) write_results(stem, table);
+  if (!stem.empty()) write_tables(stem, table);
   const SweepReport report = report_of(table);
-  const auto changes = what_ifs_of(line.data, table, report);
-  if (!changes)
+  const auto advice = advice_on(line.data, table, report);
+  if (!advice)
     fmt::print(stderr, "{} is not here as it was: no changes of the fastest point were tried\n",
                table.source);
-  const std::vector<WhatIf> tried = changes.value_or(std::vector<WhatIf>{});
+  const SweepAdvice tried = advice.value_or(SweepAdvice{});
   if (options->has("json"))
     print_result(
         sweep_kind, {},
         sweep_records(table, report, tried,
-                      changes ? assumptions_of(line.data, table) : std::vector<Assumption>{}));
+                      advice ? assumptions_of(line.data, table) : std::vector<Assumption>{}));
   else
     fmt::print("{}", sweep_text(table, report, tried));
   return exit_code::yes;

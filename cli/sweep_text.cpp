@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/studies/sweep/sweep_reading.hpp"
+#include "cli/next_steps_text.hpp"
 #include "cli/source_options.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
@@ -195,21 +196,27 @@ Records scaling_records(const Scaling& scaling) {
           {"points", "by machine size", list_of(scaling.points, point)}};
 }
 
+std::string nearest_text(const SweepTable& table, const SweepAdvice& advice) {
+  if (!advice.nearest) return "";
+  return fmt::format("nearest is {}\n{}", settings_text(table, table.rows[advice.nearest->row]),
+                     fitting_text(advice.nearest->fitting));
+}
+
 }  // namespace
 
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
-                       std::span<const WhatIf> changes) {
+                       const SweepAdvice& advice) {
   std::string text =
       fmt::format("{}\n{} points, {} of them can run\n\n{}", table.title, table.rows.size(),
                   report.feasible, render(point_table(table, report)));
-  if (report.feasible == 0) return text + "\nno point can run\n";
+  if (report.feasible == 0) return text + "\nno point can run\n" + nearest_text(table, advice);
   text += '\n';
   for (const std::string& line : points_worth_having(table, report)) text += line + '\n';
   if (!report.scalings.empty()) text += '\n';
   for (const std::string& line : scaling_lines(report)) text += line + '\n';
-  if (changes.empty()) return text;
+  if (advice.faster.empty()) return text;
   text += "\nwhat would make the fastest faster\n";
-  for (const WhatIf& each : changes)
+  for (const WhatIf& each : advice.faster)
     text += fmt::format("  {:>+6.1f} %  {}\n", 100 * each.gain, each.change);
   return text;
 }
@@ -230,8 +237,8 @@ Records outcome_records(const Outcome& outcome) {
   return records;
 }
 
-Records sweep_records(const SweepTable& table, const SweepReport& report,
-                      std::span<const WhatIf> changes, std::span<const Assumption> assumptions) {
+Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
+                      std::span<const Assumption> assumptions) {
   std::vector<std::size_t> places(table.rows.size());
   std::iota(places.begin(), places.end(), std::size_t{0});
   const auto point = [&](std::size_t i) { return point_records(table, report, i); };
@@ -254,7 +261,12 @@ Records sweep_records(const SweepTable& table, const SweepReport& report,
           {"front", "points that no other beats in both", list_of(report.front, place)},
           {"scalings", "points that differ in the machine's size",
            list_of(report.scalings, scaling_records)},
-          {"what_ifs", "changes that gain most", list_of(changes, change)}};
+          {"what_ifs", "changes that gain most", list_of(advice.faster, change)},
+          parts_if("nearest", "where no point can run: the one that lacks least memory",
+                   advice.nearest, [](const NearestRun& nearest) -> Records {
+                     return joined(
+                         {{{"point", "its place", nearest.row}}, fitting_records(nearest.fitting)});
+                   })};
 }
 
 Records sweep_sample() {
@@ -263,8 +275,9 @@ Records sweep_sample() {
   table.rows.push_back({0, {"0"}, impossible("")});
   SweepReport report;
   report.scalings.emplace_back().points.emplace_back();
-  return sweep_records(table, report, std::array{WhatIf{"", 0, impossible("")}},
-                       std::array{Assumption{}});
+  SweepAdvice advice{{{"", 0, impossible("")}}, NearestRun{}};
+  advice.nearest->fitting.single.emplace_back();
+  return sweep_records(table, report, advice, std::array{Assumption{}});
 }
 
 }  // namespace stepsim

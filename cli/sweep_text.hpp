@@ -11,9 +11,9 @@
 namespace stepsim {
 
 std::string sweep_text(const SweepTable& table, const SweepReport& report,
-                       std::span<const WhatIf> changes);
-Records sweep_records(const SweepTable& table, const SweepReport& report,
-                      std::span<const WhatIf> changes, std::span<const Assumption> assumptions);
+                       const SweepAdvice& advice);
+Records sweep_records(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice,
+                      std::span<const Assumption> assumptions);
 
 std::string search_text(const Search& search, const SearchResult& result);
 Records search_records(const Search& search, const SearchResult& result);

@@ -47,8 +47,11 @@ void check_tensor(const Table& table, const StepSplit& sharing) {
   const Model& model = sharing.model;
   const Checker check{table, "size"};
   const TensorParallel& tensor = sharing.strategy.tensor_parallel;
-  if (tensor.in_pieces && (!tensor.sequence || tensor.gathers_each || !sharing.strategy.compiled))
-    table.problem("async", "needs compile: true, sequence: true and no gather_each");
+  const bool cuts = sharing.strategy.compiled ||
+                    sharing.stack.tensor_layers == TensorLayers::overlapped;
+  if (tensor.in_pieces && (!tensor.sequence || tensor.gathers_each || !cuts))
+    table.problem("async",
+                  "needs compile: true or Megatron's layers, sequence: true and no gather_each");
   if (ranks > 1 && sharing.strategy.lora.rank > 0 && sharing.model.experts)
     table.problem("size", "is not modelled with lora beside experts");
   if (ranks > 1) refuse_mixers(table, "size", model);

@@ -5,6 +5,7 @@
 #include "topology/cluster.hpp"
 #include "workloads/model/model.hpp"
 #include "workloads/strategy/job.hpp"
+#include "workloads/strategy/stack.hpp"
 #include "workloads/strategy/strategy.hpp"
 
 namespace stepsim {
@@ -15,6 +16,7 @@ struct StepSplit {
   const Cluster& cluster;
   const Strategy& strategy;
   const Job& job;
+  const Stack& stack;
 };
 
 // Notes at `strategy`, the table of that name, whatever does not come out even.

@@ -1,6 +1,7 @@
 #include "analysis/report/page.hpp"
 
 #include <array>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -60,23 +61,33 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// The order in which the scripts are read.
-constexpr std::array scripts{"text.js",      "causes.js", "timeline.js", "breakdown.js",
-                             "waterfall.js", "memory.js", "links.js",    "tables.js",
-                             "sweep.js",     "main.js"};
+// In the order in which they are read.
+using Assets = std::span<const std::string_view>;
+constexpr std::array<std::string_view, 1> report_styles{"style.css"};
+constexpr std::array<std::string_view, 2> serve_styles{"style.css", "serve.css"};
+constexpr std::array<std::string_view, 11> report_scripts{
+    "text.js",   "layout.js", "causes.js", "timeline.js", "breakdown.js", "waterfall.js",
+    "memory.js", "links.js",  "tables.js", "sweep.js",    "main.js"};
+constexpr std::array<std::string_view, 11> serve_scripts{
+    "text.js",           "layout.js",        "causes.js", "breakdown.js",
+    "waterfall.js",      "memory.js",        "tables.js", "serve_state.js",
+    "serve_controls.js", "serve_answers.js", "serve.js"};
 
-}  // namespace
+std::string assembled(Assets assets) {
+  std::string text;
+  for (const std::string_view name : assets) text += page_asset(name);
+  return text;
+}
 
-std::string page_html(const Page& page) {
-  std::string script;
-  for (const char* name : scripts) script += page_asset(name);
+std::string html_of(std::string_view title, Assets styles, const std::string& data,
+                    Assets scripts) {
   const std::array<std::pair<std::string_view, std::string>, 6> parts{{
-      {"@title@", escaped(page.title)},
-      {"@style@", std::string(page_asset("style.css"))},
+      {"@title@", escaped(title)},
+      {"@style@", assembled(styles)},
       {"@licence@", std::string(page_asset("d3-licence.txt"))},
       {"@library@", std::string(page_asset("d3.min.js"))},
-      {"@data@", data_of(page)},
-      {"@script@", script},
+      {"@data@", data},
+      {"@script@", assembled(scripts)},
   }};
   std::string_view rest = page_asset("page.html");
   std::string html;
@@ -87,6 +98,16 @@ std::string page_html(const Page& page) {
     rest.remove_prefix(at + mark.size());
   }
   return html.append(rest);
+}
+
+}  // namespace
+
+std::string page_html(const Page& page) {
+  return html_of(page.title, report_styles, data_of(page), report_scripts);
+}
+
+std::string serve_html(std::string_view title, const Records& data) {
+  return html_of(title, serve_styles, without_tags(to_json(data)), serve_scripts);
 }
 
 }  // namespace stepsim

@@ -27,6 +27,9 @@ struct Page {
 
 std::string page_html(const Page& page);
 
+// The page of `stepsim serve`, which asks a server for its answers. `data`: what it begins with.
+std::string serve_html(std::string_view title, const Records& data);
+
 // The texts that a page is put together from, by the names of their files; they are compiled in.
 std::string_view page_asset(std::string_view name);
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "analysis/studies/explain/setting_rows.hpp"
 #include "analysis/studies/explain/summary.hpp"
 #include "sim/base/lists.hpp"
 
@@ -23,16 +24,6 @@ std::string carriers_text(const ExplainRow& row) {
 
 std::string headline_of(const Explanation& explanation) {
   return summary_text(explanation) + " The rows add up to the gap.";
-}
-
-// "By setting: strategy.zero (3 in A, 2 in B) 52.6 s, ..."
-std::string settings_note(const SettingRows& settings) {
-  const auto words = mapped(settings.rows, [](const SettingRow& row) {
-    return fmt::format("{} ({} in A, {} in B) {}{}", row.setting.key, row.setting.text_a,
-                       row.setting.text_b, row.seconds.value < 0 ? "-" : "+",
-                       to_text(Seconds{std::abs(row.seconds.value)}));
-  });
-  return fmt::format("By setting: {}.", fmt::join(words, ", "));
 }
 
 RecordList path_of(const ExplainedSide& side) {
@@ -68,7 +59,6 @@ RecordList movers_in_words(const Explanation& e) {
 // What is not equal between the two.
 std::vector<std::string> notes_of(const Explanation& e) {
   std::vector<std::string> notes;
-  if (e.settings && !e.settings->rows.empty()) notes.push_back(settings_note(*e.settings));
   if (const std::string measured = measured_text(e); !measured.empty())
     notes.push_back(measured + ".");
   if (e.at_limit) notes.push_back(at_limit_text(e));
@@ -89,6 +79,12 @@ Records row_of(std::string_view cause, Seconds seconds, Seconds error, std::stri
           {"range", "8 of 10 draws", range}};
 }
 
+// As the page writes numbers of it: seconds, bytes, or as they are.
+std::string_view unit_of(Dimension dimension) {
+  if (dimension == Dimension::seconds) return "s";
+  return dimension == Dimension::bytes ? "B" : "";
+}
+
 }  // namespace
 
 Records page_gap(const Explanation& e) {
@@ -106,6 +102,8 @@ Records page_gap(const Explanation& e) {
       {"parting", "where the paths part", parting_text(e)},
       {"notes", "what is not equal", list_of(notes_of(e))},
       {"movers", "constants that move the gap most", movers_in_words(e)},
+      {"settings", "the gap by setting",
+       e.settings ? std::optional(settings_records(*e.settings)) : std::nullopt},
       {"rows", "they add up to the gap", rows},
       {"paths", "of the two steps", RecordList{{{"", "", path_of(e.a)}, {"", "", path_of(e.b)}}}}};
 }
@@ -115,14 +113,25 @@ Records page_claims(std::span<const JudgedClaim> claims) {
                  [](const JudgedClaim& claim) -> Records {
                    const std::size_t draws =
                        claim.conditions.empty() ? 0 : claim.conditions.front().draws;
-                   return {{"id", "of the claim", claim.id},
-                           {"text", "what is claimed", claim.text},
-                           {"verdict", "of it", to_text(claim.verdict)},
-                           {"reason", "of the verdict", claim.reason},
-                           {"moved", "which constants move it most",
-                            claim.probability ? movers_text(claim) : ""},
-                           {"draws", "behind the probability", draws},
-                           {"probability", "share of the draws", claim.probability}};
+                   const auto strip = [](const JudgedCondition& condition) -> Records {
+                     return {{"name", "empty: the claim as it stands", condition.name},
+                             {"values", "of the draws",
+                              list_of(condition.values, [](double value) { return value; })},
+                             {"stated", "under stated constants", condition.stated}};
+                   };
+                   return {
+                       {"id", "of the claim", claim.id},
+                       {"text", "what is claimed", claim.text},
+                       {"verdict", "of it", to_text(claim.verdict)},
+                       {"reason", "of the verdict", claim.reason},
+                       {"moved", "which constants move it most",
+                        claim.probability ? movers_text(claim) : ""},
+                       {"draws", "behind the probability", draws},
+                       {"probability", "share of the draws", claim.probability},
+                       {"unit", "of what is claimed", unit_of(claim.dimension)},
+                       {"at_least", "that is claimed", claim.at_least},
+                       {"at_most", "that is claimed", claim.at_most},
+                       {"conditions", "a strip of draws each", list_of(claim.conditions, strip)}};
                  })
       .items;
 }

@@ -208,7 +208,16 @@ void write_memory(JsonWriter& json, const Run& run, const Clock& clock) {
   }
   const MemoryPeak peak = peak_memory(run.graph, run.trace, 0);
   const double held = summary_of(run, "peak_memory").value_or(peak.bytes);
-  json.begin_object().member("always", std::max(0.0, held - peak.bytes));
+  json.begin_object().key("always").begin_array();
+  double rest = held - peak.bytes;
+  for (const Scalar& scalar : run.summary) {
+    constexpr std::string_view mark = "held_";
+    if (!scalar.name.starts_with(mark)) continue;
+    json.begin_array().value(scalar.name.substr(mark.size())).value(scalar.value).end_array();
+    rest -= scalar.value;
+  }
+  if (rest > 1e-3 * held) json.begin_array().value("from step to step").value(rest).end_array();
+  json.end_array();
   if (const auto capacity = summary_of(run, "memory_capacity")) json.member("capacity", *capacity);
   if (const auto needed = summary_of(run, "memory_needed")) json.member("needed", *needed);
   json.member("peak", held).member("peak_time", peak.time);

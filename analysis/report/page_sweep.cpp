@@ -34,14 +34,21 @@ std::vector<std::pair<std::string, double>> parts_of(const Outcome& outcome) {
   return parts;
 }
 
+// "strategy.checkpointing: full: 12.4 s a step, 71.0 GB"
+std::string remedy_text(const NextStep& step) {
+  const auto time = step.outcome.of("step_time");
+  return fmt::format("{}: {}{}", step.change,
+                     time ? to_text(Seconds{*time}) + " a step, " : std::string(),
+                     to_text(Bytes{step.needed}));
+}
+
 }  // namespace
 
-Records page_sweep(const SweepTable& table, const SweepReport& report,
-                   std::span<const WhatIf> changes) {
+Records page_sweep(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice) {
   std::vector<std::string> reading = points_worth_having(table, report);
   for (std::string& line : scaling_lines(report)) reading.push_back(std::move(line));
   std::vector<std::pair<std::string, double>> gains;
-  for (const WhatIf& each : changes) gains.emplace_back(each.change, each.gain);
+  for (const WhatIf& each : advice.faster) gains.emplace_back(each.change, each.gain);
   RecordList points;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const Outcome& outcome = table.rows[i].outcome;
@@ -51,15 +58,25 @@ Records page_sweep(const SweepTable& table, const SweepReport& report,
                 {"reason", "why it cannot run", outcome.feasible ? "" : outcome.reason},
                 {"mark", "why it is worth a look", mark_of(report, i)},
                 {"step_time", "s", outcome.of("step_time")},
+                {"gpus", "of the point", outcome.of("gpus")},
+                {"tokens", "of a step", outcome.of("tokens_per_step")},
                 {"rate", "tokens per second and GPU", outcome.of("tokens_per_second_per_gpu")},
                 {"memory", "bytes", outcome.of("peak_memory")},
                 {"capacity", "bytes", outcome.of("memory_capacity")},
                 {"parts", "seconds by cause, or by phase", pairs_of(parts_of(outcome))}});
   }
+  std::vector<std::string> remedies;
+  if (advice.nearest)
+    for (const auto* steps : {&advice.nearest->fitting.single, &advice.nearest->fitting.pairs,
+                              &advice.nearest->fitting.nodes})
+      for (const NextStep& step : *steps) remedies.push_back(remedy_text(step));
   return {{"title", "of the scenario", table.title},
           {"keys", "that were varied", list_of(table.keys)},
           {"points", "one for each combination", points},
           {"reading", "what they say", list_of(reading)},
+          {"nearest", "where none can run: the point that lacks least memory",
+           advice.nearest ? settings_text(table, table.rows[advice.nearest->row]) : ""},
+          {"remedies", "what makes it run", list_of(remedies)},
           {"changes", "of the fastest point: what each gains", pairs_of(gains)}};
 }
 

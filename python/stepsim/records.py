@@ -1000,6 +1000,29 @@ SweepWhatIfs = TypedDict(
     total=False,
 )
 
+SweepNearestRemedies = TypedDict(
+    "SweepNearestRemedies",
+    {
+        "change": "str",  # what would make it fit
+        "peak_memory_bytes": "float",  # needed
+        "verdict": "str",  # verdict
+        "step_time_s": "float | None",  # step
+        "tokens_per_second_per_gpu": "float | None",  # tok/s/GPU
+    },
+    total=False,
+)
+
+SweepNearest = TypedDict(
+    "SweepNearest",
+    {
+        "point": "float",  # its place
+        "remedies": "list[SweepNearestRemedies]",  # single changes that would make it fit
+        "pairs": "list[Any]",  # of changes, where no single one is enough
+        "more_nodes": "list[Any]",  # that would make it fit
+    },
+    total=False,
+)
+
 SweepResult = TypedDict(
     "SweepResult",
     {
@@ -1012,6 +1035,7 @@ SweepResult = TypedDict(
         "front": "list[Any]",  # points that no other beats in both
         "scalings": "list[SweepScalings]",  # points that differ in the machine's size
         "what_ifs": "list[SweepWhatIfs]",  # changes that gain most
+        "nearest": "SweepNearest | None",  # where no point can run: the one that lacks least memory
     },
     total=False,
 )
@@ -1061,12 +1085,12 @@ PlanSecondConstant = TypedDict(
 PlanSecond = TypedDict(
     "PlanSecond",
     {
-        "won": "float",  # draws in which it is faster than the first
+        "won": "float",  # draws in which it is the better of the two, by the goal
         "draws": "float",  # of so many
-        "cause": "str",  # on which it loses most
+        "cause": "str",  # on which it loses most time; none with the goal memory
         "lost_s": "float",  # by it
         "constant": "PlanSecondConstant | None",  # that moves their ratio most
-        "equal_at": "float | None",  # value of the constant at which both take as long, SI
+        "equal_at": "float | None",  # value of the constant at which both come to the same, SI
     },
     total=False,
 )

@@ -149,6 +149,8 @@ void say_megatron_stages(ForeignLines& lines, const PipelineParallel& pipeline) 
 void say_parallel(ForeignLines& lines, const Mesh& mesh) {
   if (lines.is("strategy.tensor_parallel.sequence", "true") && mesh.tensor > 1)
     lines.say("sequence-parallel", true);
+  if (lines.is("strategy.tensor_parallel.async", "true") && mesh.tensor > 1)
+    lines.say("tp-comm-overlap", true);
   if (mesh.sequence() > 1) {
     lines.say("context-parallel-size", std::int64_t{mesh.sequence()});
     lines.say("cp-comm-type", mesh.ulysses > 1 ? "a2a" : "p2p");

@@ -193,7 +193,7 @@ struct Grouping {
       const KeyFacts& facts = key.facts;
       groups.back().rows.push_back({facts.name, kind_names[static_cast<std::size_t>(facts.kind)],
                                     facts.sentence, allowed_of(facts),
-                                    facts.required ? "required" : default_of(key)});
+                                    facts.required ? "required" : default_of(key), facts.words});
     }
   }
 
@@ -210,6 +210,10 @@ struct Grouping {
 };
 
 }  // namespace
+
+std::string KeyGroup::path(const KeyRow& row) const {
+  return block.empty() ? std::string(row.name) : fmt::format("{}.{}", block, row.name);
+}
 
 std::vector<KeyGroup> key_groups() {
   Grouping all;

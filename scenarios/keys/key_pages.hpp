@@ -1,6 +1,7 @@
 // What a person reads of the key tables: a template to copy, and a page.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,11 +18,14 @@ struct KeyRow {
   std::string_view name, kind, sentence;
   std::string allowed;  // empty: any text
   std::string usual;    // what leaving it out means, or "required"
+  std::span<const std::string_view> words;
 };
 struct KeyGroup {
   std::string block;  // "strategy.offload"
   std::string_view sentence;
   std::vector<KeyRow> rows;
+
+  std::string path(const KeyRow& row) const;  // "strategy.offload.ratio"
 };
 // Every key there is.
 std::vector<KeyGroup> key_groups();

@@ -150,7 +150,8 @@ RowCatalog row_catalog(const std::string& data) {
   for (const std::string& name : names_on(data, precision_shelf)) {
     const Precision precision = read_precision(open_entry(data, precision_shelf, name).root());
     catalog.precisions.emplace_back(name, precision.measured_as);
-    if (precision.gathers) catalog.gathered.push_back(name);
+    // What a library keeps cast is gathered as its recipes say.
+    if (precision.gathers && !precision.once) catalog.gathered.push_back(name);
   }
   for (const std::string& name : names_on(data, model_shelf)) {
     const Document document = open_entry(data, model_shelf, name);

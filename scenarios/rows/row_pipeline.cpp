@@ -102,9 +102,11 @@ void write_pipeline(const StepRow& row, const RowCatalog& catalog, RowScenario& 
   if (!one_piece)
     pieces = folds ? 2 : static_cast<std::int64_t>(std::max(1.0, row.interleave.value_or(1)));
   const double each = row.layers.value_or(0) / static_cast<double>(size);
-  if (!row.interleave && !schedule && contains(words, "interleav") && each == std::floor(each)) {
-    pieces = static_cast<std::int64_t>(each);
-    made.assume("interleaved layer by layer");
+  if (!row.interleave && !schedule && contains(words, "interleav")) {
+    const std::int64_t usual = known_of(catalog.vocabularies, made.stack).interleaves;
+    if (usual > 0) made.assume(fmt::format("interleaved, {} pieces a stage", usual));
+    if (usual == 0 && each == std::floor(each)) made.assume("interleaved layer by layer");
+    pieces = usual > 0 ? usual : each == std::floor(each) ? static_cast<std::int64_t>(each) : 1;
   }
   if (pieces > 1) {
     if (!schedule) made.set("strategy.pipeline_parallel.schedule", "interleaved");

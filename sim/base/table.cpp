@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/base/lists.hpp"
 
@@ -32,17 +33,77 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
   return line + '\n';
 }
 
-}  // namespace
+constexpr std::size_t narrowest_words = 16;  // a column of them gets no narrower
 
-std::string render(const TextTable& table) {
-  const std::vector<std::string> header = mapped(
-      table.columns, [](const std::string& column) { return column.substr(to_the_right(column)); });
+// Of every column what its widest cell takes.
+std::vector<std::size_t> widths_of(const TextTable& table, const std::vector<std::string>& header) {
   std::vector<std::size_t> widths = mapped(header, width_of);
   for (const auto& row : table.rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
-  const auto rule = mapped(widths, [](std::size_t width) { return std::string(width, '-'); });
-  std::string text = line_of(header, table.columns, widths) + line_of(rule, table.columns, widths);
-  for (const auto& row : table.rows) text += line_of(row, table.columns, widths);
+  return widths;
+}
+
+// Takes from the widest column of words, again and again, until the sum is `width`.
+void narrow(std::vector<std::size_t>& widths, const std::vector<std::string>& columns,
+            std::size_t width) {
+  std::size_t sum = 2 * (widths.size() - 1);
+  for (const std::size_t each : widths) sum += each;
+  for (; sum > width; --sum) {
+    std::size_t* widest = nullptr;
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (!to_the_right(columns[i]) && widths[i] > narrowest_words &&
+          (widest == nullptr || widths[i] > *widest))
+        widest = &widths[i];
+    if (widest == nullptr) return;
+    --*widest;
+  }
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', from), text.size());
+    lines.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return lines;
+}
+
+// A row of which some cells may have several lines.
+std::string row_text(const std::vector<std::string>& row, const std::vector<std::string>& columns,
+                     std::vector<std::size_t> widths) {
+  std::vector<std::vector<std::string>> broken;
+  std::size_t height = 1;
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    broken.push_back(width_of(row[i]) > widths[i] ? lines_of(wrap(row[i], widths[i], 0))
+                                                  : std::vector{row[i]});
+    height = std::max(height, broken.back().size());
+    for (const std::string& part : broken.back()) widths[i] = std::max(widths[i], width_of(part));
+  }
+  std::string text;
+  for (std::size_t line = 0; line < height; ++line)
+    text += line_of(mapped(broken,
+                           [&](const std::vector<std::string>& cell) {
+                             return line < cell.size() ? cell[line] : std::string();
+                           }),
+                    columns, widths);
+  return text;
+}
+
+}  // namespace
+
+std::string render(const TextTable& table) {
+  return render(table, std::numeric_limits<std::size_t>::max());
+}
+
+std::string render(const TextTable& table, std::size_t width) {
+  const std::vector<std::string> header = mapped(
+      table.columns, [](const std::string& column) { return column.substr(to_the_right(column)); });
+  std::vector<std::size_t> widths = widths_of(table, header);
+  narrow(widths, table.columns, width);
+  const auto rule = mapped(widths, [](std::size_t each) { return std::string(each, '-'); });
+  std::string text = row_text(header, table.columns, widths) + line_of(rule, table.columns, widths);
+  for (const auto& row : table.rows) text += row_text(row, table.columns, widths);
   return text;
 }
 

@@ -15,6 +15,9 @@ struct TextTable {
 
 // Two spaces between columns, a rule under the header, no trailing blanks, every line ended.
 std::string render(const TextTable& table);
+// The same within `width` columns where that can be: words that stand to the left are broken at
+// spaces, in the widest column first.
+std::string render(const TextTable& table, std::size_t width);
 
 // "12.3 %"; with a sign "+12.3 %". What rounds to nothing has no sign.
 std::string percent(double share, int digits = 1);

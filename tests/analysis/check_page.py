@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import browser  # noqa: E402
@@ -79,6 +80,12 @@ def check_step(page, path, answer):
     assert "GB" in tip(page) or "MB" in tip(page), "memory says nothing"
     peak = page.value("document.querySelector('#memory .peak').textContent")
     assert peak.startswith("peak "), peak
+    classes = page.value("document.querySelector('#memory .legend').innerText")
+    always = page.value("data.steps[0].memory.always")
+    for name, size in always:
+        assert name.replace("_", " ") in classes or size < 0.01 * page.value("data.steps[0].memory.peak"), (name, classes)
+    held = sum(size for _, size in always)
+    assert 0 < held <= page.value("data.steps[0].memory.peak") * (1 + 1e-9)
     left, top, width, height = page.box("#links svg")
     page.move(left + width / 3, top + height / 2)
     assert "full" in tip(page), "links say nothing"
@@ -112,6 +119,24 @@ def check_sweep(page, path, varied):
     assert drawn and "rgba(0, 0, 0, 0)" not in drawn, "a part of a step has no colour"
 
 
+def check_plans(page, path):
+    """Many ways to split a job: memory against time, with the plans that nothing beats in both."""
+    page.open(path)
+    points = page.value("data.sweep.points.filter((p) => !p.reason).map((p) => [p.step_time, p.memory])")
+    front = [a for a in points if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in points)]
+    assert 1 < len(front) < len(points), (len(front), len(points))
+    drawn = page.value("[...document.querySelectorAll('#sweep circle')].filter((c) => c.getAttribute('r') === '5.5').length")
+    assert drawn == len(front), f"{drawn} plans are drawn as the front of {len(front)}"
+    rows = page.value("[...document.querySelectorAll('.points tbody tr')].length")
+    first = page.value("document.querySelector('.points tbody tr').innerText.replaceAll('\\u00a0', ' ')")
+    assert rows == len(points) and page.value("seconds(Math.min(...data.sweep.points.map((p) => p.step_time)))").replace("\u00a0", " ") in first, first
+    page.value("[...document.querySelectorAll('.points th button')].find((b) => b.innerText === 'memory').click()")
+    least = page.value("document.querySelector('.points tbody tr').innerText.replaceAll('\\u00a0', ' ')")
+    assert page.value("bytes(Math.min(...data.sweep.points.map((p) => p.memory)))").replace("\u00a0", " ") in least, least
+    names = page.value("[...document.querySelectorAll('.points th')].map((e) => e.innerText)")
+    assert "tensor parallel size" in names and len(set(names)) == len(names), names
+
+
 def check_gap(page, path):
     """Why two steps differ: bars that say what they are, ranges, and the paths of both."""
     page.open(path)
@@ -122,7 +147,11 @@ def check_gap(page, path):
         assert row["range"][0] <= row["seconds"] <= row["range"][1], row
     for path_of, step in zip(gap["paths"], steps):
         assert abs(sum(part["seconds"] for part in path_of) - step) < 1e-6 * step
-    left, top, width, height = page.box("#gap svg g.bar:nth-of-type(3) rect")
+    parts = gap["settings"]["rows"]
+    assert parts, "no setting is named"
+    assert abs(sum(row["seconds"] for row in parts) + gap["settings"]["rest_s"] - (steps[0] - steps[1])) < 1e-9 * max(steps)
+    assert page.value("document.querySelectorAll('#gap .by-setting g.bar').length") >= len(parts) + 2
+    left, top, width, height = page.box("#gap .by-cause svg g.bar:nth-of-type(3) rect")
     page.move(left + width / 2, top + height / 2)
     assert "in 8 of 10 draws" in tip(page), f"a bar says nothing: {tip(page)}"
     text = page.value("document.body.innerText.replaceAll('\u00a0', ' ')")
@@ -130,8 +159,35 @@ def check_gap(page, path):
         assert said and said in text, said
 
 
+def check_taken(page, path):
+    """Every figure can be taken along, and stands alone then."""
+    page.open(path)
+    charts = page.value("[...document.querySelectorAll('.chart')].filter((c) => c.clientWidth && c.querySelector('svg, canvas')).length")
+    offered = page.value("[...document.querySelectorAll('.take-along')].filter((e) => !e.hidden).length")
+    assert charts == offered > 0, (charts, offered)
+    for text in page.value("[...document.querySelectorAll('.chart')].filter((c) => c.clientWidth && c.querySelector('svg, canvas')).map((c) => asSvg(c).text)"):
+        assert text.startswith("<svg") and "var(--" not in text and " style=" in text, text[:200]
+    page.value("asPng(asSvg(document.querySelector('.chart')), (blob) => { window.taken = blob.size + blob.type; })")
+    for _ in range(100):
+        if taken := page.value("window.taken"):
+            break
+        time.sleep(0.05)
+    assert taken and taken.endswith("image/png"), taken
+
+
+def check_none(page, path):
+    """A sweep of which nothing runs says what would make it run, and draws no empty axes."""
+    page.open(path)
+    text = page.value("document.body.innerText.replaceAll('\\u00a0', ' ')")
+    assert "No point can run. Nearest is" in text and "this makes it run" in text, text
+    assert page.value("data.sweep.remedies.length") > 0 and page.value("document.querySelectorAll('#sweep .chart svg').length") == 0
+
+
 def check_claims(page, path):
     page.open(path)
+    strips = page.value("data.claims.map((claim) => claim.conditions.map((each) => each.values.length))")
+    drawn = page.value("[...document.querySelectorAll('.strip')].map((e) => e.querySelectorAll('circle').length)")
+    assert drawn == [sum(each) for each in strips if each], (drawn, strips)
     text = page.value("document.body.innerText.replaceAll('\u00a0', ' ')")
     for said in ("supported", "100.0 % of 16", "zero3.step_time / zero2.step_time is", "moved most by"):
         assert said in text, said
@@ -177,6 +233,15 @@ for left in (sweep + end for end in (".csv", ".h5")):
 subprocess.run([stepsim, "sweep", f"{source}/tests/cli/grpo-small.yaml", "--vary", "cluster.nodes=1,2", "--vary",
                 "job.vllm_tensor_parallel_size=1,16", "--csv", "-o", sweep], check=True, stdout=subprocess.DEVNULL)
 nodes = report("nodes.html", sweep + ".h5")
+split = os.path.join(out, "plans")
+subprocess.run([stepsim, "plan", "llama-3.2-1b", "--cluster", "h100-8", "--global-batch", "32", "--sequence", "2048", "--samples", "0", "-o", split],
+               check=True, stdout=subprocess.DEVNULL)
+none = os.path.join(out, "none")
+subprocess.run([stepsim, "sweep", "llama33-70b-dpo", "--vary", "job.micro_batch=8,16", "--csv", "-o", none], stdout=subprocess.DEVNULL)
+nothing = report("none.html", none + ".h5")
+for left in (none + end for end in (".csv", ".h5")):
+    os.remove(left)
+plans = report("plans.html", os.path.join(split, "plans.h5"))
 gap = report("gap.html", "mpt7b-zero2", "llama32-3b-sft-zero3", "--replays", "1", "--samples", "1")
 with open(os.path.join(out, "claims.yaml"), "w") as file:
     file.write("claims:\n  - id: order\n    text: Gathering takes time.\n"
@@ -199,6 +264,13 @@ with browser.Browser() as page:
     check_sweep(page, nodes, "cluster.nodes")
     check_fit(page, nodes)
     check_fit(page, table)
+    check_reach(page)
+    check_taken(page, one)
+    check_taken(page, gap)
+    check_taken(page, claims)
+    check_none(page, nothing)
+    check_plans(page, plans)
+    check_fit(page, plans)
     check_reach(page)
     check_gap(page, gap)
     check_fit(page, gap)

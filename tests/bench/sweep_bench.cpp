@@ -2,12 +2,10 @@
 // dense models on one folded node of eight GPUs. `sweep_bench` prints one row per model, and what
 // one point costs of processor time, part by part; `sweep_bench POINTS` sets how many there are.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,6 +13,7 @@
 #include "analysis/studies/predict/worker.hpp"
 #include "analysis/studies/sweep/sweep.hpp"
 #include "sim/replay.hpp"
+#include "tests/support/processor_time.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "workloads/step/step.hpp"
 
@@ -31,27 +30,6 @@ stack: deepspeed-hf
 job: {{method: sft, sequence: 4096, micro_batch: 1}}
 strategy: {{zero: 3}}
 )";
-
-double seconds_of(const rusage& usage) {
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-// Of this process and of all children that have ended.
-double processor_seconds() {
-  rusage own{}, children{};
-  getrusage(RUSAGE_SELF, &own);
-  getrusage(RUSAGE_CHILDREN, &children);
-  return seconds_of(own) + seconds_of(children);
-}
-
-double timed(const std::function<void()>& act) {
-  const double begin = processor_seconds();
-  act();
-  return processor_seconds() - begin;
-}
 
 SweepQuestion question_of(const std::string& scenario, std::string_view points,
                           const std::string& journal) {
@@ -76,31 +54,31 @@ Parts parts_of(const std::string& scenario, const std::string& folder) {
   load_scenario(STEPSIM_SOURCE_DATA, scenario);  // as in a sweep: the catalogue is warm
   constexpr int times = 20;
   Scenario loaded;
-  parts.load = timed([&] {
+  parts.load = processor_seconds_of([&] {
                  for (int i = 0; i < times; ++i)
                    loaded = load_scenario(STEPSIM_SOURCE_DATA, scenario);
                }) /
                times;
   const StepInput input{loaded.cluster, loaded.model, loaded.stack, loaded.strategy, loaded.job};
-  parts.build = timed([&] {
+  parts.build = processor_seconds_of([&] {
                   for (int i = 0; i < times; ++i) build_step(input, Folding::automatic);
                 }) /
                 times;
   const auto replay_alone = [&] {
     const StepProgram program = build_step(input, Folding::automatic);
-    return timed([&] { replay(program.traffic.folded.platform, program.graph); });
+    return processor_seconds_of([&] { replay(program.traffic.folded.platform, program.graph); });
   };
   parts.replay = in_worker(replay_alone);
   Outcome outcome;
-  const double predicted = timed([&] {
+  const double predicted = processor_seconds_of([&] {
     outcome = in_worker(
         [&] { return outcome_of(loaded, predict(loaded, Folding::automatic, Kept::figures)); });
   });
-  const double empty = timed([] { in_worker([] { return std::string(); }); });
+  const double empty = processor_seconds_of([] { in_worker([] { return std::string(); }); });
   parts.read_out = std::max(0.0, predicted - empty - parts.build - parts.replay);
   SweepTable table{"", "", "", {"job.micro_batch"}, 1000, {}};
   for (std::size_t i = 0; i < table.points; ++i) table.rows.push_back({i, {"1"}, outcome});
-  parts.write = timed([&] {
+  parts.write = processor_seconds_of([&] {
                   csv_of(table);
                   write_sweep(folder + "/table.h5", table);
                 }) /
@@ -119,7 +97,7 @@ int run(std::string_view points) {
     put_bytes(scenario, fmt::format(form, model));
     const SweepQuestion question = question_of(scenario, points, folder.file("journal"));
     const auto begin = std::chrono::steady_clock::now();
-    double processor = timed([&] { run_sweep(question); });
+    double processor = processor_seconds_of([&] { run_sweep(question); });
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
     put_bytes(folder.file("journal"), "");
     const Parts parts = parts_of(scenario, folder.path());

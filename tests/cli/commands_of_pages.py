@@ -31,6 +31,7 @@ for name in ("train.yaml", "qwen3-sft.yaml", "qwen3-sft.8xMI300.yaml"):
 for name in ("small_zero3.json", "zero3.json", "zero3_bf16.json"):
     shutil.copy(tests / "axolotl/small_zero3.json", folder / name)
 shutil.copy(tests / "scripts/pair.openrlhf.sh", folder / "train.sh")
+(folder / "runs").mkdir()
 (folder / "my-claims.yaml").write_text(block_of("claims.md", "claims:"))
 (folder / "scaling.yaml").write_text(block_of("sweeps.md", "# stepsim sweep"))
 subprocess.run([stepsim, "run", "a.yaml", "-o", "step.h5"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
@@ -48,7 +49,10 @@ for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
             continue
         # What a page says of four machines is done by one, shard after shard.
         for shard in range(1, 5 if "--shard 1/4" in line else 2):
-            done = subprocess.run(["bash", "-c", line.replace("--shard 1/4", f"--shard {shard}/4")], cwd=folder, capture_output=True, text=True)
+            word = line.replace("--shard 1/4", f"--shard {shard}/4")
+            if " serve" in word:  # until somebody ends it, and not at a port that others may have
+                word = "timeout --preserve-status -s INT 2 " + re.sub(r"serve( \w+)?", r"serve\1 --port 0", re.sub(r"--port \d+", "", word), count=1)
+            done = subprocess.run(["bash", "-c", word], cwd=folder, capture_output=True, text=True)
             count += 1
             if done.returncode not in (0, 1):
                 print(f"{page.relative_to(root)}:{number}: exit {done.returncode}: {line}\n{done.stderr}")

@@ -68,6 +68,20 @@ try plan llama-3.2-1b --cluster h100-8 --global-batch 16 --samples 0
 try list
 try show mi300x-8
 
+# A server answers until it is ended.
+rm answer complaint
+"$stepsim" serve --port 0 >answer 2>complaint &
+until [[ -s answer || -s complaint ]]; do sleep 0.05; done
+link=$(head -n 1 answer)
+place=${link#http://}
+exec 4<>"/dev/tcp/127.0.0.1/$(sed 's/.*:\([0-9]*\)\/.*/\1/' <<<"$link")"
+printf 'GET /%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n' "${place#*/}" >&4
+grep -qF "HTTP/1.1 200 OK" <&4 || { echo "no answer: stepsim serve"; cat answer complaint; exit 1; }
+exec 4>&-
+kill -INT $!
+wait $! && [[ ! -s complaint ]] || { echo "no clean end: stepsim serve"; cat answer complaint; exit 1; }
+said[serve]=yes
+
 for command in $("$stepsim" --help | sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
   [[ ${said[$command]:-} == yes ]] || { echo "no case runs stepsim $command"; exit 1; }
 done

@@ -16,13 +16,13 @@ cli("plan over numbers of nodes" ARGS plan llama-3.2-1b --cluster superpod-h100 
 cli("plan of a scenario" ARGS plan llama32-3b-sft-zero3 --samples 0 --top 2 OUTPUT "llama-3.2-3b, .*the fastest of [0-9]+ plans is .*zero")
 cli("plan of a GRPO job" ARGS plan grpo-7b-two-nodes --samples 0 --top 2
   OUTPUT "the fastest of [0-9]+ plans is [0-9] learners? on .*, engines of [0-9] GPU")
-cli("plans as scenarios" ARGS ${small_plan} --top 2 -o @WORK@/out/plans
+cli("plans as scenarios" HEAVY ARGS ${small_plan} --top 2 -o @WORK@/out/plans
   SHELL "\"$@\" >@WORK@/out/plan.txt && @BUILD@/stepsim run @WORK@/out/plans/1.yaml --samples 0 --json >@WORK@/out/run.json &&
     @BUILD@/stepsim plan llama-3.2-1b --cluster h100-8 --global-batch 32 --sequence 2048 --samples 0 --json >@WORK@/out/plan.json &&
     grep -o '\"step_time_s\": [0-9.e-]*' @WORK@/out/plan.json | head -1 >@WORK@/out/planned &&
     grep -o '\"step_time_s\": [0-9.e-]*' @WORK@/out/run.json | head -1 | diff - @WORK@/out/planned && ls @WORK@/out/plans"
   OUTPUT "^1.yaml\n2.yaml\nplans.csv\nplans.h5\n$")
-cli("plan of what fits nowhere near" ARGS plan llama-3.3-70b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 CODE 1
+cli("plan of what fits nowhere near" HEAVY ARGS plan llama-3.3-70b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 CODE 1
   OUTPUT "no plan of [0-9]+ fits; the one with the[ \n]least memory, .*, needs at least .* of .*On 4 nodes this one fits:.*the fastest[ \n]of ")
 cli("plan without a model" ARGS plan CODE 2
   ERROR_MATCHES "^stepsim: which model or scenario\\? usage: stepsim plan ")
@@ -40,3 +40,8 @@ cli("plan with holders that divide no experts" ARGS plan qwen3-30b-a3b --cluster
 cli("plan of which a condition leaves nothing" ARGS ${small_plan} --where "strategy.tensor_parallel.size > 8" CODE 2
   ERROR "no point is left: no combination meets every condition")
 cli("plan onto a file" ARGS ${small_plan} -o @ROOT@/README.md/x CODE 2 ERROR_MATCHES "README.md/x: cannot be made")
+cli("plan over what it is made from" ARGS ${small_plan} --top 1 -o @WORK@/own
+  SHELL "\"$@\" >@WORK@/own.txt && @BUILD@/stepsim plan @WORK@/own/1.yaml -o @WORK@/own" CODE 2
+  ERROR_MATCHES "own/1.yaml")
+cli("plan of a scenario over numbers of nodes" ARGS plan llama32-3b-sft-zero3 --nodes 1,2 --samples 0 --top 2
+  OUTPUT "the fastest of [0-9]+ plans")

@@ -225,9 +225,9 @@ cli("GRPO job beside a log" ARGS run @ROOT@/tests/cli/grpo-small.yaml --beside l
   ERROR "--beside: logs of GRPO jobs are not read, leave it out")
 
 # ---- check in one line ----
-cli("check of a sentence" ARGS check "A is at least 3x faster than B" llama32-3b-sft-zero3 --set job.sequence=2048 --draws 8 CODE 1
+cli("check of a sentence" HEAVY ARGS check "A is at least 3x faster than B" llama32-3b-sft-zero3 --set job.sequence=2048 --draws 8 CODE 1
   OUTPUT "^refuted +0 % of 8 draws +A is at least 3x faster than B\n  no: [0-9.]+, likely [0-9.]+ to [0-9.]+. it holds in 0 of 8 draws of the constants\n  -> A.tokens_per_second / B.tokens_per_second is ")
-cli("check of a sentence in a line" ARGS check "A fits" mpt7b-zero2 --draws 8 --brief OUTPUT "^yes: it holds in 8 of 8 draws of the constants\n$")
+cli("check of a sentence in a line" HEAVY ARGS check "A fits" mpt7b-zero2 --draws 8 --brief OUTPUT "^yes: it holds in 8 of 8 draws of the constants\n$")
 cli("check of a sentence without scenarios" ARGS check "A fits" CODE 2
   ERROR "\"A fits\": which scenarios? name them behind the sentence")
 cli("check of a file with a setting" ARGS check --set strategy.zero=2 CODE 2
@@ -298,7 +298,7 @@ if(STEPSIM_PYTHON)
     set_tests_properties(cli/studies_${name} PROPERTIES LABELS "cli;slow")
   endforeach()
 endif()
-cli("explain of two GRPO jobs" ARGS explain @ROOT@/tests/cli/grpo-small.yaml --set engine.kernels.cache=0.3 --replays 1 --samples 0 --csv
+cli("explain of two GRPO jobs" HEAVY ARGS explain @ROOT@/tests/cli/grpo-small.yaml --set engine.kernels.cache=0.3 --replays 1 --samples 0 --csv
   OUTPUT "\ngeneration,-[0-9.]+,")
 
 # ---- check ----
@@ -352,7 +352,7 @@ cli("check of a claim with a setting that there is not" ARGS check @WORK@/out/cl
   SHELL "printf 'claims:\n  - id: a\n    text: b\n    scenarios:\n      x: {from: llama32-3b-sft-zero3, set: {strategy.zro: 2}}\n      y: llama32-3b-sft-zero3\n    holds: [{value: x.fits, at_least: 1}]\n    vary:\n      - {name: c, of: [y], set: {job.micro_batch: x}}\n' >@WORK@/out/claims.yaml
     \"$@\"; code=$?; rm @WORK@/out/claims.yaml; exit $code"
   ERROR_MATCHES "claims.yaml:5: claims.0..scenarios.x.set: strategy.zro: unknown key .did you mean .zero...\n.*claims.yaml:9: claims.0..vary.0..set: job.micro_batch: ")
-cli("check of a scenario that lies beside the claims" ARGS check @WORK@/out/beside/claims.yaml --draws 1
+cli("check of a scenario that lies beside the claims" HEAVY ARGS check @WORK@/out/beside/claims.yaml --draws 1
   SHELL "mkdir -p @WORK@/out/beside; cp @ROOT@/scenarios/seeds/mpt7b-zero2.yaml @WORK@/out/beside/mine.yaml
     printf 'claims:\n  - {id: a, text: b, scenarios: {x: mine.yaml}, holds: [{value: x.step_time, at_least: 1 ms}]}\n' >@WORK@/out/beside/claims.yaml
     \"$@\"; code=$?; rm -r @WORK@/out/beside; exit $code"
@@ -363,7 +363,7 @@ cli("validate" HEAVY ARGS validate OUTPUT "family +run +metric +measured +predic
 cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error rows/1/measured
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)
-cli("validate a table of rows" ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+cli("validate a table of rows" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
   OUTPUT "not predicted +what is missing.*amd-te79-8b-bf16 +the sequence length\n.*family +rows +median.*rows are predicted")
 cli("validate tables of rows as JSON" ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error not_predicted/0/missing/0
@@ -556,7 +556,7 @@ cli("fit what cannot be fitted" ARGS fit stacks CODE 2 ERROR "fit: expected stac
 cli("fit a stack without a plan" ARGS fit stack CODE 2 ERROR_MATCHES "^stepsim: fit stack: which plan. expected few-rows, .*llm-foundry.* or prime-rl\n$")
 cli("fit two stacks" ARGS fit stack llm-foundry internevo CODE 2 ERROR "fit stack: one plan at a time; unexpected \"internevo\"")
 cli("fit with an option of another subject" ARGS fit kernels h100-sxm --write CODE 2 ERROR "--write: means nothing with fit kernels")
-cli("fit by an old name" ARGS calibrate megatron-deepspeed --samples 0 ERROR_MATCHES "^note: `stepsim calibrate` is now `stepsim fit stack`\n$"
+cli("fit by an old name" HEAVY ARGS calibrate megatron-deepspeed --samples 0 ERROR_MATCHES "^note: `stepsim calibrate` is now `stepsim fit stack`\n$"
   OUTPUT "dense megatron-deepspeed a100")
 cli("fit a stack by a plan that there is not" ARGS fit stack llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
 cli("a calibration frees an operator's count" HEAVY ARGS fit stack fms-fsdp --samples 0 --write
@@ -583,9 +583,9 @@ cli("a curve by its old name" ARGS kernels --fit h100-sxm ERROR_MATCHES "^note: 
   OUTPUT "no curve may exceed it.*gemm.rate ")
 cli("a curve of no GPU" ARGS fit kernels CODE 2 ERROR "fit kernels: which GPU? `stepsim list gpus` names them")
 # A table made of what is predicted with other costs gives those costs back.
-cli("a network's costs fitted to collectives" ARGS fit network mi300x-8
+cli("a network's costs fitted to collectives" HEAVY ARGS fit network mi300x-8
   OUTPUT "^mi300x-8, over roce-mi300x\n.*node.collectives.launch +12.0 us +[0-9.]+ us +6.00 us +15.0 us\n.*stas.*fitted without it|AMD-AGI")
-cli("costs as JSON" ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/name sources/0/fitted_median_abs_error)
+cli("costs as JSON" HEAVY ARGS fit network mi300x-8 --json KEYS machine constants/0/name constants/0/stated constants/0/fitted sources/0/name sources/0/fitted_median_abs_error)
 cli("costs of no machine" ARGS fit network CODE 2
   ERROR "fit network: which machine? `stepsim list nodes` and `stepsim list clusters` name them; or which file of measurements?")
 cli("costs of a machine that nobody measured" ARGS fit network gh200-1 CODE 2 ERROR_MATCHES "^stepsim: no row is about gh200-1")

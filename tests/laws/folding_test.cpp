@@ -91,7 +91,7 @@ void check_thirds(const std::vector<std::uint32_t>& counts) {
 
 }  // namespace
 
-TEST_CASE("folding leaves the time of every collective on a few nodes as it is", "[laws]") {
+TEST_CASE("folding leaves the time of every collective on a few nodes as it is", "[laws][slow]") {
   check_thirds({1, 2, 3, 4});
 }
 

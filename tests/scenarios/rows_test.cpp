@@ -272,6 +272,21 @@ TEST_CASE("counts that make no sense are named or taken as one", "[scenarios]") 
              Contains("a layer for each of 2000000000000 pieces"));
 }
 
+TEST_CASE("a stage of an interleaved pipeline has the pieces that its framework gives it",
+          "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.strategy = "FSDP2+PP (interleaved)";
+  row.pipeline = 4;
+  row.shards = 2;
+  row.micro_batch = 4;
+  row.global_batch = 8;
+  const ExpressedRow made = express(row, catalog());
+  REQUIRE(made.missing.empty());
+  const Strategy strategy = parse_scenario(data, made.scenario, "r").strategy;
+  CHECK(strategy.pipeline_parallel.schedule == PipelineSchedule::interleaved);
+  CHECK(strategy.pipeline_parallel.virtual_stages == 2);
+}
+
 TEST_CASE("words of a row name the schedule of its stages", "[scenarios]") {
   StepRow row = row_of(usual);
   row.framework = "Megatron-LM";

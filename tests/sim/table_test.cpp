@@ -34,6 +34,22 @@ TEST_CASE("a character of several bytes takes one column", "[analysis]") {
   CHECK(lines.at(3) == "ms    2");
 }
 
+TEST_CASE("a table as wide as a terminal breaks its widest words, and never numbers",
+          "[analysis]") {
+  const TextTable table{
+      {"plan", " time", "why"},
+      {{"data 4 x tensor 2, micro-batch 8", "1 s", "compute 82 %"}, {"data 8", "2 s", "launch"}}};
+  CHECK(render(table, 46) ==
+        "plan                        time  why\n"
+        "--------------------------  ----  ------------\n"
+        "data 4 x tensor 2,           1 s  compute 82 %\n"
+        "micro-batch 8\n"
+        "data 8                       2 s  launch\n");
+  CHECK(render(table, 1000) == render(table));
+  for (const std::string& line : lines_of(render(table, 40))) CHECK(line.size() <= 40);
+  CHECK(render(table, 10) == render(table, 36));  // no narrower than words can be read
+}
+
 TEST_CASE("a table without rows is a header", "[analysis]") {
   CHECK(render({.columns = {"a"}}) == "a\n-\n");
 }

@@ -30,7 +30,7 @@ class Browser:
             pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(theirs_in)
         os.close(theirs_out)
-        self.buffer, self.number, self.session, self.complaints = b"", 0, None, []
+        self.buffer, self.number, self.session, self.complaints, self.served = b"", 0, None, [], None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -65,10 +65,12 @@ class Browser:
             self.complaints.append(what["exceptionDetails"].get("exception", {}).get("description", str(what)))
         elif kind == "Runtime.consoleAPICalled" and what["type"] in ("error", "warning", "assert"):
             self.complaints.append(f"console: {what['args']}")
-        elif kind == "Log.entryAdded" and what["entry"]["level"] in ("error", "warning"):
+        elif kind == "Log.entryAdded" and what["entry"]["level"] in ("error", "warning") and "status of 422" not in what["entry"]["text"]:  # a wrong setting
             self.complaints.append(f"log: {what['entry']['text']}")
-        elif kind == "Network.requestWillBeSent" and what["request"]["url"].split(":")[0] not in ("file", "data", "about"):
-            self.complaints.append(f"request: {what['request']['url']}")
+        elif kind == "Network.requestWillBeSent":
+            url = what["request"]["url"]
+            if url.split(":")[0] not in ("file", "data", "about", "blob") and not (self.served and url.startswith(self.served)):
+                self.complaints.append(f"request: {url}")
 
     def call(self, method, **params):
         self.number += 1
@@ -90,10 +92,15 @@ class Browser:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    def open(self, path, width=1280, height=900, scale=1, dark=False):
+    def look(self, width=1280, height=900, scale=1, dark=False):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 700)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+
+    def open(self, path, width=1280, height=900, scale=1, dark=False):
+        """A file, or the page of a server, which may then be asked for more."""
+        self.look(width, height, scale, dark)
+        self.served = "/".join(path.split("/")[:3]) + "/" if path.startswith("http://") else None
+        self.call("Page.navigate", url=path if self.served else "file://" + os.path.abspath(path))
         for _ in range(1000):  # a page that throws is never ready: its complaint says why
             if self.value("document.documentElement?.dataset.ready") or self.complaints:
                 return

@@ -182,6 +182,28 @@ TEST_CASE("ranks that share tensors hold whole experts or pieces of all", "[work
   CHECK(mesh.experts * mesh.expert_tensor * mesh.expert_shard == mesh.ranks);
 }
 
+TEST_CASE("tokens are collected among pieces of experts when they have come", "[workloads]") {
+  TinyStep step = spread(Sharding::zero1, 4);
+  step.strategy.tensor_parallel.size = step.strategy.experts.tensor = 2;
+  const OpGraph graph = graph_of(step);
+  const auto is = [&](std::size_t op, std::string_view name) {
+    return graph[OpId(op)].kind == OpKind::collective &&
+           graph.names()[index(graph[OpId(op)].name)] == name;
+  };
+  // Of every operation the last exchange that it waits for, itself or through others.
+  std::vector<std::size_t> awaited(graph.size(), 0);
+  std::size_t last = 0, collected = 0;
+  for (std::size_t op = 0; op < graph.size(); ++op) {
+    for (const OpId before : graph.predecessors(OpId(op)))
+      awaited[op] = std::max(awaited[op], awaited[index(before)]);
+    if (is(op, "all_to_all")) awaited[op] = last = op;
+    if (!is(op, "collect_tokens")) continue;
+    ++collected;
+    CHECK(awaited[op] == last);
+  }
+  CHECK(collected > 0);
+}
+
 TEST_CASE("ranks that repeat the same rows share nothing but experts", "[workloads]") {
   // Eight ranks, four of which hold different experts: as two ranks with all experts do it.
   TinyStep few = spread(Sharding::fsdp, 1), same = spread(Sharding::fsdp, 4);

@@ -65,6 +65,19 @@ TEST_CASE("layers gather once forward and once backward, the head stays in betwe
   CHECK_THAT(gathered(step), exactly(accumulation * half * e.total));
 }
 
+TEST_CASE("shards that are gathered in place are not copied, whatever is sent", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  const auto copies = [&](std::string_view name) {
+    return sum_named(graph_of(step), OpKind::compute, name).count;
+  };
+  const double sent = gathered(step), out = copies("copy_out"), in = copies("copy_in");
+  CHECK(out > 0);
+  step.stack.fsdp_in_place = true;
+  CHECK_THAT(gathered(step), exactly(sent));
+  CHECK(copies("copy_out") == 0);
+  CHECK(copies("copy_in") < in);  // gradients are still put together
+}
+
 TEST_CASE("tied embedding and head are one group, gathered once", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   step.model.tied_embeddings = true;

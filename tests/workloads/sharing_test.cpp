@@ -133,6 +133,21 @@ TEST_CASE("pieces travel beside products, as many bytes as at once", "[workloads
   CHECK_THAT(flops(cut), exactly(flops(whole)));
 }
 
+TEST_CASE("under Megatron's layers pieces travel where nothing else hides them", "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.strategy.checkpointing = Checkpointing::none;
+  TinyStep pieces = step;
+  pieces.strategy.tensor_parallel.in_pieces = true;
+  const OpGraph whole = graph_of(step), cut = graph_of(pieces);
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  // Two collections and two scatterings a layer forward. Backward the two collections of gradients;
+  // inputs come again, and their gradients go, beside whole products as before.
+  const double moved = 2 * 3 * layers * bytes;
+  CHECK_THAT(named(cut, "pass_piece"), exactly(moved * 3 / 4));
+  CHECK_THAT(named(cut, "collect_sequence") + named(cut, "scatter_parts") + moved,
+             exactly(named(whole, "collect_sequence") + named(whole, "scatter_parts")));
+}
+
 TEST_CASE("a whole table or head on each rank costs work and memory, and no hand-over",
           "[workloads]") {
   TinyStep step = tensor_step(4, false);

@@ -102,9 +102,10 @@ void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<Kern
   await(writer, gradient);
 }
 
-// PyTorch's asynchronous tensor parallelism: a compiler cuts the product behind a collection, or
-// before a scattering, into a piece for each rank. Of what the gradients of inputs are sums of
-// several products, so their scattering stays as it is.
+// PyTorch's asynchronous tensor parallelism, or Transformer Engine's user buffers: the product
+// behind a collection, or before a scattering, is cut into a piece for each rank. Of what the
+// gradients of inputs are sums of several products, so their scattering stays as it is; and so does
+// what goes beside a whole product of the backward pass.
 bool in_pieces(const Strategy& strategy, const std::vector<Transfer>& transfers, Handover kind) {
   return strategy.tensor_parallel.in_pieces && transfers.size() == 1 &&
          transfers.front().kind == kind;
@@ -124,6 +125,7 @@ Pieces pieces_of(const Strategy& strategy, const Unit& unit, Phase phase) {
   if (unit.memory.result <= 0) return pieces;  // no product of a layer: what a compiler is given
   if (phase == Phase::recompute && !unit.sends_again) return pieces;
   const bool backward = phase == Phase::backward;
+  if (backward && unit.hand.overlapped) return pieces;
   const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;
   if (in_pieces(strategy, arrive, Handover::collect)) pieces.come = arrive.front().bytes;
   if (backward || (phase == Phase::recompute && !leaves_again(strategy, unit))) return pieces;

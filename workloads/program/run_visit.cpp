@@ -1,5 +1,7 @@
 #include "workloads/program/run_visit.hpp"
 
+#include <algorithm>
+
 #include "workloads/layers/routing.hpp"
 #include "workloads/program/run_shared.hpp"
 
@@ -56,7 +58,7 @@ Seconds input_call(const StepWriter& writer, const Unit& unit, bool backward) {
   const StepInput& input = writer.input();
   const double core = input.cluster.node.host.core_speed.value.value;
   Seconds each = input.stack.host.module_call.value;
-  if (unit.narrow > 0 && each.value <= 0) each = input.strategy.precision.module_call.value;
+  if (unit.narrow > 0) each = std::max(each, input.strategy.precision.module_call.value);
   const Seconds pieces = unit.pieces * (backward ? 2 : 1) * input.stack.host.expert_product.value;
   return (static_cast<double>(unit.owners) * each + pieces) / core;
 }

@@ -46,6 +46,7 @@ double most_kept(const StepInput& input, std::int64_t stage, const std::vector<d
 
 // Memory is at its most once more when a micro-batch has left its gradients.
 bool comes_again(const StepInput& input) {
+  if (input.job.only_update) return false;
   const PipelineParallel& p = input.strategy.pipeline_parallel;
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
@@ -181,6 +182,7 @@ double LeastSteps::least_time(const StepInput& input, const std::vector<Stage>& 
 // Either while the head runs backward, or when the first layer does.
 double LeastSteps::most_bytes(const StepInput& input, std::size_t stage, const Stage& pieces,
                               const Passes& head, const std::vector<Passes>& layers) {
+  if (input.job.only_update) return 0;
   const PipelineParallel& p = input.strategy.pipeline_parallel;
   std::vector<double> kept;
   Passes whole;

@@ -19,9 +19,8 @@ struct LeastStep {
 
 // Bounds that no replay goes below, at the stated constants: kernels of a stage run one after the
 // other and wait for what ranks hand each other around them; its host dispatches them one after the
-// other; a stage begins when those before it have sent something, and theirs comes after its end;
-// gradients leave, and an optimizer on the host begins, when the last backward pass does or ends.
-// What kernels, messages and gathers lose to each other is left out.
+// other; a stage begins when those before it have sent something, and theirs comes after its end.
+// What kernels, messages and gathers lose to each other is left out, and the update.
 class LeastSteps {
  public:
   explicit LeastSteps(const Cluster& cluster) : cluster_(cluster) {}

@@ -17,7 +17,8 @@ Precision::Casts read_casts(const Table& table) {
           .weight = read_cast(table, "weight"),
           .input_back = read_cast(table, "input_back"),
           .weight_back = read_cast(table, "weight_back"),
-          .gradient = read_cast(table, "gradient")};
+          .gradient = read_cast(table, "gradient"),
+          .gathered = read_cast(table, "gathered")};
 }
 
 ProductType type_in(const Table& table, std::string_view key) {

@@ -37,6 +37,7 @@ struct Precision {
   struct Casts {
     Cast input, weight;  // of the forward pass
     Cast input_back, weight_back, gradient;
+    Cast gathered;  // of a weight that came in this type, in the forward pass
   };
   Casts casts;           // of a framework's own kernels, or of those that a compiler makes
   Casts eager;           // where no compiler does

@@ -55,6 +55,9 @@ std::vector<Member> read_members(const Table& table, std::string_view key,
 StackChoices read_choices(const Table& table) {
   StackChoices choices;
   choices.splits = read_members<Split>(table, "splits", split_names);
+  if (holds(choices.splits, Split::ring) && holds(choices.splits, Split::ulysses))
+    table.problem("splits",
+                  "ring and ulysses both split sequences: users choose among one of them");
   choices.schedules = read_members<PipelineSchedule>(table, "schedules", pipeline_schedule_names);
   for (const std::string& key : table.keys())
     if (key != "splits" && key != "schedules") choices.keys.emplace_back(key, table.values(key));
@@ -99,6 +102,7 @@ RowVocabulary read_row_vocabulary(const Table& table) {
   if (table.has("selective_is"))
     words.selective_is = table.choice("selective_is", {"modules", "operators", "layers"});
   words.must_say = table.texts_or("must_say");
+  words.interleaves = table.integer_or("interleaves", 0, 0, 64);
   words.experts_recompute = table.texts_or("experts_recompute");
   return words;
 }
@@ -129,6 +133,7 @@ Stack read_stack(const Table& table) {
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
+  stack.fsdp_in_place = table.flag_or("fsdp_in_place", false);
   stack.fp32_frozen = table.flag_or("fp32_frozen", false);
   if (const auto adapters = table.table_if("adapters"))
     stack.adapters = {

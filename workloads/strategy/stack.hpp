@@ -33,6 +33,8 @@ struct RowVocabulary {
   std::string selective_is;
   std::vector<std::string>
       must_say;  // keys that its runs choose, so that no row may leave them out
+  // Pieces of the model that a stage has where its pipeline is interleaved; 0: as many as its layers.
+  std::int64_t interleaves = 0;
   // Modules that its runs of models with experts compute again first where memory is short.
   std::vector<std::string> experts_recompute;
 };
@@ -109,6 +111,9 @@ struct Stack {
   // Routers have a name for a loss of theirs: what is computed again up to there is not freed.
   bool routers_keep_graph = false;
   TensorLayers tensor_layers = TensorLayers::plain;
+  // FSDP: shards are gathered as they are, beside an fp32 copy, and parameters are slices of what
+  // came.
+  bool fsdp_in_place = false;
   bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
   struct Adapters {
     bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel

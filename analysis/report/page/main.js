@@ -1,24 +1,5 @@
 // The page from its data, section by section.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const charts = [];  // whatever has to be laid out again when the width changes
-
-function section(id, title, note, ...content) {
-  document.getElementById("contents").append(element("a", {href: `#${id}`}, title));
-  document.getElementById("page").append(element("section", {id, "aria-label": title}, element("h2", {}, title),
-    note ? element("p", {class: "note"}, note) : "", ...content));
-}
-
-function chart(made) {
-  charts.push(made);
-  return made.element;
-}
-
-function tile(label, value, aside, kind) {
-  return element("div", {class: "tile"}, element("div", {class: "label"}, label), element("div", {class: `value ${kind || ""}`}, value),
-    aside ? element("div", {class: "aside"}, aside) : "");
-}
-
 function tiles(step) {
   const {summary} = step;
   const made = [tile(summary.step_time === undefined || summary.step_time === step.step_time ? "step time" : "time drawn", seconds(step.step_time),
@@ -35,17 +16,45 @@ function tiles(step) {
   return element("div", {class: "tiles"}, ...made);
 }
 
+// What a person wants to know first.
+function conclusionOf(step) {
+  const {summary} = step, [most] = [...step.breakdown].sort((a, b) => b.exposed - a.exposed);
+  const needed = summary.memory_needed || summary.peak_memory;
+  return `A step takes ${seconds(summary.step_time || step.step_time)}${most ? `, ${percent(most.exposed / step.step_time)} of it ${words(most.cause)}` : ""}`
+    + `${summary.memory_capacity ? `, and needs ${bytes(needed)} of ${bytes(summary.memory_capacity)}: it ${needed <= summary.memory_capacity ? "fits" : "does not fit"}` : ""}.`;
+}
+
+function sweepConclusion(sweep) {
+  const able = sweep.points.filter((point) => !point.reason);
+  if (!able.length) return sweep.nearest ? `No point can run. Nearest is ${sweep.nearest}${sweep.remedies.length ? `; this makes it run: ${sweep.remedies[0]}` : ""}.` : "No point can run: the table says why.";
+  const names = shortKeys(sweep.keys), varied = d3.range(sweep.keys.length).filter((k) => new Set(sweep.points.map((point) => point.values[k])).size > 1);
+  const best = able.reduce((one, other) => other.rate * other.gpus > one.rate * one.gpus ? other : one);
+  return `Fastest is ${varied.map((k) => `${names[k]} ${best.values[k]}`).join(", ") || "the only one"}: ${seconds(best.step_time)} a step, ${whole(significant(best.rate, 3))} tokens per second and GPU, ${bytes(best.memory)} on a GPU.`;
+}
+
+function claimsConclusion(claims) {
+  const count = (verdict) => claims.filter((claim) => claim.verdict === verdict).length;
+  return `Of ${claims.length} claim${claims.length === 1 ? "" : "s"} ${["supported", "refuted", "depends", "undecided"].filter(count).map((verdict) => `${count(verdict)} ${verdict === "depends" ? "depend" + (count(verdict) === 1 ? "s" : "") + " on conditions" : `${count(verdict) === 1 ? "is" : "are"} ${verdict}`}`).join(", ")}.`;
+}
+
+function lead(text) {
+  return element("p", {class: "headline"}, text);
+}
+
 function head(steps) {
   const box = document.getElementById("head");
   if (steps.length === 0) {
     box.append(element("h1", {}, data.sweep ? data.sweep.title : data.title));
+    if (data.sweep) box.append(lead(sweepConclusion(data.sweep)));
+    if (data.claims.length) box.append(lead(claimsConclusion(data.claims)));
     return;
   }
   if (steps.length === 1) {
-    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), tiles(steps[0]));
+    box.append(element("h1", {}, steps[0].title), element("p", {class: "subtitle"}, steps[0].subtitle), lead(conclusionOf(steps[0])), tiles(steps[0]));
     return;
   }
   box.append(element("h1", {}, "Two steps side by side"));
+  if (data.gap) box.append(lead(data.gap.headline));
   steps.forEach((step, side) => box.append(element("h3", {}, sideMark(side), step.title), element("p", {class: "subtitle"}, step.subtitle), tiles(step)));
 }
 
@@ -56,8 +65,10 @@ function ofEach(steps, make) {
 
 function gapSection(gap, steps) {
   const [a, b] = steps;
-  section("gap", "Why they differ", gap.headline || `A takes ${seconds(a.step_time)}, B ${seconds(b.step_time)}: a gap of ${seconds(a.step_time - b.step_time)}. The parts add up to it.`,
-    ...gap.notes.map((note) => element("p", {}, note)), chart(waterfall(gap, steps)),
+  section("gap", "Why they differ", `A takes ${seconds(a.step_time)}, B ${seconds(b.step_time)}: a gap of ${seconds(a.step_time - b.step_time)}. The parts add up to it.`,
+    ...(gap.settings && gap.settings.rows.length ? [element("h3", {}, "By setting"), element("div", {class: "by-setting"}, chart(waterfall({rows: settingBars(gap.settings)}, steps))), settingTable(gap.settings, a.step_time - b.step_time),
+      gap.settings.without_effect.length ? element("p", {class: "note"}, `Without effect here: ${gap.settings.without_effect.map(({key}) => key).join(", ")}.`) : "", element("h3", {}, "By cause")] : []),
+    ...gap.notes.map((note) => element("p", {}, note)), element("div", {class: "by-cause"}, chart(waterfall(gap, steps))),
     gap.sureness ? element("p", {}, `${gap.sureness} A thin line shows how far a bar reaches in 8 of 10 draws.`) : "", gapTable(gap, steps),
     ...(gap.movers.length ? [element("h3", {}, "What the gap rests on most"), element("ul", {}, ...gap.movers.map((mover) => element("li", {}, mover)))] : []));
   section("path", "What each waits for", `The critical path: every operation on it started when the one before it was done. ${gap.parting}`,
@@ -67,9 +78,10 @@ function gapSection(gap, steps) {
 function sweepSection(sweep) {
   const able = sweep.points.filter((point) => !point.reason);
   const causes = [...new Set(able.flatMap((point) => point.parts.map(([cause]) => cause)))];
-  section("sweep", "Sweep", `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
-    chart(new SweepPlots(sweep)), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
-      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep));
+  const plots = new SweepPlots(sweep);
+  section("sweep", "Sweep", !able.length ? "" : `${whole(able.length)} of ${whole(sweep.points.length)} points can run. Fastest has the most tokens per second, cheapest the least GPU time per token; no other point beats the front in both.`,
+    chart(plots), ...sweepReading(sweep), element("h3", {}, "All points"), element("div", {class: "legend note"}, ...causes.map((cause) =>
+      element("span", {title: meanings[cause] || ""}, swatch(cause), words(cause), "\u2003"))), sweepTable(sweep, plots.key === "front"));
 }
 
 function sections() {
@@ -98,24 +110,8 @@ function sections() {
   section("scenario", steps.length > 1 ? "Scenarios" : "Scenario", "", ...ofEach(steps, (step) => element("details", {}, element("summary", {}, "what was asked"), element("pre", {tabindex: "0"}, step.scenario))));
 }
 
-function layOut() {
-  colours.known.clear();
-  charts.forEach((one) => one.layOut());
-}
-
 head(data.steps);
 sections();
 layOut();
-let width = innerWidth;
-addEventListener("resize", () => {
-  if (innerWidth !== width) requestAnimationFrame(layOut);
-  width = innerWidth;
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", layOut);
-addEventListener("beforeprint", () => {
-  document.querySelectorAll("#constants details").forEach((details) => { details.open = true; });
-  layOut();
-});
-addEventListener("afterprint", layOut);
-document.addEventListener("keydown", (event) => { if (event.key === "Escape") { tip.hide(); focus.set(null); } });
+addEventListener("beforeprint", () => document.querySelectorAll("#constants details").forEach((details) => { details.open = true; }));
 document.documentElement.dataset.ready = "yes";

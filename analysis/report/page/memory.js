@@ -2,10 +2,10 @@
 
 // One colour per class, the same in every step of the page.
 const holdings = {
-  names: ["parameters, gradients, optimizer"],
+  names: [],
   colour(name) {
     if (!this.names.includes(name)) this.names.push(name);
-    return colours.of(`--hold-${this.names.indexOf(name) % 8}`);
+    return colours.of(`--hold-${this.names.indexOf(name) % 14}`);
   },
 };
 
@@ -17,10 +17,23 @@ class Memory {
     this.element = element("div", {class: "chart"});
   }
   layers() {
-    const {memory} = this.step;
-    const base = [0, ...memory.times].map(() => memory.always);
-    const layers = memory.always > 0 ? [{name: holdings.names[0], levels: base}] : [];
-    memory.classes.forEach((name, i) => layers.push({name, levels: [0, ...memory.levels[i].map((level) => level * 1e6)]}));
+    const {memory} = this.step, rest = [];
+    const base = [0, ...memory.times];
+    const layers = [];
+    const seen = (levels) => d3.max(levels) >= 0.002 * memory.peak;  // else nobody would
+    for (const [name, size] of memory.always) {
+      const levels = base.map(() => size);
+      if (seen(levels)) layers.push({name, levels});
+      else rest.push(levels);
+    }
+    const held = new Map(layers.map((layer) => [layer.name, layer]));
+    memory.classes.forEach((name, i) => {
+      const levels = [0, ...memory.levels[i].map((level) => level * 1e6)];
+      if (held.has(name)) held.get(name).levels = held.get(name).levels.map((level, at) => level + levels[at]);
+      else if (seen(levels)) layers.push({name, levels});
+      else rest.push(levels);
+    });
+    if (rest.length) layers.push({name: "small ones", levels: base.map((_, at) => d3.sum(rest, (levels) => levels[at]))});
     const floor = base.map(() => 0);
     layers.forEach((layer) => {
       layer.colour = holdings.colour(layer.name);
@@ -55,15 +68,18 @@ class Memory {
     }
     this.drawLimits(svg, x, y, width);
     this.listen(svg, x, times, layers);
-    this.element.replaceChildren(svg.node(), element("div", {class: "legend note"}, ...layers.slice().reverse().map((layer) =>
+    const said = [`peak ${bytes(memory.peak)}: ${words(memory.peak_at)}`, ...(memory.needed && memory.needed !== memory.peak ? [`with the allocator's slack ${bytes(memory.needed)}`] : []),
+      ...(memory.capacity ? [`usable ${bytes(memory.capacity)}`] : [])];
+    this.element.replaceChildren(svg.node(), width < 560 ? element("p", {class: "peak note"}, said.join("; ")) : "", element("div", {class: "legend note"}, ...layers.slice().reverse().map((layer) =>
       element("span", {}, element("span", {class: "swatch", style: `background:${layer.colour}`}), words(layer.name), "\u2003"))));
   }
   drawLimits(svg, x, y, width) {
     const {memory} = this.step;
+    const narrow = width < 560;
     const line = (value, text, colour, dash, above) => {
       svg.append("line").attr("x1", x.range()[0]).attr("x2", width - 18).attr("y1", y(value)).attr("y2", y(value))
         .attr("stroke", colour).attr("stroke-width", 1.5).attr("stroke-dasharray", dash);
-      svg.append("text").attr("x", width - 20).attr("y", y(value) + (above ? -6 : 14)).attr("text-anchor", "end").text(text);
+      if (!narrow) svg.append("text").attr("x", width - 20).attr("y", y(value) + (above ? -6 : 14)).attr("text-anchor", "end").text(text);
     };
     if (memory.capacity) line(memory.capacity, `usable ${bytes(memory.capacity)}`, colours.of("--bad"), "none", true);
     if (memory.needed && memory.needed !== memory.peak)
@@ -72,7 +88,7 @@ class Memory {
     const above = !memory.capacity || level - y(memory.capacity) > 34 || level < y(memory.capacity);
     const end = at > width / 2;
     svg.append("circle").attr("cx", at).attr("cy", level).attr("r", 4.5).attr("fill", colours.of("--ink")).attr("stroke", colours.of("--paper")).attr("stroke-width", 1.5);
-    svg.append("text").attr("class", "peak").attr("x", at + (end ? -9 : 9)).attr("y", level + (above ? -8 : 18)).attr("text-anchor", end ? "end" : "start")
+    if (!narrow) svg.append("text").attr("class", "peak").attr("x", at + (end ? -9 : 9)).attr("y", level + (above ? -8 : 18)).attr("text-anchor", end ? "end" : "start")
       .attr("paint-order", "stroke").attr("stroke", colours.of("--paper")).attr("stroke-width", 3.5).attr("stroke-linejoin", "round")
       .attr("font-weight", 600).text(`peak ${bytes(memory.peak)}: ${words(memory.peak_at)}`);
   }

@@ -108,12 +108,16 @@ std::vector<double> drawn_values(const ClaimTrial& trial, std::size_t assertion)
 }
 
 JudgedFigure figure_of(const ClaimTrial& trial, std::size_t number) {
-  const std::vector<double> values = drawn_values(trial, number);
+  std::vector<double> values = drawn_values(trial, number);
   const auto holds = std::ranges::count_if(
       values, [&](double value) { return within(trial.claim->assertions[number], value); });
   const Range range = range_of(values, trial.stated[number]);
-  return {static_cast<std::uint32_t>(holds), static_cast<std::uint32_t>(values.size()),
-          trial.stated[number], range.low, range.high};
+  return {static_cast<std::uint32_t>(holds),
+          static_cast<std::uint32_t>(values.size()),
+          trial.stated[number],
+          range.low,
+          range.high,
+          std::move(values)};
 }
 
 // It holds when all assertions do.
@@ -287,7 +291,10 @@ JudgedClaim conclude(const std::vector<const ClaimTrial*>& trials, const std::ve
                          : fmt::format("; to measure: {}", fmt::join(judged.to_measure, ", "));
   }
   judged.reason += "; " + resources_text(base, points);
-  judged.dimension = base.claim->assertions[base.in_question()].dimension;
+  const Assertion& asserted = base.claim->assertions[base.in_question()];
+  judged.dimension = asserted.dimension;
+  judged.at_least = asserted.low;
+  judged.at_most = asserted.high;
   judged.movers = movers;
   return judged;
 }

@@ -26,8 +26,9 @@ std::string_view to_text(Verdict verdict);
 // The quantity of an assertion.
 struct JudgedFigure {
   std::uint32_t holds = 0, draws = 0;
-  double stated = 0;         // under stated constants
-  double low = 0, high = 0;  // eight of ten draws of it
+  double stated = 0;             // under stated constants
+  double low = 0, high = 0;      // eight of ten draws of it
+  std::vector<double> values{};  // of all draws
 
   double probability() const { return draws == 0 ? 0 : static_cast<double>(holds) / draws; }
 };
@@ -52,7 +53,8 @@ struct JudgedClaim {
   std::vector<JudgedPart> parts{};         // all of them have to hold
   std::vector<std::string> to_measure{};   // constants that would decide it, most important first
   Dimension dimension = Dimension::ratio;  // of the quantity in question
-  std::vector<Mover> movers{};             // of that quantity, the strongest first
+  std::optional<double> at_least{}, at_most{};  // that is claimed of it
+  std::vector<Mover> movers{};                  // of that quantity, the strongest first
 };
 
 // As a claim's reason has it.

@@ -9,6 +9,7 @@
 #include "analysis/studies/explain/setting_mixtures.hpp"
 #include "analysis/studies/predict/footprint.hpp"
 #include "analysis/studies/predict/worker.hpp"
+#include "sim/base/record.hpp"
 #include "sim/ideal.hpp"
 
 namespace stepsim {
@@ -54,5 +55,8 @@ SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds 
 
 // "strategy.zero: 3 in A, 2 in B"
 std::string to_text(const DifferingSetting& setting);
+
+// For machines, and for pages.
+Records settings_records(const SettingRows& settings);
 
 }  // namespace stepsim

@@ -13,9 +13,7 @@ namespace {
 // So many operations are replayed in all: a second or two. A GRPO job counts as a long step.
 constexpr std::size_t most_operations = 400'000, operations_of_grpo = 50'000;
 constexpr std::size_t fewest_tried = 4;
-// So many pairs that fit are timed, and so many numbers of nodes tried.
-constexpr std::size_t most_pairs = 6;
-constexpr std::uint32_t most_nodes = 64;
+constexpr std::size_t most_pairs = 6;  // that fit are timed
 
 std::vector<Setting> with(const NextStepQuestion& question, const std::vector<Setting>& change) {
   std::vector<Setting> settings = question.settings;
@@ -124,7 +122,8 @@ std::vector<TriedChange> fitting_pairs(const NextStepQuestion& question) {
 
 // Twice as many, and again, until it fits.
 std::vector<TriedChange> enough_nodes(const NextStepQuestion& question) {
-  for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes; nodes *= 2)
+  for (std::uint32_t nodes = 2 * question.scenario.cluster.nodes; nodes <= most_nodes_tried;
+       nodes *= 2)
     if (TriedChange more = change_with(question, {{"cluster.nodes", std::to_string(nodes)}});
         more.fit != Fit::oom)
       return {more};
@@ -132,7 +131,8 @@ std::vector<TriedChange> enough_nodes(const NextStepQuestion& question) {
 }
 
 std::size_t steps_to_try(const Scenario& scenario) {
-  const std::size_t each = scenario.grpo ? operations_of_grpo : count_operations(step_input(scenario));
+  const std::size_t each =
+      scenario.grpo ? operations_of_grpo : count_operations(step_input(scenario));
   return std::max(fewest_tried, most_operations / std::max<std::size_t>(each, 1));
 }
 

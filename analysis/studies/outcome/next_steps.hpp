@@ -11,6 +11,9 @@
 
 namespace stepsim {
 
+// Where nothing fits, nodes are doubled up to here.
+inline constexpr std::uint32_t most_nodes_tried = 64;
+
 struct NextStep {
   std::string change;  // "strategy.zero_optimization.sub_group_size: 1e9"
   std::vector<Setting> settings;

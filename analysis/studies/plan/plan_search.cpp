@@ -24,7 +24,8 @@ double gpus_of(const PlanSpace& space, const JobPlan& plan) {
 }
 
 // No outcome of the plan is below.
-double goal_of(const PlanSpace& space, const JobPlan& plan, const LeastStep& least, PlanGoal goal) {
+double least_goal(const PlanSpace& space, const JobPlan& plan, const LeastStep& least,
+                  PlanGoal goal) {
   switch (goal) {
     case PlanGoal::time:
       return least.time.value;
@@ -57,7 +58,7 @@ class Best {
   void add(std::size_t plan, const Outcome& outcome) {
     if (!outcome.feasible) return;
     const auto [place, added] =
-        all_.try_emplace({stepsim::goal_of(outcome, goal_), outcome.of("step_time").value_or(never),
+        all_.try_emplace({goal_of(outcome, goal_), outcome.of("step_time").value_or(never),
                           outcome.of("peak_memory").value_or(never)},
                          plan);
     place->second = std::min(place->second, plan);
@@ -76,43 +77,47 @@ class Best {
   std::map<std::array<double, 3>, std::size_t> all_;
 };
 
-// Step times of the plans under the same draws, [plan][draw]; never: it does not fit then.
-std::vector<std::vector<double>> drawn_times(const PlanSpace& space, const PlanSearch& search,
-                                             const std::vector<std::size_t>& plans) {
-  Tasks<double> tasks;
+// Of the plans under the same draws, [plan][draw]; never: it does not fit then.
+struct DrawnPlans {
+  std::vector<std::vector<double>> times;
+  std::vector<std::vector<double>> goals;  // what is to be least
+};
+
+DrawnPlans drawn_of(const PlanSpace& space, const PlanSearch& search,
+                    const std::vector<std::size_t>& plans) {
+  Tasks<std::vector<double>> tasks;
   for (const std::size_t plan : plans)
     for (std::uint32_t draw = 0; draw < search.samples; ++draw)
       tasks.emplace_back([&, plan, draw] {
         const Outcome outcome =
             evaluate(search.data, space.sweep.scenario,
                      settings_of(space.sweep, space.points[plan]), draw_number(draw, 1));
-        return outcome.feasible ? outcome.of("step_time").value_or(never) : never;
+        if (!outcome.feasible) return std::vector{never, never};
+        return std::vector{outcome.of("step_time").value_or(never), goal_of(outcome, search.goal)};
       });
-  const std::vector<double> flat = in_workers(tasks, search.workers, search.progress);
-  std::vector<std::vector<double>> times;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const auto from = flat.begin() + static_cast<std::ptrdiff_t>(i * search.samples);
-    times.emplace_back(from, from + search.samples);
+  const auto answers = in_workers(tasks, search.workers, search.progress);
+  DrawnPlans drawn{std::vector<std::vector<double>>(plans.size()),
+                   std::vector<std::vector<double>>(plans.size())};
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    drawn.times[i / search.samples].push_back(answers[i][0]);
+    drawn.goals[i / search.samples].push_back(answers[i][1]);
   }
-  return times;
+  return drawn;
 }
 
-void add_ranges(std::vector<FoundPlan>& best, const std::vector<std::vector<double>>& times,
-                const std::vector<double>& weights) {
-  const std::size_t draws = times.empty() ? 0 : times.front().size();
-  for (std::size_t draw = 0; draw < draws; ++draw) {
+void add_ranges(std::vector<FoundPlan>& best, const DrawnPlans& drawn, std::uint32_t draws) {
+  for (std::uint32_t draw = 0; draw < draws; ++draw) {
     std::size_t first = 0;
     for (std::size_t i = 1; i < best.size(); ++i)
-      if (times[i][draw] * weights[i] < times[first][draw] * weights[first]) first = i;
-    best[first].first += 1 / static_cast<double>(draws);
+      if (drawn.goals[i][draw] < drawn.goals[first][draw]) first = i;
+    best[first].first += 1.0 / draws;
   }
   for (std::size_t i = 0; i < best.size(); ++i) {
     const double stated = best[i].outcome.of("step_time").value_or(0);
     std::vector<double> finite{stated};
-    for (const double time : times[i])
+    for (const double time : drawn.times[i])
       if (time < never) finite.push_back(time);
-    if (draws > 0)
-      best[i].fits = static_cast<double>(finite.size() - 1) / static_cast<double>(draws);
+    if (draws > 0) best[i].fits = static_cast<double>(finite.size() - 1) / draws;
     best[i].step_time = range_of(std::move(finite), stated);
   }
 }
@@ -132,8 +137,7 @@ void find_cause(Turning& turning, const Outcome& first, const Outcome& second) {
 
 // The constant that goes with the ratio of the two most, and that ratio at either end of it.
 void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& search,
-                const std::array<std::size_t, 2>& plans,
-                const std::array<std::vector<double>, 2>& times) {
+                const std::array<std::size_t, 2>& plans, const DrawnPlans& drawn) {
   std::vector<NamedConstant> constants;
   for (const std::size_t plan : plans)
     add_uncertain(constants, load_scenario(search.data, space.sweep.scenario,
@@ -142,8 +146,9 @@ void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& sear
   std::vector<double> ratios;
   std::vector<Draw> draws;
   for (std::uint32_t draw = 0; draw < search.samples; ++draw) {
-    if (times[0][draw] == never || times[1][draw] == never) continue;
-    ratios.push_back(times[1][draw] / times[0][draw]);
+    const double first = drawn.goals[0][draw], second = drawn.goals[1][draw];
+    if (first == never || second == never) continue;
+    ratios.push_back(second / first);
     draws.push_back(draw_number(draw, 1));
   }
   const auto telling = telling_constants(constants, ratios, draws, 1);
@@ -155,12 +160,10 @@ void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& sear
       tasks.emplace_back([&, value, plan] {
         std::vector<Setting> settings = settings_of(space.sweep, space.points[plan]);
         settings.push_back(setting_of(constant, value));
-        return evaluate(search.data, space.sweep.scenario, settings)
-            .of("step_time")
-            .value_or(never);
+        return goal_of(evaluate(search.data, space.sweep.scenario, settings), search.goal);
       });
   const std::vector<double> at = in_workers(tasks, search.workers);
-  if (std::ranges::any_of(at, [](double time) { return time == never; })) return;
+  if (std::ranges::any_of(at, [](double goal) { return goal == never; })) return;
   const double low = at[1] / at[0], high = at[3] / at[2];
   turning.by = Mover{constant, low, high};
   if ((low - 1) * (high - 1) < 0)
@@ -168,15 +171,15 @@ void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& sear
 }
 
 Turning turning_of(const PlanSpace& space, const PlanSearch& search, const PlanAnswer& answer,
-                   const std::vector<std::vector<double>>& times) {
+                   const DrawnPlans& drawn) {
   Turning turning;
-  find_cause(turning, answer.best[0].outcome, answer.best[1].outcome);
+  if (search.goal != PlanGoal::memory)
+    find_cause(turning, answer.best[0].outcome, answer.best[1].outcome);
   turning.draws = search.samples;
   for (std::size_t draw = 0; draw < search.samples; ++draw)
-    if (times[1][draw] < times[0][draw]) ++turning.won;
+    if (drawn.goals[1][draw] < drawn.goals[0][draw]) ++turning.won;
   if (search.samples >= draws_at_once)
-    find_mover(turning, space, search, {answer.best[0].plan, answer.best[1].plan},
-               {times[0], times[1]});
+    find_mover(turning, space, search, {answer.best[0].plan, answer.best[1].plan}, drawn);
   return turning;
 }
 
@@ -185,7 +188,7 @@ std::vector<std::size_t> in_order(const PlanSpace& space, const PlanSearch& sear
                                   const std::vector<LeastStep>& bounds) {
   std::vector<double> least;
   for (std::size_t i = 0; i < bounds.size(); ++i)
-    least.push_back(goal_of(space, space.plans[i], bounds[i], search.goal));
+    least.push_back(least_goal(space, space.plans[i], bounds[i], search.goal));
   std::vector<std::size_t> order(bounds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (search.prune)
@@ -236,7 +239,7 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
       ++answer.too_large;
       continue;
     }
-    if (search.prune && !best.may_beat(goal_of(space, which, bounds[plan], search.goal))) {
+    if (search.prune && !best.may_beat(least_goal(space, which, bounds[plan], search.goal))) {
       ++answer.too_slow;
       continue;
     }
@@ -253,13 +256,10 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
     answer.best.push_back({plan, bounds[plan], run.outcome(plan), {}, 1, 0});
   if (answer.best.empty()) return answer;
   answer.smallest.reset();
-  const auto times = drawn_times(space, search, plans);
-  const std::vector<double> weights = mapped(plans, [&](std::size_t plan) {
-    return search.goal == PlanGoal::cost ? gpus_of(space, space.plans[plan]) : 1.0;
-  });
-  add_ranges(answer.best, times, weights);
+  const DrawnPlans drawn = drawn_of(space, search, plans);
+  add_ranges(answer.best, drawn, search.samples);
   if (answer.best.size() > 1 && search.samples > 0)
-    answer.second = turning_of(space, search, answer, times);
+    answer.second = turning_of(space, search, answer, drawn);
   return answer;
 }
 

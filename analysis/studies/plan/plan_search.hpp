@@ -37,16 +37,15 @@ struct FoundPlan {
   Outcome outcome;
   Range step_time;   // eight draws of ten
   double fits = 1;   // share of the draws in which it does
-  double first = 0;  // share of the draws in which it is the best of those found
+  double first = 0;  // share of the draws in which it is the best of those found, by the goal
 };
 
-// What would put the second plan first.
+// What would put the second plan first, by the goal.
 struct Turning {
   std::uint32_t won = 0, draws = 0;
-  std::string cause;  // on which it loses most beside the first
-  Seconds lost;       // by it
-  std::optional<Mover>
-      by;  // the constant that moves their ratio most: second over first at its ends
+  std::string cause;         // on which it loses most time beside the first; of memory none
+  Seconds lost;              // by it
+  std::optional<Mover> by;   // the constant that moves second over first most, at its ends
   std::optional<double> at;  // where in its range they are equal
 };
 

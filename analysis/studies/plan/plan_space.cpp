@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -140,13 +142,13 @@ class Sizes {
 
  private:
   void add_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
-    const std::int64_t most = sizes.stages == 1 ? 1 : most_pieces;
+    std::vector<std::int64_t> pieces(sizes.stages == 1 ? 1 : most_pieces);
+    std::iota(pieces.begin(), pieces.end(), 1);
     std::vector<PipelineSchedule> schedules = scenario.stack.choices.schedules;
     if (sizes.stages == 1 || schedules.empty()) schedules = {sizes.schedule};
     for (const PipelineSchedule schedule : schedules) {
       sizes.schedule = schedule;
-      for_each(&PlanSizes::pieces, sizes, divisors(most, most),
-               [&] { add_more_pieces(scenario, sizes, rows); });
+      for_each(&PlanSizes::pieces, sizes, pieces, [&] { add_more_pieces(scenario, sizes, rows); });
     }
   }
   void add_more_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
@@ -201,7 +203,7 @@ class Sizes {
 
   void add(const JobPlan& plan) {
     const StepInput input = input_of(space_, plan);
-    if (!rules_.allow({input.model, input.cluster, input.strategy, input.job})) return;
+    if (!rules_.allow({input.model, input.cluster, input.strategy, input.job, input.stack})) return;
     if (space_.plans.size() == most_plans)
       throw UserError(
           fmt::format("there are more than {} plans: --set some of their keys, such as "
@@ -246,17 +248,13 @@ std::vector<Setting> without_sizes(const Scenario& asked, std::int64_t ranks) {
   return settings;
 }
 
-std::optional<Scenario> load_kind(const PlanQuestion& question, const std::vector<Setting>& more,
-                                  std::span<const Setting> without, std::int64_t holders) {
+Scenario load_kind(const PlanQuestion& question, const std::vector<Setting>& more,
+                   std::span<const Setting> without, std::int64_t holders) {
   std::vector<Setting> settings = question.settings;
   for (const Setting& each : without) settings.push_back(each);
   if (holders > 1) settings.emplace_back("strategy.moe.expert_parallel", std::to_string(holders));
   append(settings, more);
-  try {
-    return load_scenario(question.data, question.source, settings);
-  } catch (const UserError&) {  // this stack or model does not have it
-    return std::nullopt;
-  }
+  return load_scenario(question.data, question.source, settings);
 }
 
 // The fewest that share experts, so that what follows from sharing them is loaded.
@@ -274,16 +272,23 @@ void add_kinds(PlanSpace& space, const PlanQuestion& question) {
   std::vector<std::int64_t> holders{1};
   if (const std::int64_t fewest = fewest_holders(space.asked); fewest > 1)
     holders.push_back(fewest);
+  std::exception_ptr refused;
   for (const std::uint32_t count : nodes) {
     const std::int64_t ranks = std::int64_t{count} * space.asked.cluster.gpus_per_node();
     const std::vector<Setting> without = without_sizes(space.asked, ranks);
     for (std::vector<Setting> chosen : choices_of(space.asked.stack.choices, question.settings)) {
       if (!question.nodes.empty()) chosen.emplace_back("cluster.nodes", std::to_string(count));
-      for (const std::int64_t sharing : holders)
-        if (auto scenario = load_kind(question, chosen, without, sharing))
-          space.kinds.push_back({chosen, std::move(*scenario), sharing > 1, {}});
+      for (const std::int64_t sharing : holders) {
+        try {
+          space.kinds.push_back(
+              {chosen, load_kind(question, chosen, without, sharing), sharing > 1, {}});
+        } catch (const UserError&) {  // this stack or model does not have it
+          refused = std::current_exception();
+        }
+      }
     }
   }
+  if (space.kinds.empty()) std::rethrow_exception(refused);
 }
 
 void fill_points(PlanSpace& space, const PlanQuestion& question) {

@@ -1,5 +1,7 @@
 #include "analysis/studies/predict/prediction.hpp"
 
+#include <fmt/format.h>
+
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "workloads/strategy/mesh.hpp"
@@ -83,6 +85,10 @@ Prediction predict(const Scenario& scenario, Folding folding, Kept kept, CauseSe
                  {"peak_memory", result.memory.device.peak.bytes, Dimension::bytes},
                  {"memory_needed", result.memory.needed(), Dimension::bytes},
                  {"memory_capacity", result.memory.capacity, Dimension::bytes}};
+  for (const Holding& each : program.resident.holdings)
+    if (each.pool == Pool::device)
+      run.summary.push_back(
+          {fmt::format("held_{}", to_text(each.held)), each.bytes, Dimension::bytes});
   return result;
 }
 

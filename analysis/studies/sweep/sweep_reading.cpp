@@ -2,19 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
 namespace {
-
-std::string settings_text(const SweepTable& table, const SweepRow& row) {
-  std::string text;
-  for (std::size_t k = 0; k < table.keys.size(); ++k)
-    if (!row.values[k].empty())
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", table.keys[k], row.values[k]);
-  return text;
-}
 
 std::string scaling_text(const Scaling& scaling) {
   const ScalingPoint &first = scaling.points.front(), &last = scaling.points.back();
@@ -35,6 +29,18 @@ std::string scaling_text(const Scaling& scaling) {
 }
 
 }  // namespace
+
+std::string settings_text(const SweepTable& table, const SweepRow& row) {
+  const auto differs = [&](std::size_t k) {
+    return std::ranges::any_of(
+        table.rows, [&](const SweepRow& other) { return other.values[k] != row.values[k]; });
+  };
+  std::string text;
+  for (std::size_t k = 0; k < table.keys.size(); ++k)
+    if (!row.values[k].empty() && (table.rows.size() == 1 || differs(k)))
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", table.keys[k], row.values[k]);
+  return text;
+}
 
 std::string rate_text(double per_second) {
   return per_second >= 1e5 ? fmt::format("{:.0f} k", per_second / 1e3)

@@ -8,6 +8,9 @@
 
 namespace stepsim {
 
+// "micro_batch 4, zero 3": of keys that all rows say alike nothing is said, unless all are.
+std::string settings_text(const SweepTable& table, const SweepRow& row);
+
 std::string rate_text(double tokens_per_second);
 
 // Fastest, cheapest, smallest, and how many are on the front; none when no point can run.

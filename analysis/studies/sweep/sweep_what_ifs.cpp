@@ -27,8 +27,20 @@ Outcome answer_to(const std::string& data, const SweepPlan& plan, std::vector<Se
   }
 }
 
-}  // namespace
+// As it was asked for. Nothing: its scenario is not at hand any more, or is another one now.
+std::optional<SweepPlan> asked_plan(const std::string& data, const SweepTable& table) {
+  SweepPlan plan;
+  plan.scenario = table.source;
+  plan.fixed = table.fixed;
+  for (const std::string& key : table.keys) plan.axes.push_back({{key}, {}});
+  try {
+    if (content_of(find_scenario(data, table.source)).canonical() == table.scenario) return plan;
+  } catch (const UserError&) {
+  }
+  return std::nullopt;
+}
 
+// The three that gain most, of every change known here that can be made to this point.
 std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, const SweepRow& row) {
   const double now = row.outcome.of("tokens_per_second").value_or(0);
   if (now <= 0) return {};
@@ -58,19 +70,38 @@ std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, con
   return best;
 }
 
-std::optional<std::vector<WhatIf>> what_ifs_of(const std::string& data, const SweepTable& table,
-                                               const SweepReport& report) {
-  if (!report.fastest) return std::vector<WhatIf>{};
-  SweepPlan plan;
-  plan.scenario = table.source;
-  plan.fixed = table.fixed;
-  for (const std::string& key : table.keys) plan.axes.push_back({{key}, {}});
-  try {
-    if (content_of(find_scenario(data, table.source)).canonical() == table.scenario)
-      return what_ifs(data, plan, table.rows[*report.fastest]);
-  } catch (const UserError&) {
+// Nothing: none of them lacks memory alone.
+std::optional<NearestRun> nearest_run(const std::string& data, const SweepPlan& plan,
+                                      const SweepTable& table) {
+  std::optional<std::size_t> nearest;
+  double least = 0;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const Outcome& outcome = table.rows[i].outcome;
+    const auto needed = outcome.of("peak_memory"), capacity = outcome.of("memory_capacity");
+    if (!needed || !capacity || (nearest && *needed / *capacity >= least)) continue;
+    nearest = i;
+    least = *needed / *capacity;
   }
-  return std::nullopt;
+  if (!nearest) return std::nullopt;
+  const std::vector<Setting> settings = settings_of(plan, table.rows[*nearest].values);
+  const Scenario scenario = load_scenario(data, plan.scenario, settings);
+  return NearestRun{*nearest, fitting_steps({data, plan.scenario, settings, scenario})};
+}
+
+}  // namespace
+
+SweepAdvice advice_on(const std::string& data, const SweepPlan& plan, const SweepTable& table,
+                      const SweepReport& report) {
+  SweepAdvice advice;
+  if (report.fastest) advice.faster = what_ifs(data, plan, table.rows[*report.fastest]);
+  if (report.feasible == 0) advice.nearest = nearest_run(data, plan, table);
+  return advice;
+}
+
+std::optional<SweepAdvice> advice_on(const std::string& data, const SweepTable& table,
+                                     const SweepReport& report) {
+  const auto plan = asked_plan(data, table);
+  return plan ? std::optional(advice_on(data, *plan, table, report)) : std::nullopt;
 }
 
 }  // namespace stepsim

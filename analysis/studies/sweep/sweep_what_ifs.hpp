@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/studies/outcome/next_steps.hpp"
 #include "analysis/studies/sweep/sweep_report.hpp"
 
 namespace stepsim {
@@ -16,11 +17,22 @@ struct WhatIf {
   Outcome outcome;
 };
 
-// The three that gain most, of every change known here that can be made to this point.
-std::vector<WhatIf> what_ifs(const std::string& data, const SweepPlan& plan, const SweepRow& row);
-// Of the fastest point of a table that was read from a file: it names its scenario. Nothing: that
-// is not at hand any more, or is another one now.
-std::optional<std::vector<WhatIf>> what_ifs_of(const std::string& data, const SweepTable& table,
-                                               const SweepReport& report);
+// Of points none of which can run the one that lacks least memory, and what makes it run.
+struct NearestRun {
+  std::size_t row = 0;
+  FittingSteps fitting;
+};
+
+struct SweepAdvice {
+  std::vector<WhatIf> faster;         // of the fastest point: the three changes that gain most
+  std::optional<NearestRun> nearest;  // where no point can run
+};
+
+SweepAdvice advice_on(const std::string& data, const SweepPlan& plan, const SweepTable& table,
+                      const SweepReport& report);
+// Of a table that was read from a file: it names its scenario. Nothing: that is not at hand any
+// more, or is another one now.
+std::optional<SweepAdvice> advice_on(const std::string& data, const SweepTable& table,
+                                     const SweepReport& report);
 
 }  // namespace stepsim

@@ -148,9 +148,11 @@ void FullyShardedGroups::gather(std::size_t call) {
   if (keys_.version != 1)
     if (const auto cut = forward ? copied_out_before_ : copied_out_) ready = *cut;
   // The shard is cast or copied into the buffer first, on a stream of its own.
-  const double written = writer_.input().strategy.master_weights ? 4 + bytes_16
-                         : keys_.version == 1                    ? 0
-                                                                 : 2 * bytes_16;
+  const StepInput& input = writer_.input();
+  const double written = input.stack.fsdp_in_place       ? 0
+                         : input.strategy.master_weights ? 4 + bytes_16
+                         : keys_.version == 1            ? 0
+                                                         : 2 * bytes_16;
   if (written > 0)
     ready = writer_.beside(Stream::gather, written * group.elements / sharers(group),
                            Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
@@ -166,7 +168,7 @@ void FullyShardedGroups::gather(std::size_t call) {
 // Version 2 cuts tensors out of the flat output, which then goes.
 void FullyShardedGroups::cut_out(Group& group) {
   group.copied_out = true;
-  if (keys_.version == 1) return;
+  if (keys_.version == 1 || writer_.input().stack.fsdp_in_place) return;
   const double bytes = group.gathered_bytes;
   const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * bytes, 1}}, false,
                                Cause::gather_bytes, "copy_out");

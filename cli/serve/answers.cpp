@@ -1,0 +1,259 @@
+#include "cli/serve/answers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <filesystem>
+
+#include "analysis/report/page_answers.hpp"
+#include "cli/explain_output.hpp"
+#include "cli/run_output.hpp"
+#include "cli/runs.hpp"
+#include "cli/scenarios.hpp"
+#include "scenarios/entries.hpp"
+#include "scenarios/import/opened_source.hpp"
+#include "scenarios/keys/key_pages.hpp"
+#include "scenarios/recipes.hpp"
+#include "scenarios/scenario_catalog.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
+#include "workloads/model/model_catalog.hpp"
+
+namespace stepsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The scenario that an empty page shows: its choices say the rest.
+constexpr std::string_view first_scenario = "serve";
+
+bool is_settings_file(const fs::path& path) {
+  return path.extension() == ".yaml" || path.extension() == ".yml";
+}
+
+// The catalogue's by their names, without the folders that they are in; others by their paths.
+std::vector<std::string> offered_sources(const Serving& serving) {
+  std::vector<std::string> sources =
+      mapped(scenario_names(serving.data),
+             [](const std::string& name) { return fs::path(name).filename().string(); });
+  for (const std::string& folder : serving.folders) {
+    std::vector<std::string> files;
+    std::error_code failed;
+    for (const auto& entry : fs::directory_iterator(folder, failed))
+      if (is_settings_file(entry.path())) files.push_back(entry.path().string());
+    std::ranges::sort(files);
+    append(sources, files);
+  }
+  return sources;
+}
+
+// GRPO jobs have no training step to show, and a template is there to be copied.
+bool is_shown(const std::string& data, const std::string& source) {
+  if (source.starts_with("template")) return false;
+  return read_document(find_scenario(data, source)).peek("job.method").value_or("") != "grpo";
+}
+
+void require_offered(const Serving& serving, const Question& question, const std::string& source) {
+  const std::vector<std::string> offered = offered_sources(serving);
+  if (holds(question.files, source, &PostedFile::name) || holds(offered, source)) return;
+  throw UserError(
+      fmt::format("no scenario \"{}\" is served{}", source, did_you_mean(source, offered)));
+}
+
+// Where the kernel cannot keep a request from other files, none is named.
+constexpr std::string_view no_landlock = "this kernel has no Landlock to keep other files from it";
+
+void require_no_paths(const AskedScenario& asked) {
+  for (const auto& [key, value] : asked.settings)
+    if (value.find_first_of("/\\") != std::string::npos)
+      throw UserError({{"--set", 0, key, fmt::format("no path is taken: {}", no_landlock)}});
+}
+
+NamedStep named_step(const Serving& serving, const Question& question,
+                     const std::optional<AskedScenario>& asked) {
+  if (!asked) throw UserError("the question names no scenario");
+  if (!serving.shut_in) require_no_paths(*asked);
+  require_offered(serving, question, asked->source);
+  NamedStep step{asked->source, asked->source, asked->settings,
+                 load_scenario(serving.data, asked->source, asked->settings)};
+  if (step.scenario.grpo)
+    throw UserError("is a GRPO job: `stepsim run` answers, this page shows training steps");
+  for (const auto& [key, value] : asked->settings) step.label += fmt::format(" {}={}", key, value);
+  return step;
+}
+
+struct TwoSteps {
+  NamedStep a, b;
+};
+
+TwoSteps two_steps(const Serving& serving, const Question& question) {
+  return {named_step(serving, question, question.a), named_step(serving, question, question.b)};
+}
+
+Explanation gap_of(const Serving& serving, const TwoSteps& steps) {
+  ExplainOptions study;
+  study.data = serving.data;
+  study.most_draws = 0;
+  return explain(steps.a, steps.b, study);
+}
+
+// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  const bool plain = std::ranges::all_of(text, [](char c) {
+    return is_letter_or_digit(c) || std::string_view("._-/=+:@%,").find(c) != std::string::npos;
+  });
+  if (plain && !text.empty()) return text;
+  std::string quoted = "'";
+  for (const char c : text)
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  return quoted + '\'';
+}
+
+std::string command_of(const NamedStep& step) {
+  std::string command = "stepsim run " + shell_word(step.source);
+  for (const auto& [key, value] : step.settings)
+    command += " --set " + shell_word(fmt::format("{}={}", key, value));
+  return command;
+}
+
+std::vector<std::string> machines(const std::string& data) {
+  std::vector<std::string> names = names_on(data, node_shelf);
+  append(names, names_on(data, cluster_shelf));
+  return names;
+}
+
+// Keys that name entries of the catalogue.
+Records names_records(const std::string& data) {
+  const auto names = [&](std::string_view key, const std::vector<std::string>& list) {
+    return Record(key, "names that it may say", list_of(list));
+  };
+  return {names("model", names_on(data, model_shelf)),
+          names("stack", names_on(data, stack_shelf)),
+          names("recipe", names_on(data, recipe_shelf)),
+          names("cluster.node", machines(data)),
+          names("cluster.network", names_on(data, network_shelf)),
+          names("strategy.optimizer", names_on(data, optimizer_shelf)),
+          names("strategy.precision", names_on(data, precision_shelf))};
+}
+
+// What a training step may be told; not what was observed of it, nor what only GRPO has.
+RecordList keys_list() {
+  RecordList list;
+  for (const KeyGroup& group : key_groups()) {
+    if (group.block == "measured" || group.block.find(' ') != std::string::npos) continue;
+    for (const KeyRow& row : group.rows)
+      list.items.emplace_back("", "",
+                              Records{{"key", "its name", group.path(row)},
+                                      {"kind", "of its value", row.kind},
+                                      {"words", "that it may say", list_of(texts_of(row.words))},
+                                      {"allowed", "words or limits", row.allowed},
+                                      {"default", "when nobody says it", row.usual},
+                                      {"sentence", "what it is", row.sentence}});
+  }
+  return list;
+}
+
+RecordList resolved_list(const Scenario& scenario) {
+  return list_of(resolved_keys(scenario), [](const ResolvedKey& key) -> Records {
+    return {{"key", "its name", key.path()},
+            {"value", "as a file would say it", value_text(key)},
+            {"from", "who said so", origin_text(key)}};
+  });
+}
+
+struct FileRole {
+  std::string_view word;
+  std::string title;
+};
+
+// As the readers of the command line tell it.
+FileRole role_of(const std::string& name) {
+  const Document content = open_document(name);
+  if (content.root().has("architectures") || content.root().has("model_type"))
+    return {"model", "a model's config.json"};
+  const SourceKind& kind = kind_of(content, "");
+  return {kind.name == "deepspeed" ? "deepspeed" : "source", std::string(kind.title)};
+}
+
+}  // namespace
+
+void put_files(const Serving& serving, const Question& question) {
+  if (!question.files.empty() && !serving.shut_in)
+    throw UserError(fmt::format("no file is taken: {}", no_landlock));
+  for (const PostedFile& file : question.files) write_file(file.name, file.text);
+}
+
+std::string first_page(const Serving& serving, const Question&) {
+  std::vector<std::string> sources = offered_sources(serving);
+  std::erase_if(sources,
+                [&](const std::string& source) { return !is_shown(serving.data, source); });
+  return serve_html("Try settings of a training step",
+                    {{"first", "what an empty page shows", first_scenario},
+                     {"sources", "scenarios to begin with", list_of(sources)},
+                     {"names", "of the catalogue", names_records(serving.data)},
+                     {"keys", "of a scenario", keys_list()}});
+}
+
+std::string step_answer(const Serving& serving, const Question& question) {
+  const NamedStep step = named_step(serving, question, question.a);
+  const Scenario& scenario = step.scenario;
+  RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = {}, .log = {}};
+  if (question.interval)
+    extras.interval =
+        interval_of_run({.data = serving.data, .scenario = step.source, .settings = step.settings},
+                        scenario, std::nullopt);
+  const Prediction prediction = predict(scenario, Folding::automatic, Kept::figures);
+  return to_json({{"run", "as `stepsim run --json` prints it",
+                   result_records(run_kind, asked_records(scenario, {step.source, step.settings}),
+                                  run_records(scenario, prediction, extras))},
+                  {"subtitle", "model, machine and stack", place_text(scenario)},
+                  {"gpus", "of all nodes", scenario.cluster.ranks()},
+                  {"command", "that says the same", command_of(step)},
+                  {"keys", "with their values", resolved_list(scenario)}});
+}
+
+std::string gap_answer(const Serving& serving, const Question& question) {
+  const TwoSteps steps = two_steps(serving, question);
+  const auto asked = [](const NamedStep& step) {
+    return asked_records(step.scenario, {step.source, step.settings});
+  };
+  return to_json(result_records(explain_kind,
+                                {{"asked_a", "what was asked of A", asked(steps.a)},
+                                 {"asked_b", "what was asked of B", asked(steps.b)}},
+                                explanation_records(gap_of(serving, steps))));
+}
+
+std::string file_answer(const Serving&, const Question& question) {
+  return to_json(
+      {{"files", "in their order", list_of(question.files, [](const PostedFile& file) -> Records {
+          const FileRole role = role_of(file.name);
+          return {{"name", "of the file", file.name},
+                  {"role", "model, deepspeed or source", role.word},
+                  {"title", "what it is", role.title}};
+        })}});
+}
+
+std::string report_page(const Serving& serving, const Question& question) {
+  std::optional<TwoSteps> two;
+  if (question.b) two = two_steps(serving, question);
+  std::vector<NamedStep> steps{two ? two->a : named_step(serving, question, question.a)};
+  if (two) steps.push_back(two->b);
+  std::deque<Run> runs;  // the page points at them
+  Page page{.title = {}, .steps = {}, .gap = {}, .claims = {}, .sweep = {}};
+  for (const NamedStep& step : steps) {
+    page.title += (page.title.empty() ? "" : " and ") + step.label;
+    runs.push_back(load_run({serving.data, {}}, step.source, step.settings));
+    page.steps.push_back({step.label, &runs.back()});
+  }
+  if (two) page.gap = page_gap(gap_of(serving, *two));
+  return page_html(page);
+}
+
+}  // namespace stepsim

@@ -1,0 +1,67 @@
+#include "cli/serve/question.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/config.hpp"
+#include "sim/base/letters.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::size_t most_files = 8, most_settings = 256;
+constexpr std::string_view posted_kinds = ".yaml, .yml, .json or .toml";
+
+AskedScenario read_asked(const Table& table) {
+  AskedScenario asked{.source = table.text("source"), .settings = {}};
+  if (!table.has("set")) return asked;
+  for (const Table& setting : table.tables("set"))
+    asked.settings.emplace_back(setting.text("key"), setting.text("value"));
+  if (asked.settings.size() > most_settings)
+    table.problem("set", fmt::format("more than {} settings", most_settings));
+  return asked;
+}
+
+std::vector<PostedFile> read_files(const Table& root) {
+  std::vector<PostedFile> files;
+  if (!root.has("files")) return files;
+  for (const Table& each : root.tables("files")) {
+    files.push_back({each.text("name"), each.text("text")});
+    if (!may_be_posted(files.back().name))
+      each.problem("name", fmt::format("expected a name that ends in {} and holds letters, digits "
+                                       "and ._- alone, found \"{}\"",
+                                       posted_kinds, files.back().name));
+  }
+  if (files.size() > most_files)
+    root.problem("files", fmt::format("more than {} files", most_files));
+  return files;
+}
+
+}  // namespace
+
+bool may_be_posted(std::string_view name) {
+  constexpr std::size_t longest = 100;
+  constexpr std::array<std::string_view, 4> endings{".yaml", ".yml", ".json", ".toml"};
+  return name.size() <= longest && !name.starts_with('.') &&
+         std::ranges::all_of(
+             name,
+             [](char c) { return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-'; }) &&
+         std::ranges::any_of(endings,
+                             [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+Question read_question(std::string_view json) {
+  const Document document = parse_document(json, "the question");
+  const Table root = document.root();
+  Question question;
+  question.files = read_files(root);
+  if (const auto a = root.table_if("a")) question.a = read_asked(*a);
+  if (const auto b = root.table_if("b")) question.b = read_asked(*b);
+  question.interval = root.flag_or("interval", false);
+  document.finish();
+  return question;
+}
+
+}  // namespace stepsim

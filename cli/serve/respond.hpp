@@ -1,0 +1,35 @@
+// From a request of a browser to what it is told, without sockets: who may ask, and what for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stepsim {
+
+// What is served, and to whom.
+struct Serving {
+  std::string data;                    // the catalogue
+  std::vector<std::string> folders{};  // with scenarios of the user's own, as absolute paths
+  std::vector<std::string> hosts{};    // names by which browsers may call: "127.0.0.1"
+  std::string token{};                 // without it nobody is answered
+  bool shut_in = true;                 // the kernel keeps requests to the folders below
+  std::vector<std::string> readable{};
+};
+
+struct Request {
+  std::string method, target, host;
+  std::string origin{}, type{}, body{};
+};
+
+struct Response {
+  int status = 200;
+  std::string type, body;
+};
+
+// Once in a process: posted files go into its current folder.
+Response respond(const Serving& serving, const Request& request);
+
+// As every other answer that is none: {"problems": [{"text": ...}]}.
+Response refusal(int status, std::string_view why);
+
+}  // namespace stepsim

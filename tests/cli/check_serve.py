@@ -1,0 +1,240 @@
+"""check_serve.py STEPSIM OUT quick|slow: a server of `stepsim serve` refuses what is hostile, answers as the commands do, and stays.
+
+quick: a server starts, answers, and ends with exit code 0 when it is asked to. slow: all the rest."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+stepsim, out, how = sys.argv[1:]
+os.makedirs(out, exist_ok=True)
+
+
+class Server:
+    def __init__(self, *words):
+        self.process = subprocess.Popen([stepsim, "serve", "--port", "0", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=out)
+        self.link = self.process.stdout.readline().strip()
+        said = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})", self.link)
+        assert said, (self.link, self.process.stderr.read() if not self.link else "")
+        self.port, self.token = int(said[1]), said[2]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            self.process.kill()
+        self.process.communicate()
+
+    def ask(self, path, question=None, method=None, token=None, timeout=60, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        body = None if question is None else question if isinstance(question, bytes) else json.dumps(question).encode()
+        if body is not None:
+            headers = {"Content-Type": "application/json"} | headers
+        connection.request(method or ("GET" if body is None else "POST"), f"{path}?token={self.token if token is None else token}", body,
+                           {name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, text
+
+    def step(self, source="serve", interval=False, files=(), **settings):
+        status, text = self.ask("/step", {"a": side(source, settings), "interval": interval, "files": list(files)})
+        return status, json.loads(text)
+
+    def raw(self, data, timeout=20):
+        """All that comes back to these bytes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
+            connection.sendall(data)
+            heard = b""
+            try:
+                while more := connection.recv(1 << 16):
+                    heard += more
+            except ConnectionResetError:
+                pass
+        return heard
+
+    def memory(self):
+        with open(f"/proc/{self.process.pid}/status") as file:
+            return int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1])
+
+    def children(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as file:
+            return [int(word) for word in file.read().split()]
+
+    def wait_for_children(self, wanted, seconds=20):
+        end = time.monotonic() + seconds
+        while bool(self.children()) != wanted:
+            assert time.monotonic() < end, f"children: {self.children()}"
+            time.sleep(0.01)
+
+    def end(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        _, complaint = self.process.communicate(timeout=10)
+        assert self.process.returncode == 0 and complaint == "", (self.process.returncode, complaint)
+
+
+def side(source, settings):
+    return {"source": source, "set": [{"key": key.replace("__", "."), "value": str(value)} for key, value in settings.items()]}
+
+
+def command(*words):
+    return json.loads(subprocess.run([stepsim, *words, "--json"], check=True, capture_output=True, cwd=out).stdout)
+
+
+small = {"model": "llama-3.2-1b", "job__sequence": 1024}
+
+
+def check_same(server):
+    """The page's figures are those of the commands."""
+    for interval, samples in ((False, ["--samples", "0"]), (True, [])):
+        status, told = server.step("llama32-3b-sft-zero3", interval, strategy__zero=2)
+        assert status == 200, told
+        assert told["run"] == command("run", "llama32-3b-sft-zero3", "--set", "strategy.zero=2", *samples)
+    assert told["command"] == "stepsim run llama32-3b-sft-zero3 --set strategy.zero=2"
+    status, gap = server.ask("/gap", {"a": side("serve", {}), "b": side("serve", {"strategy__zero": 2, "job__micro_batch": 2})})
+    wanted = command("explain", "serve", "--set", "strategy.zero=2", "--set", "job.micro_batch=2", "--samples", "0")
+    assert status == 200 and json.loads(gap) == wanted, gap
+    assert [row["key"] for row in wanted["settings"]["rows"]], wanted["settings"]
+    # What one takes away gives the same again.
+    scenario = os.path.join(out, "taken.yaml")
+    with open(scenario, "w") as file:
+        file.write(told["run"]["scenario"]["resolved"])
+    assert command("run", scenario)["step_time_s"] == told["run"]["step_time_s"]
+    status, page = server.ask("/page", {"a": side("serve", small), "b": side("serve", small | {"strategy__zero": 2})})
+    assert status == 200 and page.startswith(b"<!doctype html>") and b"Why they differ" in page
+
+
+def check_files(server):
+    """Nothing but the catalogue, the folders that were named and what was posted is read."""
+    secret = os.path.join(out, "secret")
+    os.makedirs(secret, exist_ok=True)
+    with open(os.path.join(secret, "config.json"), "w") as file:
+        file.write('{"architectures": ["LlamaForCausalLM"], "hidden_size": "hush"}')
+    with open(os.path.join(secret, "ds.json"), "w") as file:
+        file.write('{"hush": 1}')
+    tried = {"model": [secret, secret + "/config.json", "../../../../etc/passwd", "/etc/passwd"],
+             "strategy__deepspeed": [secret + "/ds.json", "/etc/passwd", "/proc/self/environ"]}
+    for key, values in tried.items():
+        for value in values:
+            status, told = server.step(**{key: value})
+            assert status == 422, (key, value, told)
+            assert "hush" not in str(told) and "root:" not in str(told) and "PATH" not in str(told), told
+    for text in (f"base_model: {secret}\nsequence_len: 512\nmicro_batch_size: 1\n", f"base_model: llama-3.2-1b\nsequence_len: 512\nmicro_batch_size: 1\ndeepspeed: {secret}/ds.json\n"):
+        status, told = server.step("a.yaml", files=[{"name": "a.yaml", "text": text}])
+        assert status == 422 and "hush" not in str(told), told
+    for source in ("secret/config.json", "/etc/passwd", secret + "/ds.json"):
+        assert server.step(source)[0] == 422, source
+
+
+def check_hostile(server):
+    host, tail = b"Host: 127.0.0.1\r\n", b"\r\n"
+    token = server.token.encode()
+    asked = b"/step?token=" + token
+    for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "/etc/passwd", "/step/../", "//step"):
+        assert server.ask(path)[0] == 404, path
+    assert server.ask("/", token="")[0] == server.ask("/", token="0" * 32)[0] == server.ask("/etc/passwd", token="no")[0] == 403
+    for method in ("PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "CONNECT", "POST", "HEAD"):
+        assert server.ask("/", method=method)[0] == 405, method
+    for headers in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}, {"Host": f"evil.example:{server.port}"}):
+        assert server.ask("/", **headers)[0] == 403, headers
+    assert server.ask("/step", b"x" * (1 << 20) + b"x")[0] == 413
+    assert b" 413 " in server.raw(b"POST " + asked + b" HTTP/1.1\r\n" + host + b"Content-Length: 99999999999\r\n\r\n")
+    assert b" 431 " in server.raw(b"GET / HTTP/1.1\r\n" + host + b"X: " + b"y" * 70000 + b"\r\n\r\n")
+    for rubbish in (b"\0" * 4096, b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n" + host + tail, bytes(range(256)) * 64, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc",
+                    b"POST " + asked + b" HTTP/1.1\r\n" + host + b"Content-Length: -1\r\n\r\n",
+                    b"POST " + asked + b" HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n"):
+        heard = server.raw(rubbish)
+        assert heard == b"" or heard.startswith(b"HTTP/1.1 400 "), heard[:200]
+    # A second request behind the first one is not answered.
+    one = b"GET /?token=" + token + b" HTTP/1.1\r\n" + host + tail
+    assert server.raw(one + one + b"rubbish" * 9999).count(b"HTTP/1.1 ") <= 1
+    for body in (b"{" * 100000, b"[" * 100000, b'{"a": &a [*a]}', b"\xff\xfe\0\0", b'{"a": {"source": "serve", "set": [' + b'{"key": "k", "value": "v"},' * 300 + b"]}}"):
+        status, text = server.ask("/step", body)
+        assert status == 422 and json.loads(text)["problems"], (body[:20], status, text[:200])
+    assert server.step(cluster__nodes=8193)[0] == 422
+
+
+def check_slow_ones(server):
+    """Half of a request, one that takes long, and one whose process dies: others are answered meanwhile."""
+    halves = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(8)]
+    for half in halves:
+        half.sendall(b"POST /step?token=" + server.token.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{")
+    assert server.step(**small)[0] == 200
+    for half in halves:
+        half.close()
+    server.wait_for_children(False)
+
+    def long_one():
+        connection = socket.create_connection(("127.0.0.1", server.port))
+        body = json.dumps({"a": side("qwen3-30b-sft-zero3", {}), "b": side("qwen3-30b-sft-zero3", {"strategy__zero": 2})}).encode()
+        connection.sendall(b"POST /gap?token=" + server.token.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        server.wait_for_children(True)
+        time.sleep(0.3)
+        return connection
+
+    with long_one():
+        assert server.step(**small)[0] == 200
+    server.wait_for_children(False, 5)  # whoever asked has gone: nobody computes on
+    with long_one() as connection:
+        os.kill(server.children()[0], signal.SIGSEGV)
+        try:
+            assert connection.recv(100) == b""
+        except ConnectionResetError:
+            pass
+    assert server.step(**small)[0] == 200
+
+
+def seconds_of(server, count, **settings):
+    """How long requests take, in order."""
+    taken = []
+    for number in range(count):
+        begin = time.monotonic()
+        status, told = server.step(**settings, job__micro_batch=1 + number % 4)
+        taken.append(time.monotonic() - begin)
+        assert status == 200, told
+    return sorted(taken)
+
+
+def check_memory(server):
+    """200 requests in a row; and a dense step is there within 150 ms, even beside other work."""
+    seconds_of(server, 5, **small)
+    before = server.memory()
+    seconds_of(server, 200, **small)
+    assert server.memory() <= before + 256, f"{before} kB before 200 requests, {server.memory()} kB after"
+    taken = seconds_of(server, 20)  # of 8 billion parameters
+    assert taken[5] < 0.15, taken
+    return taken[10]
+
+
+if how == "quick":
+    with Server() as server:
+        status, told = server.step(**small)
+        assert status == 200 and told["run"]["step_time_s"] > 0, told
+        assert server.ask("/", token="no")[0] == 403
+        server.end()
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    refused = subprocess.run([stepsim, "serve", "--port", str(taken.getsockname()[1])], capture_output=True, text=True)
+    assert refused.returncode == 2 and refused.stderr == f"stepsim: --port: nobody can listen at 127.0.0.1 port {taken.getsockname()[1]}: Address already in use; 0 takes a free port\n", refused
+    print("answered")
+else:
+    temporary = os.path.join(out, "tmp")
+    os.makedirs(temporary, exist_ok=True)
+    os.environ["TMPDIR"] = temporary
+    with Server() as server:
+        check_same(server)
+        check_files(server)
+        check_hostile(server)
+        check_slow_ones(server)
+        half_a_step = check_memory(server)
+        server.end(signal.SIGTERM)
+        assert os.listdir(temporary) == [], os.listdir(temporary)
+    print(f"a request takes {1000 * half_a_step:.0f} ms")

@@ -1,0 +1,228 @@
+// What a request to `serve` is told, without a socket.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "analysis/studies/predict/worker.hpp"
+#include "cli/serve/question.hpp"
+#include "cli/serve/respond.hpp"
+#include "cli/serve/shut_in.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+using namespace stepsim;
+
+namespace {
+
+const Serving serving{.data = STEPSIM_SOURCE_DATA,
+                      .folders = {},
+                      .hosts = {"127.0.0.1", "localhost", "[::1]"},
+                      .token = "0123456789abcdef",
+                      .shut_in = true};
+
+Request asking(const std::string& path, const std::string& body) {
+  return {.method = "POST",
+          .target = path + "?token=0123456789abcdef",
+          .host = "127.0.0.1:8420",
+          .type = "application/json",
+          .body = body};
+}
+
+// In a folder of its own, where posted files go.
+Response told(const Request& request, const Serving& by = serving) {
+  const TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  Response response = respond(by, request);
+  std::filesystem::current_path(before);
+  return response;
+}
+
+bool says(const Response& response, std::string_view words) {
+  return response.body.find(words) != std::string::npos;
+}
+
+constexpr std::string_view tiny =
+    R"({"a": {"source": "serve", "set": [{"key": "model", "value": "llama-3.2-1b"}]}})";
+
+}  // namespace
+
+TEST_CASE("who asks without the token, by another name or from another page is refused", "[cli]") {
+  Request request = asking("/step", std::string(tiny));
+  REQUIRE(told(request).status == 200);
+  for (const std::string target :
+       {"/step", "/step?token=", "/step?token=0123456789abcdee", "/step?token=0123456789abcdef0",
+        "/step?other=1&token=0123456789abcdef", "/?token", ""}) {
+    Request other = request;
+    other.target = target;
+    CHECK(told(other).status == 403);
+  }
+  for (const std::string host : {"", "evil.example", "evil.example:8420", "127.0.0.1.evil.example",
+                                 "localhost@evil.example", "[::1", "127.0.0.1:x"}) {
+    Request other = request;
+    other.host = host;
+    CHECK(told(other).status == 403);
+  }
+  for (const std::string host : {"localhost:9000", "[::1]:8420", "127.0.0.1"}) {
+    Request other = request;
+    other.host = host;
+    CHECK(told(other).status == 200);
+  }
+  for (const std::string origin : {"http://evil.example", "null", "https://127.0.0.1:8420",
+                                   "http://127.0.0.1:80", "http://localhost:8420"}) {
+    Request other = request;
+    other.origin = origin;
+    CHECK(told(other).status == 403);
+  }
+  request.origin = "http://127.0.0.1:8420";
+  CHECK(told(request).status == 200);
+}
+
+TEST_CASE("only known paths and methods are answered", "[cli]") {
+  for (const std::string path : {"/../etc/passwd", "/%2e%2e/etc/passwd", "//", "/step/", "/STEP",
+                                 "http://127.0.0.1/", "/favicon.ico"})
+    CHECK(told(asking(path, "{}")).status == 404);
+  for (const std::string method :
+       {"PUT", "DELETE", "OPTIONS", "HEAD", "GET", "TRACE", "", "RUBBISH"}) {
+    Request request = asking("/step", std::string(tiny));
+    request.method = method;
+    CHECK(told(request).status == 405);
+  }
+  Request form = asking("/step", std::string(tiny));
+  form.type = "text/plain";
+  CHECK(told(form).status == 415);
+}
+
+TEST_CASE("a question that is none names all that is wrong with it", "[cli]") {
+  for (const std::string body :
+       {"", "[]", "7", "{", "{\"a\": 1}", "{\"a\": {\"source\": [1]}}", "{\"b\": {}}",
+        "{\"a\": {\"source\": \"serve\", \"set\": {\"key\": 1}}}", "{\"files\": [7]}"})
+    CHECK(told(asking("/step", body)).status == 422);
+  CHECK(says(told(asking("/step", R"({"a": {"source": "serve"}, "c": 1, "interval": 3})")),
+             "the question:1: c: unknown key"));
+  CHECK(says(told(asking("/step", "{}")), "the question names no scenario"));
+}
+
+TEST_CASE("what is wrong with a setting is said at its key, as the command line says it", "[cli]") {
+  const Response response = told(asking(
+      "/step",
+      R"({"a": {"source": "serve", "set": [{"key": "strategy.zero", "value": "7"}, {"key": "model", "value": "lama-3.2-1b"}]}})"));
+  CHECK(response.status == 422);
+  CHECK(says(
+      response,
+      R"("key": "strategy.zero", "text": "--set: strategy.zero: expected 0, 1, 2, 3, fsdp or hsdp, found \"7\"")"));
+  CHECK(
+      says(response, R"(--set: model: no model \"lama-3.2-1b\" (did you mean \"llama-3.2-1b\"?))"));
+}
+
+TEST_CASE("only what is offered is a source", "[cli]") {
+  for (const std::string source :
+       {"/etc/passwd", "../../etc/passwd", "seeds/../serve", "README.md", "nothing", ""}) {
+    const Response response =
+        told(asking("/step", fmt::format(R"({{"a": {{"source": "{}"}}}})", source)));
+    CHECK(response.status == 422);
+    CHECK(says(response, fmt::format("no scenario \\\"{}\\\" is served", source)));
+  }
+  TemporaryFolder own;
+  put_bytes(own.file("mine.yaml"), read_file(serving.data + "/scenarios/serve.yaml"));
+  Serving more = serving;
+  more.folders = {own.path()};
+  const std::string body = fmt::format(R"({{"a": {{"source": "{}"}}}})", own.file("mine.yaml"));
+  CHECK(told(asking("/step", body), more).status == 200);
+  CHECK(told(asking("/step", body)).status == 422);
+  CHECK(says(told(asking("/step", R"({"a": {"source": "grpo-7b-two-nodes"}})")),
+             "is a GRPO job: `stepsim run` answers, this page shows training steps"));
+}
+
+TEST_CASE("posted files are read as the command line reads them", "[cli]") {
+  const std::string
+      axolotl =
+          "base_model: NousResearch/Llama-3.2-1B\\nsequence_len: 1024\\nmicro_batch_size: "
+          "1\\ndeepspeed: deepspeed_configs/own.json\\n",
+      zero = R"({\"zero_optimization\": {\"stage\": 2}})",
+      config =
+          R"({\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 1024, \"intermediate_size\": 4096, \"num_attention_heads\": 16, \"num_hidden_layers\": 4, \"vocab_size\": 1000, \"max_position_embeddings\": 2048})";
+  const std::string files = fmt::format(
+      R"("files": [{{"name": "train.yaml", "text": "{}"}}, {{"name": "own.json", "text": "{}"}}, {{"name": "config.json", "text": "{}"}}])",
+      axolotl, zero, config);
+  const Response roles = told(asking("/file", fmt::format("{{{}}}", files)));
+  CHECK(roles.status == 200);
+  for (const char* role :
+       {R"("name": "train.yaml", "role": "source", "title": "an Axolotl file")",
+        R"("name": "own.json", "role": "deepspeed")", R"("name": "config.json", "role": "model")"})
+    CHECK(says(roles, role));
+  const Response step = told(asking(
+      "/step",
+      fmt::format(
+          R"({{"a": {{"source": "train.yaml", "set": [{{"key": "cluster.node", "value": "mi300x-8"}}]}}, {}}})",
+          files)));
+  CHECK(says(step, "\"subtitle\": \"llama-3.2-1b on 1 x mi300x-8"));
+  CHECK(says(step, R"({"key": "strategy.zero", "value": "2")"));
+  CHECK(says(step, "\"command\": \"stepsim run train.yaml --set cluster.node=mi300x-8\""));
+  CHECK(says(
+      told(asking(
+          "/step",
+          fmt::format(
+              R"({{"a": {{"source": "serve", "set": [{{"key": "model", "value": "config.json"}}]}}, {}}})",
+              files))),
+      "on 1 x h100-8"));
+  Serving open = serving;
+  open.shut_in = false;
+  CHECK(says(told(asking("/file", fmt::format("{{{}}}", files)), open),
+             "no file is taken: this kernel has no Landlock to keep other files from it"));
+  CHECK(says(
+      told(asking(
+               "/step",
+               R"({"a": {"source": "serve", "set": [{"key": "model", "value": "/etc/passwd"}]}})"),
+           open),
+      "--set: model: no path is taken: this kernel has no Landlock to keep other files from it"));
+}
+
+TEST_CASE("a posted file has a name without a path", "[cli]") {
+  for (const char* name : {"config.json", "Qwen3_8B-sft.yaml", "a.yml", "x.toml"})
+    CHECK(may_be_posted(name));
+  for (const char* name : {"", "yaml", ".yaml", "../a.yaml", "/etc/a.yaml", "a/b.json", "a b.json",
+                           "run.sh", "run.h5", "a.yaml\n"})
+    CHECK_FALSE(may_be_posted(name));
+  CHECK(told(asking("/file", R"({"files": [{"name": "../../x.json", "text": "{}"}]})")).status ==
+        422);
+}
+
+TEST_CASE("a process that is shut in reads only what it may", "[cli]") {
+  if (!can_shut_in()) return;  // a kernel without Landlock
+  const TemporaryFolder given, own, other;
+  put_bytes(given.file("in"), "1");
+  put_bytes(other.file("out"), "2");
+  const std::string heard = in_worker([&] {
+    shut_in(std::vector{given.path()}, own.path());
+    write_file(own.file("new"), "3");
+    std::string text = read_file(given.file("in")) + read_file(own.file("new"));
+    for (const std::string& refused : {other.file("out"), std::string("/etc/passwd")}) try {
+        text += read_file(refused);
+      } catch (const UserError& error) {
+        text += error.what() == refused + ": cannot be read: Permission denied" ? "." : "?";
+      }
+    try {
+      write_file(given.file("in"), "4");
+    } catch (const UserError&) {
+      text += '!';
+    }
+    return text;
+  });
+  CHECK(heard == "13..!");
+}
+
+TEST_CASE("the first page holds every key and offers no GRPO job", "[cli]") {
+  Request request = asking("/", "");
+  request.method = "GET";
+  const Response page = told(request);
+  CHECK(page.status == 200);
+  CHECK(page.type.starts_with("text/html"));
+  for (const char* key :
+       {"strategy.zero", "job.micro_batch", "strategy.offload.optimizer", "cluster.nodes"})
+    CHECK(says(page, fmt::format("{{\"key\": \"{}\"", key)));
+  CHECK(says(page, "\"llama32-3b-sft-zero3\""));
+  CHECK_FALSE(says(page, "\"grpo-7b-two-nodes\""));
+}
