@@ -50,8 +50,9 @@ void check_tensor(const Table& table, const StepSplit& sharing) {
   const bool cuts =
       sharing.strategy.compiled || sharing.stack.tensor_layers == TensorLayers::overlapped;
   if (tensor.in_pieces && (!tensor.sequence || tensor.gathers_each || !cuts))
-    table.problem("async",
-                  "needs compile: true or Megatron's layers, sequence: true and no gather_each");
+    table.problem(
+        "async",
+        "needs compile: true or a stack that overlaps products, sequence: true and no gather_each");
   if (ranks > 1 && sharing.strategy.lora.rank > 0 && sharing.model.experts)
     table.problem("size", "is not modelled with lora beside experts");
   if (ranks > 1) refuse_mixers(table, "size", model);
