@@ -31,15 +31,6 @@ struct Edge {
   std::uint8_t cause;
 };
 
-// A lane of a pipeline stage begins to wait for another one when it has done all that it had to.
-double wait_begins(const OpGraph& graph, const Trace& trace, OpId wait) {
-  double done = 0;
-  for (const OpId before : graph.predecessors(wait))
-    if (graph[before].pattern == no_pattern && graph[before].rank == graph[wait].rank)
-      done = std::max(done, trace.finish[index(before)]);
-  return done;
-}
-
 bool belongs(const OpGraph& graph, const Op& op, Rank rank) {
   if (op.pattern == no_pattern) return op.rank == rank;
   const auto& members = graph.patterns()[index(op.pattern)].members;
@@ -111,7 +102,7 @@ Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
   ByCause<double> exposed{}, busy{};
   double idle = 0, now = 0;
   const auto pass = [&](double until) {
-    const double span = until - now;
+    const double span = trace.repeat.seconds(now, until);
     now = until;
     if (span <= 0) return;
     std::uint32_t all = active[1].bits | active[2].bits | active[3].bits;
@@ -127,7 +118,7 @@ Breakdown break_down(const OpGraph& graph, const Trace& trace, Rank rank) {
     pass(edge.time);
     active[edge.level].change(edge.cause, edge.step);
   }
-  pass(trace.makespan.value);
+  pass(trace.makespan.value - trace.repeat.added());
   Breakdown result;
   result.idle = {idle};
   for (std::size_t c = 0; c < cause_count; ++c)

@@ -70,7 +70,8 @@ Timeline timeline_of(const OpGraph& graph, const Trace& trace, Rank rank) {
   });
   Timeline timeline;
   timeline.reserve(effects.size());
-  for (const auto& [time, effect] : effects) timeline.push_back(change_of(graph, *effect, time));
+  for (const auto& [time, effect] : effects)
+    timeline.push_back(change_of(graph, *effect, trace.repeat.whole(time)));
   return timeline;
 }
 

@@ -175,9 +175,12 @@ int run_command(const CommandLine& line) {
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
   RunExtras extras = extras_of(line, *options, scenario, settings);
   Prediction prediction =
-      predict(scenario, fold ? Folding::automatic : Folding::off, free_causes(*options));
-  if (extras.interval) add_interval(prediction.run, *extras.interval);
-  if (const auto output = options->get("output")) write_run(*output, prediction.run);
+      predict(scenario, fold ? Folding::automatic : Folding::off,
+              options->has("output") ? Kept::run : Kept::figures, free_causes(*options));
+  if (const auto output = options->get("output")) {
+    if (extras.interval) add_interval(prediction.run, *extras.interval);
+    write_run(*output, prediction.run);
+  }
   if (options->has("json")) {
     find_changes(line, *options, scenario, settings, extras);
     print_result(run_kind, asked_records(scenario, {options->words.front(), settings}),

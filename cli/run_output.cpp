@@ -254,7 +254,7 @@ Records run_records(const Scenario& scenario, const Prediction& p, const RunExtr
        {{"wall_h", "the whole job, or what is left of it", wall, Measure::hours}},
        length_records(p),
        footprint_records(p.memory),
-       {{"ops", "operations that were replayed", p.run.graph.size()},
+       {{"ops", "operations of the step", p.operations},
         {"breakdown", "where the time goes: every instant of a rank has one cause",
          breakdown_list(p)},
         cost_record(extras.rates, job_time_of(scenario, p)),

@@ -4,6 +4,7 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "cli/outputs.hpp"
 #include "sim/base/error.hpp"
@@ -20,7 +21,8 @@ constexpr std::uint32_t usual_samples = 8;
 
 std::optional<Interval> interval_of_run(IntervalQuestion question, const Scenario& scenario,
                                         std::optional<std::uint32_t> samples) {
-  if (!samples) samples = count_operations(scenario) <= few_operations ? usual_samples : 0;
+  if (!samples)
+    samples = count_operations(step_input(scenario)) <= few_operations ? usual_samples : 0;
   if (*samples == 0) return std::nullopt;
   question.samples = *samples;
   return interval_of(question);
@@ -53,12 +55,12 @@ Run load_run(const CommandLine& line, const std::string& word, std::span<const S
   }
   const Scenario scenario = load_scenario(line.data, word, settings);
   // In a process of its own, so that a second one can be replayed after it.
-  Run run =
-      decode_run(in_worker([&] {
-                   return encode_run(scenario.grpo ? grpo_trace(scenario, predict_grpo(scenario))
-                                                   : predict(scenario, Folding::automatic).run);
-                 }),
-                 word);
+  Run run = decode_run(
+      in_worker([&] {
+        return encode_run(scenario.grpo ? grpo_trace(scenario, predict_grpo(scenario))
+                                        : predict(scenario, Folding::automatic, Kept::run).run);
+      }),
+      word);
   if (scenario.grpo) return run;
   const auto interval = interval_of_run({.data = line.data, .scenario = word, .settings = settings},
                                         scenario, std::nullopt);

@@ -1,9 +1,58 @@
 #include "sim/implied_links.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace stepsim {
 namespace {
+
+// Links of a path, one behind the other.
+template <class Use>
+void for_each_pair(const Path& path, bool feeding, Use use) {
+  for (std::size_t i = 1; i < path.size(); ++i) {
+    const LinkId first = path[i - 1], next = path[i];
+    feeding ? use(next, first) : use(first, next);
+  }
+}
+
+using Crossings = std::vector<std::pair<LinkId, std::uint32_t>>;  // a link, and of which place
+
+// Each once: a port may serve several ranks.
+Crossings each_once(Crossings list) {
+  std::ranges::sort(list);
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  return list;
+}
+
+// Ways out of places and into others, and from area to area.
+template <class Use>
+void for_each_pair(const Exchange& exchange, bool feeding, Use use) {
+  const auto behind = [&](LinkId first, LinkId next) {
+    feeding ? use(next, first) : use(first, next);
+  };
+  std::map<std::uint32_t, std::array<Crossings, 2>> areas;  // out of its places, and into them
+  std::map<std::uint32_t, std::pair<LinkId, LinkId>> trunks;
+  for (const FarEnd& end : exchange.ends) {
+    for_each_pair(end.out, feeding, use);
+    for_each_pair(end.in, feeding, use);
+    feeding ? use(end.out.front(), end.out.front()) : use(end.in.back(), end.in.back());
+    areas[end.area][0].emplace_back(end.out.back(), end.place);
+    areas[end.area][1].emplace_back(end.in.front(), end.place);
+    trunks.try_emplace(end.area, end.up, end.down);
+  }
+  for (auto& [area, crossings] : areas) {
+    for (Crossings& list : crossings) list = each_once(std::move(list));
+    for (const auto& [out, from] : crossings[0])
+      for (const auto& [in, to] : crossings[1])
+        if (from != to) behind(out, in);
+    if (areas.size() == 1) continue;
+    for (const auto& [out, from] : crossings[0]) behind(out, trunks.at(area).first);
+    for (const auto& [in, to] : crossings[1]) behind(trunks.at(area).second, in);
+    for (const auto& [other, links] : trunks)
+      if (other != area) behind(trunks.at(area).first, links.second);
+  }
+}
 
 // Calls use(link, neighbour) along all paths; the neighbour feeds the link or is fed by it, and
 // is the link itself where a path ends.
@@ -12,11 +61,14 @@ void for_each_pair(std::span<const Family> families, bool feeding, Use use) {
   for (const Family& family : families)
     for (const Pattern& pattern : family)
       for (const Round& round : pattern.rounds)
-        for (const Flow& flow : round.flows)
-          for (std::size_t i = 0; i < flow.path.size(); ++i) {
-            const std::size_t next = std::min(i + 1, flow.path.size() - 1);
-            use(flow.path[i], flow.path[feeding ? (i == 0 ? 0 : i - 1) : next]);
-          }
+        for (const Flow& flow : round.flows) {
+          if (feeding) use(flow.path.front(), flow.path.front());
+          for_each_pair(flow.path, feeding, use);
+          if (!feeding) use(flow.path.back(), flow.path.back());
+        }
+  for (const Family& family : families)
+    for (const Pattern& pattern : family)
+      for (const Round& round : pattern.rounds) for_each_pair(round.exchange, feeding, use);
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ void validate(const Pattern& pattern, const Platform& platform) {
   for (const Round& round : pattern.rounds) {
     if (!is_amount(round.latency.value))
       broken(fmt::format("pattern {}: latency is no amount", pattern.name));
+    if (!round.exchange.ends.empty())
+      broken(fmt::format("pattern {}: an exchange is not spelt out", pattern.name));
     for (const Flow& flow : round.flows) {
       if (flow.path.empty()) broken(fmt::format("pattern {}: a flow has no route", pattern.name));
       if (!is_amount(flow.wire) || !is_amount(flow.share) || !(flow.rate_cap > 0))

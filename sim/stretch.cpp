@@ -2,10 +2,13 @@
 
 namespace stepsim {
 
-void stretch(Platform& platform, OpGraph& graph, double factor) {
+void stretch(Platform& platform, double factor) {
   if (factor == 1) return;
   for (Link& link : platform.links) link.capacity = link.capacity / factor;
-  graph.stretch(factor);
+}
+
+void stretch(OpGraph& graph, double factor) {
+  if (factor != 1) graph.stretch(factor);
 }
 
 }  // namespace stepsim

@@ -6,7 +6,9 @@
 
 namespace stepsim {
 
-// Work, latencies and transfers all take `factor` times as long, and so does the whole.
-void stretch(Platform& platform, OpGraph& graph, double factor);
+// Transfers take `factor` times as long on this platform, all else in this program: together the
+// whole does.
+void stretch(Platform& platform, double factor);
+void stretch(OpGraph& graph, double factor);
 
 }  // namespace stepsim

@@ -9,19 +9,14 @@
 #include <optional>
 #include <unordered_map>
 
-#include "sim/base/scramble.hpp"
+#include "sim/base/lists.hpp"
+#include "sim/exchange_kinds.hpp"
 #include "sim/implied_links.hpp"
 
 namespace stepsim {
 namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
-using Color = std::uint64_t;
-
-constexpr Color mix(Color a, Color b) {
-  return scrambled(a ^ (scrambled(b) + 0x632BE59BD9B4E019ULL));
-}
 
 // Everything of one sort, flat: who is coloured, and what each sees.
 struct FlatFlow {
@@ -39,6 +34,7 @@ struct Structure {
   std::vector<std::uint32_t> compact;  // link -> compact number, or none
   std::vector<FlatFlow> flows;
   std::vector<std::uint32_t> path_links;  // compact numbers
+  std::vector<FlatExchange> exchanges;
   std::vector<const Pattern*> groups;
   std::vector<std::vector<std::uint32_t>> engines;  // [rank] -> compact numbers, used ones only
 };
@@ -48,6 +44,15 @@ Structure flatten(const Machinery& machinery, std::span<const Family> families,
   Structure s;
   s.ranks = machinery.ranks;
   s.compact.assign(machinery.links, none);
+  const auto number = [&](LinkId link) {
+    if (implied != nullptr && (*implied)[link]) return none;
+    std::uint32_t& number_of_link = s.compact[index(link)];
+    if (number_of_link == none) {
+      number_of_link = static_cast<std::uint32_t>(s.used.size());
+      s.used.push_back(link);
+    }
+    return number_of_link;
+  };
   for (std::uint32_t family = 0; family < families.size(); ++family) {
     for (const Pattern& pattern : families[family]) {
       const auto group = static_cast<std::uint32_t>(s.groups.size());
@@ -55,18 +60,16 @@ Structure flatten(const Machinery& machinery, std::span<const Family> families,
       for (std::uint32_t round = 0; round < pattern.rounds.size(); ++round) {
         for (const Flow& flow : pattern.rounds[round].flows) {
           const auto first = static_cast<std::uint32_t>(s.path_links.size());
-          for (const LinkId link : flow.path) {
-            if (implied != nullptr && (*implied)[link]) continue;
-            std::uint32_t& number = s.compact[index(link)];
-            if (number == none) {
-              number = static_cast<std::uint32_t>(s.used.size());
-              s.used.push_back(link);
-            }
-            s.path_links.push_back(number);
-          }
+          for (const LinkId link : flow.path)
+            if (const std::uint32_t each = number(link); each != none) s.path_links.push_back(each);
           s.flows.push_back({&flow, group, family, round, first,
                              static_cast<std::uint32_t>(s.path_links.size())});
         }
+        if (pattern.rounds[round].exchange.ends.empty()) continue;
+        FlatExchange& made = s.exchanges.emplace_back(flat(pattern.rounds[round].exchange, number));
+        made.group = group;
+        made.family = family;
+        made.round = round;
       }
     }
   }
@@ -96,57 +99,83 @@ Colors first_colors(const Machinery& machinery, const Structure& s) {
   Colors c;
   c.ranks.resize(s.ranks);
   for (Rank rank = 0; rank < s.ranks; ++rank)
-    c.ranks[rank] = mix(1, machinery.kinds.empty() ? 0 : machinery.kinds[rank]);
+    c.ranks[rank] = mixed(1, machinery.kinds.empty() ? 0 : machinery.kinds[rank]);
   for (const LinkId link : s.used)
-    c.links.push_back(mix(2, std::bit_cast<Color>(machinery.capacity(link).value)));
+    c.links.push_back(mixed(2, std::bit_cast<Color>(machinery.capacity(link).value)));
   for (const Pattern* pattern : s.groups) {
-    Color color = mix(3, pattern->rounds.size());
+    Color color = mixed(3, pattern->rounds.size());
     for (const Round& round : pattern->rounds)
-      color = mix(color, std::bit_cast<Color>(round.latency.value));
+      color = mixed(color, std::bit_cast<Color>(round.latency.value));
     c.groups.push_back(color);
   }
   for (const FlatFlow& flat : s.flows)
-    c.flows.push_back(
-        mix(mix(flat.family, flat.round), mix(std::bit_cast<Color>(flat.flow->wire),
-                                              mix(std::bit_cast<Color>(flat.flow->share),
-                                                  std::bit_cast<Color>(flat.flow->rate_cap)))));
+    c.flows.push_back(mixed(mixed(flat.family, flat.round),
+                            mixed(std::bit_cast<Color>(flat.flow->wire),
+                                  mixed(std::bit_cast<Color>(flat.flow->share),
+                                        std::bit_cast<Color>(flat.flow->rate_cap)))));
   return c;
 }
 
+ExchangeKinds kinds_of(const FlatExchange& exchange, const Colors& c) {
+  const Color amount = mixed(std::bit_cast<Color>(exchange.whole->wire),
+                             std::bit_cast<Color>(exchange.whole->share));
+  return {exchange, c.ranks, c.links,
+          mixed(mixed(mixed(exchange.family, exchange.round), amount), c.groups[exchange.group])};
+}
+
+// What links, ranks and groups see before anything has changed its colour.
+struct Seen {
+  std::vector<Color> links, ranks, groups;
+};
+
+void look_at(const ExchangeKinds& kinds, Seen& seen) {
+  const FlatExchange& exchange = kinds.exchange();
+  for (const bool sends : {true, false})
+    kinds.for_each(sends, [&](const ExchangeKinds::Bundle& bundle) {
+      const Color one = scrambled(bundle.color), shown = bundle.count * one;
+      for (const std::uint32_t link : kinds.path(bundle, sends)) seen.links[link] += shown;
+      if (const std::uint32_t link = kinds.link_further(bundle, sends); link != none)
+        seen.links[link] += shown;
+      seen.ranks[exchange.ends[bundle.end].rank] += bundle.count * mixed(one, sends ? 5 : 6);
+      if (sends) seen.groups[exchange.group] += shown;
+    });
+}
+
 void refine_once(const Structure& s, Colors& c) {
-  std::vector<Color> seen_by_link(c.links.size(), 0), seen_by_rank(c.ranks.size(), 0),
-      seen_by_group(c.groups.size(), 0);
+  Seen seen{std::vector<Color>(c.links.size(), 0), std::vector<Color>(c.ranks.size(), 0),
+            std::vector<Color>(c.groups.size(), 0)};
+  for (const FlatExchange& exchange : s.exchanges) look_at(kinds_of(exchange, c), seen);
   for (std::size_t i = 0; i < s.flows.size(); ++i) {
     const FlatFlow& flat = s.flows[i];
-    Color color = mix(c.flows[i], c.groups[flat.group]);
-    color = mix(color, mix(c.ranks[flat.flow->source], c.ranks[flat.flow->target] + 1));
+    Color color = mixed(c.flows[i], c.groups[flat.group]);
+    color = mixed(color, mixed(c.ranks[flat.flow->source], c.ranks[flat.flow->target] + 1));
     Color path = 0;  // the order along a path does not matter, the set does
     for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
       path += scrambled(c.links[s.path_links[k]]);
-    c.flows[i] = mix(color, path);
+    c.flows[i] = mixed(color, path);
     const Color shown = scrambled(c.flows[i]);
     for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
-      seen_by_link[s.path_links[k]] += shown;
-    seen_by_rank[flat.flow->source] += mix(shown, 5);
-    seen_by_rank[flat.flow->target] += mix(shown, 6);
-    seen_by_group[flat.group] += shown;
+      seen.links[s.path_links[k]] += shown;
+    seen.ranks[flat.flow->source] += mixed(shown, 5);
+    seen.ranks[flat.flow->target] += mixed(shown, 6);
+    seen.groups[flat.group] += shown;
   }
   for (std::size_t g = 0; g < s.groups.size(); ++g)
     for (const Rank member : s.groups[g]->members) {
-      seen_by_group[g] += mix(c.ranks[member], 7);
-      seen_by_rank[member] += mix(c.groups[g], 8);
+      seen.groups[g] += mixed(c.ranks[member], 7);
+      seen.ranks[member] += mixed(c.groups[g], 8);
     }
   for (Rank rank = 0; rank < s.ranks; ++rank)
     for (const std::uint32_t engine : s.engines[rank]) {
-      seen_by_rank[rank] += mix(c.links[engine], 9);
-      seen_by_link[engine] += mix(c.ranks[rank], 10);
+      seen.ranks[rank] += mixed(c.links[engine], 9);
+      seen.links[engine] += mixed(c.ranks[rank], 10);
     }
-  const auto absorb = [](std::vector<Color>& colors, const std::vector<Color>& seen) {
-    for (std::size_t i = 0; i < colors.size(); ++i) colors[i] = mix(colors[i], seen[i]);
+  const auto absorb = [](std::vector<Color>& colors, const std::vector<Color>& more) {
+    for (std::size_t i = 0; i < colors.size(); ++i) colors[i] = mixed(colors[i], more[i]);
   };
-  absorb(c.links, seen_by_link);
-  absorb(c.ranks, seen_by_rank);
-  absorb(c.groups, seen_by_group);
+  absorb(c.links, seen.links);
+  absorb(c.ranks, seen.ranks);
+  absorb(c.groups, seen.groups);
 }
 
 Colors refine(const Machinery& machinery, const Structure& s) {
@@ -201,16 +230,48 @@ Classes number(const std::vector<Color>& colors) {
   return classes;
 }
 
+// The flows of exchanges: of each exchange its kinds, and of each colour the class, behind those of
+// single flows.
+struct Bundles {
+  std::vector<ExchangeKinds> kinds;
+  std::unordered_map<Color, std::uint32_t> classes;  // looked up, never iterated
+  std::size_t end = 0;                               // of the classes of all flows
+};
+
+Bundles bundles_of(const Structure& s, const Colors& colors, std::size_t single) {
+  Bundles bundles{.kinds = {}, .classes = {}, .end = single};
+  bundles.kinds.reserve(s.exchanges.size());
+  for (const FlatExchange& exchange : s.exchanges) {
+    bundles.kinds.push_back(kinds_of(exchange, colors));
+    bundles.kinds.back().for_each(true, [&](const ExchangeKinds::Bundle& bundle) {
+      const auto next = static_cast<std::uint32_t>(bundles.end);
+      if (bundles.classes.try_emplace(bundle.color, next).second) ++bundles.end;
+    });
+  }
+  return bundles;
+}
+
 // How many flows of each class meet on the link that stands for its class.
 class Incidence {
  public:
-  Incidence(const Structure& s, const Classes& links, const Classes& flows)
-      : weight_(links.first.size(), 0), counts_(flows.first.size()) {
+  Incidence(const Structure& s, const Classes& links, const Classes& flows, const Bundles& bundles)
+      : weight_(links.first.size(), 0), counts_(bundles.end) {
+    const auto meet = [&](std::uint32_t flow_class, std::uint32_t link, std::uint32_t flows_there) {
+      const std::uint32_t link_class = links.of[link];
+      if (links.first[link_class] == link) count(flow_class, link_class) += flows_there;
+    };
     for (std::size_t i = 0; i < s.flows.size(); ++i)
-      for (std::uint32_t k = s.flows[i].first_link; k < s.flows[i].end_link; ++k) {
-        const std::uint32_t link = s.path_links[k], link_class = links.of[link];
-        if (links.first[link_class] == link) ++count(flows.of[i], link_class);
-      }
+      for (std::uint32_t k = s.flows[i].first_link; k < s.flows[i].end_link; ++k)
+        meet(flows.of[i], s.path_links[k], 1);
+    for (const ExchangeKinds& kinds : bundles.kinds)
+      for (const bool sends : {true, false})
+        kinds.for_each(sends, [&](const ExchangeKinds::Bundle& bundle) {
+          const std::uint32_t flow_class = bundles.classes.at(bundle.color);
+          for (const std::uint32_t link : kinds.path(bundle, sends))
+            meet(flow_class, link, bundle.count);
+          if (const std::uint32_t link = kinds.link_further(bundle, sends); link != none)
+            meet(flow_class, link, bundle.count);
+        });
     for (const auto& row : counts_)
       for (const auto& [link, n] : row) weight_[link] = std::gcd(weight_[link], n);
   }
@@ -243,6 +304,7 @@ struct Quotient {
   const Machinery& machinery;
   const Structure& s;
   Classes ranks, links, groups, flows;
+  Bundles bundles;
 
   Platform platform(const Incidence& incidence) const {
     Platform result;
@@ -288,6 +350,20 @@ struct Quotient {
       flow.path = incidence.path(flows.of[i]);
       folded.rounds[flat.round].flows.push_back(std::move(flow));
     }
+    for (const ExchangeKinds& kinds : bundles.kinds) {
+      const FlatExchange& exchange = kinds.exchange();
+      if (exchange.group != group) continue;
+      kinds.for_each(true, [&](const ExchangeKinds::Bundle& bundle) {
+        const std::uint32_t flow_class = bundles.classes.at(bundle.color);
+        if (!done.try_emplace(flow_class, std::uint8_t{1}).second) return;
+        folded.rounds[exchange.round].flows.push_back(
+            {.source = ranks.of[exchange.ends[bundle.end].rank],
+             .target = ranks.of[exchange.ends[bundle.other].rank],
+             .path = incidence.path(flow_class),
+             .share = exchange.whole->share,
+             .wire = exchange.whole->wire});
+      });
+    }
     return folded;
   }
 };
@@ -295,6 +371,11 @@ struct Quotient {
 }  // namespace
 
 Folded fold(const Machinery& machinery, std::span<const Family> families, Folding folding) {
+  std::vector<Family> whole;
+  if (folding == Folding::off) {
+    for (const Family& family : families) whole.push_back(mapped(family, spelt_out));
+    families = whole;
+  }
   std::optional<ImpliedLinks> implied;
   if (folding == Folding::automatic) implied.emplace(machinery, families);
   Structure s = flatten(machinery, families, implied ? &*implied : nullptr);
@@ -302,10 +383,15 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
     for (const LinkId engine : machinery.device(rank).engines)
       if (s.compact[index(engine)] != none) s.engines[rank].push_back(s.compact[index(engine)]);
   const Colors colors = folding == Folding::automatic ? refine(machinery, s) : all_different(s);
-  const Quotient quotient{
-      machinery,           s, number(colors.ranks), number(colors.links), number(colors.groups),
-      number(colors.flows)};
-  const Incidence incidence(s, quotient.links, quotient.flows);
+  const Classes flows = number(colors.flows);
+  const Quotient quotient{machinery,
+                          s,
+                          number(colors.ranks),
+                          number(colors.links),
+                          number(colors.groups),
+                          flows,
+                          bundles_of(s, colors, flows.first.size())};
+  const Incidence incidence(s, quotient.links, quotient.flows, quotient.bundles);
 
   Folded folded;
   folded.platform = quotient.platform(incidence);

@@ -38,4 +38,12 @@ std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace) {
   return first;
 }
 
+double wait_begins(const OpGraph& graph, const Trace& trace, OpId wait) {
+  double done = 0;
+  for (const OpId before : graph.predecessors(wait))
+    if (graph[before].pattern == no_pattern && graph[before].rank == graph[wait].rank)
+      done = std::max(done, trace.finish[index(before)]);
+  return done;
+}
+
 }  // namespace stepsim

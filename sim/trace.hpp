@@ -1,6 +1,7 @@
 // What a replay observed, one column per field; row i belongs to operation i.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,12 +17,27 @@ struct LinkUse {
   Seconds busy;      // time with at least one flow on it
 };
 
+// A stretch of a run that was replayed once for many times.
+struct Repeat {
+  double begin = 0, period = 0;  // s
+  double more = 0;               // times beside the one that was replayed
+
+  double added() const { return more * period; }
+  // When that happens in the whole run which was replayed at `time`.
+  double whole(double time) const { return time > begin + period ? time + added() : time; }
+  // Of the whole run, what was replayed between two moments.
+  double seconds(double from, double to) const {
+    return to - from + more * std::max(0.0, std::min(to, begin + period) - std::max(from, begin));
+  }
+};
+
 struct Trace {
   std::vector<double> ready;   // s: the first of its ranks had everything it waited for
   std::vector<double> start;   // s: all of them had
   std::vector<double> finish;  // s
   std::vector<LinkUse> links;
-  Seconds makespan;
+  Seconds makespan;              // of the whole run
+  Repeat repeat;                 // in it; the columns hold that stretch once
   std::uint64_t activities = 0;  // computations, flows and timers that the engine handled
 };
 
@@ -32,6 +48,10 @@ bool times_make_sense(const Trace& trace);
 // For each operation the moment when the first of its ranks had all that this rank had to do before
 // it. Until the start it then waited for the other ranks.
 std::vector<double> first_arrivals(const OpGraph& graph, const Trace& trace);
+
+// When the lane of a wait had done all that it had to do itself: there it begins to wait for
+// others.
+double wait_begins(const OpGraph& graph, const Trace& trace, OpId wait);
 
 // A named result with its unit: "step time", 1.25, seconds.
 struct Scalar {

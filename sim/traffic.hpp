@@ -25,10 +25,31 @@ struct Flow {
   friend bool operator==(const Flow&, const Flow&) = default;
 };
 
+// What one rank has to do with all of its flows to other places, and with those from there.
+struct FarEnd {
+  Rank rank = 0;
+  std::uint32_t place = 0;  // inside of it there are other ways
+  std::uint32_t area = 0;   // of places that reach each other without `up` and `down`
+  Path out{}, in{};
+  LinkId up{}, down{};
+
+  friend bool operator==(const FarEnd&, const FarEnd&) = default;
+};
+
+// Every end sends the same to each one in another place: as many ends as there are ranks, not as
+// many flows as there are pairs. Folding finds the few kinds of flows in it.
+struct Exchange {
+  std::vector<FarEnd> ends{};
+  double share = 0, wire = 0;  // of each flow
+
+  friend bool operator==(const Exchange&, const Exchange&) = default;
+};
+
 // All flows of a round start together after the latency; the next round starts when all are done.
 struct Round {
   Seconds latency{};
   std::vector<Flow> flows{};
+  Exchange exchange{};  // none in what is replayed
 
   friend bool operator==(const Round&, const Round&) = default;
 };
@@ -43,5 +64,10 @@ struct Pattern {
 
   friend bool operator==(const Pattern&, const Pattern&) = default;
 };
+
+// Between ends of different places.
+Flow flow_between(const Exchange& exchange, const FarEnd& from, const FarEnd& to);
+// With the flows of the exchanges one by one.
+Pattern spelt_out(Pattern pattern);
 
 }  // namespace stepsim

@@ -136,6 +136,27 @@ Link link_of(const Cluster& cluster, LinkId id) {
   return {fmt::format("leaf{}.{}", leaf, names[(number - n.leaves) % 2]), capacity_of(cluster, id)};
 }
 
+std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank) {
+  const NodeGraph& graph = cluster.graph;
+  if (!cluster.network || cluster.node.count(PartKind::nic) == 0) return std::nullopt;
+  const Place place = place_of(cluster, rank);
+  const Numbering n = numbering(cluster);
+  const std::uint32_t nic = exit_nic(cluster, place), leaf = leaf_of(cluster, n, place.node, nic);
+  const std::uint32_t gpu = graph.part(place.kind, place.index);
+  FarEnd end{.rank = rank,
+             .place = place.node,
+             .area = leaf,
+             .up = leaf_link(n, leaf, up),
+             .down = leaf_link(n, leaf, down)};
+  if (!append(end.out, cluster, place.node, gpu, graph.part(PartKind::nic, nic)))
+    return std::nullopt;
+  append_port(end.out, n, place.node, nic, up);
+  append_port(end.in, n, place.node, nic, down);
+  if (!append(end.in, cluster, place.node, graph.part(PartKind::nic, nic), gpu))
+    return std::nullopt;
+  return end;
+}
+
 Path route(const Cluster& cluster, const Place& from, const Place& to) {
   const NodeGraph& graph = cluster.graph;
   Path path;

@@ -63,6 +63,9 @@ Link link_of(const Cluster& cluster, LinkId id);  // with its name
 
 // The links from one place to another, or nothing when no cable leads there.
 Path route(const Cluster& cluster, const Place& from, const Place& to);
+// What all routes of a rank to other nodes have in common, and those from there; nothing when no
+// cable leads there.
+std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank);
 // The same for a collective: inside a node the devices' engines at both ends belong to it.
 Path collective_route(const Cluster& cluster, Rank from, Rank to);
 // From a GPU into the switch of its node, and back: in-switch reduction.

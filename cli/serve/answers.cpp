@@ -209,7 +209,7 @@ std::string step_answer(const Serving& serving, const Question& question) {
     extras.interval =
         interval_of_run({.data = serving.data, .scenario = step.source, .settings = step.settings},
                         scenario, std::nullopt);
-  const Prediction prediction = predict(scenario, Folding::automatic);
+  const Prediction prediction = predict(scenario, Folding::automatic, Kept::figures);
   return to_json({{"run", "as `stepsim run --json` prints it",
                    result_records(run_kind, asked_records(scenario, {step.source, step.settings}),
                                   run_records(scenario, prediction, extras))},

@@ -279,7 +279,7 @@ RunResult = TypedDict(
         "moments": "dict[str, Any]",  # the most held in each moment
         "failed_allocation": "RunFailedAllocation | None",  # the first request that fails
         "host": "RunHost",  # memory of a node's host
-        "ops": "float",  # operations that were replayed
+        "ops": "float",  # operations of the step
         "breakdown": "list[RunBreakdown]",  # where the time goes: every instant of a rank has one cause
         "cost": "RunCost | None",  # with --price or --power
         "faster": "RunFaster | None",  # what would make it faster, with --faster

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "sim/symmetry.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
@@ -111,6 +112,26 @@ TEST_CASE("folding sees where a leaf ends", "[laws]") {
     CAPTURE(cluster.nodes, cluster.node.count(PartKind::nvswitch),
             cluster.node.count(PartKind::nic));
     check_folding(cluster);
+  }
+}
+
+TEST_CASE("an exchange is folded as its flows one by one are", "[laws]") {
+  for (const Cluster& cluster : leafy_clusters()) {
+    CAPTURE(cluster.nodes, cluster.node.count(PartKind::nic));
+    const auto plan = plan_if(cluster, Collective::all_to_all, "direct", {all_ranks(cluster)});
+    const Family whole = plan->candidates[0].patterns, spelt = mapped(whole, spelt_out);
+    REQUIRE(spelt[0].rounds[0].flows.size() == cluster.ranks() * (cluster.ranks() - 1));
+    CHECK(whole[0].rounds[0].flows.size() < spelt[0].rounds[0].flows.size());
+    const auto folded = [&](const Family& family) {
+      return fold(machinery_of(cluster), std::vector<Family>{family}, Folding::automatic);
+    };
+    const Folded one = folded(whole), other = folded(spelt);
+    CHECK(one.lane_sizes == other.lane_sizes);
+    CHECK(one.platform.links.size() == other.platform.links.size());
+    CHECK(one.families[0][0].rounds[0].flows.size() == other.families[0][0].rounds[0].flows.size());
+    const Cost costs = cost_of(cluster, whole), added = cost_of(cluster, spelt);
+    CHECK_THAT(costs.per_byte, WithinRel(added.per_byte, 1e-12));
+    CHECK(costs.busiest == added.busiest);
   }
 }
 

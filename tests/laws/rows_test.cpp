@@ -93,7 +93,7 @@ TEST_CASE("the run of an exported row takes and needs bit for bit what the row d
   for (const PredictedRow& row : rows)
     runs.push_back([&] {
       const std::string file = fmt::format("{}/{}.yaml", folder.path(), row.id);
-      const Prediction run = predict(load_scenario(data, file), Folding::automatic);
+      const Prediction run = predict(load_scenario(data, file), Folding::automatic, Kept::figures);
       return std::vector{run.step_time.value, run.memory.needed()};
     });
   const std::vector<std::vector<double>> figures = in_workers(runs, usual_workers());

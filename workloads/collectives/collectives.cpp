@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "sim/base/error.hpp"
+#include "sim/base/lists.hpp"
 #include "workloads/collectives/direct.hpp"
 #include "workloads/collectives/hierarchical.hpp"
 #include "workloads/collectives/ring.hpp"
@@ -61,6 +62,27 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, std::string_view protocol
   const bool crosses = place_of(cluster, leg.source).node != place_of(cluster, leg.target).node;
   flow.wire = leg.share / efficiency(cluster, leg, crosses, protocol);
   return flow;
+}
+
+// What every member sends to each other one: to other nodes all at once.
+void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& round,
+                  std::span<const Rank> group, std::string_view protocol) {
+  const Leg leg{.share = round.to_each, .medium = round.medium};
+  const Layout layout = lay_out(cluster, group);
+  for (const Group& node : layout.nodes)
+    for (const Leg& each :
+         legs_of({.steps = {}, .legs = {}, .to_each = round.to_each, .medium = round.medium}, node))
+      made.flows.push_back(make_flow(cluster, each, protocol));
+  if (layout.nodes.size() < 2) return;
+  made.exchange.share = leg.share;
+  made.exchange.wire = leg.share / efficiency(cluster, leg, true, protocol);
+  made.exchange.ends.reserve(group.size());
+  for (const Rank rank : group) {
+    const bool first = holds(layout.nodes.front(), rank);
+    const auto end = far_end(cluster, rank);
+    if (!end) no_route(cluster, rank, layout.nodes[first ? 1 : 0].front());
+    made.exchange.ends.push_back(*end);
+  }
 }
 
 Seconds latency(const Cluster& cluster, const Steps& steps, std::string_view protocol) {
@@ -126,6 +148,15 @@ const Algorithm& find_algorithm(std::string_view name) {
                               one_of(names)));
 }
 
+std::vector<Leg> legs_of(const ScheduleRound& round, std::span<const Rank> group) {
+  std::vector<Leg> legs = round.legs;
+  for (std::size_t i = 0; round.to_each > 0 && i < group.size() * group.size(); ++i)
+    if (const Rank from = group[i / group.size()], to = group[i % group.size()]; from != to)
+      legs.push_back(
+          {.source = from, .target = to, .share = round.to_each, .medium = round.medium});
+  return legs;
+}
+
 Layout lay_out(const Cluster& cluster, std::span<const Rank> group) {
   Layout layout;
   std::unordered_map<std::uint32_t, std::size_t> place;  // looked up, never iterated
@@ -150,6 +181,7 @@ Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span
     made.latency = latency(cluster, round.steps, protocol);
     made.flows.reserve(round.legs.size());
     for (const Leg& leg : round.legs) made.flows.push_back(make_flow(cluster, leg, protocol));
+    if (round.to_each > 0) add_exchange(cluster, made, round, group, protocol);
   }
   if (!pattern.rounds.empty()) {
     pattern.rounds.front().latency += cluster.node.collectives.launch.value;

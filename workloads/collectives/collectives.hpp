@@ -54,8 +54,12 @@ struct Steps {
 struct ScheduleRound {
   Steps steps;
   std::vector<Leg> legs;
+  double to_each = 0;  // that every member of the group sends to each other one besides
+  Medium medium = Medium::exchange;  // of that
 };
 using Schedule = std::vector<ScheduleRound>;
+// All of a round, one by one.
+std::vector<Leg> legs_of(const ScheduleRound& round, std::span<const Rank> group);
 
 enum class Detail : std::uint8_t {
   fluid,    // one flow per pair with all the bytes it carries; the steps are a latency

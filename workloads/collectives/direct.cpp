@@ -3,14 +3,9 @@
 namespace stepsim {
 namespace {
 
-std::vector<Leg> every_pair(std::span<const Rank> group, double share, Medium medium) {
-  std::vector<Leg> legs;
-  legs.reserve(group.size() * group.size());
-  for (const Rank from : group)
-    for (const Rank to : group)
-      if (from != to)
-        legs.push_back({.source = from, .target = to, .share = share, .medium = medium});
-  return legs;
+// Of links: every member of a group sends to each other one.
+ScheduleRound every_pair(const Steps& steps, double share) {
+  return {.steps = steps, .legs = {}, .to_each = share, .medium = Medium::link};
 }
 
 // Peers are served one after the other: first those of the own node, then node by node.
@@ -32,21 +27,19 @@ Schedule direct_schedule(const Cluster& cluster, Collective kind, std::span<cons
   switch (kind) {
     case Collective::all_gather:
     case Collective::reduce_scatter:
-      return {{hop, every_pair(group, 1 / n, Medium::link)}};
+      return {every_pair(hop, 1 / n)};
     case Collective::all_reduce:
-      if (detail == Detail::fluid)
-        return {{{2 * hop.node, 2 * hop.network, 0}, every_pair(group, 2 / n, Medium::link)}};
-      return {{hop, every_pair(group, 1 / n, Medium::link)},
-              {hop, every_pair(group, 1 / n, Medium::link)}};
+      if (detail == Detail::fluid) return {every_pair({2 * hop.node, 2 * hop.network, 0}, 2 / n)};
+      return {every_pair(hop, 1 / n), every_pair(hop, 1 / n)};
     case Collective::all_to_all:
-      return {{peer_steps(layout), every_pair(group, 1 / n, Medium::exchange)}};
+      return {{peer_steps(layout), {}, 1 / n}};
     case Collective::broadcast: {
       // Scatter, then everybody hands his part to everybody: all links carry, not only the root's.
       std::vector<Leg> scatter;
       for (const Rank to : group.subspan(1))
         scatter.push_back({.source = group.front(), .target = to, .share = 1 / n});
       std::vector<Leg> hand_on;
-      for (const Leg& leg : every_pair(group, 1 / n, Medium::link))
+      for (const Leg& leg : legs_of(every_pair(hop, 1 / n), group))
         if (leg.target != group.front()) hand_on.push_back(leg);
       return {{hop, scatter}, {hop, hand_on}};
     }

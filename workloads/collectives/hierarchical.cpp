@@ -1,5 +1,6 @@
 #include "workloads/collectives/hierarchical.hpp"
 
+#include "sim/base/lists.hpp"
 #include "workloads/collectives/direct.hpp"
 #include "workloads/collectives/ring.hpp"
 
@@ -7,11 +8,11 @@ namespace stepsim {
 namespace {
 
 // The same part of the work in many groups at once: their rounds run side by side.
-void merge(Schedule& all, const Schedule& one) {
+void merge(Schedule& all, const Schedule& one, std::span<const Rank> group) {
   if (all.size() < one.size()) all.resize(one.size());
   for (std::size_t i = 0; i < one.size(); ++i) {
     all[i].steps = one[i].steps;
-    all[i].legs.insert(all[i].legs.end(), one[i].legs.begin(), one[i].legs.end());
+    append(all[i].legs, legs_of(one[i], group));
   }
 }
 
@@ -30,9 +31,10 @@ struct TwoLevels {
     const bool mesh = cluster.node.count(PartKind::nvswitch) == 0;
     Schedule all;
     for (const Group& node : layout.nodes)
-      merge(all, mesh || kind == Collective::all_to_all
-                     ? direct_schedule(cluster, kind, node, detail)
-                     : ring_schedule(cluster, kind, node, detail));
+      merge(all,
+            mesh || kind == Collective::all_to_all ? direct_schedule(cluster, kind, node, detail)
+                                                   : ring_schedule(cluster, kind, node, detail),
+            node);
     return scaled(std::move(all), by);
   }
 
@@ -41,16 +43,14 @@ struct TwoLevels {
     for (std::size_t rail = 0; rail < layout.rails(); ++rail) {
       Group group;
       for (const Group& node : layout.nodes) group.push_back(node[rail]);
-      merge(all, kind == Collective::all_to_all ? direct_schedule(cluster, kind, group, detail)
-                                                : ring_schedule(cluster, kind, group, detail));
+      merge(all,
+            kind == Collective::all_to_all ? direct_schedule(cluster, kind, group, detail)
+                                           : ring_schedule(cluster, kind, group, detail),
+            group);
     }
     return scaled(std::move(all), by);
   }
 };
-
-void append(Schedule& schedule, Schedule more) {
-  for (ScheduleRound& round : more) schedule.push_back(std::move(round));
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_map>
 
 #include "sim/base/error.hpp"
 
@@ -128,12 +129,10 @@ CollectivePlan plan_exchange(const Cluster& cluster, std::vector<Group> groups) 
   for (const Group& group : plan.groups) {
     check(cluster, group);
     const bool far = spans_nodes(cluster, group);
-    ScheduleRound round{{far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0}, {}};
-    for (const Rank source : group)
-      for (const Rank target : group)
-        if (source != target)
-          round.legs.push_back(
-              {.source = source, .target = target, .share = 1 / static_cast<double>(group.size())});
+    const ScheduleRound round{.steps = {far ? 0.0 : 1.0, far ? 1.0 : 0.0, 0},
+                              .legs = {},
+                              .to_each = 1 / static_cast<double>(group.size()),
+                              .medium = Medium::link};
     candidate.patterns.push_back(make_pattern(cluster, {round}, group, "exchange", protocol));
     candidate.patterns.back().occupancy = 1;  // a set of multiprocessors is put aside for them
   }
@@ -218,40 +217,87 @@ CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes) {
   CollectivePlan result{plan.kind, plan.groups, {plan.candidates[choose(plan, bytes)]}};
   Candidate& only = result.candidates.front();
   for (Pattern& pattern : only.patterns)
-    for (Round& round : pattern.rounds) round.flows.clear();
+    for (Round& round : pattern.rounds) round = {.latency = round.latency};
   only.cost.per_byte = 0;
   return result;
 }
+
+namespace {
+
+// What links have to carry for each byte of an operation, and the first of the busiest ones.
+class Loads {
+ public:
+  explicit Loads(const Cluster& cluster) : cluster_(cluster), load_(link_count(cluster), 0) {}
+
+  void clear() {
+    for (const LinkId link : loaded_) load_[index(link)] = 0;
+    loaded_.clear();
+    slowest = 0;
+  }
+  void add(const Path& path, double wire) {
+    for (const LinkId link : path) add(link, wire);
+  }
+  void add(const Exchange& exchange) {
+    std::unordered_map<std::uint32_t, double> in_place, in_area;  // looked up, never iterated
+    std::unordered_map<std::uint64_t, double> in_both;
+    const auto both = [](const FarEnd& end) {
+      return static_cast<std::uint64_t>(end.place) << 32U | end.area;
+    };
+    for (const FarEnd& end : exchange.ends) {
+      ++in_place[end.place];
+      ++in_area[end.area];
+      ++in_both[both(end)];
+    }
+    const auto all = static_cast<double>(exchange.ends.size());
+    for (const FarEnd& end : exchange.ends) {
+      const double far = all - in_place[end.place];
+      const double further = far - (in_area[end.area] - in_both[both(end)]);
+      add(end.out, far * exchange.wire);
+      if (further > 0) add(end.up, further * exchange.wire);
+      if (further > 0) add(end.down, further * exchange.wire);
+      add(end.in, far * exchange.wire);
+    }
+  }
+
+  double slowest = 0;  // s/B
+  LinkId busiest{};
+
+ private:
+  void add(LinkId link, double wire) {
+    double& sum = load_[index(link)];
+    if (sum == 0) loaded_.push_back(link);
+    sum += wire / capacity_of(cluster_, link).value;
+    // Links in a row are equally busy: the first to get there is named.
+    if (sum > slowest * (1 + 1e-12)) busiest = link;
+    slowest = std::max(slowest, sum);
+  }
+
+  const Cluster& cluster_;
+  std::vector<double> load_;  // s/B per link
+  std::vector<LinkId> loaded_;
+};
+
+}  // namespace
 
 Cost cost_of(const Cluster& cluster, const Family& patterns) {
   Cost cost;
   double longest = 0;
   std::size_t rounds = 0;
   for (const Pattern& pattern : patterns) rounds = std::max(rounds, pattern.rounds.size());
-  std::vector<double> load(link_count(cluster), 0);  // s/B per link
-  std::vector<LinkId> loaded;
+  Loads loads(cluster);
   for (std::size_t r = 0; r < rounds; ++r) {
-    for (const LinkId link : loaded) load[index(link)] = 0;
-    loaded.clear();
-    double slowest = 0, latency = 0;
-    LinkId busiest{};
+    loads.clear();
+    double latency = 0;
     for (const Pattern& pattern : patterns) {
       if (r >= pattern.rounds.size()) continue;
       latency = std::max(latency, pattern.rounds[r].latency.value);
-      for (const Flow& flow : pattern.rounds[r].flows)
-        for (const LinkId link : flow.path) {
-          double& sum = load[index(link)];
-          if (sum == 0) loaded.push_back(link);
-          sum += flow.wire / capacity_of(cluster, link).value;
-          // Links in a row are equally busy: the first to get there is named.
-          if (sum > slowest * (1 + 1e-12)) busiest = link;
-          slowest = std::max(slowest, sum);
-        }
+      for (const Flow& flow : pattern.rounds[r].flows) loads.add(flow.path, flow.wire);
+      loads.add(pattern.rounds[r].exchange);
     }
-    if (slowest > longest) cost.busiest = busiest;
-    longest = std::max(longest, slowest);
+    if (loads.slowest > longest) cost.busiest = loads.busiest;
+    longest = std::max(longest, loads.slowest);
     cost.fixed.value += latency;
-    cost.per_byte += slowest;
+    cost.per_byte += loads.slowest;
   }
   return cost;
 }

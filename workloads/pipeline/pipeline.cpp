@@ -63,8 +63,10 @@ template <StagedSchedule S>
 class PipelineWriter {
  public:
   PipelineWriter(const RankPart& whole, const Traffic& traffic,
-                 const std::vector<StageShare>& shares)
-      : input_(whole.input), pipeline_(input_.strategy.pipeline_parallel), builder_(traffic) {
+                 const std::vector<StageShare>& shares, Written written)
+      : input_(whole.input),
+        pipeline_(input_.strategy.pipeline_parallel),
+        builder_(traffic, written) {
     const StepInput& input = whole.input;
     for (std::size_t stage = 0; stage < shares.size(); ++stage) {
       const LaneRange lanes = lanes_of(traffic.folded, whole.mesh, static_cast<Rank>(stage));
@@ -72,7 +74,7 @@ class PipelineWriter {
       stages_.emplace_back(
           input, shares[stage], builder_, lanes,
           acts_of(
-              pipeline_, static_cast<std::int64_t>(stage), input.job.accumulation,
+              pipeline_, static_cast<std::int64_t>(stage), input.micro_batches(),
               {.stops = input.stack.stops_for_stages, .paired = input.strategy.experts.overlaps}));
     }
   }
@@ -383,28 +385,31 @@ double message_bytes(const StepInput& input) {
          static_cast<double>(input.model.hidden);
 }
 
-PipelineProgram build_pipeline(const RankPart& rank, Folding folding) {
+PipelineRanks pipeline_ranks(const RankPart& rank, Folding folding) {
   const StepInput& input = rank.input;
-  PipelineProgram program;
+  PipelineRanks ranks;
   Plans plans = step_plans(rank);
   keep_way_of_buckets(plans, input);
   plan_stages(plans, input.cluster, rank.mesh, input.strategy.pipeline_parallel.way());
-  program.traffic =
+  ranks.traffic =
       make_traffic(machinery_of_stages(input.cluster, rank.mesh), plans.take(), folding);
-  const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);
-  for (std::size_t stage = 0; stage < shares.size(); ++stage) {
-    const Model& model = shares[stage].model;
-    program.stages.push_back(
-        {lanes_of(program.traffic.folded, rank.mesh, static_cast<Rank>(stage)).first, model,
-         resident_of(rank_part({input.cluster, model, input.stack, input.strategy, input.job}))});
-  }
-  program.graph = with_scheme(input.strategy, [&]<Scheme S>() -> OpGraph {
+  Rank number = 0;
+  for (const StageShare& share : share_out(input.model, input.strategy.pipeline_parallel))
+    ranks.stages.push_back({lanes_of(ranks.traffic.folded, rank.mesh, number++).first, share.model,
+                            resident_of(rank_part({input.cluster, share.model, input.stack,
+                                                   input.strategy, input.job}))});
+  return ranks;
+}
+
+OpGraph write_pipeline(const RankPart& rank, const Traffic& traffic, Written written) {
+  const std::vector<StageShare> shares =
+      share_out(rank.input.model, rank.input.strategy.pipeline_parallel);
+  return with_scheme(rank.input.strategy, [&]<Scheme S>() -> OpGraph {
     if constexpr (StagedSchedule<typename S::Schedule>)
-      return PipelineWriter<typename S::Schedule>(rank, program.traffic, shares).write();
+      return PipelineWriter<typename S::Schedule>(rank, traffic, shares, written).write();
     else
       throw std::logic_error("stages of a pipeline cannot be sharded like this");
   });
-  return program;
 }
 
 }  // namespace stepsim

@@ -14,9 +14,8 @@ struct StepStage {
   Resident resident;
 };
 
-struct PipelineProgram {
+struct PipelineRanks {
   Traffic traffic;
-  OpGraph graph;
   std::vector<StepStage> stages;
 };
 
@@ -24,6 +23,7 @@ struct PipelineProgram {
 double message_bytes(const StepInput& input);
 
 // Of the whole model, `rank` says how ranks are dealt out and what they send each other.
-PipelineProgram build_pipeline(const RankPart& rank, Folding folding);
+PipelineRanks pipeline_ranks(const RankPart& rank, Folding folding);
+OpGraph write_pipeline(const RankPart& rank, const Traffic& traffic, Written written);
 
 }  // namespace stepsim

@@ -29,7 +29,7 @@ class StageProgram {
   StageProgram(const StepInput& whole, const StageShare& share, ProgramBuilder& builder)
       : whole_layers_(static_cast<std::int16_t>(whole.model.layers)),
         micro_batches_(
-            whole.strategy.pipeline_parallel.micro_batches_of_piece(whole.job.accumulation)),
+            whole.strategy.pipeline_parallel.micro_batches_of_piece(whole.micro_batches())),
         share_(share),
         rank_(rank_part({whole.cluster, share_.model, whole.stack, whole.strategy, whole.job})),
         writer(rank_, builder),

@@ -13,9 +13,9 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
                      Folding folding) {
   Traffic traffic;
   std::vector<Family> families;
-  for (const CollectivePlan& plan : plans) {
+  for (CollectivePlan& plan : plans) {
     traffic.first_family.push_back(families.size());
-    for (const Candidate& candidate : plan.candidates) families.push_back(candidate.patterns);
+    for (Candidate& candidate : plan.candidates) families.push_back(std::move(candidate.patterns));
   }
   traffic.folded = fold(machinery, families, folding);
   traffic.plans = std::move(plans);
@@ -23,7 +23,10 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
 }
 
 ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
-    : traffic_(traffic), part_(all()), last_(traffic.lanes() * stream_names.size(), no_operation) {
+    : traffic_(traffic),
+      written_(written),
+      part_(all()),
+      last_(traffic.lanes() * stream_names.size(), no_operation) {
   // Address space for a usual step, not memory: what stays empty is never touched, and a program
   // that grows does not move.
   constexpr std::size_t usual = 1 << 19;

@@ -2,6 +2,7 @@
 // collectives between the lanes that fold() found.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -15,7 +16,7 @@ namespace stepsim {
 
 // All traffic that a program may use, folded together: classes have to agree across patterns.
 struct Traffic {
-  std::vector<CollectivePlan> plans;
+  std::vector<CollectivePlan> plans;      // without the patterns of all groups
   Folded folded;                          // family = one candidate of one plan, in order
   std::vector<std::size_t> first_family;  // per plan
 
@@ -24,8 +25,9 @@ struct Traffic {
 Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> plans,
                      Folding folding);
 
-// The whole, to be replayed, or only what memory in program order needs: see OpGraph.
-enum class Written : std::uint8_t { whole, memory };
+// The whole, to be replayed; the same with the memory of one lane of each part alone, since all
+// hold the same; or only what memory in program order needs: see OpGraph.
+enum class Written : std::uint8_t { whole, figures, memory };
 
 // What an operation that every lane of a part did left behind: one operation per lane, to be waited
 // for.
@@ -48,6 +50,12 @@ class ProgramBuilder {
   // From now on a part of the lanes is written alone: groups of others do nothing.
   void select(LaneRange lanes) { part_ = lanes; }
   LaneRange part() const { return part_; }
+  // Those of it whose memory is written.
+  LaneRange holders() const {
+    return written_ == Written::figures
+               ? LaneRange{part_.first, std::min(part_.first + 1, part_.end)}
+               : part_;
+  }
 
   // After the last operation on the stream of op.rank, and after whatever else is named.
   OpId add(const Op& op, std::span<const OpId> after = {});
@@ -86,6 +94,7 @@ class ProgramBuilder {
   void wait_for(std::initializer_list<Mark> marks, Rank lane);
 
   const Traffic& traffic_;
+  Written written_;
   LaneRange part_;
   OpGraph graph_;
   std::vector<std::vector<PatternId>> patterns_;  // [family][pattern]

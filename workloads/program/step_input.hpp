@@ -15,6 +15,9 @@ struct StepInput {
   const Stack& stack;
   Strategy strategy;
   Job job;
+  std::int64_t written = 0;  // of a step's micro-batches only so many are written; 0: all
+
+  std::int64_t micro_batches() const { return written > 0 ? written : job.accumulation; }
 };
 
 }  // namespace stepsim

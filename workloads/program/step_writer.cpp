@@ -180,7 +180,7 @@ Mark StepWriter::traffic(Plan plan, Bytes bytes, Cause cause, std::string_view n
 }
 
 void StepWriter::effect(Mark at, bool at_start, Held held, double bytes, Pool pool) {
-  const LaneRange lanes = builder_.part();
+  const LaneRange lanes = builder_.holders();
   for (Rank lane = lanes.first; lane < lanes.end; ++lane)
     builder_.graph().allocate({.op = builder_.operation(at, lane),
                                .at_start = at_start,

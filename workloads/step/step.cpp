@@ -20,7 +20,7 @@ struct MicroBatches {
   S& schedule;
   Activations& activations;
 
-  bool last(std::int64_t micro) const { return micro + 1 == writer.input().job.accumulation; }
+  bool last(std::int64_t micro) const { return micro + 1 == writer.input().micro_batches(); }
   void before(const PassInTurns& pass, std::size_t i) {
     writer.context = {visits[i].phase, visits[i].layer,
                       static_cast<std::int16_t>(pass.micro_batch)};
@@ -70,7 +70,7 @@ void write_step(StepWriter& writer, const std::vector<Visit>& visits,
   Activations activations(writer, visits);
   const double core = input.cluster.node.host.core_speed.value.value;
   writer.context = {Phase::other, -1, 0};
-  const std::int64_t batches = input.job.only_update ? 0 : input.job.accumulation;
+  const std::int64_t batches = input.job.only_update ? 0 : input.micro_batches();
   if (batches > 0) writer.host(input.stack.host.step.value / core, Cause::other, "step_overhead");
   MicroBatches<S> around{writer, visits, schedule, activations};
   if (input.strategy.experts.overlaps)
@@ -102,10 +102,11 @@ OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written
 
 // Where a step finds no room for a request, the next one finds memory as that one left it: it is
 // that one which is written, with what giving back and mapping cost.
-void write_step(StepProgram& program, const RankPart& rank, Written written) {
+void write_alike(StepProgram& program, const RankPart& rank, Written written) {
   Allocator allocator = allocator_of(rank);
   double mapped = 0;
   program.graph = write_step(rank, program.traffic, written, allocator, false, mapped);
+  program.resident.mapped_before_update = 0;
   if (!allocator.has_returned()) return;
   program.graph = write_step(rank, program.traffic, written, allocator, true, mapped);
   program.resident.mapped_before_update = mapped;
@@ -113,25 +114,39 @@ void write_step(StepProgram& program, const RankPart& rank, Written written) {
 
 }  // namespace
 
-StepProgram build_step(const StepInput& input, Folding folding, Written written) {
+StepProgram prepare_step(const RankPart& rank, Folding folding) {
+  const StepInput& input = rank.input;
   StepProgram program;
-  const RankPart rank = rank_part(input);
   if (input.strategy.pipeline_parallel.size > 1) {
-    PipelineProgram pipeline = build_pipeline(rank, folding);
-    program.traffic = std::move(pipeline.traffic);
-    program.graph = std::move(pipeline.graph);
-    program.stages = std::move(pipeline.stages);
+    PipelineRanks ranks = pipeline_ranks(rank, folding);
+    program.traffic = std::move(ranks.traffic);
+    program.stages = std::move(ranks.stages);
     program.resident = program.stages.front().resident;
   } else {
     program.traffic = make_traffic(machinery_of(input.cluster), step_plans(rank).take(), folding);
     program.resident = resident_of(rank);
-    write_step(program, rank, written);
   }
-  stretch(program.traffic.folded.platform, program.graph, input.stack.unexplained.value.value);
+  stretch(program.traffic.folded.platform, input.stack.unexplained.value.value);
   if (input.job.only_update) return program;
   program.flops = model_flops(input);
   program.tokens = static_cast<double>(rank.mesh.data()) * input.job.slots() *
                    static_cast<double>(input.job.accumulation) * input.job.fill;
+  return program;
+}
+
+void write_step(StepProgram& program, const RankPart& rank, Written written) {
+  if (program.stages.empty())
+    write_alike(program, rank, written);
+  else
+    program.graph = write_pipeline(rank, program.traffic,
+                                   written == Written::memory ? Written::figures : written);
+  stretch(program.graph, rank.input.stack.unexplained.value.value);
+}
+
+StepProgram build_step(const StepInput& input, Folding folding, Written written) {
+  const RankPart rank = rank_part(input);
+  StepProgram program = prepare_step(rank, folding);
+  write_step(program, rank, written);
   return program;
 }
 

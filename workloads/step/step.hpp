@@ -16,5 +16,9 @@ struct StepProgram {
 };
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written = Written::whole);
+// The same in two parts: all but the graph, which may then be written more than once, with more or
+// fewer micro-batches.
+StepProgram prepare_step(const RankPart& rank, Folding folding);
+void write_step(StepProgram& program, const RankPart& rank, Written written = Written::whole);
 
 }  // namespace stepsim

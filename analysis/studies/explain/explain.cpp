@@ -94,7 +94,9 @@ double rate_with(const Scenario& scenario, std::int64_t micro_batch) {
   if (micro_batch == 0) return 0;
   Scenario changed = scenario;
   changed.job.micro_batch = micro_batch;
-  return in_worker([&] { return predict(changed, Folding::automatic).tokens_per_second_per_gpu; });
+  return in_worker([&] {
+    return predict(changed, Folding::automatic, Kept::figures).tokens_per_second_per_gpu;
+  });
 }
 
 AtLimit at_limit_of(const Explanation& e, const Scenario& a, const Scenario& b) {

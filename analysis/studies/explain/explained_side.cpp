@@ -20,7 +20,7 @@ ExplainedStep observed(const Prediction& p, std::int64_t layers) {
                               .needed = p.memory.needed(),
                               .capacity = p.memory.capacity,
                               .fit = p.memory.fit(),
-                              .operations = p.run.graph.size(),
+                              .operations = p.operations,
                               .idle = p.breakdown.idle},
                      .parts = path_parts(p.run.graph, p.run.trace, layers)};
   for (const BreakdownRow& row : p.breakdown.rows)
@@ -106,7 +106,7 @@ ExplainedStep observe(const NamedStep& step) {
   ExplainedStep seen = in_worker([&] {
     const Scenario& scenario = step.scenario;
     if (!scenario.grpo)
-      return observed(predict(scenario, Folding::automatic), scenario.model.layers);
+      return observed(predict(scenario, Folding::automatic, Kept::run), scenario.model.layers);
     const GrpoPrediction p = predict_grpo(scenario);
     require_start(step, p);
     return observed(scenario, p);

@@ -42,7 +42,7 @@ ScenarioAnswer grpo_figures(const Scenario& scenario) {
 
 ScenarioAnswer figures_of(const Scenario& scenario) {
   if (scenario.grpo) return grpo_figures(scenario);
-  const Prediction p = predict(scenario, Folding::automatic);
+  const Prediction p = predict(scenario, Folding::automatic, Kept::figures);
   ScenarioAnswer answer{
       .fit = p.memory.fit(), .needed = p.memory.needed(), .capacity = p.memory.capacity};
   answer.of(Metric::step_time) = p.step_time.value;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/studies/outcome/known_changes.hpp"
-#include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 
@@ -131,7 +131,8 @@ std::vector<TriedChange> enough_nodes(const NextStepQuestion& question) {
 }
 
 std::size_t steps_to_try(const Scenario& scenario) {
-  const std::size_t each = scenario.grpo ? operations_of_grpo : count_operations(scenario);
+  const std::size_t each =
+      scenario.grpo ? operations_of_grpo : count_operations(step_input(scenario));
   return std::max(fewest_tried, most_operations / std::max<std::size_t>(each, 1));
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "workloads/sharding/saving.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
@@ -165,7 +166,7 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
 }
 
 Footprint footprint(const Scenario& scenario) {
-  const StepProgram program = build_step(step_input(scenario), Folding::automatic, Written::memory);
+  const StepProgram program = step_for_memory(step_input(scenario));
   return fullest_footprint(scenario, program,
                            [&](Rank lane) { return timeline_in_order(program.graph, lane); });
 }

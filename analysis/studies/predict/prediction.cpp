@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
-#include "sim/replay.hpp"
-#include "workloads/step/step.hpp"
 #include "workloads/strategy/mesh.hpp"
 
 namespace stepsim {
@@ -25,14 +24,10 @@ Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
 
 }  // namespace
 
-std::size_t count_operations(const Scenario& scenario) {
-  return build_step(step_input(scenario), Folding::automatic).graph.size();
-}
-
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
-  StepProgram program = build_step(step_input(scenario), Folding::automatic);
-  if (!free.empty()) program.graph = idealised(program.graph, free);
-  const Trace trace = replay(program.traffic.folded.platform, program.graph, Watched::times);
+  const ReplayedStep step = replay_step(step_input(scenario), Folding::automatic, free);
+  const StepProgram& program = step.program;
+  const Trace& trace = step.trace;
   StepFigures figures;
   figures.step_time = trace.makespan;
   figures.tokens_per_second_per_gpu =
@@ -47,20 +42,17 @@ StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   return figures;
 }
 
-Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
-  StepProgram program = build_step(step_input(scenario), folding);
+Prediction predict(const Scenario& scenario, Folding folding, Kept kept, CauseSet free) {
+  ReplayedStep step = kept == Kept::run ? replay_whole_step(step_input(scenario), folding, free)
+                                        : replay_step(step_input(scenario), folding, free);
+  const StepProgram& program = step.program;
+  const OpGraph& graph = program.graph;
+  const Trace& trace = step.trace;
   Prediction result;
   result.saving = saving_cost(scenario);
   result.resuming = resuming_cost(scenario);
-  Run& run = result.run;
-  run.scenario = scenario.text;
-  run.platform = program.traffic.folded.platform;
-  run.lane_sizes = program.traffic.folded.lane_sizes;
-  run.constants = scenario.constants;
-  run.graph = free.empty() ? std::move(program.graph) : idealised(program.graph, free);
-  run.trace = replay(run.platform, run.graph);
-
-  result.step_time = run.trace.makespan;
+  result.operations = step.operations;
+  result.step_time = trace.makespan;
   result.tokens_per_second_per_gpu =
       tokens_per_second_per_gpu(scenario, program.tokens, result.step_time);
   result.flops = program.flops;
@@ -74,11 +66,19 @@ Prediction predict(const Scenario& scenario, Folding folding, CauseSet free) {
   if (result.length)
     result.wall =
         wall_of(scenario.job, *result.length, result.step_time, result.saving, result.resuming);
-  result.breakdown = mean_breakdown(program.stages, run.graph, run.trace);
-  result.memory = fullest_footprint(
-      scenario, program, [&](Rank lane) { return timeline_of(run.graph, run.trace, lane); });
+  result.breakdown = mean_breakdown(program.stages, graph, trace);
+  result.memory = fullest_footprint(scenario, program,
+                                    [&](Rank lane) { return timeline_of(graph, trace, lane); });
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) result.guesses.push_back(constant);
+  if (kept == Kept::figures) return result;
+  Run& run = result.run;
+  run.scenario = scenario.text;
+  run.platform = std::move(step.program.traffic.folded.platform);
+  run.lane_sizes = std::move(step.program.traffic.folded.lane_sizes);
+  run.constants = scenario.constants;
+  run.graph = std::move(step.program.graph);
+  run.trace = std::move(step.trace);
   run.summary = {{"step_time", result.step_time.value, Dimension::seconds},
                  {"tokens_per_second_per_gpu", result.tokens_per_second_per_gpu, Dimension::ratio},
                  {"model_flops_utilisation", result.utilisation, Dimension::ratio},

@@ -30,11 +30,9 @@ struct Prediction {
   Breakdown breakdown;
   Footprint memory;
   std::vector<NamedConstant> guesses;
-  Run run;
+  std::size_t operations = 0;  // of the step
+  Run run;                     // empty unless it is asked for
 };
-
-// How many operations the step is, without replaying it.
-std::size_t count_operations(const Scenario& scenario);
 
 // What of a prediction studies ask for by the dozen.
 struct StepFigures {
@@ -47,7 +45,9 @@ enum class Asked : std::uint8_t { times, times_and_memory };
 // The same figures as predict() finds, to the last bit, for less.
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked);
 
-// The causes in `free` cost nothing.
-Prediction predict(const Scenario& scenario, Folding folding, CauseSet free = {});
+// The causes in `free` cost nothing. Only a run that is kept has all micro-batches: for figures a
+// few of those that are alike are replayed.
+enum class Kept : std::uint8_t { figures, run };
+Prediction predict(const Scenario& scenario, Folding folding, Kept kept, CauseSet free = {});
 
 }  // namespace stepsim

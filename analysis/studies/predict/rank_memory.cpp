@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
 
@@ -41,7 +42,7 @@ RankMemory rank_memory(const Scenario& scenario, const Run& run, std::optional<R
 }
 
 StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint) {
-  const StepProgram program = build_step(step_input(scenario), Folding::automatic, Written::memory);
+  const StepProgram program = step_for_memory(step_input(scenario));
   const bool alike = program.stages.empty();
   const StepStage* stage = alike ? nullptr : &program.stages[footprint.stage.number];
   StepMemory memory{.reading = {}, .resident = alike ? program.resident : stage->resident};

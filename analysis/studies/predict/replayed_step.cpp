@@ -1,0 +1,135 @@
+#include "analysis/studies/predict/replayed_step.hpp"
+
+#include <optional>
+
+#include "sim/repetition.hpp"
+#include "sim/replay.hpp"
+
+namespace stepsim {
+namespace {
+
+// A few of a step's micro-batches: with more of them it would do the same again, so many at a time.
+struct Few {
+  std::int64_t batches = 0;
+  std::int64_t round = 1;
+
+  std::int64_t rounds_left(const Job& job) const { return (job.accumulation - batches) / round; }
+};
+
+// Pieces of a stage take turns after as many micro-batches as there are stages; where they come in
+// at both ends, they come in pairs.
+std::int64_t round_of(const PipelineParallel& pipeline) {
+  switch (pipeline.schedule) {
+    case PipelineSchedule::interleaved:
+    case PipelineSchedule::zb_h1:
+      return pipeline.size;
+    case PipelineSchedule::dualpipe:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+// Enough for a pipeline to fill, do the same twice, and run empty. Only where at least half of the
+// work is saved; nothing repeats where all micro-batches go forward first.
+std::optional<Few> first_try(const StepInput& input) {
+  const PipelineParallel& pipeline = input.strategy.pipeline_parallel;
+  if (input.job.only_update || pipeline.schedule == PipelineSchedule::gpipe) return std::nullopt;
+  Few few{.round = round_of(pipeline)};
+  const std::int64_t least = pipeline.size == 1 ? 5
+                             : few.round == 1   ? 2 * pipeline.size + 4
+                                                : 4 * pipeline.size;
+  few.batches = least + (input.job.accumulation - least) % few.round;
+  if (2 * few.batches > input.job.accumulation) return std::nullopt;
+  return few;
+}
+
+std::optional<Few> next_try(const StepInput& input, Few few) {
+  few.batches += 2 * (few.batches / few.round) * few.round;
+  if (2 * few.batches > input.job.accumulation) return std::nullopt;
+  return few;
+}
+
+void write_few(StepProgram& program, RankPart& rank, std::int64_t batches, CauseSet free,
+               Written written = Written::figures) {
+  rank.input.written = batches;
+  write_step(program, rank, written);
+  if (!free.empty()) program.graph = idealised(program.graph, free);
+}
+
+// With what comes again, if it does.
+bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, CauseSet free) {
+  StepProgram& program = step.program;
+  write_few(program, rank, few.batches - few.round, free);
+  const OpGraph shorter = std::move(program.graph);
+  const double mapped = program.resident.mapped_before_update;
+  write_few(program, rank, few.batches, free);
+  if (mapped != program.resident.mapped_before_update) return false;
+  step.trace = replay(program.traffic.folded.platform, program.graph, Watched::times);
+  const auto repeat = find_repeat(shorter, program.graph, step.trace);
+  if (!repeat) return false;
+  step.trace.repeat = *repeat;
+  const std::int64_t rounds = few.rounds_left(rank.input.job);
+  step.trace.repeat.more = static_cast<double>(rounds);
+  step.trace.makespan.value += step.trace.repeat.added();
+  step.operations = program.graph.size() +
+                    static_cast<std::size_t>(rounds) * (program.graph.size() - shorter.size());
+  return true;
+}
+
+void replay_written(ReplayedStep& step, RankPart& rank, Watched watched, CauseSet free) {
+  write_few(step.program, rank, 0, free,
+            watched == Watched::times ? Written::figures : Written::whole);
+  step.trace = replay(step.program.traffic.folded.platform, step.program.graph, watched);
+  step.operations = step.program.graph.size();
+}
+
+}  // namespace
+
+ReplayedStep replay_step(const StepInput& input, Folding folding, CauseSet free) {
+  RankPart rank = rank_part(input);
+  ReplayedStep step{.program = prepare_step(rank, folding), .trace = {}};
+  if (folding == Folding::automatic)
+    for (auto few = first_try(input); few; few = next_try(input, *few))
+      if (replay_few(step, rank, *few, free)) return step;
+  replay_written(step, rank, Watched::times, free);
+  return step;
+}
+
+ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet free) {
+  RankPart rank = rank_part(input);
+  ReplayedStep step{.program = prepare_step(rank, folding), .trace = {}};
+  replay_written(step, rank, Watched::everything, free);
+  return step;
+}
+
+StepProgram step_for_memory(const StepInput& input) {
+  RankPart rank = rank_part(input);
+  StepProgram program = prepare_step(rank, Folding::automatic);
+  // A whole operation is written as fast as four labels.
+  if (const auto few = first_try(input); few && 4 * few->batches <= input.job.accumulation) {
+    write_few(program, rank, few->batches - few->round, {});
+    const OpGraph shorter = std::move(program.graph);
+    const double mapped = program.resident.mapped_before_update;
+    write_few(program, rank, few->batches, {});
+    if (mapped == program.resident.mapped_before_update && holds_no_more(shorter, program.graph))
+      return program;
+  }
+  write_few(program, rank, 0, {}, Written::memory);
+  return program;
+}
+
+std::size_t count_operations(const StepInput& input) {
+  RankPart rank = rank_part(input);
+  StepProgram program = prepare_step(rank, Folding::automatic);
+  const auto count = [&](std::int64_t batches) {
+    write_few(program, rank, batches, {});
+    return program.graph.size();
+  };
+  const auto few = first_try(input);
+  if (!few) return count(0);
+  const std::size_t all = count(few->batches), less = count(few->batches - few->round);
+  return all + static_cast<std::size_t>(few->rounds_left(input.job)) * (all - less);
+}
+
+}  // namespace stepsim

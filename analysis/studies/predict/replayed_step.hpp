@@ -1,0 +1,28 @@
+// A step's program and how it went.
+#pragma once
+
+#include "sim/ideal.hpp"
+#include "sim/trace.hpp"
+#include "workloads/step/step.hpp"
+
+namespace stepsim {
+
+// Where micro-batches are alike the graph has a few of them, and the trace says what comes again.
+struct ReplayedStep {
+  StepProgram program;
+  Trace trace;
+  std::size_t operations = 0;  // of the whole step
+};
+
+// With times alone. The causes in `free` cost nothing.
+ReplayedStep replay_step(const StepInput& input, Folding folding, CauseSet free = {});
+// Operation by operation, with all that a trace can say.
+ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet free = {});
+
+// The program alone, for its memory in program order.
+StepProgram step_for_memory(const StepInput& input);
+
+// How many operations the step is, without replaying it.
+std::size_t count_operations(const StepInput& input);
+
+}  // namespace stepsim
