@@ -87,6 +87,13 @@ def tables(folder):
     return [(folder / name).read_bytes() if (folder / name).exists() else None for name in ("table.csv", "table.h5")]
 
 
+def require_end(child, folder, sound):
+    _, error = child.communicate(timeout=600)
+    if child.returncode != 0 or tables(folder) != sound:
+        counts["wrong tables"] += 1
+        print(f"ended with {child.returncode}, {'another' if tables(folder) != sound else 'the same'} table: {error[-300:]}", flush=True)
+
+
 def trial(folder, sound, seconds):
     shutil.copy(tiny, folder / "tiny.yaml")
     before = []
@@ -99,11 +106,7 @@ def trial(folder, sound, seconds):
             before = now
         else:  # it came to its end
             break
-    child = start(folder)
-    _, error = child.communicate(timeout=600)
-    if child.returncode != 0 or tables(folder) != sound:
-        counts["wrong tables"] += 1
-        print(f"ended with {child.returncode}, {'another' if tables(folder) != sound else 'the same'} table: {error[-300:]}", flush=True)
+    require_end(start(folder), folder, sound)
     left = [name for name in os.listdir(folder) if name not in ("tiny.yaml", "table.csv", "table.h5")]
     counts["files left"] += len(left)
     counts["trials"] += 1
@@ -125,9 +128,7 @@ def full_disk(place, sound):
         child.communicate(timeout=600)
         counts["full disks"] += child.returncode == 2
         (folder / "filler").unlink()
-        child = start(folder)
-        child.communicate(timeout=600)
-        counts["wrong tables"] += child.returncode != 0 or tables(folder) != sound
+        require_end(start(folder), folder, sound)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
         folder.rmdir()
