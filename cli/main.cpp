@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 #include <system_error>
@@ -19,6 +21,7 @@
 #include "cli/pages.hpp"
 #include "cli/usage_text.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/machine_error.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -136,6 +139,14 @@ void complain(const std::string& text) {
   std::fputs(("stepsim: " + text + "\n").c_str(), stderr);
 }
 
+// The standard library ends a program in some places where it has no memory, such as for the name
+// of a file in a folder, instead of throwing.
+[[noreturn]] void end_at_once() {
+  constexpr std::string_view why = "stepsim: too little memory, or a bug of ours\n";
+  std::fwrite(why.data(), 1, why.size(), stderr);
+  std::_Exit(exit_code::bug);
+}
+
 // A reader that went away knows that it did; a full disk behind stdout is worth a message.
 int output_failed(int why) {
   if (why != EPIPE)
@@ -155,6 +166,7 @@ bool is_shortage(const std::error_code& code) {
 
 int main(int argc, char** argv) {
   using namespace stepsim;
+  std::set_terminate(end_at_once);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), and not the end
   std::signal(SIGXFSZ, SIG_IGN);  // nor is a file that may not grow
   try {
@@ -171,13 +183,14 @@ int main(int argc, char** argv) {
     return exit_code::input;
   } catch (const std::system_error& error) {
     if (std::ferror(stdout) != 0) return output_failed(error.code().value());
-    if (is_shortage(error.code())) {
-      complain(
-          fmt::format("this machine, or a limit of this shell, allows no more: {}", error.what()));
-      return exit_code::input;
-    }
-    complain(fmt::format("this is a bug of ours: {}", error.what()));
-    return exit_code::bug;
+    complain(fmt::format("this machine{}: {}",
+                         is_shortage(error.code()) ? ", or a limit of this shell, allows no more"
+                                                   : " could not do it",
+                         error.what()));
+    return exit_code::input;
+  } catch (const MachineError& error) {
+    complain(fmt::format("this machine could not do it: {}", error.what()));
+    return exit_code::input;
   } catch (const std::exception& error) {
     complain(fmt::format("this is a bug of ours: {}", error.what()));
     return exit_code::bug;

@@ -326,6 +326,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
     return exit_code::bug;
   if (!question.record.empty())
     write_file(question.record, recorded_errors(families_of(predicted)));
+  if (!std::ranges::any_of(predicted, &PredictedRow::predicted)) return exit_code::no;
   if (!recorded) return exit_code::yes;
   const std::size_t all = recorded->rows.size();
   std::erase_if(recorded->rows, [&](const CsvTable::Row& row) {

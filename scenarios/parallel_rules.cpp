@@ -47,8 +47,8 @@ void check_tensor(const Table& table, const StepSplit& sharing) {
   const Model& model = sharing.model;
   const Checker check{table, "size"};
   const TensorParallel& tensor = sharing.strategy.tensor_parallel;
-  const bool cuts = sharing.strategy.compiled ||
-                    sharing.stack.tensor_layers == TensorLayers::overlapped;
+  const bool cuts =
+      sharing.strategy.compiled || sharing.stack.tensor_layers == TensorLayers::overlapped;
   if (tensor.in_pieces && (!tensor.sequence || tensor.gathers_each || !cuts))
     table.problem("async",
                   "needs compile: true or Megatron's layers, sequence: true and no gather_each");

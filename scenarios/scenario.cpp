@@ -113,8 +113,9 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
   if (found.model) check_adapters(strategy, s.lora, scenario.model);
   check_precision(strategy, s);
   if (const auto moe = strategy.table_if("moe"))
-    check_experts(*moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job, scenario.stack},
-                  {found.cluster, found.model});
+    check_experts(
+        *moe, {scenario.model, scenario.cluster, scenario.strategy, scenario.job, scenario.stack},
+        {found.cluster, found.model});
   if (const auto offload = strategy.table_if("offload"))
     check_offload(*offload, scenario, found.cluster && found.model);
   if (found.cluster && found.model) {
@@ -122,7 +123,8 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
     const Cluster ranks =
         placed ? learner_cluster(scenario.cluster, *scenario.grpo) : scenario.cluster;
     if (!scenario.grpo || placed)
-      check_parallel(strategy, {scenario.model, ranks, scenario.strategy, scenario.job, scenario.stack});
+      check_parallel(strategy,
+                     {scenario.model, ranks, scenario.strategy, scenario.job, scenario.stack});
   }
   if (found.model && outgrows_positions(scenario) && scenario.model.positions == Positions::learned)
     job.problem("sequence", fmt::format("{} is longer than {} allows ({})", scenario.job.sequence,

@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
-#include <fstream>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -66,11 +65,7 @@ void require_stored(const ColumnReader& file, const std::string& path, Stored wa
 }
 
 bool is_run_file(const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return false;  // a pipe would block
-  std::ifstream file(path, std::ios::binary);
-  std::string head(column_file_signature.size(), '\0');
-  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && is_column_file(head);
+  return is_file(path) && is_column_file(read_file(path, column_file_signature.size()));
 }
 
 std::string encode_run(const Run& run) {
@@ -97,6 +92,8 @@ Run decode_run(std::string image, const std::string& path) {
     return read_columns({[&](Column& column) { reader.fill(column); },
                          [&](const std::string& group) { return reader.list(group); }});
   } catch (const UserError&) {
+    throw;
+  } catch (const std::bad_alloc&) {  // no damage of the file
     throw;
   } catch (const std::exception& error) {
     fail(path, fmt::format("is damaged or no run: {}", error.what()));

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -61,12 +61,14 @@ std::string entry_file(const std::string& folder, const Shelf& shelf, std::strin
 }
 
 std::vector<std::string> names_in(std::span<const std::string> folders, const Shelf& shelf) {
+  constexpr std::string_view ending = ".yaml";
   std::vector<std::string> names;
-  std::error_code failed;
-  for (const std::string& folder : folders)
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::filesystem::path(folder) / shelf.folder, failed))
-      if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  for (const std::string& folder : folders) {
+    const std::string place = fmt::format("{}/{}", folder, shelf.folder);
+    if (!is_there(place)) continue;
+    for (const std::string& file : names_in_folder(place))
+      if (file.ends_with(ending)) names.push_back(file.substr(0, file.size() - ending.size()));
+  }
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
@@ -79,9 +81,7 @@ using Folders = std::span<const std::string>;
 
 // How many folders are left when the uppermost that has the file is the last; 0: none has it.
 std::size_t folders_up_to(Folders folders, const Shelf& shelf, std::string_view name) {
-  std::error_code failed;
-  while (!folders.empty() &&
-         !std::filesystem::exists(entry_file(folders.back(), shelf, name), failed))
+  while (!folders.empty() && !is_there(entry_file(folders.back(), shelf, name)))
     folders = folders.first(folders.size() - 1);
   return folders.size();
 }
@@ -153,10 +153,8 @@ std::string hub_of(const std::string& data) {
 
 std::vector<std::string> data_places(const std::string& data, std::string_view path) {
   std::vector<std::string> places;
-  std::error_code failed;
   for (const std::string& folder : data_folders(data))
-    if (std::string place = fmt::format("{}/{}", folder, path);
-        std::filesystem::exists(place, failed))
+    if (std::string place = fmt::format("{}/{}", folder, path); is_there(place))
       places.push_back(std::move(place));
   return places;
 }

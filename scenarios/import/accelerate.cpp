@@ -10,7 +10,7 @@
 namespace stepsim {
 namespace {
 
-constexpr std::string_view option = "--config_file";
+constexpr std::string_view config_option = "--config_file";
 
 // Keys of the file itself: accelerate/commands/config/config_args.py.
 constexpr std::array known_keys{"compute_environment",
@@ -63,7 +63,7 @@ class Putter {
  public:
   Putter(MappedSource& source, const std::string& file) : source_(source), file_(file) {}
   void put(std::string_view path, std::string value, const std::string& key) {
-    source_.put(path, std::move(value), option, fmt::format("{}: {}", file_, key));
+    source_.put(path, std::move(value), config_option, fmt::format("{}: {}", file_, key));
   }
 
  private:
@@ -75,7 +75,7 @@ AcceleratePut put_deepspeed(MappedSource& source, const std::string& file, const
   AcceleratePut result;
   if (const std::string named = bare(text_or_nothing(block, "deepspeed_config_file"));
       !named.empty()) {
-    result.sharding = put_deepspeed_file(source, option, named);
+    result.sharding = put_deepspeed_file(source, config_option, named);
     return result;
   }
   Putter putter(source, file);
@@ -107,14 +107,14 @@ AcceleratePut put_own_fsdp(MappedSource& source, const Table& block) {
     return bare(text_or_nothing(block, fmt::format("fsdp_{}", key)));
   };
   AcceleratePut result;
-  result.sharding = put_fsdp(source, {.key = option,
+  result.sharding = put_fsdp(source, {.key = config_option,
                                       .strategy = said("sharding_strategy"),
                                       .version = said("version"),
                                       .reshard = said("reshard_after_forward"),
                                       .offload = is_yes(said("offload_params"))});
   result.checkpointing = is_yes(said("activation_checkpointing"));
   if (is_yes(said("forward_prefetch")))
-    source.put("strategy.fsdp.forward_prefetch", "true", option, "fsdp_forward_prefetch");
+    source.put("strategy.fsdp.forward_prefetch", "true", config_option, "fsdp_forward_prefetch");
   return result;
 }
 
@@ -124,7 +124,7 @@ void put_few_bits(MappedSource& source, const std::string& file, const Table& ro
   const std::string backend = root.is_mapping("fp8_config")
                                   ? bare(text_or_nothing(root.table("fp8_config"), "backend"))
                                   : "";
-  source.put_precision(option, backend.empty() ? "auto" : in_small_letters(backend),
+  source.put_precision(config_option, backend.empty() ? "auto" : in_small_letters(backend),
                        fmt::format("{}: fp8_config.backend", file));
 }
 
@@ -165,11 +165,12 @@ AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& acceler
   } else if (type == "fsdp") {
     result = put_own_fsdp(source, root.table("fsdp_config"));
   } else if (type == "megatron_lm" || type == "tp") {
-    source.problem(option, fmt::format("{}: distributed_type {} is not read; expected DEEPSPEED, "
-                                       "FSDP, MULTI_GPU or NO",
-                                       file, accelerate.sharding));
+    source.problem(config_option,
+                   fmt::format("{}: distributed_type {} is not read; expected DEEPSPEED, "
+                               "FSDP, MULTI_GPU or NO",
+                               file, accelerate.sharding));
   } else {
-    result.sharding = put_replicas(source, option);
+    result.sharding = put_replicas(source, config_option);
   }
   put_few_bits(source, file, root);
   document.finish(Leftovers::allowed);

@@ -285,7 +285,7 @@ void read_optimizer(const Table& root, const DeepSpeedQuestion& question, const 
 }  // namespace
 
 DeepSpeedImport read_deepspeed(const std::string& path, const DeepSpeedQuestion& question) {
-  const Document document = parse_document(without_comments(read_file(path), path), path);
+  const Document document = parse_document(without_comments(read_text(path), path), path);
   const Table root = document.root();
   DeepSpeedImport result{question.strategy, question.job, {}, {}};
   const Settle settle{root, question, result};

@@ -74,7 +74,7 @@ std::optional<Earlier> run_that_wrote(const std::string& name, const std::string
       files.push_back(folder.empty() ? entry.path().filename() : entry.path());
   std::sort(files.begin(), files.end());
   for (const fs::path& each : files) {
-    const std::string text = read_file(each.string());
+    const std::string text = read_text(each.string());
     if (run_or_model_in(value_in(text, "output_dir")) != name) continue;
     const std::string model = value_in(text, "base_model");
     if (!model.empty() && run_or_model_in(model) != name) return Earlier{each.string(), model};

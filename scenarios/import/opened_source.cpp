@@ -78,7 +78,7 @@ std::optional<PythonText> python_of(const std::string& script, const Launch& lau
   const std::filesystem::path folder = std::filesystem::path(script).parent_path();
   for (const auto& place : {folder / program, folder / program.filename()})
     if (std::filesystem::is_regular_file(place, failed))
-      return PythonText{read_file(place.string()), place.string()};
+      return PythonText{read_text(place.string()), place.string()};
   return std::nullopt;
 }
 
@@ -180,7 +180,7 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
 }
 
 OpenedSource open_python(const std::string& data, const std::string& file, Settings settings) {
-  auto training = python_training(data, {read_file(file), file}, {}, settings);
+  auto training = python_training(data, {read_text(file), file}, {}, settings);
   if (!training)
     throw UserError({{file, 0, "",
                       "is a Python file that calls no trainer of transformers or TRL; it was read, "
@@ -196,7 +196,7 @@ OpenedSource open_python(const std::string& data, const std::string& file, Setti
 
 Document open_document(const std::string& file) {
   if (!file.ends_with(".json")) return read_document(file);
-  return parse_document(without_comments(read_file(file), file), file);
+  return parse_document(without_comments(read_text(file), file), file);
 }
 
 OpenedSource open_source(const std::string& data, const std::string& file, Settings settings) {

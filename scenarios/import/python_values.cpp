@@ -17,6 +17,7 @@ using Tokens = std::span<const PythonToken>;
 
 constexpr int deepest_literal = 24;             // names that are assigned names
 constexpr std::size_t most_reductions = 20000;  // steps of one value
+constexpr std::size_t most_steps = 1u << 20;    // of all values of a file, which may be very many
 
 PythonValue unknown(std::string why, std::string variable = "") {
   return {.kind = Kind::unknown, .text = std::move(why), .variable = std::move(variable)};
@@ -97,7 +98,7 @@ class Evaluation {
   explicit Evaluation(const PythonFile& file) : file_(file) {}
 
   PythonValue value(std::size_t scope, Tokens tokens) {
-    if (++depth_ > deepest_literal || steps_ > most_reductions) {
+    if (++depth_ > deepest_literal || steps_ > most_reductions || file_.steps > most_steps) {
       --depth_;
       return unknown("names that hang on too many others");
     }
@@ -134,7 +135,19 @@ class Evaluation {
     return list;
   }
 
+  // Brackets in brackets, and signs before signs; with names that are assigned names.
+  struct Nested {
+    int& depth;
+    explicit Nested(int& counter) : depth(counter) { ++depth; }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+    ~Nested() { --depth; }
+    bool too_deep() const { return depth > 200; }
+  };
+
   PythonValue choice() {
+    const Nested nested(nesting_);
+    if (nested.too_deep()) return unknown("brackets in brackets, too many of them");
     PythonValue yes = either();
     if (!take("if")) return yes;
     PythonValue condition = either();
@@ -198,6 +211,8 @@ class Evaluation {
     return left;
   }
   PythonValue power() {
+    const Nested nested(nesting_);
+    if (nested.too_deep()) return unknown("brackets in brackets, too many of them");
     if (take("-")) return calculated("-", of_number(0, true), power());
     if (take("+")) return power();
     PythonValue left = trailed();
@@ -206,7 +221,8 @@ class Evaluation {
 
   // An atom, and .name, (...) and [...] behind it.
   PythonValue trailed() {
-    if (++steps_ > most_reductions || rest_.empty()) return unknown("what is not read");
+    if (++steps_ > most_reductions || ++file_.steps > most_steps || rest_.empty())
+      return unknown("what is not read");
     const PythonToken first = rest_.front();
     rest_ = rest_.subspan(1);
     if (first.kind == PythonKind::number) return literal_number(first.text);
@@ -402,6 +418,7 @@ class Evaluation {
   Tokens rest_{};
   std::size_t scope_ = 0;
   std::size_t steps_ = 0;
+  int nesting_ = 0;
   int depth_ = 0;
 };
 

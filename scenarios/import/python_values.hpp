@@ -42,6 +42,7 @@ struct PythonFile {
   std::map<std::string, PythonTokens> arguments;   // of a parser, with their defaults
   std::map<std::string, std::string> said;         // of these, by who starts the file
   std::string processes{};                         // how many are started; empty: not known
+  mutable std::size_t steps = 0;                   // that values took so far: see most_steps
 };
 
 PythonFile read_python(std::string_view text, const std::string& file);

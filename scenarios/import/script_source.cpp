@@ -52,14 +52,14 @@ bool is_shell_script(const std::string& file) {
   if (!ending.empty()) return false;
   std::error_code failed;
   if (!std::filesystem::is_regular_file(file, failed)) return false;
-  const std::string text = read_file(file);
+  const std::string text = read_text(file);
   const std::string first = text.substr(0, text.find('\n'));
   return first.starts_with("#!") && first.ends_with("sh");
 }
 
 ScriptSource read_script_source(const ScriptQuestion& question) {
   ScriptSource result{
-      read_shell_script(read_file(question.file), question.file, question.given), {}, {}, {}};
+      read_shell_script(read_text(question.file), question.file, question.given), {}, {}, {}};
   const std::vector<Launch> all = launches_in(question.data, result.script);
   std::vector<const Launch*> trainings, others;
   for (const Launch& each : all)

@@ -12,7 +12,7 @@
 namespace stepsim {
 namespace {
 
-constexpr int deepest_block = 60;  // blocks in blocks
+constexpr int deepest_block = 60;  // blocks in blocks, brackets in brackets
 
 char at(const ShellText& text, std::size_t place) {
   return place < text.size() && text[place].unknown < 0 ? text[place].c : '\0';
@@ -29,14 +29,15 @@ std::size_t behind(const ShellText& text, std::size_t from, char end, const std:
   never_closed(text, from, fmt::format("a {}", end), file);
 }
 
-std::size_t behind_double_quotes(const ShellText& text, std::size_t from, const std::string& file) {
+std::size_t behind_double_quotes(const ShellText& text, std::size_t from, const std::string& file,
+                                 int depth) {
   for (std::size_t i = from + 1; i < text.size();) {
     const char c = at(text, i);
     if (c == '"') return i + 1;
     if (c == '\\')
       i += 2;
     else
-      i = c == '$' || c == '`' ? behind_piece(text, i, file) : i + 1;
+      i = c == '$' || c == '`' ? behind_piece(text, i, file, depth) : i + 1;
   }
   never_closed(text, from, "a \"", file);
 }
@@ -77,7 +78,7 @@ HereEnd end_of_here(const ShellText& text, std::size_t from, const std::string& 
 
 // Behind the bracket that closes the one at `from`; here-documents in it may hold anything.
 std::size_t behind_bracket(const ShellText& text, std::size_t from, char open, char close,
-                           const std::string& file) {
+                           const std::string& file, int outer = 0) {
   int depth = 0;
   std::string here;
   for (std::size_t i = from; i < text.size();) {
@@ -94,7 +95,7 @@ std::size_t behind_bracket(const ShellText& text, std::size_t from, char open, c
                (is_blank(at(text, i - 1)) || at(text, i - 1) == '\n')) {
       while (i < text.size() && at(text, i) != '\n') ++i;
     } else {
-      i = c == open ? i + 1 : behind_piece(text, i, file);
+      i = c == open ? i + 1 : behind_piece(text, i, file, outer);
     }
   }
   never_closed(text, from, fmt::format("a {}", open), file);
@@ -507,14 +508,17 @@ class Parser {
 
 }  // namespace
 
-std::size_t behind_piece(const ShellText& text, std::size_t from, const std::string& file) {
+std::size_t behind_piece(const ShellText& text, std::size_t from, const std::string& file,
+                         int depth) {
+  if (++depth > deepest_block)
+    throw UserError({{file, text[from].line, "", "brackets in brackets, too many of them"}});
   const char c = at(text, from), next = at(text, from + 1);
   if (c == '\\') return std::min(from + 2, text.size());
   if (c == '\'') return behind(text, from, '\'', file);
   if (c == '`') return behind(text, from, '`', file);
-  if (c == '"') return behind_double_quotes(text, from, file);
-  if (c == '$' && next == '(') return behind_bracket(text, from + 1, '(', ')', file);
-  if (c == '$' && next == '{') return behind_bracket(text, from + 1, '{', '}', file);
+  if (c == '"') return behind_double_quotes(text, from, file, depth);
+  if (c == '$' && next == '(') return behind_bracket(text, from + 1, '(', ')', file, depth);
+  if (c == '$' && next == '{') return behind_bracket(text, from + 1, '{', '}', file, depth);
   if (c == '$' && next == '\'') return behind(text, from + 1, '\'', file);
   return from + 1;
 }

@@ -49,7 +49,9 @@ ShellNode parse_shell(const ShellText& text, const std::string& file);
 std::vector<ShellText> words_of_list(const ShellText& text, const std::string& file);
 
 // The place behind what is quoted, or in brackets, from `from` on: '...', "...", `...`, $(...),
-// ${...}; just behind one letter where there is no such thing. Throws UserError.
-std::size_t behind_piece(const ShellText& text, std::size_t from, const std::string& file);
+// ${...}; just behind one letter where there is no such thing. `depth`: in so many others. Throws
+// UserError.
+std::size_t behind_piece(const ShellText& text, std::size_t from, const std::string& file,
+                         int depth = 0);
 
 }  // namespace stepsim

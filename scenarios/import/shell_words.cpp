@@ -65,23 +65,26 @@ Verdict compared(const ShellText& left, const std::string& sign, const ShellText
   return sign == "-ge" ? verdict(*a >= *b) : Verdict::open;
 }
 
-Verdict tested(Fields words) {
-  const auto split = [&](std::string_view one, std::string_view other) {
-    return std::find_if(words.begin(), words.end(), [&](const ShellText& word) {
-      return plain(word) == one || plain(word) == other;
-    });
-  };
-  for (const bool any : {true, false}) {
-    const auto place = any ? split("||", "-o") : split("&&", "-a");
-    if (place == words.end()) continue;
-    const auto at = static_cast<std::size_t>(place - words.begin());
-    const Verdict left = tested(words.first(at)), right = tested(words.subspan(at + 1));
-    const Verdict enough = any ? Verdict::yes : Verdict::no;
-    if (left == enough || right == enough) return enough;
-    return left == Verdict::open ? left : right;
+// Of the parts between two signs: one that is `enough` decides, else one that is open.
+template <class Test>
+Verdict decided_by(Fields words, const std::array<std::string_view, 2>& signs, Verdict enough,
+                   const Test& test) {
+  Verdict result = turned(enough, true);
+  for (std::size_t from = 0;;) {
+    std::size_t end = from;
+    while (end < words.size() && std::ranges::find(signs, plain(words[end])) == signs.end()) ++end;
+    const Verdict part = test(words.subspan(from, end - from));
+    if (part == enough || (part == Verdict::open && result != enough)) result = part;
+    if (end == words.size()) return result;
+    from = end + 1;
   }
+}
+
+Verdict tested_alone(Fields words) {
   if (words.empty()) return Verdict::no;
-  if (plain(words[0]) == "!") return turned(tested(words.subspan(1)), true);
+  bool negated = false;
+  for (; !words.empty() && plain(words[0]) == "!"; words = words.subspan(1)) negated = !negated;
+  if (negated || words.empty()) return turned(tested_alone(words), negated);
   if (words.size() == 1)
     return has_unknown(words[0]) ? Verdict::open : verdict(!plain(words[0]).empty());
   if (words.size() == 3) return compared(words[0], plain(words[1]), words[2]);
@@ -89,6 +92,12 @@ Verdict tested(Fields words) {
   if (words.size() != 2 || (sign != "-z" && sign != "-n") || has_unknown(words[1]))
     return Verdict::open;
   return turned(verdict(words[1].empty()), sign == "-n");
+}
+
+Verdict tested(Fields words) {
+  return decided_by(words, {"||", "-o"}, Verdict::yes, [](Fields any) {
+    return decided_by(any, {"&&", "-a"}, Verdict::no, tested_alone);
+  });
 }
 
 // ---- the script ----

@@ -73,7 +73,7 @@ bool is_script(const std::string& file) {
 Document content_of(const std::string& file) {
   if (!is_script(file)) return open_document(file);
   Document document = parse_document("{}", file);
-  document.set("script", escaped(read_file(file)));
+  document.set("script", escaped(read_text(file)));
   return document;
 }
 

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "sim/base/error.hpp"
@@ -189,10 +188,16 @@ TrainerLog read_trainer_log(std::string_view text, const std::string& name) {
 }
 
 TrainerLog load_trainer_log(const std::string& path) {
-  std::ostringstream text;
+  constexpr std::size_t largest = 256u << 20;
   std::ifstream file(path == "-" ? "/dev/stdin" : path, std::ios::binary);
-  if (!file || !(text << file.rdbuf())) throw UserError({{path, 0, "", "cannot be read"}});
-  return read_trainer_log(text.str(), path);
+  std::string text;
+  for (std::array<char, 1u << 16> part{}; file;
+       text.append(part.data(), static_cast<std::size_t>(file.gcount()))) {
+    if (text.size() > largest) fail(path, "is larger than 256 MiB: give the end of it");
+    file.read(part.data(), part.size());
+  }
+  if (!file.is_open() || file.bad()) fail(path, "cannot be read");
+  return read_trainer_log(text, path);
 }
 
 std::string_view to_text(RunPhase phase) {

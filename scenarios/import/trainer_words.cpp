@@ -259,7 +259,7 @@ ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,
     return facts;
   }
   source.put("strategy.deepspeed", yaml_quoted(*file), key, remark);
-  const Document json = parse_document(without_comments(read_file(*file), *file), *file);
+  const Document json = parse_document(without_comments(read_text(*file), *file), *file);
   const Table root = json.root();
   if (!root.is_mapping("zero_optimization")) return facts;
   const Table zero = root.table("zero_optimization");

@@ -437,8 +437,7 @@ constexpr std::array tensor_keys{
         "divide_head", "false: each GPU has the whole head and computes the whole loss"),
     flag<&Strategy::tensor_parallel, &TensorParallel::in_pieces>(
         "async",
-        "pieces of tokens travel during products of others, as PyTorch's compiler and Transformer "
-        "Engine's user buffers do it"),
+        "pieces of tokens travel during products of others, as PyTorch's compiler does it"),
 };
 
 constexpr std::array sequence_keys{

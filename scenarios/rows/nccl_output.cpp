@@ -167,7 +167,7 @@ std::vector<MeasuredCollective> read_nccl_output(std::string_view text, const st
 
 std::vector<MeasuredCollective> read_collectives(const std::string& file,
                                                  const std::string& machine) {
-  const std::string text = read_file(file);
+  const std::string text = read_text(file);
   if (!is_nccl_output(text)) return measured_collectives(parse_csv(text, file));
   std::vector<MeasuredCollective> rows = read_nccl_output(text, file);
   for (MeasuredCollective& row : rows) row.machine = machine;

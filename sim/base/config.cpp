@@ -24,7 +24,6 @@ using detail::Node;
 using detail::Notes;
 using detail::Shape;
 
-constexpr std::size_t largest_file = 16u << 20;
 constexpr std::size_t most_named = 32;  // keys that a message lists
 
 std::string path_of(const std::string& mapping, const std::string& key) {
@@ -224,6 +223,8 @@ void Document::set(std::string_view path, std::string_view value) {
 
 void Document::set(std::span<const std::string> keys, std::string_view value) {
   const std::string path = fmt::format("{}", fmt::join(keys, "."));
+  if (keys.size() > detail::deepest_nesting)
+    throw UserError(fmt::format("{}: is nested too deeply", path));
   Node* at = &notes_->root;
   for (const std::string& key : keys) {
     if (key.empty()) throw UserError(fmt::format("\"{}\" is no path such as strategy.zero", path));
@@ -313,19 +314,39 @@ namespace {
 
 // The tree of a sound text depends on nothing but the text, and the catalogue's files are read
 // again for every scenario of a study: taking one apart costs fifty times a copy of its tree.
-constexpr std::size_t most_kept_text = 256u << 10;
-std::map<std::string, Node, std::less<>>& known_trees() {
-  static std::map<std::string, Node, std::less<>> trees;
+// Who asks for very many other texts, as a server does, begins anew.
+constexpr std::size_t most_kept_text = 256u << 10, most_kept_together = 16u << 20;
+struct KnownTrees {
+  std::map<std::string, Node, std::less<>> by_text;
+  std::size_t size = 0;  // of all texts
+
+  void keep(std::string_view text, const Node& tree) {
+    if (text.size() > most_kept_text) return;
+    if (size + text.size() > most_kept_together) *this = {};
+    size += text.size();
+    by_text.emplace(text, tree);
+  }
+};
+KnownTrees& known_trees() {
+  static KnownTrees trees;
   return trees;
 }
 
+// The parser would read this as text, and say strange words about it.
+void refuse_wide_letters(std::string_view text, const std::string& file) {
+  for (const std::string_view mark : {"\xff\xfe", "\xfe\xff"})
+    if (text.starts_with(mark))
+      throw UserError({{file, 0, "", "is UTF-16 or UTF-32: expected UTF-8"}});
+}
+
 Node tree_of(std::string_view text, Notes& notes) {
-  if (const auto known = known_trees().find(text); known != known_trees().end())
-    return known->second;
+  const auto& known_texts = known_trees().by_text;
+  if (const auto known = known_texts.find(text); known != known_texts.end()) return known->second;
+  refuse_wide_letters(text, notes.file);
   Node tree = detail::parse_yaml(text, notes.file, notes);
   if (tree.shape != Shape::mapping)
     throw UserError({{notes.file, 0, "", "expected a mapping of keys to values"}});
-  if (notes.problems.empty() && text.size() <= most_kept_text) known_trees().emplace(text, tree);
+  if (notes.problems.empty()) known_trees().keep(text, tree);
   return tree;
 }
 
@@ -346,8 +367,7 @@ Document parse_toml_document(std::string_view text, std::string_view file) {
 }
 
 Document read_document(const std::string& path) {
-  const std::string text = read_file(path);
-  if (text.size() > largest_file) throw UserError({{path, 0, "", "is larger than 16 MiB"}});
+  const std::string text = read_text(path);
   if (path.ends_with(".toml")) return parse_toml_document(text, path);
   return parse_document(text, path);
 }

@@ -12,6 +12,8 @@
 
 namespace stepsim::detail {
 
+inline constexpr std::size_t deepest_nesting = 64;  // of any file
+
 enum class Shape { nothing, scalar, mapping, sequence };
 
 struct Entry;

@@ -8,6 +8,15 @@
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
+namespace {
+
+constexpr std::string_view mark_of_utf8 = "\xEF\xBB\xBF";  // of spreadsheets
+
+bool stands_bare(std::string_view cell) {
+  return cell.find_first_of(",\"\r\n") == std::string_view::npos && !cell.starts_with(mark_of_utf8);
+}
+
+}  // namespace
 
 std::optional<std::size_t> CsvTable::column(std::string_view name) const {
   const auto place = std::ranges::find(columns, name);
@@ -23,7 +32,7 @@ std::string_view CsvTable::cell(const Row& row, std::string_view name) const {
 // Quoted cells may hold commas, line ends and doubled quotes.
 CsvTable parse_csv(std::string_view text, std::string_view file) {
   CsvTable table{std::string(file), {}, {}};
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // spreadsheets mark UTF-8
+  if (text.starts_with(mark_of_utf8)) text.remove_prefix(mark_of_utf8.size());
   CsvTable::Row row{.line = 1, .cells = {""}};
   int line = 1;
   bool quoted = false;
@@ -62,7 +71,7 @@ CsvTable parse_csv(std::string_view text, std::string_view file) {
 }
 
 CsvTable read_csv(const std::string& path) {
-  return parse_csv(read_file(path), path);
+  return parse_csv(read_text(path), path);
 }
 
 std::string csv_text(const std::vector<std::string>& columns,
@@ -71,7 +80,7 @@ std::string csv_text(const std::vector<std::string>& columns,
   const auto add = [&text](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) text += ',';
-      if (cells[i].find_first_of(",\"\n") == std::string::npos) {
+      if (stands_bare(cells[i])) {
         text += cells[i];
         continue;
       }

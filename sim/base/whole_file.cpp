@@ -1,16 +1,21 @@
 #include "sim/base/whole_file.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {
@@ -43,9 +48,26 @@ class Descriptor {
   int id_;
 };
 
+// The path or its rights are wrong, not the machine.
+bool is_of_path(const std::error_code& code) {
+  using enum std::errc;
+  return code == no_such_file_or_directory || code == not_a_directory || code == is_a_directory ||
+         code == permission_denied || code == filename_too_long ||
+         code == too_many_symbolic_link_levels || code == invalid_argument ||
+         code == no_such_device_or_address;
+}
+
+fs::file_status status_of(const std::string& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(path, failed);
+  if (failed && !is_of_path(failed))
+    throw MachineError(fmt::format("{}: cannot be looked at: {}", path, failed.message()));
+  return status;
+}
+
 // Removes the file unless it was renamed.
 struct Leftover {
-  std::string name;
+  std::string name{};
   ~Leftover() {
     if (!name.empty()) ::unlink(name.c_str());
   }
@@ -63,32 +85,52 @@ void keep_rights(int file, const struct stat& old) {
   if (::fchown(file, old.st_uid, old.st_gid) != 0 && errno != EPERM) posix(-1);
 }
 
-// On the drive, with its name, before anybody is told that it is there.
-void sync_folder_of(const std::string& path) {
+void sync_folder(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   const Descriptor file(
       ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (::fsync(file) != 0 && errno != EINVAL && errno != EROFS) posix(-1);
 }
 
-void write_and_rename(const std::string& path, std::string_view bytes, const struct stat* old) {
-  std::string name;
-  int id = -1;
-  for (int attempt = 0; id < 0; ++attempt) {  // a killed process may have left its own behind
-    name = fmt::format("{}.tmp-{}-{}", path, ::getpid(), attempt);
-    id = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (id < 0 && errno != EEXIST) posix(id);
+// A name beside the path that `make` could make; a killed process may have left its own behind.
+template <class Make>
+std::string new_name(const std::string& path, const Make& make) {
+  for (int attempt = 0;; ++attempt) {
+    std::string name = fmt::format("{}.tmp-{}-{}", path, ::getpid(), attempt);
+    if (make(name.c_str()) >= 0) return name;
+    if (errno != EEXIST) posix(-1);
   }
-  Leftover leftover{name};
+}
+
+// A file without a name, which goes when its process is killed. -1: not here.
+int open_nameless(const std::string& path) {
+  if (::access("/proc/self/fd", X_OK) != 0) return -1;  // it would get no name either
+  const fs::path folder = fs::path(path).parent_path();
+  return ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+void write_and_rename(const std::string& path, std::string_view bytes, const struct stat* old) {
+  Leftover leftover;
+  int id = open_nameless(path);
+  const bool nameless = id >= 0;
+  if (!nameless)
+    leftover.name = new_name(path, [&](const char* name) {
+      return id = ::open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    });
   Descriptor file(id);
   while (!bytes.empty())
     bytes.remove_prefix(transferred(::write(file, bytes.data(), bytes.size())));
   if (old != nullptr) keep_rights(file, *old);
   posix(::fsync(file));
+  if (nameless)
+    leftover.name = new_name(path, [&](const char* name) {
+      return ::linkat(AT_FDCWD, fmt::format("/proc/self/fd/{}", int{file}).c_str(), AT_FDCWD, name,
+                      AT_SYMLINK_FOLLOW);
+    });
   file.close();  // some file systems find out only here that the disk is full
-  posix(::rename(name.c_str(), path.c_str()));
+  posix(::rename(leftover.name.c_str(), path.c_str()));
   leftover.name.clear();
-  sync_folder_of(path);
+  sync_folder(path);  // before anybody is told that it is there
 }
 
 std::string read_all(int file, std::size_t size) {
@@ -122,17 +164,55 @@ void write_file(const std::string& path, std::string_view bytes) {
   }
 }
 
-std::string read_file(const std::string& path) {
+void sync_folder_of(const std::string& path) {
+  try {
+    sync_folder(path);
+  } catch (const std::system_error& error) {
+    fail(path, "cannot be written: " + error.code().message());
+  }
+}
+
+std::string read_file(const std::string& path, std::size_t most) {
   try {
     // A pipe without a writer would block.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat at {};
     posix(::fstat(file, &at));
     require_file(path, at, "read");
-    return read_all(file, static_cast<std::size_t>(at.st_size));
+    return read_all(file, std::min(most, static_cast<std::size_t>(at.st_size)));
   } catch (const std::system_error& error) {
-    fail(path, "cannot be read: " + error.code().message());
+    const std::string why = "cannot be read: " + error.code().message();
+    if (is_of_path(error.code())) fail(path, why);
+    throw MachineError(path + ": " + why);
   }
+}
+
+std::string read_text(const std::string& path) {
+  constexpr std::size_t largest = 16u << 20;
+  std::string text = read_file(path, largest + 1);
+  if (text.size() > largest) fail(path, "is larger than 16 MiB");
+  return text;
+}
+
+std::vector<std::string> names_in_folder(const std::string& path) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
+  if (!folder)
+    throw MachineError(fmt::format("{}: cannot be listed: {}", path, std::strerror(errno)));
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder.get())) names.emplace_back(entry->d_name);
+  if (errno != 0)
+    throw MachineError(fmt::format("{}: cannot be listed: {}", path, std::strerror(errno)));
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_there(const std::string& path) {
+  return fs::exists(status_of(path));
+}
+
+bool is_file(const std::string& path) {
+  return fs::is_regular_file(status_of(path));
 }
 
 }  // namespace stepsim

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepsim {
 
@@ -10,7 +11,22 @@ namespace stepsim {
 // whole new one, and a failure leaves nothing behind. Throws UserError.
 void write_file(const std::string& path, std::string_view bytes);
 
-// Throws UserError when there is no such file, or it cannot be read.
-std::string read_file(const std::string& path);
+// A file's name is on the drive, too, when this returns. Throws UserError.
+void sync_folder_of(const std::string& path);
+
+// Throws UserError when there is no such file, or it may not be read, and MachineError when reading
+// fails. `most`: what stands behind so many bytes is left.
+std::string read_file(const std::string& path, std::size_t most = std::string::npos);
+
+// Of what people write, which is not larger than 16 MiB: else it throws UserError.
+std::string read_text(const std::string& path);
+
+// What is in a folder, sorted. Throws MachineError. (The standard library's iterator ends the
+// program when there is no memory for a name.)
+std::vector<std::string> names_in_folder(const std::string& path);
+
+// Both throw MachineError where that cannot be found out. A pipe is no file: it would block.
+bool is_there(const std::string& path);
+bool is_file(const std::string& path);
 
 }  // namespace stepsim

@@ -15,7 +15,6 @@
 namespace stepsim::detail {
 namespace {
 
-constexpr std::size_t deepest_nesting = 64;
 constexpr std::size_t most_values = 1u << 20;  // aliases can make a small file huge,
 constexpr std::size_t most_text = 64u << 20;   // in two ways
 

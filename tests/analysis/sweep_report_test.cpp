@@ -214,4 +214,14 @@ TEST_CASE("the cores do not matter, and neither does the order in which points e
   CHECK(csv_of(run_sweep(question)) == alone);
 }
 
+TEST_CASE("a shard of very many points takes no room for them", "[sweep]") {
+  SweepTable table = amdahl(0.1);
+  table.points = std::numeric_limits<std::uint64_t>::max();
+  const TemporaryFolder folder;
+  write_sweep(folder.file("part.h5"), table);
+  CHECK_THROWS_WITH(merge_shards(std::vector{folder.file("part.h5")}),
+                    "18446744073709551609 of 18446744073709551615 points are missing, point 6 "
+                    "first: name every shard");
+}
+
 }  // namespace stepsim

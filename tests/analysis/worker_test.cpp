@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "sim/base/error.hpp"
+#include "sim/base/machine_error.hpp"
 #include "tests/support/catch.hpp"
 
 namespace stepsim {
@@ -65,6 +66,19 @@ TEST_CASE("the end of one worker is its own outcome", "[analysis]") {
   CHECK_THROWS_AS(in_worker(tasks[2]), UserError);
   CHECK_THROWS_AS(in_worker(tasks[3]), std::bad_alloc);
   CHECK_THROWS_WITH(in_worker(tasks[1]), "a worker ended without an answer (signal 9: Killed)");
+  CHECK_THROWS_AS(in_worker(tasks[1]), MachineError);  // and no bug
+  CHECK_THROWS_AS(in_worker([]() -> int { throw MachineError("a drive fails"); }), MachineError);
+}
+
+TEST_CASE("while no answer comes something else is done", "[analysis]") {
+  int calls = 0;
+  const auto slow = [](std::size_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+    return 1;
+  };
+  outcomes_in_workers(
+      1, 1, slow, [](std::size_t, const WorkerOutcome<int>&) {}, [&] { ++calls; });
+  CHECK(calls == 1);
 }
 
 TEST_CASE("a worker does not outlive a killed parent", "[analysis]") {

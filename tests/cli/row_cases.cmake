@@ -7,7 +7,7 @@ set(rest "torchtitan (FSDP2),Llama-3.1-8B,2048,FSDP2,1")
 set(table "@WORK@/out/rows.csv")
 set(run "\"$@\"; code=$?; rm @WORK@/out/rows.csv; exit $code")
 
-cli("rows on cards that there are not" ARGS validate --rows ${table}
+cli("rows on cards that there are not" ARGS validate --rows ${table} CODE 1
   SHELL "printf '%s\\n' '${columns},step_s' 'a,A800-80GB PCIe,1,2,,${rest},1' 'b,GB200,1,4,,${rest},1' 'c,A100-64GB,1,4,,${rest},1' 'd,A100-PCIe-80GB,,8,,${rest},1' >${table}
     ${run}"
   OUTPUT "not predicted +what is missing.*\na +the hardware \"A800-80GB PCIe\": of that name the catalogue has a800-8\nb +the hardware \"GB200\"\nc +the hardware \"A100-64GB\": of that name the catalogue has .*\nd +how many nodes have the 8 GPUs \"A100-PCIe-80GB\"\n.*\n0 of 4 rows are predicted: nothing was compared\n")

@@ -16,6 +16,13 @@ set(row "H100-80GB,8,torchtitan,Qwen3-0.6B,1024,FSDP2,3,none,1")
 cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
   SHELL "printf '%s\\n' ${heads} good,${row},1,0.1 long,${row},16384,0.1 >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
   OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
+# ---- files that no person writes ----
+foreach(reader "run large.json" "run large.sh" "run large.py" "validate --rows large.csv")
+  separate_arguments(words UNIX_COMMAND "${reader}")
+  list(GET words -1 file)
+  cli("${file} of 17 MiB" ARGS ${words} CODE 2 SHELL "head -c 17825792 /dev/zero | tr '\\0' ' ' >${file}; \"$@\"" ERROR "${file}: is larger than 16 MiB")
+endforeach()
+
 # ---- what this machine does not allow is no bug ----
 cli("no more processes" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,2 CODE 2
   SHELL "[ $(id -u) = 0 ] && command -v setpriv >/dev/null || { echo 'skipped: needs root, and setpriv'; exit 2; }

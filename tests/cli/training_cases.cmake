@@ -221,6 +221,8 @@ cli("run beside a log as JSON" ARGS run llama32-3b-sft-zero3 --samples 2 --besid
   SHELL "echo '143/1229 [20:15<2:33:00,  8.45s/it]' >log; \"$@\"" KEYS beside/phase beside/seen_s beside/predicted_s beside/error beside/inside)
 cli("run beside what is no log" ARGS run llama32-3b-sft-zero3 --beside @ROOT@/LICENSE CODE 2
   ERROR_MATCHES "LICENSE: holds no progress of a training: expected a line of a progress bar such as ")
+cli("run beside a log without an end" ARGS run @ROOT@/tests/cli/tiny.yaml --samples 0 --beside /dev/zero CODE 2
+  ERROR "/dev/zero: is larger than 256 MiB: give the end of it")
 cli("GRPO job beside a log" ARGS run @ROOT@/tests/cli/grpo-small.yaml --beside log CODE 2
   ERROR "--beside: logs of GRPO jobs are not read, leave it out")
 

@@ -90,6 +90,36 @@ TEST_CASE("trainers of a Python file", "[scenarios][python]") {
   CHECK_FALSE(read_python_training("x = 1\n", {.data = data, .file = "own.py"}));
 }
 
+TEST_CASE("values nested in each other are given up", "[scenarios][python]") {
+  const auto many = [](std::string_view text) {
+    std::string all;
+    for (int i = 0; i < 100'000; ++i) all += text;
+    return all;
+  };
+  const std::string deep = "? brackets in brackets, too many of them";
+  CHECK(value_behind("x = " + many("-") + "1") == deep);
+  CHECK(value_behind("x = 2" + many("**2")).starts_with("? "));
+  CHECK(value_behind("x = " + many("(") + "1" + many(")")).starts_with("? "));
+  CHECK(value_behind("x = ((((((((((1))))))))))") == "1");
+}
+
+TEST_CASE("very many values that each take long are given up together", "[scenarios][python]") {
+  std::string text = "y20 = 1\n";
+  for (int i = 0; i < 20; ++i) text += fmt::format("y{0} = y{1} + y{1}\n", i, i + 1);
+  text += "f(y8, y0";
+  for (int i = 0; i < 5000; ++i) text += fmt::format(", k{}=y0", i);
+  const PythonFile file = read_python(text + ")\n", "own.py");
+  const auto calls = calls_in(file, [](const std::string& name) { return name == "f"; });
+  REQUIRE(calls.size() == 1);
+  const auto value = [&](const PythonTokens& tokens) { return value_of(file, 0, tokens); };
+  CHECK(value(calls[0].positional[0]).number == 4096);
+  CHECK(value(calls[0].positional[1]).kind == PythonValue::Kind::unknown);
+  CHECK(file.steps < 100'000);
+  for (const auto& keyword : calls[0].keywords) value(keyword.value);
+  CHECK(file.steps < 1'100'000);
+  CHECK(value(calls[0].positional[0]).kind == PythonValue::Kind::unknown);
+}
+
 TEST_CASE("Python files of any letters are read or refused", "[scenarios][python]") {
   const std::string seed =
       "import os\nN = int(os.environ.get('N', '4'))\ndef f(a):\n    b = N // 2 if a else [1, 'x']\n"

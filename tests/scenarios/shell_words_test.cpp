@@ -128,6 +128,21 @@ TEST_CASE("what is never closed is said by line", "[scenarios][shell]") {
   CHECK(message("for a in b\nrun\n") == "own.sh:1: `for` begins here and has no `do`");
 }
 
+TEST_CASE("conditions of very many words, and brackets in brackets", "[scenarios][shell]") {
+  const auto many = [](std::string_view text) {
+    std::string all;
+    for (int i = 0; i < 100'000; ++i) all += text;
+    return all;
+  };
+  CHECK(words("if [[ " + many("! ") + "a ]]; then run yes; else run no; fi") == "[run][yes]");
+  CHECK(words("if [[ a" + many(" && a") + " ]]; then run yes; else run no; fi") == "[run][yes]");
+  CHECK(words("if [[ ! a" + many(" || ! a") + " ]]; then run yes; else run no; fi") == "[run][no]");
+  CHECK(words("if [[ a && ! a || a && -n b ]]; then run yes; else run no; fi") == "[run][yes]");
+  const std::string deep = "own.sh:1: brackets in brackets, too many of them";
+  CHECK(message("run " + many("${X:-") + many("}")) == deep);
+  CHECK(message("run \"" + many("$(echo \"")) == deep);
+}
+
 TEST_CASE("arithmetic of a shell", "[scenarios][shell]") {
   const auto value = [](const char* text) {
     return shell_arithmetic(text, [](const std::string&) { return std::nullopt; });

@@ -59,6 +59,25 @@ TEST_CASE("what is no YAML is refused with its line", "[sim]") {
   CHECK(told("a: 1\n? [x]\n: 2\n") == "a.yaml:2: a key must be a word");
 }
 
+TEST_CASE("letters of two bytes are refused by name", "[sim]") {
+  const std::string_view little(
+      "\xff\xfe"
+      "a\0:\0 \0"
+      "1\0",
+      10),
+      big("\xfe\xff\0a\0:\0 \0"
+          "1",
+          10);
+  CHECK(told(little) == "a.yaml: is UTF-16 or UTF-32: expected UTF-8");
+  CHECK(told(big) == "a.yaml: is UTF-16 or UTF-32: expected UTF-8");
+}
+
+TEST_CASE("letters outside of ASCII stand where TOML has none", "[sim]") {
+  CHECK_THROWS_WITH(parse_toml_document("a = 1 \u00e9\n", "a.toml"), Contains("a.toml:1"));
+  CHECK_THROWS_WITH(parse_toml_document("\u0139 = 1\n", "a.toml"), Contains("a.toml:1"));
+  CHECK(parse_toml_document("a = '\u00e9'\n", "a.toml").root().text("a") == "\u00e9");
+}
+
 TEST_CASE("nesting without end is refused, however it is written", "[sim]") {
   CHECK_THAT(told("a: " + repeated("[", 100) + repeated("]", 100)),
              Contains("is nested too deeply"));
@@ -66,6 +85,22 @@ TEST_CASE("nesting without end is refused, however it is written", "[sim]") {
   CHECK_THAT(told(repeated("{a: ", 100'000)), Contains("is nested too deeply"));
   CHECK_THAT(told(repeated("- ", 100'000)), Contains("is nested too deeply"));
   CHECK_THAT(told("a: &x [*x]\n"), Contains("is nested too deeply"));
+}
+
+TEST_CASE("TOML is nested no deeper", "[sim]") {
+  const auto told_of = [](const std::string& text) {
+    try {
+      parse_toml_document(text, "a.toml");
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string too_deep = "a.toml:2: is nested too deeply";
+  CHECK(told_of("\n[a" + repeated(".b", 100'000) + "]\n") == too_deep);
+  CHECK(told_of("\n\"a\\\"\"" + repeated(".b", 100'000) + " = 1\n") == too_deep);
+  CHECK(told_of("\na" + repeated(".b", 100) + " = 1\n") == too_deep);
+  CHECK(told_of("\na" + repeated(".b", 60) + " = '" + repeated(".", 1000) + "'\n").empty());
 }
 
 TEST_CASE("aliases cannot blow up a small file", "[sim]") {
@@ -76,6 +111,13 @@ TEST_CASE("aliases cannot blow up a small file", "[sim]") {
   CHECK_THAT(told(values), Contains("is nested too deeply or too large"));
   const std::string text = "b: &b " + std::string(1 << 20, 'x') + "\na: [" + repeated("*b, ", 1000);
   CHECK_THAT(told(text + "*b]\n"), Contains("is nested too deeply or too large"));
+}
+
+TEST_CASE("very many texts are not kept for ever", "[sim]") {
+  const std::string rest = repeated("x", 200 << 10);
+  for (int i = 0; i < 90; ++i)  // 18 MiB, of which 16 may stay
+    CHECK(parse_document(fmt::format("a: {}{}", i, rest), "a.yaml").root().text("a").size() >
+          rest.size());
 }
 
 TEST_CASE("a file that cannot be read is named with the reason", "[sim]") {

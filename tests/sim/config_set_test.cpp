@@ -26,6 +26,14 @@ TEST_CASE("what is set is checked like the rest of the file", "[sim]") {
                     Contains("a.yaml: strategy.zer: unknown key (did you mean \"zero\"?)"));
 }
 
+TEST_CASE("a path is no deeper than a file", "[sim]") {
+  Document document = parse_document("a: 1\n", "a.yaml");
+  std::string path = "b";
+  for (int i = 0; i < 63; ++i) path += ".b";
+  CHECK_NOTHROW(document.set(path, "1"));
+  CHECK_THROWS_WITH(document.set(path + ".b", "1"), Contains(".b: is nested too deeply"));
+}
+
 TEST_CASE("a path needs a word between its dots", "[sim]") {
   Document document = parse_document("a: 1\n", "a.yaml");
   CHECK_THROWS_WITH(document.set("a..b", "1"), Contains("is no path such as strategy.zero"));

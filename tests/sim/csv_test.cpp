@@ -18,3 +18,17 @@ TEST_CASE("what was written as CSV reads back cell by cell", "[sim]") {
   CHECK(table.rows[1].cells == rows[1]);
   CHECK(table.cell(table.rows[0], "a") == "x,y");
 }
+
+TEST_CASE("what a reader would drop is written in quotes", "[sim]") {
+  const std::vector<std::vector<std::string>> rows{{"x\ry", "z\r"}};
+  const CsvTable table = parse_csv(csv_text({"\xEF\xBB\xBF"
+                                             "a",
+                                             "b"},
+                                            rows),
+                                   "t.csv");
+  CHECK(table.columns.front() ==
+        "\xEF\xBB\xBF"
+        "a");
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0].cells == rows[0]);
+}

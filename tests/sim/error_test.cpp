@@ -12,6 +12,16 @@ TEST_CASE("a problem names file, line, key and message, and leaves out what it l
   CHECK(to_text(Problem{"", 0, "", "no such command"}) == "no such command");
 }
 
+TEST_CASE("nobody has to read a name of a megabyte", "[sim]") {
+  std::string name;
+  while (name.size() < 1u << 20) name += "\u00fc";
+  const std::string text = to_text(Problem{"a.yaml", 1, "job", "no model \"" + name + "\""});
+  CHECK(text.size() < 3000);
+  CHECK(text.starts_with("a.yaml:1: job: no model \"\u00fc"));
+  CHECK(text.find("\u00fc ... 1046088 bytes more ... \u00fc") != std::string::npos);
+  CHECK(text.ends_with("\u00fc\""));
+}
+
 TEST_CASE("an error says all its problems, one per line, in their order", "[sim]") {
   const UserError error({{"a.yaml", 2, "x", "is missing"}, {"a.yaml", 1, "y", "unknown key"}});
   CHECK(error.what() == std::string("a.yaml:2: x: is missing\na.yaml:1: y: unknown key"));

@@ -160,6 +160,14 @@ TEST_CASE("a run that contradicts itself is not written", "[sim]") {
   refused([](Run& run) { run.platform.devices[0].engines.push_back(LinkId{99}); });
 }
 
+TEST_CASE("a run does not hold more than any machine", "[sim]") {
+  for (const double bytes : {1e308, -1e19, std::numeric_limits<double>::quiet_NaN()}) {
+    Columns bad = columns_of(tiny_run());
+    std::get<std::vector<double>>(bad.by_path.at("/memory/delta").values).front() = bytes;
+    CHECK_THROWS_WITH(run_of(bad), "a memory effect is larger than any machine");
+  }
+}
+
 TEST_CASE("columns with wrong values make no run, or a run that can be written", "[sim]") {
   const Columns good = columns_of(tiny_run());
   const auto spoil = [](auto& list, std::size_t row, int how) {

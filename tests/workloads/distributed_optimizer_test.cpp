@@ -84,16 +84,3 @@ TEST_CASE("buckets that travel beside the passes make a step shorter", "[workloa
   CHECK(sum_named(graph_of(apart), OpKind::collective, "reduce_bucket").count == 1);
   CHECK(seconds_of(together) < seconds_of(apart));
 }
-
-TEST_CASE("adding to the buffer takes as long as the device needs for its bytes", "[workloads]") {
-  const auto share = GENERATE(1.0, 0.5);  // of the device's rate, for the stack's own kernels
-  TinyStep step = distributed_step(true);
-  step.stack.kernels.memory = {{share}, {share}, {share}, Grade::guess, ""};
-  const OpGraph graph = graph_of(step);
-  double seconds = 0;
-  for (const Op& op : graph.ops())
-    if (op.rank == 0 && graph.names()[index(op.name)] == "accumulate") seconds += op.seconds.value;
-  // Read and written in 32 bits, instead of written in 16.
-  const double bytes = (4 + 4 - 2) * elements_of(step).total;
-  CHECK_THAT(seconds, exactly(bytes / step.cluster.gpu.elementwise.bandwidth.number()));
-}

@@ -134,22 +134,6 @@ TEST_CASE("weights that come in 8 bits are not cast but transposed", "[workloads
   CHECK_THAT(all - casts(), exactly((each.weight.bytes - each.gathered.bytes) * weights));
 }
 
-TEST_CASE("a policy that names products in 16 bits keeps none of fewer", "[workloads]") {
-  TinyStep step = tiny_step(Sharding::fsdp);
-  step.strategy.checkpointing = Checkpointing::operators;
-  const auto products = [&](auto rows_of) {
-    double flops = 0;
-    for (const Unit& unit : units_of(step.input()).layers.front())
-      if (unit.memory.result > 0) flops += flops_of(rows_of(unit));
-    return flops;
-  };
-  const auto forward = [](const Unit& unit) { return unit.forward; };
-  const auto again = [](const Unit& unit) { return unit.again; };
-  CHECK(products(again) < 0.6 * products(forward));
-  step.strategy.precision = precision_called("fp8-tensorwise");
-  CHECK_THAT(products(again), exactly(products(forward)));
-}
-
 TEST_CASE("copies of weights in 4 bits are held between steps", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero1);
   const auto held = [&] {

@@ -122,10 +122,6 @@ KernelRow memory(std::string_view name, double bytes, double launches) {
   return {name, KernelClass::memory, 0, bytes, launches};
 }
 
-double share_of_library(const Stack& stack) {
-  return 1 / stack.kernels.memory.number();
-}
-
 KernelRow counted(const Operators& all, Operator op, double rows, double width, double times) {
   const Operators::Count& count = all[op];
   KernelRow row = memory(operator_names[static_cast<std::size_t>(op)], count.bytes * rows * width,

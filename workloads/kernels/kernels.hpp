@@ -47,9 +47,6 @@ KernelRow grouped_gemm(std::string_view name, double groups, double rows, double
 KernelRow attention(std::string_view name, double queries, double keys, double heads, double width);
 // What only streams through device memory: copies whose bytes are what they are.
 KernelRow memory(std::string_view name, double bytes, double launches);
-// Kernels of a library stream as fast as the device does, whatever those of the stack reach: the
-// share of a row that is one of them.
-double share_of_library(const Stack& stack);
 // An operator over rows x width numbers that comes so many times.
 KernelRow counted(const Operators& all, Operator op, double rows, double width = 1,
                   double times = 1);

@@ -74,8 +74,7 @@ KernelRow from_cache(KernelRow row) {
 }
 
 // The policy names single matrix products and attention in one kernel. Kernels that multiply for
-// many experts at once are not among them, nor products of few bits with their scales, and the
-// router's product is made to run again.
+// many experts at once are not among them, and the router's product is made to run again.
 void recompute_operators(Unit& unit, int& products) {
   run_again(unit, true);
   if (unit.core_rows > 0) {
@@ -84,7 +83,7 @@ void recompute_operators(Unit& unit, int& products) {
     unit.memory.kept = unit.memory.core;
     return;
   }
-  const bool product = unit.memory.result > 0 && unit.narrow <= 0;
+  const bool product = unit.memory.result > 0;
   if (!product || ++products % 2 == 0) return;
   for (KernelRow& row : unit.again) row = from_cache(row);
   unit.memory.kept = unit.memory.result;

@@ -95,7 +95,8 @@ class Casting {
   Casting(const Stack& stack, const Strategy& strategy, double micro_batches)
       : casts_(strategy.compiled ? strategy.precision.casts : strategy.precision.eager),
         weights_(weight_casts(strategy, micro_batches)),
-        share_(strategy.precision.module_call.value.value > 0 ? share_of_library(stack) : 1),
+        share_(strategy.precision.module_call.value.value > 0 ? 1 / stack.kernels.memory.number()
+                                                              : 1),
         gathered_(strategy.fsdp.narrow_gather) {}
 
   std::vector<KernelRow> forward(const Operands& of) const {
@@ -124,7 +125,7 @@ class Casting {
 
   const Precision::Casts& casts_;
   double weights_;
-  double share_;    // of the rate at which the stack's own kernels stream
+  double share_;   // of the rate at which the stack's own kernels stream
   bool gathered_;  // weights come in the type of the products
 };
 

@@ -33,7 +33,8 @@ struct RowVocabulary {
   std::string selective_is;
   std::vector<std::string>
       must_say;  // keys that its runs choose, so that no row may leave them out
-  // Pieces of the model that a stage has where its pipeline is interleaved; 0: as many as its layers.
+  // Pieces of the model that a stage has where its pipeline is interleaved; 0: as many as its
+  // layers.
   std::int64_t interleaves = 0;
   // Modules that its runs of models with experts compute again first where memory is short.
   std::vector<std::string> experts_recompute;

@@ -20,7 +20,7 @@ struct Figure {
   bool share = false;  // percent; otherwise a count
   bool less_is_worse = false;
 };
-const std::array<Figure, 7> figures{{
+const std::array<Figure, 7> recorded_columns{{
     {"rows", "rows with a time", [](const RowFamily& f) { return static_cast<double>(f.rows); },
      false, true},
     {"median", "the median error of the step time",
@@ -45,16 +45,16 @@ bool is_total(const RowFamily& family) {
   return family.name == "all";
 }
 
-// By family, in the order of `figures`.
+// By family, in the order of `recorded_columns`.
 std::map<std::string, std::vector<double>> read_recorded(const CsvTable& table) {
   std::vector<std::string> needed{"family"};
-  for (const Figure& figure : figures) needed.emplace_back(figure.column);
+  for (const Figure& figure : recorded_columns) needed.emplace_back(figure.column);
   require_columns(table, needed);
   NumberReader number{table, {}};
   std::map<std::string, std::vector<double>> recorded;
   for (const CsvTable::Row& row : table.rows) {
     std::vector<double>& values = recorded[std::string(table.cell(row, "family"))];
-    for (const Figure& figure : figures) values.push_back(number(row, figure.column));
+    for (const Figure& figure : recorded_columns) values.push_back(number(row, figure.column));
   }
   if (!number.problems.empty()) throw UserError(number.problems);
   return recorded;
@@ -64,12 +64,12 @@ std::map<std::string, std::vector<double>> read_recorded(const CsvTable& table) 
 
 std::string recorded_errors(std::span<const RowFamily> families) {
   std::string text = "family";
-  for (const Figure& figure : figures) text += fmt::format(",{}", figure.column);
+  for (const Figure& figure : recorded_columns) text += fmt::format(",{}", figure.column);
   text += '\n';
   for (const RowFamily& family : families) {
     if (is_total(family)) continue;
     text += family.name;
-    for (const Figure& figure : figures)
+    for (const Figure& figure : recorded_columns)
       text += figure.share ? fmt::format(",{:.2f}", figure.of(family))
                            : fmt::format(",{:.0f}", figure.of(family));
     text += '\n';
@@ -88,11 +88,12 @@ std::vector<ErrorChange> changes_since(const CsvTable& table, std::span<const Ro
                          fmt::format("{} rows", std::max(family.rows, family.fits)), false});
       continue;
     }
-    for (std::size_t i = 0; i < figures.size(); ++i) {
-      const double before = place->second[i], now = figures[i].of(family);
+    for (std::size_t i = 0; i < recorded_columns.size(); ++i) {
+      const double before = place->second[i], now = recorded_columns[i].of(family);
       if (std::abs(now - before) <= noticed) continue;
-      changes.push_back({family.name, std::string(figures[i].what), text_of(figures[i], before),
-                         text_of(figures[i], now), (now < before) == figures[i].less_is_worse});
+      changes.push_back({family.name, std::string(recorded_columns[i].what),
+                         text_of(recorded_columns[i], before), text_of(recorded_columns[i], now),
+                         (now < before) == recorded_columns[i].less_is_worse});
     }
     recorded.erase(place);
   }

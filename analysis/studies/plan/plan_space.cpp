@@ -63,6 +63,23 @@ bool is_open(const SizeAxis& axis, const Scenario& scenario) {
   return !axis.split || has_split(scenario, *axis.split);
 }
 
+// Embedding and head in the place of a layer each, where that comes out even.
+bool even_with_ends(std::int64_t layers, std::int64_t pieces) {
+  return pieces > 1 && (layers + 2) % pieces == 0;
+}
+
+// Layers of each piece; empty: as many as of any other.
+std::vector<std::int64_t> layers_dealt(const Model& model, PipelineParallel pipeline) {
+  pipeline.layers.clear();
+  const std::int64_t pieces = pipeline.pieces();
+  if (model.layers % pieces == 0) return {};
+  if (!even_with_ends(model.layers, pieces)) return layers_of_pieces(model, pipeline);
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), (model.layers + 2) / pieces);
+  --layers.front();
+  --layers.back();
+  return layers;
+}
+
 void put_sizes(const PlanSpace& space, const JobPlan& plan, Strategy& strategy, Job& job) {
   const Scenario& kind = space.kinds[plan.kind].scenario;
   for (const SizeAxis& axis : size_axes)
@@ -70,9 +87,7 @@ void put_sizes(const PlanSpace& space, const JobPlan& plan, Strategy& strategy, 
       axis.put(plan.sizes.*axis.size, strategy, job);
   PipelineParallel& pipeline = strategy.pipeline_parallel;
   pipeline.schedule = plan.sizes.schedule;
-  pipeline.layers.clear();
-  if (kind.model.layers % pipeline.pieces() != 0)
-    pipeline.layers = layers_of_pieces(kind.model, pipeline);
+  pipeline.layers = layers_dealt(kind.model, pipeline);
   job.accumulation = plan.accumulation;
 }
 
@@ -152,7 +167,8 @@ class Sizes {
     }
   }
   void add_more_pieces(const Scenario& scenario, PlanSizes sizes, std::int64_t rows) {
-    if (sizes.pieces > 1 && scenario.model.layers % (sizes.stages * sizes.pieces) != 0) return;
+    const std::int64_t layers = scenario.model.layers, pieces = sizes.stages * sizes.pieces;
+    if (sizes.pieces > 1 && layers % pieces != 0 && !even_with_ends(layers, pieces)) return;
     for_each(&PlanSizes::experts, sizes, holders_of_experts(scenario), [&] {
       const bool shared = sizes.experts > 1 && sizes.tensor > 1;
       std::vector<std::int64_t> tensor{1};
@@ -313,7 +329,7 @@ void fill_points(PlanSpace& space, const PlanQuestion& question) {
       column(schedule_key)[i] =
           pipeline_schedule_names[static_cast<std::size_t>(plan.sizes.schedule)];
     const PipelineParallel pipeline = input_of(space, plan).strategy.pipeline_parallel;
-    if (!pipeline.layers.empty())
+    if (!pipeline.layers.empty() || !space.asked.strategy.pipeline_parallel.layers.empty())
       column(layers_key)[i] = fmt::format("[{}]", fmt::join(pipeline.layers, ", "));
     if (space.asked.job.global_batch == 0 && question.batch == 0)
       column(accumulation_key)[i] = std::to_string(plan.accumulation);

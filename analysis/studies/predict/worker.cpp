@@ -18,12 +18,13 @@
 #include <thread>
 
 #include "sim/base/error.hpp"
+#include "sim/base/machine_error.hpp"
 
 namespace stepsim {
 namespace {
 
 // The first byte of an answer says what follows.
-constexpr char answer = 'a', user_error = 'u', bug = 'b', no_memory = 'm';
+constexpr char answer = 'a', user_error = 'u', bug = 'b', no_memory = 'm', machine = 'k';
 
 void write_all(int pipe, const std::string& bytes) {
   for (std::size_t done = 0; done < bytes.size();) {
@@ -52,6 +53,10 @@ std::string read_all(int pipe) {
     write_all(pipe, user_error + to_wire(error.problems()));
   } catch (const std::bad_alloc&) {
     write_all(pipe, no_memory + std::string("this machine has too little memory to compute it"));
+  } catch (const MachineError& error) {
+    write_all(pipe, machine + std::string(error.what()));
+  } catch (const std::system_error& error) {
+    write_all(pipe, machine + std::string(error.what()));
   } catch (const std::exception& error) {
     write_all(pipe, bug + std::string(error.what()));
   }
@@ -100,8 +105,11 @@ void wait_for(Child& child) {
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
+  // By somebody, or by a system that runs out of memory.
+  const bool by_others = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (child.said.empty() || status != 0)
-    child.said = bug + fmt::format("a worker ended without an answer ({})", how_it_ended(status));
+    child.said = (by_others ? machine : bug) +
+                 fmt::format("a worker ended without an answer ({})", how_it_ended(status));
 }
 
 // Children that run; whatever ends the study ends them.
@@ -122,13 +130,18 @@ class Crew {
     running_.back().task = number;
   }
   // The next one that has said all it had to say.
-  Child next() {
+  Child next(const std::function<void()>& each_second) {
     for (;;) {
       std::vector<pollfd> waiting;
       waiting.reserve(running_.size());
       for (const Child& child : running_) waiting.push_back({child.answers, POLLIN, 0});
-      if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR)
-        throw std::runtime_error("workers cannot be waited for");
+      const int ready = ::poll(waiting.data(), waiting.size(), each_second ? 1000 : -1);
+      if (ready < 0 && errno != EINTR)
+        throw std::system_error(errno, std::generic_category(), "workers cannot be waited for");
+      if (ready <= 0) {
+        if (each_second) each_second();
+        continue;
+      }
       for (std::size_t i = 0; i < running_.size(); ++i)
         if (waiting[i].revents != 0 && has_ended(running_[i])) return take(i);
     }
@@ -156,13 +169,15 @@ std::string answer_of(const std::string& said) {
   std::string rest = said.substr(1);
   if (said.front() == user_error) throw UserError(from_wire<std::vector<Problem>>(rest));
   if (said.front() == no_memory) throw std::bad_alloc();
+  if (said.front() == machine) throw MachineError(rest);
   if (said.front() == bug) throw std::runtime_error(rest);
   return rest;
 }
 
 // Each task in a child of its own, at most `at_once` of them at a time.
 void play(std::size_t count, std::size_t at_once, const wire::NumberedTask& task,
-          const std::function<void(const Child&)>& ended) {
+          const std::function<void(const Child&)>& ended,
+          const std::function<void()>& each_second = {}) {
   Crew crew;
   std::size_t started = 0;
   while (started < count || crew.size() > 0) {
@@ -170,7 +185,7 @@ void play(std::size_t count, std::size_t at_once, const wire::NumberedTask& task
       crew.add([&task, started] { return task(started); }, started);
       ++started;
     } else {
-      ended(crew.next());
+      ended(crew.next(each_second));
     }
   }
 }
@@ -196,8 +211,9 @@ void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& ta
 
 void outcomes_from_workers(
     std::size_t count, std::size_t at_once, const NumberedTask& task,
-    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done) {
-  play(count, at_once, task, [&](const Child& child) {
+    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done,
+    const std::function<void()>& each_second) {
+  const auto ended = [&](const Child& child) {
     WorkerOutcome<std::string> outcome;
     try {
       outcome.answer = answer_of(child.said);
@@ -208,7 +224,8 @@ void outcomes_from_workers(
       outcome.died = true;
     }
     done(child.task, outcome);
-  });
+  };
+  play(count, at_once, task, ended, each_second);
 }
 
 }  // namespace wire

@@ -43,13 +43,14 @@ void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& ta
                   const Heard& done);
 void outcomes_from_workers(
     std::size_t count, std::size_t at_once, const NumberedTask& task,
-    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done);
+    const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done,
+    const std::function<void()>& each_second);
 
 }  // namespace wire
 
 // Runs the task in a child and returns what it returned. A UserError of the child is thrown here
-// again, with all its problems, and so is a std::bad_alloc; any other end of the child is a
-// std::runtime_error that says how it ended.
+// again, with all its problems, and so are std::bad_alloc and MachineError; any other end of the
+// child is a std::runtime_error that says how it ended, a MachineError if it was killed.
 template <class Task>
 auto in_worker(const Task& task) {
   using Answer = std::invoke_result_t<const Task&>;
@@ -83,9 +84,10 @@ std::vector<Answer> in_workers(const Tasks<Answer>& tasks, std::size_t at_once,
 }
 
 // As above, but an error or the death of one worker is its own outcome and not everybody's.
+// `each_second`: what is to be done while no answer comes.
 template <class Task, class Done>
-void outcomes_in_workers(std::size_t count, std::size_t at_once, const Task& task,
-                         const Done& done) {
+void outcomes_in_workers(std::size_t count, std::size_t at_once, const Task& task, const Done& done,
+                         const std::function<void()>& each_second = {}) {
   using Answer = std::invoke_result_t<const Task&, std::size_t>;
   wire::outcomes_from_workers(
       count, at_once, [&](std::size_t i) { return to_wire(task(i)); },
@@ -93,7 +95,8 @@ void outcomes_in_workers(std::size_t count, std::size_t at_once, const Task& tas
         WorkerOutcome<Answer> outcome{std::nullopt, said.error, said.died};
         if (said.answer) outcome.answer = from_wire<Answer>(*said.answer);
         done(i, outcome);
-      });
+      },
+      each_second);
 }
 
 template <class Answer>

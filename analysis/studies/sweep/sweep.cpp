@@ -158,7 +158,10 @@ void SweepRun::answer(std::span<const std::size_t> points) {
     report();
   };
   report();
-  outcomes_in_workers(open.size(), question_.workers, task, done);
+  const auto sync = [&] {
+    if (journal_) journal_->sync_if_due();
+  };
+  outcomes_in_workers(open.size(), question_.workers, task, done, sync);
 }
 
 const Outcome& SweepRun::outcome(std::size_t point) const {

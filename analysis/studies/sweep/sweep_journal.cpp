@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "sim/base/error.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -50,13 +51,14 @@ bool lock(int file) {
   return ::fcntl(file, F_SETLK, &whole) == 0;
 }
 
-std::string text_in(int file) {
+std::string text_in(int file, const std::string& path) {
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
     const ssize_t n = ::pread(file, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return text;
+    if (n < 0) fail(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
 }
@@ -91,7 +93,7 @@ SweepJournal::SweepJournal(std::string path, std::string_view identity) : path_(
     fail(path_, "is being written by another sweep");
   }
   const std::string header = fmt::format("{} {} {}\n", journal_words, journal_version, identity);
-  const std::string text = text_in(file_);
+  const std::string text = text_in(file_, path_);
   std::size_t sound = 0;
   if (!header.starts_with(text)) {  // else its writer was killed within the first line
     if (!text.starts_with(header)) {
@@ -108,7 +110,10 @@ SweepJournal::SweepJournal(std::string path, std::string_view identity) : path_(
   }
   if (::ftruncate(file_, static_cast<off_t>(sound)) != 0)
     fail(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
-  if (sound == 0) append(header);
+  if (sound > 0) return;
+  append(header);
+  sync();
+  sync_folder_of(path_);
 }
 
 SweepJournal::~SweepJournal() {
@@ -127,11 +132,21 @@ void SweepJournal::append(std::string_view line) {
 void SweepJournal::add(std::size_t index, const Outcome& outcome) {
   const std::string line = fmt::format("{}\t{}", index, to_line(outcome));
   append(fmt::format("{}\t{:016x}\n", line, checksum(line)));
-  // A machine that loses power may lose what came since.
-  constexpr std::chrono::seconds often{2};
+  all_synced_ = false;
+  sync_if_due();
+}
+
+// A machine that loses power loses what came since.
+void SweepJournal::sync_if_due() {
+  constexpr std::chrono::seconds often{1};
   const auto now = std::chrono::steady_clock::now();
-  if (now - synced_ < often) return;
+  if (all_synced_ || now - synced_ < often) return;
   synced_ = now;
+  all_synced_ = true;
+  sync();
+}
+
+void SweepJournal::sync() {
   if (::fdatasync(file_) != 0 && errno != EINVAL && errno != EROFS)
     fail(path_, fmt::format("cannot be written: {}", std::strerror(errno)));
 }

@@ -25,13 +25,17 @@ class SweepJournal {
 
   const std::map<std::size_t, Outcome>& finished() const { return finished_; }
   void add(std::size_t index, const Outcome& outcome);
+  // To be called once a second at least: what was added is on the drive two seconds later.
+  void sync_if_due();
 
  private:
   void append(std::string_view line);
+  void sync();
 
   std::string path_;
   int file_ = -1;
   std::chrono::steady_clock::time_point synced_ = std::chrono::steady_clock::now();
+  bool all_synced_ = true;
   std::map<std::size_t, Outcome> finished_;
 };
 

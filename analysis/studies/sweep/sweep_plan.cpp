@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "analysis/studies/sweep/expression.hpp"
@@ -14,6 +13,7 @@
 #include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -220,8 +220,7 @@ Axis zip(std::string_view option, std::span<const std::string> texts) {
 }
 
 bool is_sweep_file(const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return false;
+  if (!is_file(path)) return false;
   return !is_script(path) && content_of(path).root().has("scenario");
 }
 

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <filesystem>
 #include <limits>
+#include <map>
+#include <new>
 #include <sstream>
 #include <stdexcept>
 
@@ -152,8 +153,7 @@ void write_sweep(const std::string& path, const SweepTable& table) {
 }
 
 bool holds_sweep(const std::string& path) {
-  std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return false;  // a pipe would block
+  if (!is_file(path)) return false;
   std::string image = read_file(path);
   if (!is_column_file(image)) return false;
   try {
@@ -182,6 +182,8 @@ SweepTable read_sweep(const std::string& path) {
     return table;
   } catch (const UserError&) {
     throw;
+  } catch (const std::bad_alloc&) {  // no damage of the file
+    throw;
   } catch (const std::exception& error) {
     fail(path, fmt::format("is damaged or no sweep: {}", error.what()));
   }
@@ -189,26 +191,26 @@ SweepTable read_sweep(const std::string& path) {
 
 SweepTable merge_shards(std::span<const std::string> paths) {
   SweepTable whole;
-  std::vector<const std::string*> owner;
+  std::map<std::size_t, const std::string*> owner;  // of each point
   for (const std::string& path : paths) {
     SweepTable shard = read_sweep(path);
-    if (owner.empty()) {
-      owner.resize(shard.points);
+    if (&path == &paths.front()) {
       whole = shard;
       whole.rows.clear();
     }
     if (shard.digest != whole.digest)
       fail(path, fmt::format("belongs to another sweep than {}", paths.front()));
     for (SweepRow& row : shard.rows) {
-      if (row.index >= owner.size()) fail(path, fmt::format("has a point {} too many", row.index));
-      if (owner[row.index] != nullptr)
-        fail(path, fmt::format("has point {}, which {} has as well", row.index, *owner[row.index]));
-      owner[row.index] = &path;
+      if (row.index >= whole.points) fail(path, fmt::format("has a point {} too many", row.index));
+      const auto [other, is_new] = owner.emplace(row.index, &path);
+      if (!is_new)
+        fail(path, fmt::format("has point {}, which {} has as well", row.index, *other->second));
       whole.rows.push_back(std::move(row));
     }
   }
   if (whole.rows.size() != whole.points) {
-    const auto hole = std::ranges::find(owner, nullptr) - owner.begin();
+    std::size_t hole = 0;
+    while (owner.contains(hole)) ++hole;
     throw UserError(fmt::format("{} of {} points are missing, point {} first: name every shard",
                                 whole.points - whole.rows.size(), whole.points, hole));
   }

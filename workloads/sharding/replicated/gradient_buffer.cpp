@@ -34,17 +34,15 @@ void GradientBuffer::after(std::size_t visit, bool last_micro_batch) {
     add(*now.unit, last_micro_batch);
 }
 
-// The product for the weights reads and writes the buffer instead of writing a gradient of its own,
-// as fast as the device streams.
+// The product for the weights reads and writes the buffer instead of writing a gradient of its own.
 void GradientBuffer::add(const Unit& unit, bool last_micro_batch) {
   const StepInput& input = writer_.input();
   const double more = 2 * gradient_bytes(input.strategy) - bytes_16;
   const auto tensors = static_cast<double>(unit.tensors.size());
   writer_.host(writer_.scaled(tensors * input.stack.host.shard_tensor.value), Cause::module_hooks,
                "gradient_hook");
-  KernelRow row = memory("accumulate", more * unit.elements(), 0);
-  row.share = share_of_library(input.stack);
-  writer_.run({row}, true, Cause::gradient_reduce, "accumulate");
+  writer_.run({{"accumulate", KernelClass::memory, 0, more * unit.elements(), 0}}, true,
+              Cause::gradient_reduce, "accumulate");
   if (!last_micro_batch) return;
   GradientBucket& bucket = buckets_.of(unit);
   bucket.waiting += unit.elements();

@@ -1,0 +1,152 @@
+#include <array>
+#include <filesystem>
+
+#include "analysis/studies/fidelity/memory_comparison.hpp"
+#include "scenarios/import/accelerate.hpp"
+#include "scenarios/import/deepspeed.hpp"
+#include "scenarios/import/memory_snapshot.hpp"
+#include "scenarios/import/python_values.hpp"
+#include "scenarios/import/shell_words.hpp"
+#include "scenarios/import/sources.hpp"
+#include "scenarios/import/trainer_log.hpp"
+#include "scenarios/scenario.hpp"
+#include "tests/fuzz/targets.hpp"
+#include "workloads/model/hf_config.hpp"
+
+namespace stepsim::fuzz {
+namespace {
+
+const std::string tiny = data + "/tests/cli/tiny.yaml";
+
+void read_scenario_text(const std::string& bytes) {
+  parse_scenario(data, bytes, "file.yaml");
+}
+
+// "key=value" in each line, as --set says them, over a sound scenario.
+void read_settings(const std::string& bytes) {
+  std::vector<Setting> settings;
+  for (std::size_t from = 0; from < bytes.size();) {
+    const std::size_t end = std::min(bytes.find('\n', from), bytes.size());
+    const std::string line = bytes.substr(from, end - from);
+    const std::size_t sign = std::min(line.find('='), line.size());
+    settings.emplace_back(line.substr(0, sign), line.substr(std::min(sign + 1, line.size())));
+    from = end + 1;
+  }
+  load_scenario(data, tiny, settings);
+}
+
+// A catalogue of the user's own with one entry in it: the first byte says which.
+void read_entry(const std::string& bytes) {
+  struct Entry {
+    std::string_view file;
+    std::vector<Setting> uses;
+  };
+  static const std::array entries{
+      Entry{"topology/gpus/mi300x.yaml", {}},
+      Entry{"topology/nodes/mi300x-8.yaml", {}},
+      Entry{"topology/networks/roce-mi300x.yaml", {{"cluster.nodes", "2"}}},
+      Entry{"topology/clusters/mine.yaml", {{"cluster", "{node: mine}"}}},
+      Entry{"topology/variation.yaml", {}},
+      Entry{"workloads/stacks/deepspeed-hf-rocm.yaml", {}},
+      Entry{"workloads/operators.yaml", {}},
+      Entry{"workloads/models/mine.yaml", {{"model", "mine"}}},
+      Entry{"workloads/optimizers/mine.yaml", {{"strategy.optimizer", "mine"}}},
+      Entry{"workloads/precisions/mine.yaml", {{"strategy.precision", "mine"}}},
+      Entry{"scenarios/recipes/mine.yaml", {{"recipe", "mine"}}}};
+  if (bytes.empty()) return;
+  const Entry& entry = entries[static_cast<unsigned char>(bytes.front()) % entries.size()];
+  namespace fs = std::filesystem;
+  static const fs::path folder = fs::path(as_file("scenario.yaml", "")).parent_path();
+  const std::string overlay = "overlay-" + std::to_string(&entry - entries.data());
+  fs::create_directories((folder / overlay / entry.file).parent_path());
+  as_file(overlay + "/" + std::string(entry.file), std::string_view(bytes).substr(1));
+  load_scenario(data + "\n" + (folder / overlay).string(), tiny, entry.uses);
+}
+
+void read_model(const std::string& bytes) {
+  const Document document = parse_document(bytes, "config.json");
+  const Model model = read_hf_config(document.root(), "mine");
+  document.finish(Leftovers::allowed);
+  count_parameters(model);
+}
+
+void read_deepspeed_file(const std::string& bytes) {
+  static const Scenario base = load_scenario(data, tiny);
+  read_deepspeed(as_file("deepspeed.json", bytes), {.strategy = base.strategy,
+                                                    .job = base.job,
+                                                    .model = base.model,
+                                                    .ranks = 8,
+                                                    .optimizers = {"adamw", "muon"}});
+}
+
+// Files of other programs by their endings; what a file of JSON does not hold is set.
+void read_source(const std::string& file, const std::string& bytes,
+                 const std::vector<Setting>& settings = {}) {
+  if (translate_source(data, as_file(file, bytes), settings) && is_turn_of(bytes))
+    load_scenario(data, as_file(file, bytes), settings);
+}
+void read_yaml_source(const std::string& bytes) {
+  read_source("source.yaml", bytes);
+}
+void read_toml_source(const std::string& bytes) {
+  read_source("source.toml", bytes);
+}
+void read_script_source(const std::string& bytes) {
+  read_source("source.sh", bytes);
+}
+void read_python_source(const std::string& bytes) {
+  read_source("source.py", bytes);
+}
+void read_json_source(const std::string& bytes) {
+  read_source("source.json", bytes, {{"model", "llama-3.2-1b"}, {"cluster", "{node: h100-8}"}});
+}
+
+void read_accelerate_file(const std::string& bytes) {
+  read_accelerate(as_file("accelerate.yaml", bytes));
+}
+
+void read_shell(const std::string& bytes) {
+  const std::vector<std::pair<std::string, std::string>> given{{"1", "model"}};
+  read_shell_script(bytes, "file.sh", given);
+}
+
+void follow_python(const std::string& bytes) {
+  const PythonFile file = read_python(bytes, "file.py");
+  for (const PythonCall& call :
+       calls_in(file, [](const std::string& name) { return name.size() < 24; }))
+    for (const PythonCall::Keyword& keyword : call.keywords)
+      value_of(file, call.scope, keyword.value);
+}
+
+void read_log(const std::string& bytes) {
+  phase_of(read_trainer_log(bytes, "file.log"));
+}
+
+void read_snapshot(const std::string& bytes) {
+  static const FrameRules rules = frame_rules(data);
+  real_memory(load_memory_snapshot(as_file("snapshot.pickle", bytes)), rules);
+}
+
+constexpr Target targets[]{{"scenario", read_scenario_text},
+                           {"settings", read_settings},
+                           {"entry", read_entry},
+                           {"model", read_model},
+                           {"deepspeed", read_deepspeed_file},
+                           {"source-yaml", read_yaml_source},
+                           {"source-json", read_json_source},
+                           {"source-toml", read_toml_source},
+                           {"source-script", read_script_source},
+                           {"source-python", read_python_source},
+                           {"accelerate", read_accelerate_file},
+                           {"shell", read_shell},
+                           {"python", follow_python},
+                           {"log", read_log},
+                           {"snapshot", read_snapshot}};
+
+}  // namespace
+
+std::span<const Target> scenario_targets() {
+  return targets;
+}
+
+}  // namespace stepsim::fuzz
