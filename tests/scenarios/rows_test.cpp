@@ -144,7 +144,7 @@ TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenari
   const auto strategy = [&](const ExpressedRow& made) {
     return parse_scenario(data, made.scenario, "r").strategy;
   };
-  CHECK_THAT(row("").scenario, Contains("recipe: bridge-gpt-oss-120b-h100\n"));
+  CHECK_THAT(row("").scenario, Contains("- bridge-gpt-oss-120b-h100\n"));
   CHECK_THAT(row("").scenario, !Contains("recompute_modules"));  // what is a recipe's stays there
   CHECK(strategy(row("")).recomputed.has(LayerPart::moe_act));
   CHECK_THAT(row("").assumed.front(),

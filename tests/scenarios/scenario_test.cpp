@@ -147,7 +147,8 @@ TEST_CASE("the same rows on ranks with different experts need a layout that has 
 
 TEST_CASE("tensor parallelism in pieces is a compiler's, or Megatron's", "[scenarios]") {
   CHECK(problems(any_job, "{zero: fsdp, tensor_parallel: {size: 2, async: true}}") ==
-        Said{"6: strategy.tensor_parallel.async: needs compile: true or Megatron's layers, "
+        Said{"6: strategy.tensor_parallel.async: needs compile: true or a stack that overlaps "
+             "products, "
              "sequence: true and no gather_each"});
 }
 
