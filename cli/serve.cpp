@@ -49,6 +49,15 @@ std::string absolute_catalogue(const std::string& data) {
   return join_folders(mapped(data_folders(data), absolute_folder));
 }
 
+// Of each catalogue what it is made of: it may stand in a checkout with other things.
+std::vector<std::string> catalogue_folders(const std::string& data) {
+  std::vector<std::string> folders;
+  for (const std::string& folder : data_folders(data))
+    for (const std::string_view part : {"scenarios", "topology", "workloads", "claims"})
+      folders.push_back(fmt::format("{}/{}", folder, part));
+  return folders;
+}
+
 std::string random_token() {
   std::random_device source;
   std::string token;
@@ -86,7 +95,7 @@ int serve_command(const CommandLine& line) {
                   .hosts = {std::string(usual_address), "localhost", "[::1]", host_of(address)},
                   .token = random_token(),
                   .shut_in = can_shut_in()};
-  serving.readable = data_folders(serving.data);
+  serving.readable = catalogue_folders(serving.data);
   append(serving.readable, serving.folders);
   if (!serving.shut_in)
     fmt::print(stderr,

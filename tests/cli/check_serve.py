@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -227,7 +228,8 @@ if how == "quick":
     print("answered")
 else:
     temporary = os.path.join(out, "tmp")
-    os.makedirs(temporary, exist_ok=True)
+    shutil.rmtree(temporary, ignore_errors=True)  # a run that failed left something
+    os.makedirs(temporary)
     os.environ["TMPDIR"] = temporary
     with Server() as server:
         check_same(server)

@@ -6,15 +6,15 @@ endif()
 # ---- a worker that dies: its processor time is limited, and one point has more work than that ----
 set(begin "cp @ROOT@/tests/cli/tiny.yaml . || exit 9; ulimit -c 0; ulimit -t 2")
 set(ended "a worker ended without an answer \\(signal 9: Killed\\)")
-set(poisoned sweep tiny.yaml --vary job.gradient_accumulation=1,65536,2 --workers 1 -o found)
+set(poisoned sweep tiny.yaml --set strategy.offload.optimizer=cpu --vary job.gradient_accumulation=1,65536,2 --workers 1 -o found)
 cli("a sweep with a point that kills its worker is written, and resumed where it lacks an answer" SLOW ARGS ${poisoned}
   SHELL "${begin}; \"$@\" >first.txt 2>said.txt; echo code $?; cut -d, -f1-3 found.csv; tail -n +2 found.journal | cut -f1
     \"$@\" >second.txt 2>/dev/null; cmp first.txt second.txt && tail -n +2 found.journal | cut -f1; head -n 1 first.txt second.txt; cat said.txt"
   OUTPUT "^code 3\njob.gradient_accumulation,feasible,reason\n1,true,\n65536,false,${ended}\n2,true,\n0\n2\n0\n2\n.*stepsim: 1 of 3 points got no answer; their rows say why. The same command computes only those again\n$")
-set(heads "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,grad_accum,step_s")
-set(row "H100-80GB,8,torchtitan,Qwen3-0.6B,1024,FSDP2,3,none,1")
+set(heads "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,offload,grad_accum,step_s")
+set(row "H100-80GB,8,HF Trainer + DeepSpeed,Qwen3-0.6B,1024,ZeRO-3,3,none,1,optimizer cpu")
 cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
-  SHELL "printf '%s\\n' ${heads} good,${row},1,0.1 long,${row},16384,0.1 >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
+  SHELL "printf '%s\\n' '${heads}' 'good,${row},1,0.1' 'long,${row},65536,0.1' >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
   OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
 # ---- files that no person writes ----
 foreach(reader "run large.json" "run large.sh" "run large.py" "validate --rows large.csv")
