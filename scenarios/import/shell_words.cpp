@@ -65,14 +65,15 @@ Verdict compared(const ShellText& left, const std::string& sign, const ShellText
   return sign == "-ge" ? verdict(*a >= *b) : Verdict::open;
 }
 
-// Of the parts between two signs: one that is `enough` decides, else one that is open.
+// Of the parts between two joints: one that is `enough` decides, else one that is open.
 template <class Test>
-Verdict decided_by(Fields words, const std::array<std::string_view, 2>& signs, Verdict enough,
+Verdict decided_by(Fields words, const std::array<std::string_view, 2>& joints, Verdict enough,
                    const Test& test) {
   Verdict result = turned(enough, true);
   for (std::size_t from = 0;;) {
     std::size_t end = from;
-    while (end < words.size() && std::ranges::find(signs, plain(words[end])) == signs.end()) ++end;
+    while (end < words.size() && std::ranges::find(joints, plain(words[end])) == joints.end())
+      ++end;
     const Verdict part = test(words.subspan(from, end - from));
     if (part == enough || (part == Verdict::open && result != enough)) result = part;
     if (end == words.size()) return result;

@@ -73,6 +73,7 @@ Run tiny_run() {
                .finish = {1, 2, 2.5, 3},
                .links = {{7.5e8, {0.5}}, {5e8, {0.25}}},
                .makespan = {3},
+               .repeat = {},
                .activities = 9};
   run.constants = {
       {"gpu.bandwidth", Dimension::bytes_per_second, 3e12, 2.9e12, 3.1e12, Grade::measured, "µs"},
