@@ -47,8 +47,8 @@ std::string remedy_text(const NextStep& step) {
 Records page_sweep(const SweepTable& table, const SweepReport& report, const SweepAdvice& advice) {
   std::vector<std::string> reading = points_worth_having(table, report);
   for (std::string& line : scaling_lines(report)) reading.push_back(std::move(line));
-  std::vector<std::pair<std::string, double>> gains;
-  for (const WhatIf& each : advice.faster) gains.emplace_back(each.change, each.gain);
+  const auto gains =
+      mapped(advice.faster, [](const WhatIf& each) { return std::pair(each.change, each.gain); });
   RecordList points;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const Outcome& outcome = table.rows[i].outcome;

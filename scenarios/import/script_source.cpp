@@ -61,29 +61,28 @@ ScriptSource read_script_source(const ScriptQuestion& question) {
   ScriptSource result{
       read_shell_script(read_text(question.file), question.file, question.given), {}, {}, {}};
   const std::vector<Launch> all = launches_in(question.data, result.script);
-  std::vector<const Launch*> trainings, others;
+  std::vector<const Launch*> found, others;
   for (const Launch& each : all)
-    if (question.is_training(each, result.script)) trainings.push_back(&each);
-  if (trainings.empty()) no_training(question, all);
-  if (question.number > trainings.size())
+    if (question.is_training(each, result.script)) found.push_back(&each);
+  if (found.empty()) no_training(question, all);
+  if (question.number > found.size())
     throw UserError(fmt::format("--launch {}: the script starts {} training{}: {}", question.number,
-                                trainings.size(), trainings.size() == 1 ? "" : "s",
-                                places_of(trainings)));
-  result.launch = *trainings[question.number - 1];
-  for (std::size_t i = 0; i < trainings.size(); ++i) {
-    if (i + 1 != question.number) others.push_back(trainings[i]);
+                                found.size(), found.size() == 1 ? "" : "s", places_of(found)));
+  result.launch = *found[question.number - 1];
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i + 1 != question.number) others.push_back(found[i]);
     if (i + 1 >= question.number) continue;
-    const Arguments said = named_arguments(trainings[i]->arguments, question.file);
+    const Arguments said = named_arguments(found[i]->arguments, question.file);
     const Table root = said.document.root();
     result.earlier.push_back(
         {text_at(root, {"save_path", "output_dir", "ckpt.output_dir"}),
          text_at(root, {"pretrain", "model_name_or_path", "model.model_name_or_path"}),
-         trainings[i]->line});
+         found[i]->line});
   }
   if (!others.empty())
     result.notes.push_back(
-        fmt::format("the script starts {} trainings: this is {}; --launch N takes another: {}",
-                    trainings.size(), place_of(result.launch), places_of(others)));
+        fmt::format("the script starts {} found: this is {}; --launch N takes another: {}",
+                    found.size(), place_of(result.launch), places_of(others)));
   for (const std::string& note : result.script.notes) result.notes.push_back(note);
   return result;
 }

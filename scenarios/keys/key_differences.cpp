@@ -24,18 +24,18 @@ std::vector<ResolvedKey> keys_of(const Scenario& scenario) {
 
 std::vector<KeyPair> differing_keys(const Scenario& a, const Scenario& b) {
   std::vector<KeyPair> pairs;
-  std::vector<ResolvedKey> others = keys_of(b);
+  std::vector<ResolvedKey> rest = keys_of(b);
   for (ResolvedKey& key : keys_of(a)) {
     const auto other = std::ranges::find_if(
-        others, [&](const ResolvedKey& each) { return each.path() == key.path(); });
-    if (other == others.end()) {
+        rest, [&](const ResolvedKey& each) { return each.path() == key.path(); });
+    if (other == rest.end()) {
       pairs.push_back({std::move(key), std::nullopt});
       continue;
     }
     if (other->value != key.value) pairs.push_back({std::move(key), *other});
-    others.erase(other);
+    rest.erase(other);
   }
-  for (ResolvedKey& other : others) pairs.push_back({std::nullopt, std::move(other)});
+  for (ResolvedKey& other : rest) pairs.push_back({std::nullopt, std::move(other)});
   return pairs;
 }
 

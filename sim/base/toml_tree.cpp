@@ -97,7 +97,8 @@ void refuse_dots(std::string_view text) {
     const char c = text[i];
     if (c == '\n') {
       ++line;
-      dots = quote = 0;
+      dots = 0;
+      quote = 0;
     } else if (c == '\\' && quote == '"') {
       ++i;
     } else if (c == '"' || c == '\'') {

@@ -61,9 +61,9 @@ std::vector<Default> read_defaults(const Table& file, const std::string& origin)
         made.when.emplace_back(key, when->values(key));
         check_condition(*when, key, made.when.back().second);
       }
-    for (const std::string& block : made.set.keys())
-      if (block != "job" && block != "strategy")
-        made.set.problem(block, "a default is a key of job or strategy");
+    for (const std::string& part : made.set.keys())
+      if (part != "job" && part != "strategy")
+        made.set.problem(part, "a default is a key of job or strategy");
     defaults.push_back(std::move(made));
   }
   return defaults;
