@@ -81,7 +81,7 @@ ScriptSource read_script_source(const ScriptQuestion& question) {
   }
   if (!others.empty())
     result.notes.push_back(
-        fmt::format("the script starts {} found: this is {}; --launch N takes another: {}",
+        fmt::format("the script starts {} trainings: this is {}; --launch N takes another: {}",
                     found.size(), place_of(result.launch), places_of(others)));
   for (const std::string& note : result.script.notes) result.notes.push_back(note);
   return result;
