@@ -206,7 +206,7 @@ using Entries = std::vector<std::pair<std::string, std::string>>;
 
 Entries entries(const std::string& data, const Kind& kind) {
   return mapped(names_on(data, kind.shelf), [&](const std::string& name) {
-    return std::pair(name, open_entry(data, kind.shelf, name).root().text_or("title", ""));
+    return std::pair(name, heading_in(file_of(data, kind.shelf, name), "title"));
   });
 }
 
@@ -396,7 +396,7 @@ int show_command(const CommandLine& line) {
   if (!shown) {
     std::vector<std::string> all;
     for (const Kind& kind : shelves) append(all, names_on(line.data, kind.shelf));
-    for (auto& [each, title] : list_scenarios(line.data)) all.push_back(std::move(each));
+    append(all, scenario_names(line.data));
     throw UserError(
         fmt::format("nothing called \"{}\" in the catalogue{}; `stepsim list` names all", name,
                     did_you_mean(name, all)));

@@ -75,8 +75,7 @@ void write_entry(const std::string& path, const std::vector<FittedCurve>& curves
     for (const CurveConstant& each : curve.constants) {
       if (holds(said, each.name)) continue;
       said.push_back(each.name);
-      entry.add(parts_of_name(each.name), text(each, each.fitted), text(each, each.low),
-                text(each, each.high));
+      entry.add(each.name, text(each, each.fitted), text(each, each.low), text(each, each.high));
     }
   write_file(path, entry.text());
   fmt::print(stderr,

@@ -134,7 +134,7 @@ bool is_scenario(const std::string& data, const std::string& name) {
 Rows list_scenarios(const std::string& data) {
   Rows rows;
   for (const std::string& name : scenario_names(data))
-    rows.emplace_back(name, read_document(scenario_file(data, name)).root().text_or("name", ""));
+    rows.emplace_back(name, heading_in(scenario_file(data, name), "name"));
   return rows;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -28,12 +29,8 @@ std::string replaced(std::string_view text, char from, std::string_view to) {
 // Further ways to call it stand below the first, which follows "usage: " in the help.
 std::string man_synopsis(std::string_view call) {
   std::string lines;
-  for (std::size_t from = 0; from < call.size();) {
-    const std::size_t end = std::min(call.find('\n', from), call.size());
-    const std::string_view line = call.substr(from, end - from);
+  for (const std::string_view line : lines_in(call))
     lines += fmt::format("{}\n", line.substr(std::min(line.find_first_not_of(' '), line.size())));
-    from = end + 1;
-  }
   return man_text(lines);
 }
 

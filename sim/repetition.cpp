@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -39,6 +40,31 @@ struct Lines {
   }
 };
 
+// What begins or ends with each operation, in the order in which it was written.
+class Effects {
+ public:
+  explicit Effects(const OpGraph& graph)
+      : sorted_(graph.memory().begin(), graph.memory().end()), ends_(graph.size() + 1) {
+    std::ranges::stable_sort(sorted_, {}, &MemoryEffect::op);
+    for (const MemoryEffect& effect : sorted_) ++ends_[index(effect.op) + 1];
+    std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+  }
+  std::span<const MemoryEffect> of(OpId id) const {
+    return std::span(sorted_).subspan(ends_[index(id)], ends_[index(id) + 1] - ends_[index(id)]);
+  }
+
+ private:
+  std::vector<MemoryEffect> sorted_;
+  std::vector<std::size_t> ends_;
+};
+
+bool same_effect(const MemoryEffect& a, const MemoryEffect& b) {
+  const auto fields = [](const MemoryEffect& effect) {
+    return std::tuple(effect.at_start, effect.pool, effect.rank, effect.tensor_class, effect.bytes);
+  };
+  return fields(a) == fields(b);
+}
+
 // But for the micro-batch.
 bool same_work(const Op& a, const Op& b) {
   const auto fields = [](const Op& op) {
@@ -58,7 +84,12 @@ struct Cut {
 class Comparison {
  public:
   Comparison(const OpGraph& shorter, const OpGraph& graph)
-      : shorter_(shorter), graph_(graph), few_(shorter), all_(graph) {}
+      : shorter_(shorter),
+        graph_(graph),
+        few_(shorter),
+        all_(graph),
+        few_effects_(shorter),
+        all_effects_(graph) {}
 
   // Nothing where the shorter program is not the other one without a piece of each line.
   std::vector<Cut> cuts() {
@@ -89,6 +120,7 @@ class Comparison {
     const OpId a = few_.lines[line][place];
     const OpId b = all_.lines[line][place + (behind ? cuts_[line].more : 0)];
     return same_work(shorter_[a], graph_[b]) &&
+           std::ranges::equal(few_effects_.of(a), all_effects_.of(b), same_effect) &&
            std::ranges::equal(
                shorter_.predecessors(a), graph_.predecessors(b), [&](OpId x, OpId y) {
                  const std::size_t other = Lines::of(graph_[y]);
@@ -101,6 +133,7 @@ class Comparison {
   const OpGraph& shorter_;
   const OpGraph& graph_;
   Lines few_, all_;
+  Effects few_effects_, all_effects_;
   std::vector<Cut> cuts_;
 };
 
@@ -114,6 +147,8 @@ class Search {
     find_end();
     find_period();
     if (!(period_ > 0)) return std::nullopt;
+    lower_end();
+    find_period();
     most_ = same_moment * period_;
     for (std::size_t line = 0; line < lines_.size(); ++line)
       if (!repeats(line)) return std::nullopt;
@@ -142,6 +177,14 @@ class Search {
       for (std::size_t place = cuts_[line].end + cuts_[line].more; place < lines_[line].size();
            ++place)
         end_ = std::min(end_, start(lines_[line][place]));
+  }
+
+  // What then waits for something new would have begun a period after the one before it.
+  void lower_end() {
+    for (std::size_t line = 0; line < lines_.size(); ++line)
+      for (std::size_t place = cuts_[line].end; place + cuts_[line].more < lines_[line].size();
+           ++place)
+        end_ = std::min(end_, start(lines_[line][place]) + period_);
   }
 
   void find_period() {

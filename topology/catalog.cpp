@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -132,14 +133,8 @@ std::string join_folders(std::span<const std::string> folders) {
 }
 
 std::vector<std::string> data_folders(const std::string& data) {
-  std::vector<std::string> folders;
-  const std::size_t all = std::min(data.find(before_hub), data.size());
-  for (std::size_t from = 0; from <= all;) {
-    const std::size_t end = std::min(data.find('\n', from), all);
-    folders.push_back(data.substr(from, end - from));
-    from = end + 1;
-  }
-  return folders;
+  const auto folders = split(std::string_view(data).substr(0, data.find(before_hub)), '\n');
+  return {folders.begin(), folders.end()};
 }
 
 std::string with_hub(const std::string& data, const std::string& folder) {

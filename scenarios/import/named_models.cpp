@@ -39,10 +39,7 @@ std::string run_or_model_in(std::string path) {
 // What a line "key: value" at the top of a YAML file says, without reading the file as YAML: a
 // folder may hold hundreds.
 std::string value_in(std::string_view text, std::string_view key) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    at = end + 1;
+  for (std::string_view line : lines_in(text)) {
     if (!line.starts_with(key) || line.size() == key.size() || line[key.size()] != ':') continue;
     line.remove_prefix(key.size() + 1);
     line = line.substr(0, line.find(" #"));

@@ -12,6 +12,7 @@
 #include "scenarios/import/shell_expansion.hpp"
 #include "scenarios/import/shell_syntax.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -127,10 +128,8 @@ class ScriptReader {
   // Lines for the queue, which are comments to the shell.
   void read_directives(std::string_view text) {
     int line = 0;
-    for (std::size_t at = 0; at < text.size(); ++line) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      const std::string_view all = text.substr(at, end - at);
-      at = end + 1;
+    for (const std::string_view all : lines_in(text)) {
+      ++line;
       constexpr std::string_view mark = "#SBATCH --";
       if (!all.starts_with(mark)) continue;
       const std::string_view said = all.substr(mark.size());
@@ -138,10 +137,10 @@ class ScriptReader {
       std::string value(said.substr(std::min(stop + 1, said.size())));
       value = value.substr(0, value.find_first_of(" \t\r#"));
       const std::string key(said.substr(0, stop));
-      result_.directives[key] = {value, line + 1};
+      result_.directives[key] = {value, line};
       if (key == "nodes")
         for (const char* name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"})
-          state().variables[name] = {{shell_text(value, line + 1)}, false};
+          state().variables[name] = {{shell_text(value, line)}, false};
     }
   }
 

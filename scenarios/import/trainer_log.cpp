@@ -140,13 +140,10 @@ void take_memory(std::string_view line, TrainerLog& log) {
 }
 
 // Lines that hold a figure each. The first ones are left out of the mean, as far as there are more.
-std::optional<TrainerLog> lines_of(std::string_view text, const LinePattern& pattern) {
+std::optional<TrainerLog> log_in(std::string_view text, const LinePattern& pattern) {
   TrainerLog log{.kind = std::string(pattern.kind)};
   std::vector<double> figures;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    const std::string_view line = text.substr(from, end - from);
-    from = end + 1;
+  for (const std::string_view line : lines_in(text)) {
     const auto step = behind(line, pattern.step);
     const auto figure = behind(line, pattern.figure);
     if (!step || !figure || *figure <= 0) continue;
@@ -175,7 +172,7 @@ std::optional<TrainerLog> lines_of(std::string_view text, const LinePattern& pat
 TrainerLog read_trainer_log(std::string_view text, const std::string& name) {
   for (const LinePattern& pattern : patterns)
     if (text.find(pattern.mark) != std::string_view::npos)
-      if (auto log = lines_of(text, pattern)) return *log;
+      if (auto log = log_in(text, pattern)) return *log;
   auto last = transformers_of(text);
   if (last && last->seconds_per_step) return *last;
   if (auto bar = progress_of(text)) return *bar;

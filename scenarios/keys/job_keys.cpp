@@ -40,6 +40,10 @@ constexpr std::array job_own_keys{
     number<&Job::fill>("fill", 0.001, 1,
                        "share of the slots that hold tokens; rates and `tokens` leave padding out")
         .example("0.95"),
+    number<&Job::budget>("budget", 1e3, 1e12,
+                         "operations that a step is written as; where it takes more it is refused "
+                         "beforehand. A million take 0.2 GB and 1 s to 3 s")
+        .left_out("100e6"),
     number<&Job::tokens>("tokens", 1, 1e18,
                          "tokens of the whole run without padding. The length of the run is said "
                          "in one of four ways; without any there is no wall time")

@@ -11,6 +11,7 @@
 #include "scenarios/keys/head_keys.hpp"
 #include "scenarios/keys/job_keys.hpp"
 #include "scenarios/keys/strategy_keys.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 
@@ -88,13 +89,10 @@ struct TemplateWriter {
       return;
     }
     const std::size_t column = std::max(comment_column, start.size() + 2);
-    std::string rest = wrap(comment, last_column - comment_column, 0);
+    const std::string wrapped = wrap(comment, last_column - comment_column, 0);
     std::string lead = fmt::format("{:<{}}", start, column - 1);
-    for (;;) {
-      const std::size_t end = rest.find('\n');
-      text += fmt::format("{}# {}\n", lead, rest.substr(0, end));
-      if (end == std::string::npos) return;
-      rest.erase(0, end + 1);
+    for (const std::string_view part : split(wrapped, '\n')) {
+      text += fmt::format("{}# {}\n", lead, part);
       lead = std::string(comment_column - 1, ' ');
     }
   }

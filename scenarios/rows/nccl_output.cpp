@@ -132,10 +132,7 @@ bool is_nccl_output(std::string_view text) {
 std::vector<MeasuredCollective> read_nccl_output(std::string_view text, const std::string& file) {
   Reading reading;
   int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    at = end + 1;
+  for (const std::string_view line : lines_in(text)) {
     ++number;
     if (!line.empty() && line[0] == '#')
       read_comment(line, reading);

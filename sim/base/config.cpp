@@ -9,6 +9,7 @@
 #include <map>
 
 #include "sim/base/config_tree.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/toml_tree.hpp"
 #include "sim/base/unknown_values.hpp"
@@ -212,13 +213,8 @@ const std::string& Document::file() const {
 }
 
 void Document::set(std::string_view path, std::string_view value) {
-  std::vector<std::string> keys;
-  for (std::string_view rest = path; !rest.empty();) {
-    keys.emplace_back(rest.substr(0, rest.find('.')));
-    rest.remove_prefix(std::min(rest.size(), keys.back().size() + 1));
-  }
-  if (path.ends_with('.')) keys.emplace_back();
-  set(keys, value);
+  const auto keys = split(path, '.');
+  set(std::vector<std::string>(keys.begin(), keys.end()), value);
 }
 
 void Document::set(std::span<const std::string> keys, std::string_view value) {
@@ -350,6 +346,20 @@ Node tree_of(std::string_view text, Notes& notes) {
   return tree;
 }
 
+// The text to the end of what the key says, a file of its own; the whole text where no line begins
+// with the key.
+std::string_view up_to_key(std::string_view text, std::string_view key) {
+  constexpr std::string_view goes_on = " \t\r\n#";  // a line of the same value, or of none
+  bool found = false;
+  for (std::size_t line = 0; line < text.size();) {
+    if (found && goes_on.find(text[line]) == std::string_view::npos) return text.substr(0, line);
+    const std::string_view rest = text.substr(line);
+    found = found || (rest.starts_with(key) && rest.substr(key.size()).starts_with(':'));
+    line = std::min(text.find('\n', line), text.size() - 1) + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 Document parse_document(std::string_view text, std::string_view file) {
@@ -370,6 +380,11 @@ Document read_document(const std::string& path) {
   const std::string text = read_text(path);
   if (path.ends_with(".toml")) return parse_toml_document(text, path);
   return parse_document(text, path);
+}
+
+std::string heading_in(const std::string& path, std::string_view key) {
+  const std::string text = read_text(path);
+  return parse_document(up_to_key(text, key), path).root().text_or(key, "");
 }
 
 }  // namespace stepsim

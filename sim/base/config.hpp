@@ -168,5 +168,8 @@ Document parse_toml_document(std::string_view text, std::string_view file);
 // YAML, or TOML where the name ends in .toml. Throws UserError when the file is missing,
 // unreadable, too large or neither.
 Document read_document(const std::string& path);
+// What a key at the top of a YAML file says. What comes after it is not looked at: hundreds of
+// files are listed at once.
+std::string heading_in(const std::string& path, std::string_view key);
 
 }  // namespace stepsim

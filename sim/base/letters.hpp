@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepsim {
 
@@ -27,5 +28,10 @@ std::string in_small_letters(std::string_view text);
 
 // Names of files may be any bytes: what is no UTF-8 becomes U+FFFD.
 std::string as_utf8(std::string_view text);
+
+// What stands between the separators: one part more than there are of them.
+std::vector<std::string_view> split(std::string_view text, char separator);
+// The lines of a file: the end of the last begins no other.
+std::vector<std::string_view> lines_in(std::string_view text);
 
 }  // namespace stepsim

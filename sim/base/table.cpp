@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -59,24 +60,15 @@ void narrow(std::vector<std::size_t>& widths, const std::vector<std::string>& co
   }
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', from), text.size());
-    lines.push_back(text.substr(from, end - from));
-    from = end + 1;
-  }
-  return lines;
-}
-
 // A row of which some cells may have several lines.
 std::string row_text(const std::vector<std::string>& row, const std::vector<std::string>& columns,
                      std::vector<std::size_t> widths) {
   std::vector<std::vector<std::string>> broken;
   std::size_t height = 1;
   for (std::size_t i = 0; i < row.size(); ++i) {
-    broken.push_back(width_of(row[i]) > widths[i] ? lines_of(wrap(row[i], widths[i], 0))
-                                                  : std::vector{row[i]});
+    const std::string cell = width_of(row[i]) > widths[i] ? wrap(row[i], widths[i], 0) : row[i];
+    const auto lines = split(cell, '\n');
+    broken.emplace_back(lines.begin(), lines.end());
     height = std::max(height, broken.back().size());
     for (const std::string& part : broken.back()) widths[i] = std::max(widths[i], width_of(part));
   }
@@ -122,10 +114,7 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
   std::string result;
   std::size_t column = indent;
   bool first = true;  // on its line
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string_view word : split(text, ' ')) {
     if (!first && column + 1 + width_of(word) > width) {
       result += '\n' + std::string(indent, ' ');
       column = indent;

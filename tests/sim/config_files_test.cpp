@@ -132,3 +132,17 @@ TEST_CASE("a file that cannot be read is named with the reason", "[sim]") {
   put_bytes(path, std::string((16u << 20) + 1, '#'));
   CHECK_THROWS_WITH(read_document(path), Equals(path + ": is larger than 16 MiB"));
 }
+
+TEST_CASE("a key at the top of a file is found without what comes after it", "[sim]") {
+  const TemporaryFolder folder;
+  const auto [text, title] = GENERATE(table<std::string, std::string>({
+      {"name: a\ntitle: what it is\nbroken: [\n", "what it is"},
+      {"title: what\n  it is\n# a word\nbroken: [\n", "what it is"},
+      {"title: |-\n  what:\n\n  it is\nbroken: [\n", "what:\n\nit is"},
+      {"{name: a, title: what it is}", "what it is"},
+      {"name: {title: not this}\ntitles: nor this\n", ""},
+      {"name: a\ntitle: what it is", "what it is"},
+  }));
+  put_bytes(folder.file("a.yaml"), text);
+  CHECK(heading_in(folder.file("a.yaml"), "title") == title);
+}

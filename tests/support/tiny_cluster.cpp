@@ -7,15 +7,6 @@
 namespace stepsim {
 namespace {
 
-template <class Q>
-Constant<Q> made_up(double value) {
-  return {.value = {value},
-          .low = {value},
-          .high = {value},
-          .grade = Grade::guess,
-          .source = "made up for a test"};
-}
-
 LinkSpec cable(std::string name, PartKind from, PartKind to, double rate) {
   return {.name = std::move(name),
           .from = from,

@@ -7,6 +7,15 @@
 
 namespace stepsim {
 
+template <class Q>
+Constant<Q> made_up(double value) {
+  return {.value = {value},
+          .low = {value},
+          .high = {value},
+          .grade = Grade::guess,
+          .source = "made up for a test"};
+}
+
 enum class Fabric : std::uint8_t {
   in_switch,  // every GPU on one switch
   mesh,       // a link between every two GPUs

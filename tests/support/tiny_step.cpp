@@ -10,83 +10,73 @@
 namespace stepsim {
 namespace {
 
-template <class Q>
-Constant<Q> constant_of(double value) {
-  return {.value = {value},
-          .low = {value},
-          .high = {value},
-          .grade = Grade::guess,
-          .source = "made up for a test"};
-}
-
 Gpu tiny_gpu() {
   Gpu gpu;
   gpu.name = "tiny-gpu";
-  gpu.memory.capacity = gpu.memory.usable = constant_of<Bytes>(80e9);
-  gpu.peak.bf16 = constant_of<FlopsPerSecond>(800e12);
-  gpu.peak.tf32 = constant_of<FlopsPerSecond>(400e12);
-  gpu.host_launch.queue = constant_of<Ratio>(1024);
-  gpu.gemm = {.start = constant_of<Seconds>(2e-6),
-              .rate = constant_of<FlopsPerSecond>(500e12),
-              .bandwidth = constant_of<BytesPerSecond>(2e12),
-              .sustained = constant_of<Ratio>(0.9),
-              .fill = constant_of<Ratio>(0),
-              .small_tile = constant_of<Ratio>(1),
+  gpu.memory.capacity = gpu.memory.usable = made_up<Bytes>(80e9);
+  gpu.peak.bf16 = made_up<FlopsPerSecond>(800e12);
+  gpu.peak.tf32 = made_up<FlopsPerSecond>(400e12);
+  gpu.host_launch.queue = made_up<Ratio>(1024);
+  gpu.gemm = {.start = made_up<Seconds>(2e-6),
+              .rate = made_up<FlopsPerSecond>(500e12),
+              .bandwidth = made_up<BytesPerSecond>(2e12),
+              .sustained = made_up<Ratio>(0.9),
+              .fill = made_up<Ratio>(0),
+              .small_tile = made_up<Ratio>(1),
               .unaligned = {},
               .grouped = {}};
-  gpu.attention = {.flash = {.forward = constant_of<FlopsPerSecond>(400e12),
-                             .backward = constant_of<FlopsPerSecond>(300e12),
-                             .forward_overhead = constant_of<Ratio>(0),
-                             .backward_overhead = constant_of<Ratio>(0),
-                             .wide = constant_of<Ratio>(1),
+  gpu.attention = {.flash = {.forward = made_up<FlopsPerSecond>(400e12),
+                             .backward = made_up<FlopsPerSecond>(300e12),
+                             .forward_overhead = made_up<Ratio>(0),
+                             .backward_overhead = made_up<Ratio>(0),
+                             .wide = made_up<Ratio>(1),
                              .backward_tail = {}},
                    .later = {},
-                   .head_overhead = constant_of<Ratio>(0),
-                   .tail = constant_of<Ratio>(0),
+                   .head_overhead = made_up<Ratio>(0),
+                   .tail = made_up<Ratio>(0),
                    .settling = {}};
-  gpu.elementwise = {.start = constant_of<Seconds>(3e-6),
-                     .bandwidth = constant_of<BytesPerSecond>(2e12)};
+  gpu.elementwise = {.start = made_up<Seconds>(3e-6), .bandwidth = made_up<BytesPerSecond>(2e12)};
   return gpu;
 }
 
 Stack tiny_stack() {
   Stack stack;
   stack.name = "tiny-stack";
-  stack.host = {.forward_launch = constant_of<Seconds>(7e-6),
-                .backward_launch = constant_of<Seconds>(10e-6),
-                .collective_launch = constant_of<Seconds>(40e-6),
-                .sync = constant_of<Seconds>(30e-6),
-                .module_call = constant_of<Seconds>(0),
-                .expert_call = constant_of<Seconds>(0),
-                .module_hook = constant_of<Seconds>(500e-6),
-                .plain_hook = constant_of<Seconds>(120e-6),
-                .leaf_tensor = constant_of<Seconds>(100e-6),
-                .gather_calls = constant_of<Seconds>(100e-6),
-                .gradient_hook = constant_of<Seconds>(80e-6),
-                .shard_group = constant_of<Seconds>(800e-6),
-                .shard_tensor = constant_of<Seconds>(10e-6),
-                .sub_group = constant_of<Seconds>(300e-6),
-                .clear_visit = constant_of<Seconds>(0.2e-6),
-                .count_visit = constant_of<Seconds>(3e-6),
-                .repoint = constant_of<Seconds>(5e-6),
-                .step = constant_of<Seconds>(1e-3),
-                .batch = constant_of<Seconds>(2e-3),
-                .file_write = constant_of<BytesPerSecond>(1e9),
-                .file_read = constant_of<BytesPerSecond>(2e9)};
-  stack.kernels = {.gemm = constant_of<Ratio>(1),
-                   .attention = constant_of<Ratio>(1),
-                   .memory = constant_of<Ratio>(1),
-                   .grouped_gemm = constant_of<Ratio>(0.5)};
-  stack.attention_shares = {.efficient_forward = constant_of<Ratio>(0.5),
-                            .efficient_backward = constant_of<Ratio>(0.4),
-                            .flex_forward = constant_of<Ratio>(0.9),
-                            .flex_backward = constant_of<Ratio>(0.8)};
+  stack.host = {.forward_launch = made_up<Seconds>(7e-6),
+                .backward_launch = made_up<Seconds>(10e-6),
+                .collective_launch = made_up<Seconds>(40e-6),
+                .sync = made_up<Seconds>(30e-6),
+                .module_call = made_up<Seconds>(0),
+                .expert_call = made_up<Seconds>(0),
+                .module_hook = made_up<Seconds>(500e-6),
+                .plain_hook = made_up<Seconds>(120e-6),
+                .leaf_tensor = made_up<Seconds>(100e-6),
+                .gather_calls = made_up<Seconds>(100e-6),
+                .gradient_hook = made_up<Seconds>(80e-6),
+                .shard_group = made_up<Seconds>(800e-6),
+                .shard_tensor = made_up<Seconds>(10e-6),
+                .sub_group = made_up<Seconds>(300e-6),
+                .clear_visit = made_up<Seconds>(0.2e-6),
+                .count_visit = made_up<Seconds>(3e-6),
+                .repoint = made_up<Seconds>(5e-6),
+                .step = made_up<Seconds>(1e-3),
+                .batch = made_up<Seconds>(2e-3),
+                .file_write = made_up<BytesPerSecond>(1e9),
+                .file_read = made_up<BytesPerSecond>(2e9)};
+  stack.kernels = {.gemm = made_up<Ratio>(1),
+                   .attention = made_up<Ratio>(1),
+                   .memory = made_up<Ratio>(1),
+                   .grouped_gemm = made_up<Ratio>(0.5)};
+  stack.attention_shares = {.efficient_forward = made_up<Ratio>(0.5),
+                            .efficient_backward = made_up<Ratio>(0.4),
+                            .flex_forward = made_up<Ratio>(0.9),
+                            .flex_backward = made_up<Ratio>(0.8)};
   const Document operators = read_document(STEPSIM_SOURCE_DATA "/workloads/operators.yaml");
   stack.operators = read_operators(operators.root());
-  stack.expert_shares = {.gather = constant_of<Ratio>(0.8), .scatter = constant_of<Ratio>(0.4)};
+  stack.expert_shares = {.gather = made_up<Ratio>(0.8), .scatter = made_up<Ratio>(0.4)};
   const Document mixers = read_document(STEPSIM_SOURCE_DATA "/workloads/mixers.yaml");
   stack.mixers = read_mixers(mixers.root());
-  stack.allocator_slack = constant_of<Ratio>(0);
+  stack.allocator_slack = made_up<Ratio>(0);
   return stack;
 }
 
@@ -95,9 +85,9 @@ Cluster step_cluster(std::uint32_t nodes, std::uint32_t gpus) {
   const Gpu::Interference interference = cluster.gpu.interference;
   cluster.gpu = tiny_gpu();
   cluster.gpu.interference = interference;
-  cluster.node.host.core_speed = constant_of<Ratio>(1);
-  cluster.node.host.cpu_adam = constant_of<Seconds>(1);
-  cluster.node.host.cpu_adam_bytes = constant_of<Ratio>(28);
+  cluster.node.host.core_speed = made_up<Ratio>(1);
+  cluster.node.host.cpu_adam = made_up<Seconds>(1);
+  cluster.node.host.cpu_adam_bytes = made_up<Ratio>(28);
   return cluster;
 }
 

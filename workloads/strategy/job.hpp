@@ -54,6 +54,7 @@ struct Job {
   double epochs = 1;
   Saving save;
   Resuming resume;
+  double budget = 50e6;  // operations that are written for a step; more is refused
 
   // Sequences that a micro-batch runs: a preference pair is two.
   std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 
 namespace stepsim {
@@ -125,9 +125,8 @@ CalibrationPlan read_calibration_plan(const std::string& data, const std::string
 std::string fitted_stack_file(const std::string& data, const std::string& stack,
                               const CalibrationPlan& plan, const Calibration& calibration) {
   const std::string text = read_file(file_of(data, stack_shelf, stack));
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  const auto read = lines_in(text);
+  std::vector<std::string> lines(read.begin(), read.end());
   for (const FittedConstant& c : calibration.constants)
     put(lines, c.name,
         range_text(c.value, {c.low, c.high}, c.dimension, note_of(plan, calibration)));

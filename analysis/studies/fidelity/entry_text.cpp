@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -12,16 +12,6 @@ std::string percent_of(double share) {
 }
 
 }  // namespace
-
-std::vector<std::string> parts_of_name(const std::string& name) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= name.size();) {
-    const std::size_t end = std::min(name.find('.', at), name.size());
-    parts.push_back(name.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
 
 EntryText::EntryText(std::string_view written_by, const std::string& name, const std::string& like,
                      std::span<const FittedSource> sources) {
@@ -35,8 +25,9 @@ EntryText::EntryText(std::string_view written_by, const std::string& name, const
 }
 
 // Protocols are a list of entries with names, everything else is a mapping.
-void EntryText::add(const std::vector<std::string>& path, const std::string& value,
-                    const std::string& low, const std::string& high) {
+void EntryText::add(std::string_view name, const std::string& value, const std::string& low,
+                    const std::string& high) {
+  const std::vector<std::string_view> path = split(name, '.');
   std::size_t same = 0;
   while (same < open_.size() && same + 1 < path.size() && open_[same] == path[same]) ++same;
   open_.resize(same);
@@ -44,7 +35,7 @@ void EntryText::add(const std::vector<std::string>& path, const std::string& val
     const bool listed = same > 0 && path[same - 1] == "protocols";
     text_ += listed ? fmt::format("{:{}}- name: {}\n", "", 2 * same, path[same])
                     : fmt::format("{:{}}{}:\n", "", 2 * same, path[same]);
-    open_.push_back(path[same]);
+    open_.emplace_back(path[same]);
   }
   text_ += fmt::format("{:{}}{}: {{value: {}, low: {}, high: {}, grade: fitted, source: \"{}\"}}\n",
                        "", 2 * same, path.back(), value, low, high, sources_);

@@ -10,16 +10,14 @@
 
 namespace stepsim {
 
-// "protocols.simple.efficiency" as its parts.
-std::vector<std::string> parts_of_name(const std::string& name);
-
 class EntryText {
  public:
   // `like`: what the entry is like in all else. Each source is a comment with its errors.
   EntryText(std::string_view written_by, const std::string& name, const std::string& like,
             std::span<const FittedSource> sources);
 
-  void add(const std::vector<std::string>& path, const std::string& value, const std::string& low,
+  // `name` has points in it: "protocols.simple.efficiency".
+  void add(std::string_view name, const std::string& value, const std::string& low,
            const std::string& high);
   const std::string& text() const { return text_; }
 

@@ -13,14 +13,13 @@ std::string place_of_entry(const NetworkFit& fit, const std::string& name) {
 
 std::string network_entry(const NetworkFit& fit, const std::string& name) {
   const std::string& like = fit.network.empty() ? fit.machine : fit.network;
-  const std::string_view head = fit.network.empty() ? "node" : "network";
+  const std::string_view head = fit.network.empty() ? "node." : "network.";
   EntryText entry("fit network", name, like, fit.sources);
   for (const FittedCost& cost : fit.constants) {
-    std::vector<std::string> path = parts_of_name(cost.stated.name);
-    if (!cost.seen || path.front() != head) continue;
-    path.erase(path.begin());
+    const std::string_view stated = cost.stated.name;
+    if (!cost.seen || !stated.starts_with(head)) continue;
     const auto value = [&](double number) { return to_text(number, cost.stated.dimension); };
-    entry.add(path, value(cost.fitted), value(cost.low), value(cost.high));
+    entry.add(stated.substr(head.size()), value(cost.fitted), value(cost.low), value(cost.high));
   }
   return entry.text();
 }

@@ -1,12 +1,19 @@
 #include "analysis/studies/predict/replayed_step.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <optional>
 
+#include "sim/base/error.hpp"
 #include "sim/repetition.hpp"
 #include "sim/replay.hpp"
 
 namespace stepsim {
 namespace {
+
+// What an operation takes until it is replayed, and the share of that for its labels alone.
+constexpr double bytes_of_operation = 170, share_of_labels = 0.1;
 
 // A few of a step's micro-batches: with more of them it would do the same again, so many at a time.
 struct Few {
@@ -30,17 +37,25 @@ std::int64_t round_of(const PipelineParallel& pipeline) {
   }
 }
 
-// Enough for a pipeline to fill, do the same twice, and run empty. Only where at least half of the
-// work is saved; nothing repeats where all micro-batches go forward first.
-std::optional<Few> first_try(const StepInput& input) {
+// Enough for a pipeline to fill, do the same twice, and run empty.
+Few fewest(const StepInput& input) {
   const PipelineParallel& pipeline = input.strategy.pipeline_parallel;
-  if (input.job.only_update || pipeline.schedule == PipelineSchedule::gpipe) return std::nullopt;
   Few few{.round = round_of(pipeline)};
   const std::int64_t least = pipeline.size == 1 ? 5
                              : few.round == 1   ? 2 * pipeline.size + 4
                                                 : 4 * pipeline.size;
   few.batches = least + (input.job.accumulation - least) % few.round;
-  if (2 * few.batches > input.job.accumulation) return std::nullopt;
+  return few;
+}
+
+// Only where at least half of the work is saved; nothing repeats where all micro-batches go forward
+// first.
+std::optional<Few> first_try(const StepInput& input) {
+  const Few few = fewest(input);
+  if (input.job.only_update ||
+      input.strategy.pipeline_parallel.schedule == PipelineSchedule::gpipe ||
+      2 * few.batches > input.job.accumulation)
+    return std::nullopt;
   return few;
 }
 
@@ -55,6 +70,32 @@ void write_few(StepProgram& program, RankPart& rank, std::int64_t batches, Cause
   rank.input.written = batches;
   write_step(program, rank, written);
   if (!free.empty()) program.graph = idealised(program.graph, free);
+}
+
+// Each further round of micro-batches is as many operations as the last of these few.
+std::size_t counted(StepProgram& program, RankPart& rank, const Few& few) {
+  const auto count = [&](std::int64_t batches) {
+    write_few(program, rank, batches, {});
+    return program.graph.size();
+  };
+  const std::size_t all = count(few.batches), less = count(few.batches - few.round);
+  return all + static_cast<std::size_t>(few.rounds_left(rank.input.job)) * (all - less);
+}
+
+// Before all micro-batches are written, where they are so many that a few cost little.
+void require_budget(StepProgram& program, RankPart& rank, Written written) {
+  const Job& job = rank.input.job;
+  const Few few = fewest(rank.input);
+  if (8 * few.batches > job.accumulation) return;
+  const auto operations = static_cast<double>(counted(program, rank, few));
+  const double share = written == Written::memory ? share_of_labels : 1;
+  if (share * operations <= job.budget) return;
+  throw UserError(fmt::format(
+      "its step is {:.3g} million operations, which take about {:.2g} GB; job.budget allows {:.3g} "
+      "million: fewer micro-batches (job.gradient_accumulation) need less, --budget {:.0f}e6 "
+      "allows them",
+      operations / 1e6, share * operations * bytes_of_operation / 1e9, job.budget / 1e6,
+      std::ceil(share * operations / 1e6)));
 }
 
 // With what comes again, if it does.
@@ -78,8 +119,9 @@ bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, CauseSet fre
 }
 
 void replay_written(ReplayedStep& step, RankPart& rank, Watched watched, CauseSet free) {
-  write_few(step.program, rank, 0, free,
-            watched == Watched::times ? Written::figures : Written::whole);
+  const Written written = watched == Watched::times ? Written::figures : Written::whole;
+  require_budget(step.program, rank, written);
+  write_few(step.program, rank, 0, free, written);
   step.trace = replay(step.program.traffic.folded.platform, step.program.graph, watched);
   step.operations = step.program.graph.size();
 }
@@ -115,6 +157,7 @@ StepProgram step_for_memory(const StepInput& input) {
     if (mapped == program.resident.mapped_before_update && holds_no_more(shorter, program.graph))
       return program;
   }
+  require_budget(program, rank, Written::memory);
   write_few(program, rank, 0, {}, Written::memory);
   return program;
 }
@@ -122,14 +165,10 @@ StepProgram step_for_memory(const StepInput& input) {
 std::size_t count_operations(const StepInput& input) {
   RankPart rank = rank_part(input);
   StepProgram program = prepare_step(rank, Folding::automatic);
-  const auto count = [&](std::int64_t batches) {
-    write_few(program, rank, batches, {});
-    return program.graph.size();
-  };
-  const auto few = first_try(input);
-  if (!few) return count(0);
-  const std::size_t all = count(few->batches), less = count(few->batches - few->round);
-  return all + static_cast<std::size_t>(few->rounds_left(input.job)) * (all - less);
+  if (const Few few = fewest(input); 2 * few.batches <= input.job.accumulation)
+    return counted(program, rank, few);
+  write_few(program, rank, 0, {});
+  return program.graph.size();
 }
 
 }  // namespace stepsim

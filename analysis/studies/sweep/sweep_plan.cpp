@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t most_points = 1u << 20;
 
 // At the sign, but not inside brackets or quotes.
-std::vector<std::string> split(std::string_view text, char at) {
+std::vector<std::string> split_outside_brackets(std::string_view text, char at) {
   std::vector<std::string> parts(1);
   int depth = 0;
   char quote = 0;
@@ -54,7 +54,7 @@ struct Bounds {
 
 // Nothing: no range, but a word with a colon in it.
 std::optional<Bounds> bounds_of(std::string_view text) {
-  const std::vector<std::string> ends = split(text, ':');
+  const std::vector<std::string> ends = split_outside_brackets(text, ':');
   if (ends.size() < 2 || ends.size() > 3) return std::nullopt;
   const auto first = plain_number(ends[0]), last = plain_number(ends[1]);
   if (!first || !last) return std::nullopt;
@@ -210,7 +210,8 @@ Axis parse_axis(std::string_view option, std::string_view text) {
     throw UserError(fmt::format("{}: expected KEY=VALUES such as cluster.nodes=2:32, found \"{}\"",
                                 option, text));
   const std::string key(text.substr(0, equals));
-  return single(fmt::format("{} {}", option, key), key, split(text.substr(equals + 1), ','));
+  return single(fmt::format("{} {}", option, key), key,
+                split_outside_brackets(text.substr(equals + 1), ','));
 }
 
 Axis zip(std::string_view option, std::span<const std::string> texts) {

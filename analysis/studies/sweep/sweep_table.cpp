@@ -8,11 +8,11 @@
 #include <limits>
 #include <map>
 #include <new>
-#include <sstream>
 #include <stdexcept>
 
 #include "sim/base/csv.hpp"
 #include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
 #include "sim/column_file.hpp"
 #include "sim/run_file.hpp"
@@ -54,8 +54,7 @@ std::string text_of(const std::vector<Setting>& settings) {
 
 std::vector<Setting> settings_in(const std::string& text) {
   std::vector<Setting> settings;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string_view line : lines_in(text)) {
     const std::size_t equals = line.find('=');
     settings.emplace_back(line.substr(0, equals), line.substr(equals + 1));
   }
