@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "analysis/studies/predict/bandwidth.hpp"
 #include "cli/command.hpp"
@@ -30,6 +31,9 @@ constexpr std::array collective_option_specs{
     OptionSpec{"detail", "LEVEL", "fluid or stepped (default fluid)"},
     OptionSpec{"fold", "MODE",
                "auto or off: simulate one of what is alike, or everything (default auto)"},
+    OptionSpec{"budget", "N",
+               "operations that it may cost; what takes more is refused beforehand (default "
+               "50000000)"},
     OptionSpec{
         "compare", "FILE",
         "hold measured rows against predictions: what nccl-tests or rccl-tests printed, or a CSV "
@@ -75,6 +79,8 @@ BandwidthQuestion question_of(const Options& options) {
   question.options.detail = word_of(options, "detail", "fluid", {"fluid", "stepped"}) == "fluid"
                                 ? Detail::fluid
                                 : Detail::stepped;
+  if (const auto budget = count_of(options, "budget", 1, std::numeric_limits<std::uint32_t>::max()))
+    question.budget = *budget;
   question.folding = word_of(options, "fold", "auto", {"auto", "off"}) == "auto"
                          ? Folding::automatic
                          : Folding::off;

@@ -20,6 +20,7 @@ std::vector<std::pair<std::string, std::string>> source_settings_of(const Option
   add("launch", launch_setting);
   add("accelerate", accelerate_setting);
   add("model", "model");
+  add("budget", "job.budget");
   constexpr std::uint32_t most = 1u << 20;
   const auto nodes = count_of(options, "nodes", 1, most);
   if (const auto name = options.get("cluster")) {

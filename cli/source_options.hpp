@@ -26,7 +26,10 @@ inline constexpr std::array source_options{
                "which program the file is of, where it is not told by what it holds; a wrong word "
                "lists them"},
     OptionSpec{"accelerate", "FILE", "a file of Accelerate beside one of arguments"},
-    OptionSpec{"launch", "N", "which of the trainings that a script starts (default: the first)"}};
+    OptionSpec{"launch", "N", "which of the trainings that a script starts (default: the first)"},
+    OptionSpec{"budget", "N",
+               "operations that a step is written as at most (job.budget); what takes more is "
+               "refused beforehand"}};
 
 // A command's own options, and these.
 template <std::size_t N>

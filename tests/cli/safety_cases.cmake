@@ -6,16 +6,32 @@ endif()
 # ---- a worker that dies: its processor time is limited, and one point has more work than that ----
 set(begin "cp @ROOT@/tests/cli/tiny.yaml . || exit 9; ulimit -c 0; ulimit -t 2")
 set(ended "a worker ended without an answer \\(signal 9: Killed\\)")
-set(poisoned sweep tiny.yaml --set strategy.offload.optimizer=cpu --vary job.gradient_accumulation=1,65536,2 --workers 1 -o found)
+# Where all micro-batches go forward first, none of them can stand for others.
+set(poisoned sweep tiny.yaml --set stack=megatron --set "strategy={pipeline_parallel: {size: 2, schedule: gpipe}}"
+  --vary job.gradient_accumulation=1,65536,2 --workers 1 -o found)
 cli("a sweep with a point that kills its worker is written, and resumed where it lacks an answer" SLOW ARGS ${poisoned}
   SHELL "${begin}; \"$@\" >first.txt 2>said.txt; echo code $?; cut -d, -f1-3 found.csv; tail -n +2 found.journal | cut -f1
     \"$@\" >second.txt 2>/dev/null; cmp first.txt second.txt && tail -n +2 found.journal | cut -f1; head -n 1 first.txt second.txt; cat said.txt"
   OUTPUT "^code 3\njob.gradient_accumulation,feasible,reason\n1,true,\n65536,false,${ended}\n2,true,\n0\n2\n0\n2\n.*stepsim: 1 of 3 points got no answer; their rows say why. The same command computes only those again\n$")
-set(heads "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,offload,grad_accum,step_s")
-set(row "H100-80GB,8,HF Trainer + DeepSpeed,Qwen3-0.6B,1024,ZeRO-3,3,none,1,optimizer cpu")
+set(heads "id,hardware,gpus,framework,model,seq_len,strategy,zero_stage,act_ckpt,micro_batch,pp,grad_accum,step_s")
+set(row "H100-80GB,8,Megatron-LM,Qwen3-0.6B,1024,schedule gpipe,1,none,1,2")
 cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
-  SHELL "printf '%s\\n' '${heads}' 'good,${row},1,0.1' 'long,${row},65536,0.1' >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
+  SHELL "printf '%s\\n' '${heads}' 'good,${row},8,0.1' 'long,${row},16384,0.1' >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
   OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
+# ---- work that no machine can bear is refused before it begins ----
+set(kept llama32-3b-sft-zero3 --set job.global_batch=null --set job.gradient_accumulation=65536)
+cli("a kept step of very many micro-batches" ARGS run ${kept} -o out/step.h5 CODE 2
+  ERROR "this takes 493 million operations, about 83.8 GB, more than the budget of 50 million: take fewer micro-batches (job.gradient_accumulation), or allow it with --budget 493000000")
+cli("a step of very many micro-batches that is not kept" ARGS run ${kept} --brief OUTPUT "a step")
+cli("very many flows" ARGS collective all_to_all --sizes 1MiB --cluster h100-8 --nodes 1024 --fold off CODE 2
+  ERROR "this takes 201 million operations, about 34.2 GB, more than the budget of 50 million: take fewer ranks or --fold auto, or allow it with --budget 202000000")
+cli("very many rounds" ARGS collective all_gather --sizes 1MiB --cluster h100-8 --nodes 256 --detail stepped CODE 2
+  ERROR "this takes 83.9 million operations, about 14.3 GB, more than the budget of 50 million: take fewer ranks or --detail fluid, or allow it with --budget 84000000")
+cli("few flows, and a budget for fewer" ARGS collective all_to_all --sizes 1MiB --cluster h100-8 --nodes 8 --fold off --budget 1000 CODE 2
+  ERROR "this takes 0.0123 million operations, about 0.00209 GB, more than the budget of 0.001 million: take fewer ranks or --fold auto, or allow it with --budget 1000000")
+cli("a budget in words" ARGS run @ROOT@/tests/cli/tiny.yaml --budget lots CODE 2
+  ERROR "--set: job.budget: expected a plain number, found \"lots\"")
+
 # ---- files that no person writes ----
 foreach(reader "run large.json" "run large.sh" "run large.py" "validate --rows large.csv")
   separate_arguments(words UNIX_COMMAND "${reader}")

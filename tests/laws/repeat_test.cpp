@@ -73,24 +73,22 @@ TinyStep with_batches(TinyStep step, std::int64_t batches) {
 }  // namespace
 
 TEST_CASE("micro-batches that repeat themselves change no figure of a step", "[laws]") {
-  std::size_t variants = 0, repeating = 0;
   for (const std::uint32_t nodes : {1u, 2u})
     for (const Variant& variant : tiny_variants(nodes, 4)) {
       CAPTURE(variant.name, nodes);
-      ++variants;
-      if (same_figures(with_batches(variant.step, 24))) ++repeating;
+      CHECK(same_figures(with_batches(variant.step, 48)));
     }
-  CHECK(repeating > variants * 3 / 4);
 }
 
 TEST_CASE("micro-batches that repeat themselves change no figure of a pipeline", "[laws]") {
-  std::size_t repeating = 0;
-  const std::vector<Variant> variants = tiny_pipelines();
-  for (const Variant& variant : variants) {
+  for (const Variant& variant : tiny_pipelines()) {
     CAPTURE(variant.name);
-    if (same_figures(with_batches(variant.step, 64))) ++repeating;
+    // Where all micro-batches go forward first nothing comes again; exchanges of both directions
+    // beside gathers find no rhythm.
+    const bool once = variant.name.starts_with("gpipe") ||
+                      variant.name == "dualpipe over nodes, fsdp, experts exchanged";
+    CHECK(same_figures(with_batches(variant.step, 128)) != once);
   }
-  CHECK(repeating > variants.size() / 2);
 }
 
 TEST_CASE("steps that are too short to repeat themselves are replayed as they are", "[laws]") {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sim/budget.hpp"
+
 namespace stepsim {
 
 enum class Method : std::uint8_t { sft, dpo, kto, grpo };
@@ -54,7 +56,7 @@ struct Job {
   double epochs = 1;
   Saving save;
   Resuming resume;
-  double budget = 50e6;  // operations that are written for a step; more is refused
+  double budget = usual_budget;  // operations that are written for a step
 
   // Sequences that a micro-batch runs: a preference pair is two.
   std::int64_t rows() const { return method == Method::dpo ? 2 * micro_batch : micro_batch; }

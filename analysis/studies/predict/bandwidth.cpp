@@ -1,8 +1,10 @@
 #include "analysis/studies/predict/bandwidth.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
+#include "sim/budget.hpp"
 #include "sim/replay.hpp"
 #include "workloads/program/program_builder.hpp"
 
@@ -30,6 +32,18 @@ void keep_used(CollectivePlan& plan, std::span<const double> sizes) {
   for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i] != 0) kept.push_back(std::move(plan.candidates[i]));
   plan.candidates = std::move(kept);
+}
+
+// What a flow takes beside an operation: one of very many rounds, and one of a single round.
+constexpr double flow_of_many = 20, flow_of_one = 3;
+
+double flows_between_ends(const CollectivePlan& plan) {
+  double flows = 0;
+  for (const Candidate& candidate : plan.candidates)
+    for (const Pattern& pattern : candidate.patterns)
+      for (const Round& round : pattern.rounds)
+        flows += std::pow(static_cast<double>(round.exchange.ends.size()), 2);
+  return flows;
 }
 
 // One operation per size, each after the one before.
@@ -78,8 +92,14 @@ std::optional<Collective> collective_of(std::string_view operation) {
 
 BandwidthAnswer measure_bandwidth(const Cluster& cluster, const BandwidthQuestion& question) {
   const std::vector<Rank> ranks = question.ranks.empty() ? all_ranks(cluster) : question.ranks;
+  if (question.options.detail == Detail::stepped)
+    require_budget(flow_of_many * std::pow(static_cast<double>(ranks.size()), 2), question.budget,
+                   "take fewer ranks or --detail fluid");
   std::vector<CollectivePlan> plans{plan_of(cluster, question, ranks)};
   keep_used(plans.front(), question.sizes);
+  if (question.folding == Folding::off)
+    require_budget(flow_of_one * flows_between_ends(plans.front()), question.budget,
+                   "take fewer ranks or --fold auto");
   const Traffic traffic = make_traffic(machinery_of(cluster), std::move(plans), question.folding);
   BandwidthAnswer answer;
   answer.ranks = ranks.size();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/budget.hpp"
 #include "sim/symmetry.hpp"
 #include "sim/trace.hpp"
 #include "workloads/collectives/plan.hpp"
@@ -19,6 +20,7 @@ struct BandwidthQuestion {
   std::vector<double> sizes{};
   PlanOptions options{};
   Folding folding = Folding::automatic;
+  double budget = usual_budget;  // operations, or flows that take as much
 };
 
 struct BandwidthRow {

@@ -1,19 +1,15 @@
 #include "analysis/studies/predict/replayed_step.hpp"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <optional>
 
-#include "sim/base/error.hpp"
+#include "sim/budget.hpp"
 #include "sim/repetition.hpp"
 #include "sim/replay.hpp"
 
 namespace stepsim {
 namespace {
 
-// What an operation takes until it is replayed, and the share of that for its labels alone.
-constexpr double bytes_of_operation = 170, share_of_labels = 0.1;
+constexpr double share_of_labels = 0.1;  // of what an operation takes
 
 // A few of a step's micro-batches: with more of them it would do the same again, so many at a time.
 struct Few {
@@ -83,19 +79,13 @@ std::size_t counted(StepProgram& program, RankPart& rank, const Few& few) {
 }
 
 // Before all micro-batches are written, where they are so many that a few cost little.
-void require_budget(StepProgram& program, RankPart& rank, Written written) {
+void refuse_too_many(StepProgram& program, RankPart& rank, Written written) {
   const Job& job = rank.input.job;
   const Few few = fewest(rank.input);
   if (8 * few.batches > job.accumulation) return;
-  const auto operations = static_cast<double>(counted(program, rank, few));
   const double share = written == Written::memory ? share_of_labels : 1;
-  if (share * operations <= job.budget) return;
-  throw UserError(fmt::format(
-      "its step is {:.3g} million operations, which take about {:.2g} GB; job.budget allows {:.3g} "
-      "million: fewer micro-batches (job.gradient_accumulation) need less, --budget {:.0f}e6 "
-      "allows them",
-      operations / 1e6, share * operations * bytes_of_operation / 1e9, job.budget / 1e6,
-      std::ceil(share * operations / 1e6)));
+  require_budget(share * static_cast<double>(counted(program, rank, few)), job.budget,
+                 "take fewer micro-batches (job.gradient_accumulation)");
 }
 
 // With what comes again, if it does.
@@ -120,7 +110,7 @@ bool replay_few(ReplayedStep& step, RankPart& rank, const Few& few, CauseSet fre
 
 void replay_written(ReplayedStep& step, RankPart& rank, Watched watched, CauseSet free) {
   const Written written = watched == Watched::times ? Written::figures : Written::whole;
-  require_budget(step.program, rank, written);
+  refuse_too_many(step.program, rank, written);
   write_few(step.program, rank, 0, free, written);
   step.trace = replay(step.program.traffic.folded.platform, step.program.graph, watched);
   step.operations = step.program.graph.size();
@@ -157,7 +147,7 @@ StepProgram step_for_memory(const StepInput& input) {
     if (mapped == program.resident.mapped_before_update && holds_no_more(shorter, program.graph))
       return program;
   }
-  require_budget(program, rank, Written::memory);
+  refuse_too_many(program, rank, Written::memory);
   write_few(program, rank, 0, {}, Written::memory);
   return program;
 }

@@ -1,0 +1,32 @@
+#include "sim/budget.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+#include "sim/base/error.hpp"
+
+namespace stepsim {
+namespace {
+
+// By which a process grows, with what is replayed of it.
+constexpr double bytes_of_operation = 170;
+
+std::string in_three_digits(double value) {
+  return value < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+
+}  // namespace
+
+void require_budget(double operations, double budget, std::string_view less) {
+  if (operations <= budget) return;
+  constexpr double million = 1e6;
+  throw UserError(fmt::format(
+      "this takes {} million operations, about {} GB, more than the budget of {} million: {}, or "
+      "allow it with --budget {:.0f}",
+      in_three_digits(operations / million), in_three_digits(operations * bytes_of_operation / 1e9),
+      in_three_digits(budget / million), less, million * std::ceil(operations / million)));
+}
+
+}  // namespace stepsim

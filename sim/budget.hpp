@@ -1,0 +1,13 @@
+// What somebody allows a program to cost: what is larger is refused before it is written.
+#pragma once
+
+#include <string_view>
+
+namespace stepsim {
+
+inline constexpr double usual_budget = 50e6;  // operations: 9 GB and a minute or two
+
+// `less`: what would take less.
+void require_budget(double operations, double budget, std::string_view less);
+
+}  // namespace stepsim
