@@ -42,7 +42,8 @@ PatternCost cost_alone(const Platform& platform, const Pattern& pattern) {
 ByCause<double> costs_with(const std::string& data, const std::string& source,
                            const std::vector<Setting>& settings) {
   const Scenario scenario = load_scenario(data, source, settings);
-  const StepProgram program = build_step(step_input(scenario), Folding::automatic);
+  const StepProgram program =
+      build_step(step_input(scenario), Folding::automatic, Written::figures);
   return costs_of(program.traffic.folded.platform, program.graph);
 }
 

@@ -7,8 +7,8 @@
 #include "analysis/breakdown.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/error.hpp"
-#include "sim/replay.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {
@@ -96,10 +96,6 @@ bool is_changed(const Scenario& scenario) {
                              [](const SaidKey& key) { return key.origin.source == "--set"; });
 }
 
-StepProgram program_of(const Scenario& scenario) {
-  return build_step(step_input(scenario), Folding::automatic);
-}
-
 }  // namespace
 
 ExplainedStep observe(const NamedStep& step) {
@@ -123,8 +119,7 @@ ExplainedStep observe(const NamedStep& step) {
 
 Seconds step_time_of(const Scenario& scenario) {
   if (scenario.grpo) return predict_grpo(scenario).step_time;
-  const StepProgram program = program_of(scenario);
-  return replay(program.traffic.folded.platform, contracted(program.graph, {})).makespan;
+  return replay_step(step_input(scenario), Folding::automatic).trace.makespan;
 }
 
 Attribution attribute(const Scenario& scenario, const AttributionOptions& options) {
@@ -132,7 +127,8 @@ Attribution attribute(const Scenario& scenario, const AttributionOptions& option
     const auto replayed = [&](CauseSet free) { return predict_grpo(scenario, free).step_time; };
     return attribute(active_causes(scenario), std::nullopt, replayed, options);
   }
-  const StepProgram program = program_of(scenario);
+  const StepProgram program =
+      build_step(step_input(scenario), Folding::automatic, Written::figures);
   return attribute(program.traffic.folded.platform, program.graph, options);
 }
 

@@ -13,8 +13,9 @@
 namespace stepsim {
 namespace {
 
-// Below this share of a step a difference is rounding.
-constexpr double replay_rounding = 1e-12;
+// Below this share of a step a difference is rounding: micro-batches that repeat themselves are
+// counted here, and replayed one by one where a step is looked at.
+constexpr double replay_rounding = 1e-9;
 // More settings than that have no place in a coalition's number; the least of them count as one.
 constexpr std::size_t most_players = 20;
 

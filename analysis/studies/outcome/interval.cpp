@@ -41,23 +41,13 @@ Figures figures_at(const IntervalQuestion& question, const Point& point, Asked a
   return figures_of(step_figures(scenario, question.free, asked));
 }
 
-// Each worker takes every so manieth point, one after the other: memory that one point had is there
-// for the next.
 std::vector<Figures> ask(const IntervalQuestion& question, const std::vector<Point>& points,
                          Asked asked) {
-  const std::size_t workers = std::min(std::max<std::size_t>(question.workers, 1), points.size());
   std::vector<Figures> answers(points.size());
   in_workers(
-      workers, workers,
-      [&](std::size_t first) {
-        std::vector<Figures> own;
-        for (std::size_t i = first; i < points.size(); i += workers)
-          own.push_back(figures_at(question, points[i], asked));
-        return own;
-      },
-      [&](std::size_t first, const std::vector<Figures>& own) {
-        for (std::size_t i = 0; i < own.size(); ++i) answers[first + i * workers] = own[i];
-      });
+      points.size(), std::max<std::size_t>(question.workers, 1),
+      [&](std::size_t i) { return figures_at(question, points[i], asked); },
+      [&](std::size_t i, const Figures& each) { answers[i] = each; });
   return answers;
 }
 

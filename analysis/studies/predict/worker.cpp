@@ -1,17 +1,22 @@
 #include "analysis/studies/predict/worker.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -26,70 +31,103 @@ namespace {
 // The first byte of an answer says what follows.
 constexpr char answer = 'a', user_error = 'u', bug = 'b', no_memory = 'm', machine = 'k';
 
-void write_all(int pipe, const std::string& bytes) {
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::write(pipe, bytes.data() + done, bytes.size() - done);
+// False: nobody is there any more.
+bool send_all(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+// A number on its way: of a task, or of the bytes of an answer.
+using Number = std::uint64_t;
+
+std::string_view bytes_of(const Number& number) {
+  return {reinterpret_cast<const char*>(&number), sizeof number};
+}
+
+std::optional<Number> read_number(int socket) {
+  std::array<char, sizeof(Number)> bytes{};
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::recv(socket, &bytes[done], bytes.size() - done, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return std::nullopt;
     done += static_cast<std::size_t>(n);
   }
+  return std::bit_cast<Number>(bytes);
 }
 
-std::string read_all(int pipe) {
-  std::string bytes;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const ssize_t n = ::read(pipe, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return bytes;
-    bytes.append(buffer.data(), static_cast<std::size_t>(n));
+// What the task came to, with a mark in front.
+std::string said_of(const wire::NumberedTask& task, std::size_t number) {
+  try {
+    return answer + task(number);
+  } catch (const UserError& error) {
+    return user_error + to_wire(error.problems());
+  } catch (const std::bad_alloc&) {
+    return no_memory + std::string("this machine has too little memory to compute it");
+  } catch (const MachineError& error) {
+    return machine + std::string(error.what());
+  } catch (const std::system_error& error) {
+    return machine + std::string(error.what());
+  } catch (const std::exception& error) {
+    return bug + std::string(error.what());
   }
 }
 
-[[noreturn]] void work(int pipe, const wire::Task& task) {
-  try {
-    write_all(pipe, answer + task());
-  } catch (const UserError& error) {
-    write_all(pipe, user_error + to_wire(error.problems()));
-  } catch (const std::bad_alloc&) {
-    write_all(pipe, no_memory + std::string("this machine has too little memory to compute it"));
-  } catch (const MachineError& error) {
-    write_all(pipe, machine + std::string(error.what()));
-  } catch (const std::system_error& error) {
-    write_all(pipe, machine + std::string(error.what()));
-  } catch (const std::exception& error) {
-    write_all(pipe, bug + std::string(error.what()));
+// Task after task, as they are told, until nobody tells any more.
+[[noreturn]] void work(int socket, const wire::NumberedTask& task) {
+  // What one task gives back is there for the next: to get it from the system anew is half of a
+  // short replay.
+  ::mallopt(M_MMAP_MAX, 0);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  while (const auto number = read_number(socket)) {
+    const std::string said = said_of(task, *number);
+    if (!send_all(socket, bytes_of(said.size())) || !send_all(socket, said)) break;
   }
   ::_exit(0);  // no destructors, no atexit: those belong to the parent
 }
 
 struct Child {
   pid_t process;
-  int answers;
+  int socket;
   std::size_t task = 0;
+  bool busy = false;
+  bool practised = false;  // it has done another task before
   std::string said{};
+
+  // The answer without its length, when all of it is there.
+  std::optional<std::string> whole() const {
+    Number size = 0;
+    if (said.size() < sizeof size) return std::nullopt;
+    std::memcpy(&size, said.data(), sizeof size);
+    if (said.size() < sizeof size + size) return std::nullopt;
+    return said.substr(sizeof size);
+  }
 };
 
-Child start(const wire::Task& task) {
-  std::array<int, 2> pipe{};
-  if (::pipe(pipe.data()) != 0)
+Child start(const wire::NumberedTask& task) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
     throw std::system_error(errno, std::generic_category(), "no pipe for a worker");
   std::fflush(nullptr);  // what is buffered here must not be written by the child as well
   const pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) {
     const int why = errno;
-    ::close(pipe[0]);
-    ::close(pipe[1]);
+    ::close(ends[0]);
+    ::close(ends[1]);
     throw std::system_error(why, std::generic_category(), "no process for a worker");
   }
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read the answer
     if (::getppid() != parent) ::_exit(0);
-    ::close(pipe[0]);
-    work(pipe[1], task);
+    ::close(ends[0]);
+    work(ends[1], task);
   }
-  ::close(pipe[1]);
-  return {child, pipe[0]};
+  ::close(ends[1]);
+  return {child, ends[0]};
 }
 
 std::string how_it_ended(int status) {
@@ -98,43 +136,50 @@ std::string how_it_ended(int status) {
   return fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
-// Everything the child said, with its mark in front. What was cut off by its death is no answer.
-void wait_for(Child& child) {
-  child.said += read_all(child.answers);
-  ::close(child.answers);
+// How a child ended that was not told to.
+std::string end_of(const Child& child) {
+  ::close(child.socket);
   int status = 0;
   while (::waitpid(child.process, &status, 0) < 0 && errno == EINTR) {
   }
   // By somebody, or by a system that runs out of memory.
   const bool by_others = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  if (child.said.empty() || status != 0)
-    child.said = (by_others ? machine : bug) +
-                 fmt::format("a worker ended without an answer ({})", how_it_ended(status));
+  return (by_others ? machine : bug) +
+         fmt::format("a worker ended without an answer ({})", how_it_ended(status));
 }
 
 // Children that run; whatever ends the study ends them.
 class Crew {
  public:
-  Crew() = default;
+  explicit Crew(const wire::NumberedTask& task) : task_(task) {}
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
   ~Crew() {
-    for (Child& child : running_) {
+    for (const Child& child : children_) {
       ::kill(child.process, SIGKILL);
-      wait_for(child);
+      end_of(child);
     }
   }
-  std::size_t size() const { return running_.size(); }
-  void add(const wire::Task& task, std::size_t number) {
-    running_.push_back(start(task));
-    running_.back().task = number;
+  std::size_t busy() const {
+    return static_cast<std::size_t>(std::ranges::count(children_, true, &Child::busy));
   }
-  // The next one that has said all it had to say.
-  Child next(const std::function<void()>& each_second) {
+  // By one that has nothing to do, or by a new one.
+  void give(std::size_t number) {
+    const auto idle = std::ranges::find(children_, false, &Child::busy);
+    tell(idle == children_.end() ? children_.emplace_back(start(task_)) : *idle, number);
+  }
+
+  struct Said {
+    std::size_t task = 0;
+    std::string bytes{};
+  };
+  // The next answer.
+  Said next(const std::function<void()>& each_second) {
     for (;;) {
       std::vector<pollfd> waiting;
-      waiting.reserve(running_.size());
-      for (const Child& child : running_) waiting.push_back({child.answers, POLLIN, 0});
+      waiting.reserve(children_.size());
+      for (const Child& child : children_)
+        waiting.push_back({child.socket, static_cast<short>(child.busy ? POLLIN : 0), 0});
       const int ready = ::poll(waiting.data(), waiting.size(), each_second ? 1000 : -1);
       if (ready < 0 && errno != EINTR)
         throw std::system_error(errno, std::generic_category(), "workers cannot be waited for");
@@ -142,26 +187,50 @@ class Crew {
         if (each_second) each_second();
         continue;
       }
-      for (std::size_t i = 0; i < running_.size(); ++i)
-        if (waiting[i].revents != 0 && has_ended(running_[i])) return take(i);
+      for (std::size_t i = 0; i < children_.size(); ++i)
+        if (waiting[i].revents != 0 && children_[i].busy)
+          if (auto said = heard_from(i)) return *said;
     }
   }
 
  private:
-  static bool has_ended(Child& child) {
-    std::array<char, 65536> buffer{};
-    const ssize_t n = ::read(child.answers, buffer.data(), buffer.size());
-    if (n > 0) child.said.append(buffer.data(), static_cast<std::size_t>(n));
-    return n == 0 || (n < 0 && errno != EINTR);
-  }
-  Child take(std::size_t place) {
-    Child child = std::move(running_[place]);
-    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
-    wait_for(child);
-    return child;
+  static void tell(Child& child, std::size_t number) {
+    child.task = number;
+    child.busy = true;
+    child.said.clear();
+    send_all(child.socket, bytes_of(number));  // that it has died is heard when it is listened to
   }
 
-  std::vector<Child> running_;
+  std::optional<Said> heard_from(std::size_t place) {
+    Child& child = children_[place];
+    std::array<char, 65536> buffer{};
+    const ssize_t n = ::recv(child.socket, buffer.data(), buffer.size(), 0);
+    if (n < 0 && errno == EINTR) return std::nullopt;
+    if (n <= 0) return replace(place);
+    child.said.append(buffer.data(), static_cast<std::size_t>(n));
+    auto whole = child.whole();
+    if (!whole) return std::nullopt;
+    if (whole->front() == no_memory && child.practised) {
+      ::kill(child.process, SIGKILL);
+      return replace(place);
+    }
+    child.busy = false;
+    child.practised = true;
+    return Said{child.task, std::move(*whole)};
+  }
+
+  // What it did before may have been its end: then the task is tried once more, by a new one.
+  std::optional<Said> replace(std::size_t place) {
+    const Child gone = std::move(children_[place]);
+    children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(place));
+    std::string end = end_of(gone);
+    if (!gone.practised) return Said{gone.task, std::move(end)};
+    tell(children_.emplace_back(start(task_)), gone.task);
+    return std::nullopt;
+  }
+
+  const wire::NumberedTask& task_;
+  std::vector<Child> children_;
 };
 
 // The bytes of its answer, or the error that ended it.
@@ -174,18 +243,16 @@ std::string answer_of(const std::string& said) {
   return rest;
 }
 
-// Each task in a child of its own, at most `at_once` of them at a time.
 void play(std::size_t count, std::size_t at_once, const wire::NumberedTask& task,
-          const std::function<void(const Child&)>& ended,
+          const std::function<void(std::size_t, const std::string&)>& ended,
           const std::function<void()>& each_second = {}) {
-  Crew crew;
-  std::size_t started = 0;
-  while (started < count || crew.size() > 0) {
-    if (started < count && crew.size() < at_once) {
-      crew.add([&task, started] { return task(started); }, started);
-      ++started;
+  Crew crew(task);
+  for (std::size_t started = 0; started < count || crew.busy() > 0;) {
+    if (started < count && crew.busy() < at_once) {
+      crew.give(started++);
     } else {
-      ended(crew.next(each_second));
+      const Crew::Said said = crew.next(each_second);
+      ended(said.task, said.bytes);
     }
   }
 }
@@ -199,31 +266,34 @@ std::size_t usual_workers() {
 namespace wire {
 
 std::string from_worker(const Task& task) {
-  Child child = start(task);
-  wait_for(child);
-  return answer_of(child.said);
+  std::string bytes;
+  play(
+      1, 1, [&](std::size_t) { return task(); },
+      [&](std::size_t, const std::string& said) { bytes = answer_of(said); });
+  return bytes;
 }
 
 void from_workers(std::size_t count, std::size_t at_once, const NumberedTask& task,
                   const Heard& done) {
-  play(count, at_once, task, [&](const Child& child) { done(child.task, answer_of(child.said)); });
+  play(count, at_once, task,
+       [&](std::size_t number, const std::string& said) { done(number, answer_of(said)); });
 }
 
 void outcomes_from_workers(
     std::size_t count, std::size_t at_once, const NumberedTask& task,
     const std::function<void(std::size_t, const WorkerOutcome<std::string>&)>& done,
     const std::function<void()>& each_second) {
-  const auto ended = [&](const Child& child) {
+  const auto ended = [&](std::size_t number, const std::string& said) {
     WorkerOutcome<std::string> outcome;
     try {
-      outcome.answer = answer_of(child.said);
+      outcome.answer = answer_of(said);
     } catch (const UserError& error) {
       outcome.error = error.what();
     } catch (const std::exception&) {
-      outcome.error = child.said.substr(1);
+      outcome.error = said.substr(1);
       outcome.died = true;
     }
-    done(child.task, outcome);
+    done(number, outcome);
   };
   play(count, at_once, task, ended, each_second);
 }

@@ -1,6 +1,7 @@
-// One replay per process: a study that needs several asks a forked worker for each, and gets back
-// the value that the task returned. A worker ends when the process that asked does, however that
-// one ended.
+// A study that needs several replays has them from workers: forks, each of which does one task
+// after the other and sends back what it returned. A worker that dies has harmed nobody: where it
+// had done other tasks before, the last is tried once more by a new one. Workers end when the
+// process that asked does, however that one ended.
 #pragma once
 
 #include <cstddef>
