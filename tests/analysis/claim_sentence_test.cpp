@@ -1,6 +1,8 @@
 // What a sentence asserts, and what it is told when it cannot be read.
 #include "analysis/studies/claims/claim_sentence.hpp"
 
+#include <fmt/format.h>
+
 #include "analysis/studies/claims/judgement.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
@@ -61,6 +63,13 @@ TEST_CASE("a sentence is read as the assertion that it is", "[claims]") {
   REQUIRE(made.high.has_value() == each.high.has_value());
   if (each.low) CHECK(*made.low == Approx(*each.low));
   if (each.high) CHECK(*made.high == Approx(*each.high));
+}
+
+TEST_CASE("a scenario is called A, a, or as its file is", "[claims]") {
+  const SentenceQuestion files{{{"A", "runs/zero3.yaml", {}}, {"B", "runs/zero2.yaml", {}}}, {}};
+  for (const char* name : {"B", "b", "zero2", "zero2.yaml", "runs/zero2.yaml"})
+    CHECK(read(fmt::format("{} needs under 70 GB", name), files).quantity.text ==
+          read("B needs under 70 GB", files).quantity.text);
 }
 
 TEST_CASE("money becomes time of GPUs", "[claims]") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -29,6 +30,13 @@ std::vector<std::string> words_of(const std::string& sentence) {
   if (words.back().ends_with('.')) words.back().pop_back();
   if (words.back().empty()) words.pop_back();
   return words;
+}
+
+// "b" for B, or as its file is called.
+bool also_called(const ClaimScenario& scenario, const std::string& name) {
+  return in_small_letters(scenario.alias) == name || scenario.source == name ||
+         std::filesystem::path(scenario.source).filename() == name ||
+         std::filesystem::path(scenario.source).stem() == name;
 }
 
 // Reads a sentence word by word.
@@ -77,7 +85,10 @@ class SentenceReader {
   std::size_t scenario() {
     if (next_ >= words_.size()) unreadable();
     const std::string& name = words_[next_];
-    const auto place = std::ranges::find(question_.scenarios, name, &ClaimScenario::alias);
+    auto place = std::ranges::find(question_.scenarios, name, &ClaimScenario::alias);
+    if (place == question_.scenarios.end())
+      place = std::ranges::find_if(
+          question_.scenarios, [&](const ClaimScenario& each) { return also_called(each, name); });
     if (place == question_.scenarios.end()) {
       const auto named = mapped(question_.scenarios, [](const ClaimScenario& each) {
         return fmt::format("{} is {}", each.alias, each.source);
