@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "workloads/collectives/pair_shares.hpp"
 #include "workloads/collectives/swing.hpp"
 
 namespace stepsim {
@@ -32,19 +33,15 @@ std::vector<Group> rings(const Layout& layout) {
 
 // Edges of all rings together, each pair once.
 std::vector<Leg> edges(const std::vector<Group>& all, double share, const Rank* cut_before) {
-  std::map<std::pair<Rank, Rank>, double> shares;
+  PairShares shares;
   for (const Group& ring : all) {
     for (std::size_t i = 0; i < ring.size(); ++i) {
       const Rank from = ring[i], to = ring[(i + 1) % ring.size()];
       if (from == to || (cut_before != nullptr && to == *cut_before)) continue;
-      shares[{from, to}] += share / static_cast<double>(all.size());
+      shares.add(from, to, share / static_cast<double>(all.size()));
     }
   }
-  std::vector<Leg> legs;
-  legs.reserve(shares.size());
-  for (const auto& [pair, sum] : shares)
-    legs.push_back({.source = pair.first, .target = pair.second, .share = sum});
-  return legs;
+  return std::move(shares).legs();
 }
 
 // Every pair of GPUs has a link that no other pair from the same one, or to the same one, takes.

@@ -1,8 +1,9 @@
 #include "workloads/collectives/tree.hpp"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
+#include "workloads/collectives/pair_shares.hpp"
 #include "workloads/collectives/swing.hpp"
 
 namespace stepsim {
@@ -17,15 +18,6 @@ std::size_t parent_of(std::size_t position, std::size_t positions) {
   return parent < positions ? parent : rest;
 }
 
-using PairShares = std::map<std::pair<Rank, Rank>, double>;
-
-std::vector<Leg> legs_of(const PairShares& shares) {
-  std::vector<Leg> legs;
-  for (const auto& [pair, share] : shares)
-    legs.push_back({.source = pair.first, .target = pair.second, .share = share});
-  return legs;
-}
-
 // Between the nodes, rail by rail: half of a rail's bytes go over each of the two trees.
 void add_rail_trees(PairShares& shares, const Layout& layout, const DoubleTree& tree, bool up,
                     bool down) {
@@ -35,8 +27,8 @@ void add_rail_trees(PairShares& shares, const Layout& layout, const DoubleTree& 
       for (const TreeEdge& edge : edges) {
         const Rank child = layout.nodes[edge.child][rail];
         const Rank parent = layout.nodes[edge.parent][rail];
-        if (up) shares[{child, parent}] += part;
-        if (down) shares[{parent, child}] += part;
+        if (up) shares.add(child, parent, part);
+        if (down) shares.add(parent, child, part);
       }
     }
   }
@@ -50,8 +42,8 @@ void add_chains(PairShares& shares, const Layout& layout, bool up, bool down) {
     for (std::size_t rail = 0; rail < rails; ++rail) {
       for (std::size_t k = 1; k < rails; ++k) {
         const Rank near = node[swing(rail, k - 1, rails)], far = node[swing(rail, k, rails)];
-        if (up) shares[{far, near}] += part;
-        if (down) shares[{near, far}] += part;
+        if (up) shares.add(far, near, part);
+        if (down) shares.add(near, far, part);
       }
     }
   }
@@ -73,9 +65,9 @@ Schedule stepped_tree(const Layout& layout, const DoubleTree& tree, bool reduces
       for (const TreeEdge& edge : edges)
         if (edge.level == level) {
           const Rank child = layout.nodes[edge.child][0], parent = layout.nodes[edge.parent][0];
-          shares[up ? std::pair{child, parent} : std::pair{parent, child}] += 0.5;
+          shares.add(up ? child : parent, up ? parent : child, 0.5);
         }
-    schedule.push_back({hop, legs_of(shares)});
+    schedule.push_back({hop, std::move(shares).legs()});
   };
   if (reduces)
     for (std::size_t level = tree.depth; level > 0; --level) level_round(level, true);
@@ -116,7 +108,7 @@ Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const 
   add_rail_trees(shares, layout, tree, true, true);
   const double chain = 2 * static_cast<double>(layout.rails() - 1);
   const double climb = 2 * static_cast<double>(tree.depth);
-  return {{{chain + (local ? climb : 0), local ? 0 : climb, 0}, legs_of(shares)}};
+  return {{{chain + (local ? climb : 0), local ? 0 : climb, 0}, std::move(shares).legs()}};
 }
 
 namespace {
@@ -149,7 +141,7 @@ Schedule nvls_tree_schedule(const Cluster& cluster, Collective kind, std::span<c
   const DoubleTree tree = double_tree(layout.nodes.size());
   PairShares shares;
   add_rail_trees(shares, layout, tree, true, true);
-  std::vector<Leg> legs = legs_of(shares);
+  std::vector<Leg> legs = std::move(shares).legs();
   for (const Group& node : layout.nodes) {
     const std::vector<Leg> local = in_switch_legs(node);
     legs.insert(legs.end(), local.begin(), local.end());
