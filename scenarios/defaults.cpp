@@ -15,11 +15,6 @@
 namespace stepsim {
 namespace {
 
-bool stands_on(const std::string& data, const Shelf& shelf, const std::string& name) {
-  const std::vector<std::string> names = names_on(data, shelf);
-  return holds(names, name);
-}
-
 // Of a model by name, by path, or written in the scenario; nothing for a dense one, and for one
 // that cannot be read, which the reading of the scenario says.
 std::optional<std::string> experts_of(const std::string& data, const Document& scenario) {
@@ -33,7 +28,7 @@ std::optional<std::string> experts_of(const std::string& data, const Document& s
     }
     return {};
   }
-  if (!stands_on(data, model_shelf, name)) return {};
+  if (!is_on(data, model_shelf, name)) return {};
   return experts_said(open_entry(data, model_shelf, name), "config");
 }
 
@@ -53,8 +48,7 @@ std::optional<std::string> gpus_of(const std::string& data, const Document& scen
 std::vector<std::string> read_recipe_names(const std::string& data, const Table& root) {
   std::vector<std::string> names;
   if (root.has("recipe")) names = root.values("recipe");
-  for (const std::string& name : names)
-    known(root, "recipe", "recipe", name, names_on(data, recipe_shelf));
+  for (const std::string& name : names) known(root, "recipe", "recipe", name, data, {recipe_shelf});
   return names;
 }
 
@@ -62,7 +56,7 @@ void lay_defaults(const std::string& data, Document& scenario) {
   std::vector<Document> files;
   std::vector<Default> defaults;
   const auto add = [&](const Shelf& shelf, const std::string& name) {
-    if (!stands_on(data, shelf, name)) return;
+    if (!is_on(data, shelf, name)) return;
     const Document& file = files.emplace_back(open_entry(data, shelf, name));
     if (shelf.folder == recipe_shelf.folder) read_recipe(file.root());
     append(defaults, read_defaults(file.root(), fmt::format("{} {}", shelf.singular, name)));

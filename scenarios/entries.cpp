@@ -34,7 +34,6 @@ bool moves_tokens(const Scenario& scenario) {
 
 // A path that leads to no config.json, or a name that no model has.
 void check_model(const std::string& data, const Table& root, const std::string& name) {
-  const std::vector<std::string> all = names_on(data, model_shelf);
   namespace fs = std::filesystem;
   std::error_code failed;
   const fs::path path(name);
@@ -42,12 +41,12 @@ void check_model(const std::string& data, const Table& root, const std::string& 
   if (folder && !fs::exists(path / "config.json", failed))
     return root.problem("model", fmt::format("\"{}\" is a folder without config.json", name));
   if (!is_config_path(name)) {
-    known(root, "model", "model", name, all);
+    known(root, "model", "model", name, data, {model_shelf});
     return;
   }
   if (folder || fs::exists(path, failed)) return;
   if (is_hf_id(name)) return root.problem("model", unknown_id_text(data, name));
-  const std::string near = did_you_mean(path.filename().string(), all);
+  const std::string near = did_you_mean(path.filename().string(), names_on(data, model_shelf));
   root.problem("model",
                fmt::format("no file or folder \"{}\", beside the scenario or here{}", name, near));
 }
@@ -76,9 +75,12 @@ Names read_names(const std::string& data, const Table& root, const Table& cluste
 }
 
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
-           const std::vector<std::string>& all) {
+           const std::string& data, std::initializer_list<Shelf> shelves) {
   if (name.empty()) return false;
-  if (holds(all, name)) return true;
+  if (std::ranges::any_of(shelves, [&](const Shelf& each) { return is_on(data, each, name); }))
+    return true;
+  std::vector<std::string> all;
+  for (const Shelf& each : shelves) append(all, names_on(data, each));
   table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
                 Fault::form);
   return false;
@@ -86,18 +88,16 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
 
 Found find_entries(const std::string& data, const Table& root, const Table& cluster,
                    const Names& names) {
-  std::vector<std::string> clusters = names_on(data, node_shelf);
-  for (std::string& name : names_on(data, cluster_shelf)) clusters.push_back(std::move(name));
-  const bool node = known(cluster, "node", "cluster or node", names.cluster.name, clusters);
+  const bool node = known(cluster, "node", "cluster or node", names.cluster.name, data,
+                          {node_shelf, cluster_shelf});
   const bool network =
       names.cluster.network.empty() ||
-      known(cluster, "network", "network", names.cluster.network, names_on(data, network_shelf));
+      known(cluster, "network", "network", names.cluster.network, data, {network_shelf});
   const std::size_t problems = root.problems();
   if (!names.model.empty()) check_model(data, root, names.model);
   const bool model =
       root.problems() == problems && (root.is_mapping("model") || !names.model.empty());
-  return {model, node && network,
-          known(root, "stack", "stack", names.stack, names_on(data, stack_shelf))};
+  return {model, node && network, known(root, "stack", "stack", names.stack, data, {stack_shelf})};
 }
 
 Document under(Document document, const Readings& readings, std::string_view scope) {
@@ -169,7 +169,7 @@ void load_optimizer(const std::string& data, const Table& strategy, const Readin
                     Scenario& scenario) {
   Strategy& s = scenario.strategy;
   const std::string name = s.optimizer.name;
-  if (!known(strategy, "optimizer", "optimizer", name, names_on(data, optimizer_shelf))) return;
+  if (!known(strategy, "optimizer", "optimizer", name, data, {optimizer_shelf})) return;
   const std::string scope = "operators." + name;
   const Document document = under(open_entry(data, optimizer_shelf, name), readings, scope);
   s.optimizer = read_optimizer(document.root());
@@ -189,7 +189,7 @@ void load_precision(const std::string& data, const Table& strategy, const Readin
                     bool machine, Scenario& scenario) {
   Strategy& s = scenario.strategy;
   const std::string name = s.precision.name;
-  if (!known(strategy, "precision", "precision", name, names_on(data, precision_shelf))) return;
+  if (!known(strategy, "precision", "precision", name, data, {precision_shelf})) return;
   const std::string scope = "precision." + name;
   const Document document = under(open_entry(data, precision_shelf, name), readings, scope);
   s.precision = read_precision(document.root());

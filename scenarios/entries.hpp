@@ -1,6 +1,7 @@
 // What a scenario calls by name, found in the catalogue: model, machine, stack.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,7 @@ Names read_names(const std::string& data, const Table& root, const Table& cluste
 
 // A name that the catalogue does not have is noted with the others; an absent one is noted already.
 bool known(const Table& table, std::string_view key, std::string_view what, const std::string& name,
-           const std::vector<std::string>& all);
+           const std::string& data, std::initializer_list<Shelf> shelves);
 
 struct Found {
   bool model = false, cluster = false, stack = false;

@@ -134,7 +134,7 @@ void check(const Table& job, const Table& strategy, const Scenario& scenario, co
 void read_engine(const std::string& data, const Table& root, const Readings& readings,
                  Scenario& scenario) {
   const std::string name = root.text_or("engine", "vllm");
-  if (!known(root, "engine", "engine", name, names_on(data, engine_shelf))) return;
+  if (!known(root, "engine", "engine", name, data, {engine_shelf})) return;
   const Document engine = under(open_entry(data, engine_shelf, name), readings, "engine");
   scenario.engine = read_engine_stack(engine.root());
   engine.finish();

@@ -22,34 +22,6 @@ void collect(std::vector<NamedConstant>& all, const Document& document, std::str
   }
 }
 
-struct Parts {
-  std::string node;
-  std::string network;
-  std::uint32_t largest = 0;  // 0: no limit is known
-};
-
-// A name is a cluster, which says its node and network, or a node alone.
-Parts parts_of(const std::string& data, const std::string& name) {
-  const std::vector<std::string> clusters = names_on(data, cluster_shelf);
-  if (holds(clusters, name)) {
-    const Document document = open_entry(data, cluster_shelf, name);
-    const Table root = document.root();
-    root.text("name");
-    root.text("title");
-    root.text_or("note", "");
-    Parts parts{root.text("node"), root.text("network"),
-                static_cast<std::uint32_t>(root.integer("nodes", 1, 1 << 20))};
-    document.finish();
-    return parts;
-  }
-  std::vector<std::string> all = names_on(data, node_shelf);
-  if (holds(all, name)) return {name, "", 0};
-  all.insert(all.end(), clusters.begin(), clusters.end());
-  throw UserError(fmt::format(
-      "no cluster or node \"{}\"{}; `stepsim list nodes` and `stepsim list clusters` name them",
-      name, did_you_mean(name, all)));
-}
-
 // Before a document is read: which of its constants are not as it says.
 void prepare(Document& document, const MaybeDraw& draw, std::span<const GivenConstant> given,
              std::string_view scope) {
@@ -87,6 +59,11 @@ std::size_t folders_up_to(Folders folders, const Shelf& shelf, std::string_view 
   return folders.size();
 }
 
+// A name leads nowhere else.
+bool has_entry(Folders folders, const Shelf& shelf, std::string_view name) {
+  return name.find('/') == std::string_view::npos && folders_up_to(folders, shelf, name) > 0;
+}
+
 // One link of a chain: the file, and the folders in which what it is like is looked for.
 struct EntryPlace {
   std::string file;
@@ -98,11 +75,41 @@ EntryPlace place_of_entry(Folders folders, const Shelf& shelf, std::string_view 
   return {entry_file(folders[count - 1], shelf, name), folders.first(count - 1)};
 }
 
+struct Parts {
+  std::string node;
+  std::string network;
+  std::uint32_t largest = 0;  // 0: no limit is known
+};
+
+// A name is a cluster, which says its node and network, or a node alone.
+Parts parts_of(const std::string& data, const std::string& name) {
+  const std::vector<std::string> folders = data_folders(data);
+  if (has_entry(folders, cluster_shelf, name)) {
+    const Document document = open_entry(data, cluster_shelf, name);
+    const Table root = document.root();
+    root.text("name");
+    root.text("title");
+    root.text_or("note", "");
+    Parts parts{root.text("node"), root.text("network"),
+                static_cast<std::uint32_t>(root.integer("nodes", 1, 1 << 20))};
+    document.finish();
+    return parts;
+  }
+  if (has_entry(folders, node_shelf, name)) return {name, "", 0};
+  std::vector<std::string> all = names_in(folders, node_shelf);
+  append(all, names_in(folders, cluster_shelf));
+  throw UserError(fmt::format(
+      "no cluster or node \"{}\"{}; `stepsim list nodes` and `stepsim list clusters` name them",
+      name, did_you_mean(name, all)));
+}
+
 Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::string_view name,
                     int links) {
-  const std::vector<std::string> names = names_in(all, shelf);
-  if (!holds(names, name))
-    throw UserError(fmt::format("no {} \"{}\"{}", shelf.singular, name, did_you_mean(name, names)));
+  const auto none = [&](std::string_view wanted) {
+    return fmt::format("no {} \"{}\"{}", shelf.singular, wanted,
+                       did_you_mean(wanted, names_in(all, shelf)));
+  };
+  if (!has_entry(all, shelf, name)) throw UserError(none(name));
   const EntryPlace place = place_of_entry(folders, shelf, name);
   Document document = read_document(place.file);
   const Table root = document.root();
@@ -117,8 +124,7 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
   const bool own_name = like == name;
   if (links == longest_chain || (own_name && folders_up_to(place.below, shelf, name) == 0))
     reject("entries that are like each other form a circle");
-  if (!holds(names, like))
-    reject(fmt::format("no {} \"{}\"{}", shelf.singular, like, did_you_mean(like, names)));
+  if (!has_entry(all, shelf, like)) reject(none(like));
   document.inherit(open_chain(all, own_name ? place.below : all, shelf, like, links + 1),
                    {"name", "title", "like", "note", "measured_as", "learners_named",
                     "selective_is", "must_say", "experts_recompute", "smaller"},
@@ -188,8 +194,7 @@ std::vector<std::string> overlay_files(const std::string& data, const Cluster& c
   const auto add = [&](const Shelf& shelf, const std::string& name) {
     for (std::string& file : overlay_files(data, shelf, name)) files.push_back(std::move(file));
   };
-  const std::vector<std::string> clusters = names_on(data, cluster_shelf);
-  if (holds(clusters, cluster.name)) add(cluster_shelf, cluster.name);
+  if (is_on(data, cluster_shelf, cluster.name)) add(cluster_shelf, cluster.name);
   add(node_shelf, cluster.node.name);
   add(gpu_shelf, cluster.node.gpu);
   if (cluster.network) add(network_shelf, cluster.network->name);
@@ -202,6 +207,10 @@ std::string overlay_note(std::span<const std::string> files) {
 
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf) {
   return names_in(data_folders(data), shelf);
+}
+
+bool is_on(const std::string& data, const Shelf& shelf, std::string_view name) {
+  return has_entry(data_folders(data), shelf, name);
 }
 
 std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name) {

@@ -49,6 +49,8 @@ bool is_of_overlay(const std::string& data, const std::string& file);
 
 // File names without ".yaml", sorted.
 std::vector<std::string> names_on(const std::string& data, const Shelf& shelf);
+// The same of one name, without looking at all.
+bool is_on(const std::string& data, const Shelf& shelf, std::string_view name);
 std::string file_of(const std::string& data, const Shelf& shelf, std::string_view name);
 
 // Throws UserError with the nearest name when the shelf has no such entry. An entry that is `like`
