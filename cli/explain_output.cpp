@@ -224,7 +224,7 @@ std::string path_text(const ExplainedSide& side, std::string_view name) {
 std::string notes(const Explanation& e) {
   std::string text;
   if (e.parting)
-    text += fmt::format("\nthey part in {}: A {} ({}), B {} ({})\n", title_of(e.parting->first),
+    text += fmt::format("\nthey first differ in {}: A {} ({}), B {} ({})\n", title_of(e.parting->first),
                         to_text(e.parting->first.seconds), part_text(e.parting->first, 2),
                         to_text(e.parting->second.seconds), part_text(e.parting->second, 2));
   for (const auto& [name, side] : {std::pair{"A", &e.a}, std::pair{"B", &e.b}})

@@ -63,7 +63,7 @@ TEST_CASE("what is freed serves the same stream, and no other", "[workloads]") {
   Allocator allocator(100, 40, by_stream());
   CHECK(allocator.take(Held::activations, 30).mapped == 30);
   allocator.give(Held::activations, 30);
-  CHECK(allocator.take(Held::transient, 20).mapped == 0);
+  CHECK(allocator.take(Held::temporary, 20).mapped == 0);
   CHECK(allocator.take(Held::gathered, 10).mapped == 10);
   CHECK(allocator.mapped() == 80);
   CHECK_FALSE(allocator.has_returned());

@@ -93,8 +93,8 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
   const double passing = now.phase == Phase::backward ? unit.memory.backward
                          : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
                                       : unit.memory.forward;
-  writer_.allocate(compute, Held::transient, passing);
-  writer_.release(compute, Held::transient, passing);
+  writer_.allocate(compute, Held::temporary, passing);
+  writer_.release(compute, Held::temporary, passing);
   if (now.frozen) return;
   switch (now.phase) {
     case Phase::forward:

@@ -30,7 +30,7 @@ enum class Held : std::uint8_t {
   activations,
   checkpoints,  // inputs of what is computed again
   activation_gradients,
-  transient,  // what one kernel needs while it runs
+  temporary,  // what one kernel needs while it runs
   gathered,   // parameters
   reduce_input,
   gradient_copy,
@@ -63,7 +63,7 @@ inline constexpr std::array<std::string_view, 31> held_names{"parameters",
                                                              "activations",
                                                              "checkpoints",
                                                              "activation_gradients",
-                                                             "transient",
+                                                             "temporary",
                                                              "gathered",
                                                              "reduce_input",
                                                              "gradient_copy",
