@@ -67,6 +67,9 @@ void check_experts(const Table& moe, const StepSplit& sharing, Known known) {
     moe.problem("overlap",
                 "needs schedule: interleaved, dualpipe or dualpipe_v where layers are spread over "
                 "stages");
+  if (s.experts.kernel == MoeKernel::single_fp32 && known.cluster && !sharing.cluster.gpu.peak.fp32)
+    moe.problem("kernel", fmt::format("single_fp32: the file of {} has no peak.fp32",
+                                      sharing.cluster.gpu.name));
   if (s.experts.parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
   if (s.lora.rank > 0) reject("is not modelled with lora");

@@ -84,6 +84,8 @@ void check_precision(const Table& strategy, const Strategy& s) {
                      fmt::format("{} multiplies 16-bit weights, and lora.quantised stores them in "
                                  "4 bits",
                                  precision.name));
+  if (s.fsdp.gather == FsdpDtype::fp32 && !s.master_weights)
+    strategy.problem("fsdp", "gather_dtype: fp32 needs master_weights: true");
   if (!s.fsdp.narrow_gather) return;
   if (!is_fsdp(s.sharding) || s.fsdp.version == 1)
     strategy.problem("fsdp", "narrow_gather: is what version 2 of fsdp does");

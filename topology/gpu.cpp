@@ -25,6 +25,7 @@ Gpu::Peak read_peak(const Table& table) {
   peak.tf32 = table.constant<FlopsPerSecond>("tf32");
   peak.fp8 = if_there<FlopsPerSecond>(table, "fp8");
   peak.fp4 = if_there<FlopsPerSecond>(table, "fp4");
+  peak.fp32 = if_there<FlopsPerSecond>(table, "fp32");
   return peak;
 }
 
@@ -82,6 +83,8 @@ std::optional<FlopsPerSecond> Gpu::Peak::of(ProductType type) const {
       return value(fp8);
     case ProductType::fp4:
       return value(fp4);
+    case ProductType::fp32:
+      return value(fp32);
     default:
       return bf16.value;
   }

@@ -13,8 +13,9 @@
 namespace stepsim {
 
 // Types that a GPU's units multiply, sums in 32 bits. fp16 runs as bf16 does.
-enum class ProductType : std::uint8_t { bf16, tf32, fp8, fp4 };
-inline constexpr std::array<std::string_view, 4> product_type_names{"bf16", "tf32", "fp8", "fp4"};
+enum class ProductType : std::uint8_t { bf16, tf32, fp8, fp4, fp32 };
+inline constexpr std::array<std::string_view, 5> product_type_names{"bf16", "tf32", "fp8", "fp4",
+                                                                    "fp32"};
 
 // What one unit of a GPU works off of a matrix product at a time.
 struct Tile {
@@ -38,7 +39,8 @@ struct Gpu {
     Constant<FlopsPerSecond> bf16;
     Constant<FlopsPerSecond> tf32;  // products of 32-bit numbers: losses in fp32
     std::optional<Constant<FlopsPerSecond>> fp8;
-    std::optional<Constant<FlopsPerSecond>> fp4;  // with scales of blocks, as are those of MXFP8
+    std::optional<Constant<FlopsPerSecond>> fp4;   // with scales of blocks, as are those of MXFP8
+    std::optional<Constant<FlopsPerSecond>> fp32;  // of 32-bit numbers with all their bits
 
     // None where there are no such units.
     std::optional<FlopsPerSecond> of(ProductType type) const;

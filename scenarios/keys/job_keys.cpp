@@ -19,6 +19,9 @@ constexpr std::array job_own_keys{
     flag<&Job::only_update>(
         "only_update",
         "gradients are there already, and a step is what the optimizer does; not with stages"),
+    flag<&Job::first_steps>(
+        "first_steps",
+        "asked for are the first steps of a run, as its progress bar shows them then"),
     whole<&Job::sequence>("sequence", 1, 1 << 24, "token slots of a row")
         .required()
         .example("8192"),

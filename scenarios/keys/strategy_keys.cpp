@@ -253,7 +253,8 @@ constexpr std::array moe_keys{
         "how experts run. loop: one after the other; grouped: one kernel over all of them; "
         "megablocks: the same over blocks of tokens; padded: one batched product as long as the "
         "busiest expert needs; tutel, deepspeed: slots of fixed capacity and all-to-all; "
-        "deepspeed_einsum: the same with masks; all_experts: every token through each"),
+        "deepspeed_einsum: the same with masks; all_experts: every token through each; "
+        "single_fp32: a product of each expert and matrix in 32 bits"),
     word<&Strategy::experts, &ExpertStrategy::dispatcher>(
         "dispatcher", dispatcher_names,
         "how tokens travel to other GPUs: all_to_all: a copy for each expert; deepep: one copy to "
@@ -375,8 +376,11 @@ constexpr std::array pipeline_keys{
 constexpr std::array fsdp_keys{
     whole<&Strategy::fsdp, &FsdpKeys::version>(
         "version", 1, 2, "1: a flat parameter per layer; 2: every parameter by itself"),
-    word<&Strategy::fsdp, &FsdpKeys::reduce>("reduce_dtype", reduce_dtype_names,
+    word<&Strategy::fsdp, &FsdpKeys::reduce>("reduce_dtype", fsdp_dtype_names,
                                              "of gradients on the wire"),
+    word<&Strategy::fsdp, &FsdpKeys::gather>(
+        "gather_dtype", fsdp_dtype_names,
+        "in which parameters are gathered; those in 32 bits are cast behind, as JAX does it"),
     flag<&Strategy::fsdp, &FsdpKeys::reshard_after_forward>(
         "reshard_after_forward", "false: parameters stay until their backward pass (SHARD_GRAD_OP)")
         .otherwise("true, in a pipeline false",

@@ -59,6 +59,8 @@ void write_fsdp(const StepRow& row, const RowWords& words, const RowCatalog& cat
   if (!left_to_stack(row, catalog, made)) made.set("strategy.zero", copies > 1 ? "hsdp" : "fsdp");
   if (first_version(words)) made.set("strategy.fsdp.version", 1.0);
   if (half_gradients(words)) made.set("strategy.fsdp.reduce_dtype", "bf16");
+  if (says(words.strategy, "fp32 master params gathered"))
+    made.set("strategy.fsdp.gather_dtype", "fp32");
   if (copies > 1) made.set("strategy.fsdp.replicate", copies);
   if (contains(words.strategy, "grad_op") || row.stage.value_or(3) == 2)
     made.set("strategy.fsdp.reshard_after_forward", false);

@@ -81,6 +81,7 @@ std::vector<StepRow> step_rows(const CsvTable& table) {
 void complete_references(std::vector<StepRow>& rows) {
   constexpr std::array of_measurement{&StepRow::refers, &StepRow::memory_unit, &StepRow::oom};
   std::map<std::string, const StepRow*> by_id;
+  std::vector<std::string> told;  // ids of rows that say nothing new
   for (const StepRow& row : rows)
     if (row.refers.empty()) by_id.emplace(row.id, &row);
   for (StepRow& row : rows) {
@@ -91,7 +92,17 @@ void complete_references(std::vector<StepRow>& rows) {
       if ((row.*member).empty() && !holds(of_measurement, member)) row.*member = other.*member;
     for (const auto& [column, member] : step_numbers)
       if (!(row.*member) && !holds(measured, member)) row.*member = other.*member;
+    // What both print of their run is one figure.
+    bool same = false;
+    for (const auto member : measured)
+      if (row.*member && row.*member == other.*member) {
+        (row.*member).reset();
+        same = true;
+      }
+    if (same && !has_figure(row)) told.push_back(row.id);
   }
+  std::erase_if(rows,
+                [&](const StepRow& row) { return !row.refers.empty() && holds(told, row.id); });
 }
 
 bool has_figure(const StepRow& row) {

@@ -39,7 +39,8 @@ std::string cell_of(const StepRow& row, std::string_view column);
 bool fill_in(StepRow& row, std::string_view column, const std::string& text);
 
 // A row that refers to another one is of the same run: what it does not say of that run is taken
-// from there. What was measured is not.
+// from there. What was measured is not, and what both have measured counts once, so that a row
+// that says nothing else is gone.
 void complete_references(std::vector<StepRow>& rows);
 
 // Whether there is anything to hold a prediction against.

@@ -132,7 +132,7 @@ TEST_CASE("a typed scenario has what its stack's code does", "[scenarios]") {
   CHECK_FALSE(own.distributed.used);
   CHECK(strategy_of("fsdp2-eager", "{}").sharding == Sharding::fsdp);
   CHECK(strategy_of("llm-foundry", "{}").fsdp.version == 1);
-  CHECK(strategy_of("fms-fsdp", "{}").fsdp.reduce == ReduceDtype::bf16);
+  CHECK(strategy_of("fms-fsdp", "{}").fsdp.reduce == FsdpDtype::bf16);
   CHECK(strategy_of("prime-rl", "{lora: {}}").lora.targets == LoraTargets::all);
   CHECK(strategy_of("prime-rl", "{lora: {rank: 4, targets: linear}}").lora.rank == 4);
   CHECK(strategy_of("fsdp2-eager", "{}", "qwen3-30b-a3b").experts.kernel == MoeKernel::grouped);

@@ -215,6 +215,27 @@ TEST_CASE("a row of the same run tells what it leaves out, but nothing that was 
   CHECK(rows.front().memory_unit.empty());
 }
 
+TEST_CASE("what two rows print of one run counts once", "[scenarios]") {
+  StepRow whole = row_of(usual), again = row_of(usual);
+  again.id = "ref-r";
+  again.refers = "r";
+  StepRow more = again;
+  more.id = "ref-more";
+  more.memory = 60;
+  std::vector<StepRow> rows{again, more, whole};
+  complete_references(rows);
+  REQUIRE(rows.size() == 2);
+  CHECK(rows.front().id == "ref-more");  // the other one says nothing new
+  CHECK_FALSE(rows.front().step);
+  CHECK(rows.front().memory == Cell{60});
+  CHECK(rows.back().step == whole.step);
+  // Of a run that no table has, all counts.
+  rows = {again};
+  complete_references(rows);
+  REQUIRE(rows.size() == 1);
+  CHECK(rows.front().step == whole.step);
+}
+
 TEST_CASE("a batch that is left out follows from a utilisation that is counted", "[scenarios]") {
   StepRow row = row_of(usual);
   row.accumulation = row.global_batch = row.tokens_per_gpu = std::nullopt;

@@ -99,6 +99,28 @@ TEST_CASE("a library without a grouped kernel launches a product for each expert
              exactly(bytes_of(experts(false).forward, "expert_bias")));
 }
 
+TEST_CASE("products of single experts in 32 bits are those of all in 16, cast around each",
+          "[workloads]") {
+  const auto experts = [](MoeKernel kernel) { return named(units_of(kernel), "mlp.experts"); };
+  const Unit single = experts(MoeKernel::single_fp32), grouped = experts(MoeKernel::grouped);
+  CHECK(single.tensors == grouped.tensors);
+  CHECK_THAT(flops_of(single.forward), exactly(flops_of(grouped.forward)));
+  CHECK_THAT(flops_of(single.backward), exactly(2 * flops_of(single.forward)));
+  // Gate, up and down read their rows and weights and give their rows.
+  const double rows = t * k;
+  CHECK_THAT(bytes_of(single.forward, "cast"),
+             exactly((half + 4) * (3 * rows * (h + w) + 3 * n * h * w)));
+  CHECK_THAT(bytes_of(single.backward, "cast"), exactly(2 * bytes_of(single.forward, "cast")));
+  double products = 0;
+  for (const KernelRow& row : single.forward) {
+    if (row.flops == 0) continue;
+    products += row.repeats * row.launches;
+    CHECK(row.type == ProductType::fp32);
+  }
+  CHECK(products == 3 * n);
+  CHECK(single.stops.reads == 3);
+}
+
 TEST_CASE("a loop over slices reads back five values and passes over the whole stack for each",
           "[workloads]") {
   const std::vector<Unit> units = units_of(

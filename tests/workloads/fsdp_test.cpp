@@ -93,10 +93,19 @@ TEST_CASE("gradients travel in the dtype that is asked for, each micro-batch or 
   step.job.accumulation = 3;
   const double total = elements_of(step).total;
   CHECK_THAT(reduced(step), exactly(3 * 4 * total));
-  step.strategy.fsdp.reduce = ReduceDtype::bf16;
+  step.strategy.fsdp.reduce = FsdpDtype::bf16;
   CHECK_THAT(reduced(step), exactly(3 * half * total));
   step.strategy.fsdp.sync_each_batch = false;
   CHECK_THAT(reduced(step), exactly(half * total));
+}
+
+TEST_CASE("parameters that are gathered in 32 bits travel twice as wide and are cast behind",
+          "[workloads]") {
+  TinyStep step = GENERATE(tiny_step(Sharding::fsdp), flat_step());
+  const double usual = gathered(step), before = seconds_of(step);
+  step.strategy.fsdp.gather = FsdpDtype::fp32;
+  CHECK_THAT(gathered(step), exactly(2 * usual));
+  CHECK(seconds_of(step) >= before);
 }
 
 TEST_CASE("a flat gradient is put together, cast and divided before it is summed up",
@@ -109,14 +118,14 @@ TEST_CASE("a flat gradient is put together, cast and divided before it is summed
       if (op.kind != OpKind::compute || graph.names()[index(op.name)] != "flatten") continue;
       if (op.rank != 0) continue;
       sum += op.seconds.value;
-      kernels += step.strategy.fsdp.reduce == ReduceDtype::bf16 ? 2 : 3;
+      kernels += step.strategy.fsdp.reduce == FsdpDtype::bf16 ? 2 : 3;
     }
     return sum - kernels * step.cluster.gpu.elementwise.start.value.value;
   };
   const double streamed =
       elements_of(step).total / step.cluster.gpu.elementwise.bandwidth.value.value;
   CHECK_THAT(seconds(), exactly((2 * half + (half + 4) + 2 * 4) * streamed));
-  step.strategy.fsdp.reduce = ReduceDtype::bf16;
+  step.strategy.fsdp.reduce = FsdpDtype::bf16;
   CHECK_THAT(seconds(), exactly((2 * half + 2 * half) * streamed));
 }
 

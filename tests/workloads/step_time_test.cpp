@@ -109,6 +109,18 @@ TEST_CASE("what is not explained makes everything take so many times as long", "
   }
 }
 
+TEST_CASE("first steps take so many times as long as the stack says, where they are asked for",
+          "[workloads]") {
+  for (const Variant& variant : tiny_variants(1, 8)) {
+    CAPTURE(variant.name);
+    TinyStep first = variant.step;
+    first.stack.first_steps.value = {1.25};
+    CHECK(seconds_of(first) == seconds_of(variant.step));
+    first.job.first_steps = true;
+    CHECK_THAT(seconds_of(first), WithinRel(1.25 * seconds_of(variant.step), 1e-9));
+  }
+}
+
 TEST_CASE("leaf modules and ordinary sub-groups never make a step longer", "[workloads]") {
   const auto experts = GENERATE(8, 32);
   const auto reuse = GENERATE(0.0, 1e9);

@@ -59,6 +59,7 @@ void LayerWriter::routed_experts(const Experts& e) {
     case MoeKernel::grouped:
     case MoeKernel::megablocks:
     case MoeKernel::padded:
+    case MoeKernel::single_fp32:
       grouped_experts(e);
       break;
     case MoeKernel::tutel:

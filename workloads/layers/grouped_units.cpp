@@ -17,6 +17,27 @@ KernelRow with_share(KernelRow row, std::string_view name, double share) {
   return row;
 }
 
+// The same products one expert after the other, of 32-bit numbers.
+void multiply_singly(std::vector<KernelRow>& products) {
+  for (KernelRow& row : products) {
+    row.kind = KernelClass::gemm;
+    row.type = ProductType::fp32;
+    row.flops /= row.groups;
+    row.bytes *= bytes_of(row.type) / bytes_16 / row.groups;
+    row.repeats = std::exchange(row.groups, 1);
+  }
+}
+
+// What they read and give, from 16 bits and back.
+KernelRow casts_around(const std::vector<KernelRow>& products) {
+  double numbers = 0, kernels = 0;
+  for (const KernelRow& row : products) {
+    numbers += row.repeats * (row.rows * row.depth + row.depth * row.width + row.rows * row.width);
+    kernels += 3 * row.repeats;
+  }
+  return memory("cast", (bytes_16 + bytes_of(ProductType::fp32)) * numbers, kernels);
+}
+
 }  // namespace
 
 // Kernels written for permuting tokens, as those of MegaBlocks and of Transformer Engine are.
@@ -175,6 +196,17 @@ void LayerWriter::add_biases(Unit& experts, double rows, double times) const {
   experts.backward.push_back(count(Operator::expert_bias_backward, rows, h(), times));
 }
 
+// Weights are picked by the experts that have tokens, and turned; the gradient of that adds rows to
+// zeros. The host reads how many rows each expert has, once for each matrix.
+void LayerWriter::cut_into_experts(Unit& experts, const std::vector<KernelRow>& products,
+                                   double columns) const {
+  for (const KernelRow& row : {casts_around(products), moved("turn", columns)})
+    experts.forward.push_back(row);
+  for (const KernelRow& row : {casts_around(backward(products)), added("pick_backward", columns)})
+    experts.backward.push_back(row);
+  experts.stops.reads = static_cast<int>(products.size());
+}
+
 // One kernel for each matrix of all experts. A packed batch takes them as they are stored; single
 // ones are stacked before.
 void LayerWriter::grouped_experts(const Experts& e) {
@@ -187,12 +219,14 @@ void LayerWriter::grouped_experts(const Experts& e) {
   if (!e.gated) products.erase(products.begin());
   if (weighted()) products = {grouped_gemm("gate_up", n, each, h(), in * w), down};
   for (KernelRow& row : products) row.ragged = strategy.experts.kernel == MoeKernel::grouped;
+  const bool single = strategy.experts.kernel == MoeKernel::single_fp32;
+  if (single) multiply_singly(products);
   // Models of single experts are rewritten for grouped kernels, unless the scenario says otherwise.
   const bool separate =
       strategy.experts.layout == ExpertLayout::separate ||
       (strategy.experts.kernel == MoeKernel::padded && !is_fused(e, strategy.experts.layout));
-  const KernelRow stacked = separate ? moved("stack", (in + 1) * n * w) : no_kernel;
-  const double stack_bytes = separate ? bytes_16 * (in + 1) * n * h() * w : 0;
+  const KernelRow stacked = separate || single ? moved("stack", (in + 1) * n * w) : no_kernel;
+  const double stack_bytes = separate || single ? bytes_16 * (in + 1) * n * h() * w : 0;
   const KernelRow activation = activation_row(rows.multiplied, w, e.gated);
 
   dispatch(rows.routed);
@@ -210,6 +244,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
   for (const KernelRow& row : {stacked, in_order(rows, true), in_order(rows, true)})
     result.backward.push_back(row);
   result.owners = separate ? static_cast<int>((in + 1) * n) : 1;
+  if (single) cut_into_experts(result, products, (in + 1) * n * w);
   if (weighted()) {
     const bool singly = stack.host.expert_product.value.value > 0;
     if (singly) result.pieces = static_cast<double>(products.size()) * n;

@@ -101,6 +101,8 @@ struct LayerWriter {
   bool tight() const;
   bool weighted() const;
   void add_biases(Unit& experts, double rows, double times) const;
+  void cut_into_experts(Unit& experts, const std::vector<KernelRow>& products,
+                        double columns) const;
   bool sends_once() const;
   KernelRow moved(std::string_view name, double rows) const;
   KernelRow added(std::string_view name, double rows) const;

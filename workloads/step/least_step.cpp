@@ -221,7 +221,7 @@ LeastStep LeastSteps::of(const StepInput& input) {
                                 most_bytes(input, stage, stages[stage], head, layers));
   }
   const double time = least_time(input, stages);
-  return {Seconds{time / fastest_gpu(cluster_) * input.stack.unexplained.number()},
+  return {Seconds{time / fastest_gpu(cluster_) * input.stack.stretch(input.job)},
           bytes * (1 + slack_of(input).number()) + cluster_.gpu.memory.library.number()};
 }
 

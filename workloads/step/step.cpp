@@ -126,7 +126,7 @@ StepProgram prepare_step(const RankPart& rank, Folding folding) {
     program.traffic = make_traffic(machinery_of(input.cluster), step_plans(rank).take(), folding);
     program.resident = resident_of(rank);
   }
-  stretch(program.traffic.folded.platform, input.stack.unexplained.value.value);
+  stretch(program.traffic.folded.platform, input.stack.stretch(input.job));
   if (input.job.only_update) return program;
   program.flops = model_flops(input);
   program.tokens = static_cast<double>(rank.mesh.data()) * input.job.slots() *
@@ -140,7 +140,7 @@ void write_step(StepProgram& program, const RankPart& rank, Written written) {
   else
     program.graph = write_pipeline(rank, program.traffic,
                                    written == Written::memory ? Written::figures : written);
-  stretch(program.graph, rank.input.stack.unexplained.value.value);
+  stretch(program.graph, rank.input.stack.stretch(rank.input.job));
 }
 
 StepProgram build_step(const StepInput& input, Folding folding, Written written) {

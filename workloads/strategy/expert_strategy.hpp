@@ -16,10 +16,11 @@ enum class MoeKernel : std::uint8_t {
   deepspeed,         // capacity slots per expert, a loop over equal chunks, exchange of tokens
   deepspeed_einsum,  // the same with tokens moved by products with masks
   all_experts,       // every token through every expert
+  single_fp32,       // a product of each expert in 32 bits, out of stacked weights
 };
-inline constexpr std::array<std::string_view, 8> moe_kernel_names{
-    "loop",  "grouped",   "megablocks",       "padded",
-    "tutel", "deepspeed", "deepspeed_einsum", "all_experts"};
+inline constexpr std::array<std::string_view, 9> moe_kernel_names{
+    "loop",      "grouped",          "megablocks",  "padded",     "tutel",
+    "deepspeed", "deepspeed_einsum", "all_experts", "single_fp32"};
 // Tokens go into slots of fixed capacity, and DeepSpeed keeps the experts' gradients apart.
 constexpr bool has_slots(MoeKernel kernel) {
   return kernel == MoeKernel::tutel || kernel == MoeKernel::deepspeed ||
@@ -27,7 +28,8 @@ constexpr bool has_slots(MoeKernel kernel) {
 }
 // Ranks may hold different experts and send each other tokens.
 constexpr bool exchanges_tokens(MoeKernel kernel) {
-  return kernel != MoeKernel::loop && kernel != MoeKernel::all_experts;
+  return kernel != MoeKernel::loop && kernel != MoeKernel::all_experts &&
+         kernel != MoeKernel::single_fp32;
 }
 
 // How tokens travel between ranks that hold different experts.

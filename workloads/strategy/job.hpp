@@ -41,6 +41,7 @@ struct Job {
   bool reference_model = true;
   std::int64_t scoring_passes = 0;  // grpo: forward passes of the policy without gradients
   bool only_update = false;         // gradients are there: a step is what the optimizer does
+  bool first_steps = false;         // asked for are a run's first steps, which may be slower
   std::int64_t sequence = 4096;
   std::int64_t micro_batch = 1;
   std::int64_t accumulation = 1;

@@ -46,6 +46,7 @@ std::array<bool, products_names.size()> read_products(const Table& table) {
 double bytes_of(ProductType type) {
   switch (type) {
     case ProductType::tf32:
+    case ProductType::fp32:
       return 4;
     case ProductType::fp8:
       return 1;

@@ -48,17 +48,18 @@ enum class FsdpPrefetch : std::uint8_t {
 };
 inline constexpr std::array<std::string_view, 3> fsdp_prefetch_names{"pre", "post", "none"};
 
-enum class ReduceDtype : std::uint8_t { fp32, bf16 };
-inline constexpr std::array<std::string_view, 2> reduce_dtype_names{"fp32", "bf16"};
+enum class FsdpDtype : std::uint8_t { fp32, bf16 };
+inline constexpr std::array<std::string_view, 2> fsdp_dtype_names{"fp32", "bf16"};
 
 // PyTorch's keys. Version 1 shards one flat parameter per group, version 2 each parameter.
 struct FsdpKeys {
   std::int64_t version = 2;
-  ReduceDtype reduce = ReduceDtype::fp32;  // in which gradients travel
-  bool reshard_after_forward = true;       // false: parameters stay until their backward pass
-  bool sync_each_batch = true;    // false: no_sync, gradients are reduced at the boundary only
-  bool limit_all_gathers = true;  // version 1: the host runs at most two groups ahead
-  bool forward_prefetch = false;  // the next group is asked for by name, not by running ahead
+  FsdpDtype reduce = FsdpDtype::fp32;  // in which gradients travel
+  FsdpDtype gather = FsdpDtype::bf16;  // and parameters; in fp32 they are cast behind
+  bool reshard_after_forward = true;   // false: parameters stay until their backward pass
+  bool sync_each_batch = true;         // false: no_sync, gradients are reduced at the boundary only
+  bool limit_all_gathers = true;       // version 1: the host runs at most two groups ahead
+  bool forward_prefetch = false;       // the next group is asked for by name, not by running ahead
   FsdpPrefetch backward_prefetch = FsdpPrefetch::pre;
   bool narrow_gather = false;  // what is multiplied in 8 bits is gathered in 8 bits
   bool root_group = false;     // embedding and head together, gathered from first to last use

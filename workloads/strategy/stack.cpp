@@ -154,6 +154,7 @@ Stack read_stack(const Table& table) {
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
   if (const auto choices = table.table_if("choices")) stack.choices = read_choices(*choices);
   if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");
+  if (table.has("first_steps")) stack.first_steps = table.constant<Ratio>("first_steps");
   return stack;
 }
 

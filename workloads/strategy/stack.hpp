@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/config.hpp"
+#include "workloads/strategy/job.hpp"
 #include "workloads/strategy/operators.hpp"
 #include "workloads/strategy/strategy.hpp"
 
@@ -157,7 +158,14 @@ struct Stack {
   // Steps that single runs took over those that are simulated: everything takes so many times as
   // long. The value is one; what is known is its range.
   Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
+  // What a progress bar shows in the first steps of a run over what it shows of all.
+  Constant<Ratio> first_steps{{1}, {1}, {1}, Grade::guess, ""};
   StackChoices choices;
+
+  // How many times as long as simulated all takes.
+  double stretch(const Job& job) const {
+    return unexplained.number() * (job.first_steps ? first_steps.number() : 1);
+  }
 };
 
 Stack read_stack(const Table& table);

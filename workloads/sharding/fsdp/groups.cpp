@@ -36,13 +36,20 @@ void FullyShardedGroups::count(const Visit& now, Group& group) {
   const auto tensors = static_cast<double>(now.unit->tensors.size());
   group.elements += now.unit->elements();
   const double narrow = keys_.narrow_gather ? now.unit->narrow : 0;
-  group.gathered_bytes += bytes_16 * (now.unit->elements() - narrow) +
-                          bytes_of(writer_.input().strategy.precision.type) * narrow;
+  const double used = bytes_16 * (now.unit->elements() - narrow) +
+                      bytes_of(writer_.input().strategy.precision.type) * narrow;
+  group.used_bytes += used;
+  group.gathered_bytes +=
+      now.frozen ? used : used + (gathered_width() - bytes_16) * now.unit->elements();
   group.tensors += tensors;
   group.trained += now.unit->trained_elements();
   if (now.frozen || !now.unit->trained) return;
   shard_ += now.unit->elements() / sharers(group);
   tensors_ += tensors;
+}
+
+double FullyShardedGroups::gathered_width() const {
+  return keys_.gather == FsdpDtype::fp32 ? 4 : bytes_16;
 }
 
 // Experts that not all ranks hold are sharded among fewer, so they are gathered by themselves.
@@ -98,7 +105,7 @@ double FullyShardedGroups::stored_bytes() const {
 }
 
 double FullyShardedGroups::reduce_bytes() const {
-  return keys_.reduce == ReduceDtype::fp32 ? 4 : bytes_16;
+  return keys_.reduce == FsdpDtype::fp32 ? 4 : bytes_16;
 }
 
 bool FullyShardedGroups::of_stage() const {
@@ -150,7 +157,7 @@ void FullyShardedGroups::gather(std::size_t call) {
   // The shard is cast or copied into the buffer first, on a stream of its own.
   const StepInput& input = writer_.input();
   const double written = input.stack.fsdp_in_place       ? 0
-                         : input.strategy.master_weights ? 4 + bytes_16
+                         : input.strategy.master_weights ? 4 + gathered_width()
                          : keys_.version == 1            ? 0
                                                          : 2 * bytes_16;
   if (written > 0)
@@ -165,17 +172,18 @@ void FullyShardedGroups::gather(std::size_t call) {
   writer_.allocate(group.arrival, Held::gathered, bytes);
 }
 
-// Version 2 cuts tensors out of the flat output, which then goes.
+// Version 2 cuts tensors out of the flat output, which then goes; so it does where they are cast.
 void FullyShardedGroups::cut_out(Group& group) {
   group.copied_out = true;
-  if (keys_.version == 1 || writer_.input().stack.fsdp_in_place) return;
-  const double bytes = group.gathered_bytes;
-  const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, 2 * bytes, 1}}, false,
+  const bool casts = group.used_bytes < group.gathered_bytes;
+  if (!casts && (keys_.version == 1 || writer_.input().stack.fsdp_in_place)) return;
+  const double bytes = group.gathered_bytes + group.used_bytes;
+  const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, bytes, 1}}, false,
                                Cause::gather_bytes, "copy_out");
   copied_out_before_ = copied_out_;
   copied_out_ = cut;
-  writer_.allocate(cut, Held::gathered, bytes);
-  writer_.release(cut, Held::gathered, bytes);
+  writer_.allocate(cut, Held::gathered, group.used_bytes);
+  writer_.release(cut, Held::gathered, group.gathered_bytes);
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
@@ -205,7 +213,7 @@ void FullyShardedGroups::reshard(Group& group) {
   const auto& host = writer_.input().stack.host;
   writer_.host(writer_.scaled(group.tensors * host.shard_tensor.value), Cause::module_hooks,
                "reshard");
-  writer_.release(writer_.last_compute(), Held::gathered, group.gathered_bytes);
+  writer_.release(writer_.last_compute(), Held::gathered, group.used_bytes);
   group.gathered = false;
   if (keys_.version == 1) given_up_.push_back(writer_.last_compute());
 }

@@ -27,7 +27,8 @@ class FullyShardedGroups {
     bool outside = false;  // of the layers
     bool experts = false;  // that not all ranks hold
     double elements = 0;
-    double gathered_bytes = 0;
+    double gathered_bytes = 0;  // as it travels
+    double used_bytes = 0;      // as products take it
     double tensors = 0;
     double trained = 0;  // elements that have a gradient
     Mark arrival{};
@@ -60,6 +61,7 @@ class FullyShardedGroups {
   Mark copied_in(const Group& group);
   Mark flattened(const Group& group);
   double stored_bytes() const;
+  double gathered_width() const;
   double reduce_bytes() const;
   bool of_stage() const;
   bool adds_up() const;
