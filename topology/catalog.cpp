@@ -59,9 +59,11 @@ std::size_t folders_up_to(Folders folders, const Shelf& shelf, std::string_view 
   return folders.size();
 }
 
-// A name leads nowhere else.
+// A name leads nowhere else, and is as long for the system as for us.
 bool has_entry(Folders folders, const Shelf& shelf, std::string_view name) {
-  return name.find('/') == std::string_view::npos && folders_up_to(folders, shelf, name) > 0;
+  constexpr std::string_view ends_it("/\0", 2);
+  return name.find_first_of(ends_it) == std::string_view::npos &&
+         folders_up_to(folders, shelf, name) > 0;
 }
 
 // One link of a chain: the file, and the folders in which what it is like is looked for.

@@ -18,6 +18,9 @@ set(row "H100-80GB,8,Megatron-LM,Qwen3-0.6B,1024,schedule gpipe,1,none,1,2")
 cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate --rows rows.csv --record recorded.csv CODE 3
   SHELL "printf '%s\\n' '${heads}' 'good,${row},8,0.1' 'long,${row},16384,0.1' >rows.csv; ${begin}; \"$@\"; code=$?; [ -e recorded.csv ] && exit 9; exit $code"
   OUTPUT "no answer +workers +why\n[- ]+\nlong +1 +${ended}\n.*1 of 2 rows are predicted")
+# ---- names lead to no other file ----
+cli("a name with a slash" ARGS run @ROOT@/tests/cli/tiny.yaml --set stack=../stacks/trl CODE 2 ERROR "--set: stack: no stack \"../stacks/trl\"")
+
 # ---- work that no machine can bear is refused before it begins ----
 set(kept llama32-3b-sft-zero3 --set job.global_batch=null --set job.gradient_accumulation=65536)
 cli("a kept step of very many micro-batches" ARGS run ${kept} -o out/step.h5 CODE 2

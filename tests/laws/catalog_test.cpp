@@ -105,6 +105,15 @@ TEST_CASE("a key of a GPU's file that nothing reads is refused", "[laws]") {
   }
 }
 
+TEST_CASE("a name leads to no other file", "[laws]") {
+  using namespace std::string_literals;
+  for (const std::string& name : {"../gpus/h200"s, "h200.yaml\0"s, ""s, std::string(300, 'x')}) {
+    CHECK_FALSE(is_on(data, gpu_shelf, name));
+    CHECK_THROWS_WITH(open_entry(data, gpu_shelf, name), Catch::StartsWith("no GPU \""));
+  }
+  CHECK(is_on(data, gpu_shelf, "h200"));
+}
+
 TEST_CASE("every GPU file loads and names its sources", "[laws]") {
   const std::vector<std::string> names = names_on(data, gpu_shelf);
   REQUIRE_FALSE(names.empty());
