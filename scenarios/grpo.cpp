@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/keys/grpo_keys.hpp"
+#include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
 namespace {
@@ -40,7 +41,8 @@ void check_sharing(const Table& job, const Scenario& scenario, std::int64_t lear
       job.problem(key, fmt::format("{} does not divide the {} heads of {}", shared,
                                    scenario.model.attention.heads, scenario.model.name));
   }
-  const std::int64_t parts = shared * scenario.strategy.tensor_parallel.size;
+  const std::int64_t parts =
+      shared * scenario.strategy.tensor_parallel.size * scenario.strategy.pipeline_parallel.size;
   if (grpo.prompts * grpo.samples < learners / std::max<std::int64_t>(1, parts))
     job.problem("num_unique_prompts_rollout",
                 fmt::format("{} x {} responses are fewer than {} learners: some would have none",
@@ -56,16 +58,18 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
                        fmt::format("an engine's state of {}, which has layers without "
                                    "attention ({}), is not modelled",
                                    scenario.model.name, mixer_name(*scenario.model.mixer)));
-  if (tp > gpus)
-    return job.problem(parallel, fmt::format("{} GPUs of one node: a node has {}, and an engine "
-                                             "never spans nodes",
+  if (tp > gpus && tp % gpus != 0)
+    return job.problem(parallel, fmt::format("{} GPUs of nodes that have {}: an engine of several "
+                                             "nodes has whole ones",
                                              tp, gpus));
   if (scenario.model.attention.heads % tp != 0)
     return job.problem(parallel, fmt::format("{} does not divide the {} heads of {}", tp,
                                              scenario.model.attention.heads, scenario.model.name));
   if (placement.most_engines == 0)
-    return job.problem(parallel, fmt::format("no node has {} GPU{} left beside its learners", tp,
-                                             tp == 1 ? "" : "s"));
+    return job.problem(
+        parallel, tp > gpus ? fmt::format("no {} nodes are left beside the learners", tp / gpus)
+                            : fmt::format("no node has {} GPU{} left beside its learners", tp,
+                                          tp == 1 ? "" : "s"));
   if (grpo.engines && *grpo.engines > placement.most_engines)
     job.problem("vllm_num_engines",
                 fmt::format("{} engines of {} GPU{}: {} find room", *grpo.engines, tp,
@@ -90,6 +94,15 @@ void check_lengths(const Table& job, const Scenario& scenario) {
 Grpo read_grpo(const Table& job) {
   Grpo grpo;
   read_blocks(job, grpo_blocks(), grpo);
+  ResponseLengths& lengths = grpo.lengths;
+  if (lengths.behind_limit && lengths.kind == LengthKind::lognormal) {
+    if (lengths.mean >= static_cast<double>(grpo.response_limit))
+      job.table("response_lengths")
+          .problem("mean", fmt::format("behind the limit it is less than response_length ({})",
+                                       grpo.response_limit));
+    else
+      lengths = lengths_with_mean(lengths.mean, lengths.sigma, grpo.response_limit, lengths.seed);
+  }
   return grpo;
 }
 

@@ -107,7 +107,11 @@ std::vector<std::string> refusals(const StepSplit& sharing) {
          "come in two parts");
   refuse(is_fsdp(s.sharding) && sharing.model.tied_embeddings,
          "is not modelled with fsdp and a head that shares the embedding's matrix");
-  refuse(sharing.job.method != Method::sft, "is modelled for method: sft only");
+  const bool learners = sharing.job.method == Method::grpo;
+  refuse(sharing.job.method != Method::sft && !learners,
+         "is modelled for method: sft and grpo only");
+  refuse(learners && splits_backward(s.pipeline_parallel.schedule),
+         "is modelled for grpo with schedules that do not split backward passes");
   refuse(sharing.job.only_update, "is not modelled with job.only_update");
   refuse(s.lora.rank > 0, "is not modelled with lora");
   refuse(s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||

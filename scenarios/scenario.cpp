@@ -147,6 +147,8 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   Grpo& grpo = scenario.grpo.emplace(read_grpo(job));
   apply_grpo_strategy(job, scenario.strategy);
   scenario.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
+  // Of the micro-batches that a step will have, as many as fill a pipeline.
+  scenario.job.accumulation = scenario.strategy.pipeline_parallel.size;
   if (!found.cluster || !found.model) return;
   place_learners(job, scenario.cluster.nodes, grpo);
   fit_default_partition(job, scenario);

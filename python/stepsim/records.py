@@ -387,6 +387,7 @@ GrpoResult = TypedDict(
         "gpu_hours_per_1000_responses": "float | None",  # what a thousand responses cost
         "learner_peak_bytes": "float | None",  # of a GPU that trains
         "phase_wait_s": "float | None",  # learners wait for a batch
+        "phase_rewards_s": "float | None",  # rewards of all responses of the step
         "phase_compute_s": "float | None",  # training: kernels and launches
         "phase_communication_s": "float | None",  # training: exposed communication
         "phase_optimizer_s": "float | None",  # training: optimizer

@@ -27,10 +27,7 @@ void put_learners(MappedSource& source, const LearnersOfSource& learners) {
     source.put("strategy.moe.kernel", "grouped", "", "one kernel over all experts");
     put("strategy.moe.expert_parallel", learners.experts, learners.experts_key);
   }
-  if (learners.stages > 1)
-    source.problem(learners.stages_key,
-                   fmt::format("{} stages: learners of GRPO in stages are not modelled; expected 1",
-                               learners.stages));
+  put("strategy.pipeline_parallel.size", learners.stages, learners.stages_key);
 }
 
 void put_updates(MappedSource& source, std::int64_t batch, std::int64_t part,

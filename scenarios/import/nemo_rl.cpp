@@ -47,8 +47,8 @@ void read_layout(MappedSource& source, const Machine& machine) {
   const std::int64_t age = source.whole("grpo.async_grpo.max_trajectory_age_steps", 1, 0, 1000);
   const bool in_flight = source.on("grpo.async_grpo.in_flight_weight_updates");
   source.put("job.layout", colocated ? "colocated" : "separate", block + "enabled");
-  source.put("job.batching", "shares", "", "each learner takes as many responses");
-  if (colocated) return source.put("job.park_learners", "true", "", "states wait on the host");
+  source.put("recipe", "nemo-rl", "", "how its trainer runs a step");
+  if (colocated) return;
   if (machine.nodes == 1) {
     source.put("job.num_learners_per_node", fmt::format("[{}]", machine.gpus - gpus),
                block + "resources.gpus_per_node");
@@ -97,7 +97,8 @@ void read_nemo_batch(MappedSource& source) {
   const double weight = source.number("loss_fn.reference_policy_kl_penalty", 0.01, 0, 1e6);
   source.put("job.load_ref_policy", weight > 0 ? "true" : "false",
              "loss_fn.reference_policy_kl_penalty");
-  if (weight > 0) source.put("job.park_reference", "true", "", "its weights wait on the host");
+  if (source.on("loss_fn.force_on_policy_ratio"))
+    source.put("job.always_score", "false", "loss_fn.force_on_policy_ratio");
   if (const std::int64_t steps = source.whole("grpo.max_num_steps", 0, 0, 1'000'000'000);
       steps > 0 && steps < 1'000'000)
     source.put("job.total_episodes", std::to_string(steps * prompts * samples),

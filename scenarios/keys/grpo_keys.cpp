@@ -22,7 +22,7 @@ constexpr std::array place_keys{
                         "separate: some GPUs learn and others generate; colocated: every GPU "
                         "generates and learns in turn"),
     Key<Grpo>{.facts = {.name = "vllm_num_engines",
-                        .sentence = "engines; one never spans nodes; auto: as many as find room",
+                        .sentence = "engines; auto: as many as find room",
                         .kind = KeyKind::whole,
                         .low = 1,
                         .high = 1 << 20,
@@ -38,7 +38,8 @@ constexpr std::array place_keys{
                   [](const KeyFacts&, const Grpo& grpo) {
                     return grpo.engines ? fmt::to_string(*grpo.engines) : std::string("auto");
                   }},
-    whole<&Grpo::tensor_parallel>("vllm_tensor_parallel_size", 1, 64, "GPUs of an engine"),
+    whole<&Grpo::tensor_parallel>("vllm_tensor_parallel_size", 1, 64,
+                                  "GPUs of an engine; more than a node has: of whole nodes"),
     number<&Grpo::memory_utilization>("vllm_gpu_memory_utilization", 0.01, 1,
                                       "share of a GPU's memory that an engine takes"),
     word<&Grpo::weights>("vllm_quantization", engine_bits_names, "of an engine's weights"),
@@ -48,7 +49,8 @@ constexpr std::array place_keys{
                                 "the samples of a group share their prompt"),
     whole<&Grpo::admitted_samples>("inference_batch_size", 0, most_pack_tokens,
                                    "samples that an engine takes at once; 0: as many sequences of "
-                                   "full length as its share of memory would hold without weights")
+                                   "full length as its share of memory would hold without "
+                                   "weights, colocated all")
         .example("64"),
     whole<&Grpo::batched_sequences>("max_num_seqs", 1, most_pack_tokens, "sequences in one batch"),
     whole<&Grpo::batched_tokens>("max_num_batched_tokens", 1, most_pack_tokens,
@@ -76,6 +78,26 @@ constexpr std::array place_keys{
                                "colocated: states are moved to host memory while engines generate "
                                "(verl's offload, NeMo-RL)")
         .when(colocated),
+    word<&Grpo::park_memory>("park_memory", park_memory_names,
+                             "what they wait in; pageable: new pages at every turn, as of "
+                             "PyTorch's to(\"cpu\")"),
+    Key<Grpo>{.facts = {.name = "vllm_sleep_level",
+                        .sentence = "colocated engines while GPUs learn; 1: weights wait in host "
+                                    "memory; 2: they are given up",
+                        .kind = KeyKind::whole,
+                        .low = 1,
+                        .high = 2,
+                        .otherwise = "what the engine's file says",
+                        .example = "1"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.has(facts.name)) grpo.sleep_level = table.integer(facts.name, 1, 2);
+                  },
+              .text =
+                  [](const KeyFacts&, const Grpo& grpo) {
+                    return grpo.sleep_level ? fmt::to_string(*grpo.sleep_level) : std::string();
+                  },
+              .matters = colocated},
 };
 
 constexpr std::array sync_keys{
@@ -192,6 +214,20 @@ constexpr std::array batch_keys{
             },
         .text = [](const KeyFacts&,
                    const Grpo& grpo) { return number_text(grpo.reward_latency.value) + " s"; }},
+    Key<Grpo>{.facts = {.name = "verify_time",
+                        .sentence =
+                            "of one response, where rewards are found when all of a step are there",
+                        .kind = KeyKind::time,
+                        .example = "10 ms"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.has(facts.name))
+                      grpo.verify_time = table.quantity<Seconds>(facts.name);
+                  },
+              .text = [](const KeyFacts&,
+                         const Grpo& grpo) { return number_text(grpo.verify_time.value) + " s"; }},
+    whole<&Grpo::verifiers>("verifiers", 1, 1 << 20, "processes that share them")
+        .when([](const Grpo& grpo) { return grpo.verify_time.value > 0; }),
     number<&Grpo::zero_std_fraction>("zero_std_fraction", 0, 0.95,
                                      "share of the groups whose rewards are all equal")
         .example("0.2"),
@@ -204,8 +240,15 @@ constexpr std::array batch_keys{
     flag<&Grpo::park_reference>("park_reference",
                                 "the frozen model waits in host memory and is copied in for every "
                                 "batch (verl, NeMo-RL)"),
+    flag<&Grpo::swap_reference>("swap_reference",
+                                "it takes the policy's place, which is copied out and in again "
+                                "(NeMo-RL)")
+        .when([](const Grpo& grpo) { return grpo.park_reference; }),
     flag<&Grpo::engine_logprobs>("use_vllm_logprobs",
                                  "no extra pass of the policy before several updates"),
+    flag<&Grpo::always_scores>("always_score",
+                               "that pass also before a single update (verl, NeMo-RL, OpenRLHF, "
+                               "slime)"),
     whole<&Grpo::hpz>("deepspeed_zpg", 1, 1 << 16,
                       "learners that share a second copy of the parameters")
         .otherwise("8, or the next lower number that divides the learners",
@@ -246,8 +289,8 @@ constexpr std::array length_keys{
         .matters = [](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::empirical; }},
     Key<Grpo>{
         .facts = {.name = "mean",
-                  .sentence = "in tokens, before responses are cut at their limit; may be a "
-                              "range to draw from",
+                  .sentence = "in tokens, before responses are cut at their limit, or behind it; "
+                              "may be a range to draw from",
                   .kind = KeyKind::number,
                   .low = 1,
                   .high = 1e7,
@@ -275,6 +318,10 @@ constexpr std::array length_keys{
             },
         .text = [](const KeyFacts&, const Grpo& grpo) { return number_text(grpo.lengths.sigma); },
         .matters = [](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::lognormal; }},
+    flag<&Grpo::lengths, &ResponseLengths::behind_limit>(
+        "behind_limit",
+        "lognormal: the mean is that of responses cut at the limit, as logs print it")
+        .when([](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::lognormal; }),
 };
 
 constexpr std::array grpo_tables{

@@ -56,6 +56,24 @@ bool in_turn(const GrpoRow& row) {
   return row.policy_mode.empty() || in_small_letters(row.policy_mode).starts_with("on");
 }
 
+// "[1,1,1,1,1,2,n/a]", as NeMo-RL prints it: tensor and pipeline of engines, then tensor, context,
+// experts, pipeline and pieces of learners.
+void read_printed_list(GrpoRow& row) {
+  constexpr std::size_t printed = 7, experts = 4, pipeline = 5;
+  const std::size_t begin = row.train_strategy.find('['), end = row.train_strategy.find(']');
+  if (begin == std::string::npos || end == std::string::npos || end < begin) return;
+  std::vector<Cell> numbers;
+  for (std::size_t at = begin; at < end;) {
+    const std::size_t next = std::min(end, row.train_strategy.find(',', at + 1));
+    std::vector<std::string> none;
+    numbers.push_back(number_in(row.train_strategy.substr(at + 1, next - at - 1), "", none));
+    at = next;
+  }
+  if (numbers.size() != printed) return;
+  if (!row.train_expert) row.train_expert = numbers[experts];
+  if (!row.train_pipeline) row.train_pipeline = numbers[pipeline];
+}
+
 // The learners as a training job of their own.
 StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenario& made) {
   StepRow step;
@@ -75,6 +93,10 @@ StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenar
   step.gpus = row.gpus;
   step.tensor_parallel = row.train_tensor;
   step.pipeline = row.train_pipeline;
+  if (row.train_pipeline.value_or(1) > 1)  // to be dealt out
+    if (const double layers = known_of(catalog.models, same_model(catalog, row.model)).layers;
+        layers > 0)
+      step.layers = layers;
   step.context_parallel = row.train_context;
   if (row.train_expert.value_or(1) > 1) step.experts = step.expert_parallel = row.train_expert;
   const std::string usual = made.resolved(catalog).peek("strategy.zero").value_or("3");
@@ -104,6 +126,13 @@ void write_learner_stack(const GrpoRow& row, const RowCatalog& catalog, RowScena
   made.set("stack", made.stack);
 }
 
+// The framework's words name its engine, where it is not the usual one.
+void write_engine(const GrpoRow& row, const RowCatalog& catalog, RowScenario& made) {
+  for (const RowCatalog::EngineName& engine : catalog.engines)
+    if (engine.name != "vllm" && contains(in_small_letters(row.framework), engine.name))
+      made.set("engine", engine.name);
+}
+
 // Tokens of a mean sequence, as said or as rate, time and batch give it.
 double mean_sequence(const GrpoRow& row, RowScenario& made) {
   if (row.mean_sequence) return *row.mean_sequence;
@@ -121,8 +150,6 @@ void find_gaps(const GrpoRow& row, RowScenario& made) {
   if (!measured) made.lack("the time of a step");
   if (!row.generation_batch) made.lack("responses of a step");
   if (row.gen_pipeline.value_or(1) > 1) made.lack("engines with pipeline parallelism");
-  if (row.train_pipeline.value_or(1) > 1)
-    made.lack(fmt::format("pipeline parallelism ({:g})", *row.train_pipeline));
 }
 
 struct Lengths {
@@ -155,19 +182,21 @@ Lengths lengths_of(const GrpoRow& row, RowScenario& made) {
 // Learners on the first nodes, engines on the others.
 void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
                   RowScenario& made) {
-  made.set("job.batching", "shares");
-  made.set("job.park_reference", true);
-  made.assume("a reference model waits in host memory");
-  made.set("job.sync_protocol", "buckets");
-  made.assume("weights are sent in buckets");
-  made.set("job.vllm_enable_prefix_caching", true);
-  made.assume("the samples of a group share their prompt");
+  made.set("job.layout", in_turn(row) ? "colocated" : "separate");
+  const Document resolved = made.resolved(catalog);
+  const auto usual = [&](std::string_view key, std::string_view value, std::string_view words) {
+    if (resolved.peek(key)) return;
+    made.set(key, value);
+    if (!words.empty()) made.assume(std::string(words));
+  };
+  usual("job.batching", "shares", "");
+  usual("job.park_reference", "true", "a reference model waits in host memory");
+  usual("job.sync_protocol", "buckets", "weights are sent in buckets");
+  usual("job.vllm_enable_prefix_caching", "true", "the samples of a group share their prompt");
   if (in_turn(row)) {
-    made.set("job.layout", "colocated");
-    made.set("job.park_learners", true);
-    made.set("job.vllm_gpu_memory_utilization", "0.7");
-    made.assume("engines take 0.7 of their GPU");
-    made.assume("learners' states wait in host memory while engines generate");
+    usual("job.park_learners", "true",
+          "learners' states wait in host memory while engines generate");
+    usual("job.vllm_gpu_memory_utilization", "0.7", "engines take 0.7 of their GPU");
     return;
   }
   const RowCatalog::NodeSize* size = catalog.node(node);
@@ -186,7 +215,7 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
     list += fmt::format("{:.0f}, ", rest);
   made.set("job.num_learners_per_node", fmt::format("[{}0]", list));
   made.set("job.async_steps", 1.0);
-  made.set("job.inflight_updates", false);
+  usual("job.inflight_updates", "false", "");
   made.set("job.drop_stale_results", false);
 }
 
@@ -207,8 +236,12 @@ void write_batch(const GrpoRow& row, const Lengths& lengths, RowScenario& made) 
   set("num_mini_batches", updates);
   set("deepspeed_zpg", 1);
   made.set("job.response_lengths.type", "lognormal");
-  made.set("job.response_lengths.mean", lengths.response);
-  made.set("job.response_lengths.sigma", "0.9");
+  const double limit = static_cast<double>(lengths.longest - lengths.prompt);
+  made.set("job.response_lengths.mean", std::max(1.0, std::min(lengths.response, limit - 1)));
+  made.set("job.response_lengths.sigma",
+           "{value: 0.9, low: 0.5, high: 1.2, grade: guess, source: \"the row prints the mean "
+           "alone\"}");
+  made.set("job.response_lengths.behind_limit", true);
   if (contains(in_small_letters(row.precision + row.notes), "fp8 gen"))
     made.set("job.vllm_quantization", "fp8");
 }
@@ -233,12 +266,17 @@ std::vector<GrpoRow> grpo_rows(const CsvTable& table) {
   return rows_from<GrpoRow>(table, grpo_texts, grpo_numbers);
 }
 
-ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog) {
+ExpressedRow express(const GrpoRow& said, const RowCatalog& catalog) {
+  GrpoRow row = said;
+  read_printed_list(row);
   RowScenario made(row.id);
   made.missing = row.unreadable;
   find_gaps(row, made);
   write_learner_stack(row, catalog, made);
-  const StepRow learners = learners_of_row(row, catalog, made);
+  write_engine(row, catalog, made);
+  StepRow learners = learners_of_row(row, catalog, made);
+  find_recipes(learners, catalog, made);
+  write_recipes(made);
   write_model(learners, catalog, made);
   write_cluster(learners, catalog, made);
   made.set("job.method", "grpo");

@@ -5,7 +5,10 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/metrics.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "sim/replay.hpp"
 #include "tests/support/catch.hpp"
+#include "workloads/step/step.hpp"
 
 using namespace stepsim;
 
@@ -170,6 +173,88 @@ TEST_CASE("a parked reference model costs one copy a batch and no memory while o
   CHECK(parked.phases.reference > bytes / 64e9);
   CHECK(parked.phases.reference < bytes / 10e9);
   CHECK(parked.training == Approx(here.training + parked.phases.reference).epsilon(1e-6));
+}
+
+TEST_CASE("a policy that gives its place to the reference is copied out and in", "[grpo]") {
+  const auto reference = [](const char* swapped, const char* memory) {
+    const std::vector<Setting> settings{{"job.park_reference", "true"},
+                                        {"job.swap_reference", swapped},
+                                        {"job.park_memory", memory}};
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings))
+        .phases.reference;
+  };
+  CHECK(reference("true", "pinned") == Approx(3 * reference("false", "pinned")).epsilon(0.05));
+  CHECK(reference("false", "pageable") > reference("false", "pinned"));
+}
+
+TEST_CASE("states that go to new pages go as fast as one thread fills these", "[grpo]") {
+  const auto run = [](const char* memory, const char* pages) {
+    const std::vector<Setting> settings{
+        {"job.park_learners", "true"}, {"job.park_memory", memory}, {"engine.sleep.page", pages}};
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings));
+  };
+  const GrpoPrediction slow = run("pageable", "1 GB/s"), fast = run("pageable", "2 GB/s"),
+                       pinned = run("pinned", "1 GB/s");
+  const double states = 2e9 * (slow.phases.parking - fast.phases.parking);  // bytes of a GPU
+  CHECK(states > 1e9);
+  CHECK(states < 1.001 * pinned.memory.learner.start);
+  CHECK(slow.phases.parking > states / 1e9 + pinned.phases.parking / 2);
+}
+
+TEST_CASE("an engine that keeps its weights while it sleeps pays for two copies of them",
+          "[grpo]") {
+  const auto run = [](const char* level, const char* share) {
+    const std::vector<Setting> settings{{"job.vllm_sleep_level", level},
+                                        {"job.park_learners", "true"},
+                                        {"job.vllm_gpu_memory_utilization", share}};
+    return predict_grpo(load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings)).phases.pause;
+  };
+  const double weights = 2 * 8.03e9;  // bytes
+  CHECK(run("1", "0.6") - run("2", "0.6") > 2 * weights / 64e9);
+  CHECK(run("1", "0.6") - run("2", "0.6") < 2 * weights / 40e9);
+  // A tenth of the memory is given back and mapped again.
+  CHECK(run("2", "0.7") - run("2", "0.6") == Approx(2 * 0.1 * 85.9e9 / 100e9).epsilon(0.01));
+}
+
+namespace {
+
+Scenario in_stages(const std::string& stages) {
+  const std::vector<Setting> settings{{"strategy.zero", "1"},
+                                      {"strategy.pipeline_parallel.size", stages},
+                                      {"stack", "megatron"},
+                                      {"job.park_learners", "true"},
+                                      {"job.num_mini_batches", "4"}};
+  return load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings);
+}
+
+}  // namespace
+
+TEST_CASE("micro-batches of learners in stages add up to their replay", "[grpo]") {
+  const Scenario scenario = in_stages("4");
+  TrainingReplays replays(scenario);
+  const std::vector<double> packs(11, 4096);
+  Scenario learner = learners_of(scenario);
+  learner.job.accumulation = 11;
+  learner.job.sequence = 4096;
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  const double replayed = in_worker([&] {
+                            const StepProgram program = build_step(input, Folding::automatic);
+                            return replay(program.traffic.folded.platform, program.graph).makespan;
+                          }).value;
+  CHECK(replays.parts(packs).seconds == Approx(replayed).epsilon(0.01));
+}
+
+TEST_CASE("stages share out what learners hold, and wait for each other", "[grpo]") {
+  const GrpoPrediction one = predict_grpo(in_stages("1")), two = predict_grpo(in_stages("2"));
+  // Sixteen GPUs share the states either way, but half of the layers stand on each.
+  CHECK(two.memory.learner.start < 0.8 * one.memory.learner.start);
+  CHECK(two.placement.learners.size() == 16);
+  CHECK(two.training > one.training);
+  CHECK(two.training < 1.5 * one.training);
+  double sum = 0;
+  for (const PhaseSpec& phase : phase_specs()) sum += two.phases.*phase.seconds;
+  CHECK(sum == Approx(two.step_time.value).epsilon(1e-9));
 }
 
 TEST_CASE("short packs take less time than long ones, however short they are", "[grpo]") {

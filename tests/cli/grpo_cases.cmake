@@ -21,8 +21,9 @@ cli("grpo gather that does not fit" ARGS ${production} --set cluster.nodes=12 --
 function(refused name setting message)
   cli("grpo ${name}" ARGS ${production} ${setting} CODE 2 ERROR_MATCHES "(grpo-32b-production.yaml:([0-9]+:)?|--set:) job[^ ]*: ${message}")
 endfunction()
-refused("engine wider than a node" "--set;job.vllm_tensor_parallel_size=8"
-  "8 GPUs of one node: a node has 4, and an engine never spans nodes")
+refused("engine wider than a node" "--set;job.vllm_tensor_parallel_size=6"
+  "6 GPUs of nodes that have 4: an engine of several nodes has whole ones")
+refused("engine of nodes that learn" "--set;job.vllm_tensor_parallel_size=8" "no 2 nodes are left beside the learners")
 refused("engine beside a learner" "--set;job.vllm_tensor_parallel_size=4" "no node has 4 GPUs left beside its learners")
 refused("too many engines" "--set;job.vllm_num_engines=24" "24 engines of 2 GPUs: 20 find room")
 refused("short packs" "--set;job.pack_length=10000" "10000 is shorter than a prompt and its response \\(2048 \\+ 8192\\)")
@@ -58,7 +59,7 @@ cli("grpo validate" ARGS validate @ROOT@/scenarios/seeds/grpo-32b-sync-packed.ya
 
 # Tables of published steps and engine throughputs.
 cli("grpo rows" ARGS validate --rows @ROOT@/scenarios/measured/grpo
-  OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*not predicted.*nemorl-v0.4-5 +pipeline parallelism \\(8\\).*of 19 rows are predicted")
+  OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*nemorl-v0.4-5 +step_s +506.*not predicted.*11 of 19 rows are predicted")
 cli("engine rows" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/engines
   OUTPUT "engine h200 fp8 +trtllm-llama-3.3-70b-h200-128-128 +output_tok_s +3803.*[0-9]+ of 86 rows are predicted")
 cli("rows of every kind at once" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/grpo --rows @WORK@/engines.csv --samples 2 --json

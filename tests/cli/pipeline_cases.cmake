@@ -80,7 +80,7 @@ foreach(stage 2 3)
     ERROR_MATCHES "pipeline_parallel.size: zero: 2 and 3 send gradients away behind each micro-batch, .*DeepSpeed's pipelines work with zero: 0 or 1, fsdp's keep parameters gathered\n")
 endforeach()
 cli("stages of preferences" ARGS run llama33-70b-pipeline --set job.method=dpo CODE 2
-  ERROR "${variant}:14: strategy.pipeline_parallel.size: is modelled for method: sft only")
+  ERROR "${variant}:14: strategy.pipeline_parallel.size: is modelled for method: sft and grpo only")
 cli("stages that offload" ARGS run llama33-70b-pipeline --set strategy.offload.optimizer=cpu CODE 2
   ERROR_MATCHES "pipeline_parallel.size: is not modelled with offload\n")
 cli("rows over pipeline stages" ARGS validate --rows @WORK@/out/stages.csv

@@ -75,8 +75,6 @@ settings_refused("a script of verl with a critic" verl.sh "adv_estimator=grpo|ad
   "3: algorithm.adv_estimator: gae: a critic beside the policy is not modelled; expected grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo or gpg")
 settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
   "4: data.train_batch_sizes: unknown key (did you mean \"train_batch_size\"?)")
-settings_refused("learners of verl in stages" verl.sh "trainer.test_freq=5|actor_rollout_ref.actor.strategy=megatron actor_rollout_ref.actor.megatron.pipeline_model_parallel_size=2"
-  "15: actor_rollout_ref.actor.megatron.pipeline_model_parallel_size: 2 stages: learners of GRPO in stages are not modelled; expected 1")
 settings_refused("a NeMo-RL file that goes on from nothing" nemo.yaml "grpo_math_1B|other"
   "1: defaults: no file @WORK@/other.yaml, which this one goes on from")
 cli("degrees of TorchTitan that the machine does not have" ARGS memory ${folder}/small.toml --cluster h100-8 --nodes 2 CODE 2

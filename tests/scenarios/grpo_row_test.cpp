@@ -4,6 +4,7 @@
 #include "scenarios/rows/engine_row.hpp"
 #include "scenarios/scenario.hpp"
 #include "tests/support/catch.hpp"
+#include "workloads/grpo/lengths.hpp"
 
 using namespace stepsim;
 
@@ -59,7 +60,8 @@ TEST_CASE("a step in turn becomes a colocated scenario", "[grpo]") {
   CHECK(scenario.grpo->responses() == 2048);
   CHECK(scenario.grpo->mini_batches == 4);
   CHECK(scenario.grpo->model_length() == 4096);
-  CHECK(scenario.grpo->lengths.mean == Approx(1060 - 256));
+  // Of what is left of the responses behind the limit.
+  CHECK(mean_response(*scenario.grpo) == Approx(1060 - 256).epsilon(0.01));
   CHECK(scenario.stack.name == "megatron");
 }
 
@@ -76,12 +78,47 @@ TEST_CASE("learners of a row may split their layers", "[grpo]") {
   CHECK(scenario.strategy.tensor_parallel.size == 4);
 }
 
+TEST_CASE("learners of a row stand in stages, as a column or NeMo-RL's list says", "[grpo]") {
+  const auto stages = [](std::string_view line) {
+    const CsvTable table = parse_csv(std::string(line), "r.csv");
+    return loaded(express(grpo_rows(table).front(), catalog())).strategy.pipeline_parallel.size;
+  };
+  CHECK(loaded(made_of(std::string(usual), ",1,1,1,1562", ",1,1,8,1562"))
+            .strategy.pipeline_parallel.size == 8);
+  constexpr std::string_view head =
+      "id,hardware,nodes,gpus,framework,model,algorithm,max_seq,avg_seq,gen_batch,train_strategy,"
+      "step_s\nr,H100-80GB (DGX),2,16,NeMo-RL v0.4,Llama-3.1-8B,GRPO,4096,1060,2048,";
+  CHECK(stages(std::string(head) + "\"Megatron; [1,1,1,1,1,2,n/a]\",97.7\n") == 2);
+  CHECK(stages(std::string(head) + "\"Megatron; [1,1,1,1,2,n/a]\",97.7\n") == 1);
+}
+
+TEST_CASE("a row's framework says how it runs a step", "[grpo]") {
+  const auto made = [](std::string_view framework, std::string_view batch) {
+    std::string line(usual);
+    line.replace(line.find("NeMo-RL (Mega"), 7, framework);
+    line.replace(line.find("512"), 3, batch);
+    return *loaded(made_of(line)).grpo;
+  };
+  const Grpo nemo = made("NeMo-RL v0.4", "512"), verl = made("verl", "512"),
+             other = made("Relax with SGLang", "2048");
+  CHECK(nemo.swap_reference);
+  CHECK(nemo.park_memory == ParkMemory::pageable);
+  CHECK(nemo.memory_utilization == 0.6);
+  CHECK(verl.memory_utilization == 0.5);
+  CHECK(!verl.swap_reference);
+  CHECK(other.memory_utilization == 0.7);
+  CHECK(!other.scores());
+  // Its later recipes update once, and need no log-probabilities of the policy.
+  CHECK(made("NeMo-RL v0.5", "2048").scores());
+  CHECK(!made("NeMo-RL v0.6", "2048").scores());
+  CHECK(made("NeMo-RL v0.6", "512").scores());
+}
+
 TEST_CASE("a row that cannot be a scenario says why", "[grpo]") {
   const auto reasons = [](std::string_view from, std::string_view to) {
     return made_of(std::string(usual), from, to).missing;
   };
   using Reasons = std::vector<std::string>;
-  CHECK(reasons(",1,1,1,1562", ",1,1,8,1562") == Reasons{"pipeline parallelism (8)"});
   CHECK(reasons("GRPO", "PPO") == Reasons{"a critic and a reward model (PPO)"});
   CHECK(reasons("2048", "") == Reasons{"responses of a step"});
   CHECK(reasons("1562,97.7", ",") == Reasons{"the time of a step"});
@@ -91,7 +128,7 @@ TEST_CASE("a row that cannot be a scenario says why", "[grpo]") {
 
 TEST_CASE("a missing mean is what rate, time and batch give", "[grpo]") {
   const Scenario scenario = loaded(made_of(std::string(usual), "1060", ""));
-  CHECK(scenario.grpo->lengths.mean == Approx(1562 * 16 * 97.7 / 2048 - 256).epsilon(0.01));
+  CHECK(mean_response(*scenario.grpo) == Approx(1562 * 16 * 97.7 / 2048 - 256).epsilon(0.01));
 }
 
 TEST_CASE("a row of an engine becomes a load", "[grpo]") {
@@ -125,4 +162,23 @@ TEST_CASE("a row of an engine that cannot be predicted says why", "[grpo]") {
   CHECK(engine_of("e,H100-80GB,1,Nobody-14B,bf16,vLLM,1,x,128,10,,,,,\n").missing ==
         std::vector<std::string>{"the model \"Nobody-14B\"", "the lengths of prompts and answers",
                                  "a rate or a time"});
+}
+
+TEST_CASE("a mean behind the limit is that of what the limit leaves", "[grpo]") {
+  const auto mean = [](const std::string& said) {
+    return mean_response(
+        *load_scenario(data, "colocated-8b",
+                       std::vector<Setting>{{"job.response_lengths.mean", said},
+                                            {"job.response_lengths.behind_limit", "true"}})
+             .grpo);
+  };
+  CHECK(mean("800") == Approx(800).epsilon(1e-6));
+  CHECK(mean("2500") == Approx(2500).epsilon(1e-6));
+  try {
+    mean("3072");
+    FAIL("a mean at the limit is no mean behind it");
+  } catch (const UserError& error) {
+    CHECK(error.problems().front().message ==
+          "behind the limit it is less than response_length (3072)");
+  }
 }

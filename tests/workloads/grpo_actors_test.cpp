@@ -71,6 +71,19 @@ TEST_CASE("in turn, a step is generation, reward, training and sync", "[grpo]") 
   for (const StepRecord& step : run.steps) CHECK(step.most_stale == 0);
 }
 
+TEST_CASE("verifiers that begin when all responses are there add their rounds to a step",
+          "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.async_steps = 0;
+  const double before = mean_step(bench.run(), warm, 40);
+  bench.grpo.verify_time = {0.5};
+  bench.grpo.verifiers = 3;
+  const double rounds = std::ceil(bench.grpo.responses() / 3);
+  const GrpoRun run = bench.run();
+  CHECK(mean_step(run, warm, 40) == Approx(before + 0.5 * rounds).epsilon(1e-6));
+  CHECK(run.steps.back().rewards == Approx(0.5 * rounds));
+}
+
 TEST_CASE("the queue's bound throttles engines when learners are slow", "[grpo]") {
   GrpoBench bench = long_tailed();
   bench.training_seconds = 500;

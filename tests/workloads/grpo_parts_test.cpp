@@ -125,6 +125,32 @@ TEST_CASE("every GPU learns, generates or is counted as stranded", "[grpo]") {
   CHECK(learner_cluster(cluster, grpo).nodes == 2);
 }
 
+TEST_CASE("an engine wider than a node has whole nodes", "[grpo]") {
+  const Cluster cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "isambard-ai", .nodes = 6});
+  Grpo grpo;
+  grpo.tensor_parallel = 8;
+  grpo.learners = {2, 0, 0, 0, 0, 0};
+  const Placement placement = place(cluster, grpo);
+  CHECK(placement.engines ==
+        std::vector<Group>{{4, 5, 6, 7, 8, 9, 10, 11}, {12, 13, 14, 15, 16, 17, 18, 19}});
+  CHECK(placement.stranded == 2 + 4);  // beside the learners, and the node that is left over
+  grpo.layout = GrpoLayout::colocated;
+  CHECK(place(cluster, grpo).engines.size() == 3);
+  CHECK(place(cluster, grpo).learners.size() == 24);
+}
+
+TEST_CASE("the engine's own all-reduce does not reach another node", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8", .nodes = 2});
+  bench.grpo.tensor_parallel = bench.cluster.gpus_per_node();
+  const double inside = bench.decode().iteration(1, 0);
+  bench.grpo.tensor_parallel *= 2;
+  const double apart = bench.decode().iteration(1, 0) - bench.stack.host.nodes.number();
+  // Half of the weights on each GPU, but a message over the network twice in every layer.
+  const double latency = 2 * static_cast<double>(bench.model.layers) * 10e-6;
+  CHECK(apart > inside / 2 + latency);
+}
+
 namespace {
 
 // Matrix products of CodeLlama-34B, whose widths Llama-2-34B has: an iteration without what is

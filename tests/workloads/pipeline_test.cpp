@@ -147,6 +147,22 @@ TEST_CASE("with equal stages and free messages a step is as long as its fill and
   check({4, one_forward_one_backward, 1, {}}, 8, true);
 }
 
+TEST_CASE("a pass that scores fills the stages and drains them before the next begins",
+          "[workloads]") {
+  for (const bool stops : {false, true}) {
+    const auto more = [&](std::int64_t micro_batches, std::int64_t sweeps) {
+      TinyStep step = even_pipeline({4, one_forward_one_backward, 1, {}}, micro_batches);
+      step.stack.stops_for_stages = stops;
+      const double without = spans_of(step).all;
+      step.job.scoring_passes = sweeps;
+      return spans_of(step).all - without;
+    };
+    CAPTURE(stops);
+    CHECK_THAT(more(12, 1) / more(4, 1), WithinRel((12 + 3) / (4 + 3.0), 1e-2));
+    CHECK_THAT(more(4, 2) / more(4, 1), WithinRel(2.0, 1e-2));
+  }
+}
+
 TEST_CASE("under 1F1B a stage holds as many micro-batches as there are stages from it on",
           "[workloads]") {
   for (const bool stops : {false, true}) {

@@ -1,6 +1,7 @@
 #include "workloads/grpo/actors.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <queue>
 #include <stdexcept>
@@ -278,8 +279,10 @@ class Actors {
       record.train += in_.training(rounds).value;
     record.train *= static_cast<double>(grpo_.epochs);
     record.reference = in_.reference.value;
+    record.rewards = std::ceil(record.responses / static_cast<double>(grpo_.verifiers)) *
+                     grpo_.verify_time.value;
     out_.steps.push_back(record);
-    at(now_ + record.reference + record.train, What::trained, 0);
+    at(now_ + record.rewards + record.reference + record.train, What::trained, 0);
     prepare();  // one batch less is waiting
   }
 

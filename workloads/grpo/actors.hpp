@@ -30,6 +30,7 @@ struct GrpoInput {
 struct StepRecord {
   double start = 0;      // the batch was taken
   double wait = 0;       // for it, since the last sync was over
+  double rewards = 0;    // of all its responses are found
   double reference = 0;  // a parked reference model comes
   double train = 0;
   double drain = 0;                                   // engines finished what they had

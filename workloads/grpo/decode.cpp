@@ -106,6 +106,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   stream_ = gpu.memory.stream.number() * kernels.cache.number();
   expert_rates_ = gpu.attention.later ? kernels.experts_later : kernels.experts;
   fixed_ = stack.host.iteration.number() + layers * kernels.small.number();
+  if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
   per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
   if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
@@ -163,7 +164,9 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
   for (Reduction& reduction : reductions_) {
     const Cost& cost = plan.candidates[choose(plan, {rows * row})].cost;
     double fixed = cost.fixed.value;
-    if (rows * row <= own.largest.number()) fixed = std::min(fixed, own.start.number());
+    // Engines map each other's memory within a node only.
+    const bool mapped = gpus <= cluster.gpus_per_node() && rows * row <= own.largest.number();
+    if (mapped) fixed = std::min(fixed, own.start.number());
     reduction = {count * fixed, count * row * cost.per_byte};
     rows *= 2;
   }

@@ -104,11 +104,17 @@ EngineStack read_engine_stack(const Table& table) {
   const Table host = table.table("host");
   stack.host = {.iteration = host.constant<Seconds>("iteration"),
                 .sequence = host.constant<Seconds>("sequence"),
+                .nodes = host.constant<Seconds>("nodes"),
                 .request = host.constant<Seconds>("request")};
   const Table memory = table.table("memory");
   stack.memory = {.overhead = memory.constant<Bytes>("overhead"),
                   .block = memory.constant<Ratio>("block")};
   stack.sync = read_sync(table.table("sync"));
+  const Table sleep = table.table("sleep");
+  stack.sleep = {.level = sleep.integer("level", 1, 2),
+                 .fixed = sleep.constant<Seconds>("fixed"),
+                 .map = sleep.constant<BytesPerSecond>("map"),
+                 .page = sleep.constant<BytesPerSecond>("page")};
   const Table start = table.table("start");
   stack.start = {.load = start.constant<BytesPerSecond>("load"),
                  .fixed = start.constant<Seconds>("fixed"),

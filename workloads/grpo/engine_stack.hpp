@@ -76,6 +76,7 @@ struct EngineStack {
   struct Host {
     Constant<Seconds> iteration;  // scheduling, sampling, bookkeeping of one iteration
     Constant<Seconds> sequence;   // of it for each running sequence
+    Constant<Seconds> nodes;      // more of it where an engine spans several
     Constant<Seconds> request;    // of a chat request in the HTTP server, one after the other
   } host;
   struct Memory {
@@ -94,6 +95,12 @@ struct EngineStack {
     Constant<Seconds> load;           // of each tensor out of a bucket: names, views, copy in
     Constant<Seconds> handle;         // a bucket's memory handles, exported and opened
   } sync;
+  struct Sleep {
+    std::int64_t level = 1;         // 1: weights wait in host memory; 2: they are given up
+    Constant<Seconds> fixed;        // calls, garbage collected, caches emptied: once a turn
+    Constant<BytesPerSecond> map;   // memory given back, and made and mapped again
+    Constant<BytesPerSecond> page;  // into pages of host memory that were not touched before
+  } sleep;
   struct Start {
     Constant<BytesPerSecond> load;  // weights from disk, one engine
     Constant<Seconds> fixed;        // processes, compiling, profiling, graphs

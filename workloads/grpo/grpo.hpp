@@ -32,6 +32,11 @@ inline constexpr std::array<std::string_view, 2> broadcast_shape_names{"pipeline
 enum class GrpoLayout : std::uint8_t { separate, colocated };
 inline constexpr std::array<std::string_view, 2> grpo_layout_names{"separate", "colocated"};
 
+// What learners' states wait in. Pinned memory is copied to as fast as the link goes; of pageable
+// memory every page is new, and one thread of the process fills it.
+enum class ParkMemory : std::uint8_t { pinned, pageable };
+inline constexpr std::array<std::string_view, 2> park_memory_names{"pinned", "pageable"};
+
 // packs: responses fill packs in the order of their arrival, and packs are dealt to the learners,
 // as many to each; the others are dropped. shares: each learner takes as many responses of every
 // update, whatever their length, and nothing is dropped.
@@ -51,6 +56,7 @@ inline constexpr std::array<std::string_view, 2> engine_bits_names{"bf16", "fp8"
 struct ResponseLengths {
   LengthKind kind = LengthKind::lognormal;
   double mean = 0;                 // of the distribution before it is cut
+  bool behind_limit = false;       // files say the mean of what the limit leaves
   double sigma = 0.9;              // of the logarithm
   std::vector<std::int64_t> list;  // empirical: drawn from with equal odds
   std::uint64_t seed = 1;
@@ -68,11 +74,16 @@ struct Grpo {
   bool enforce_eager = false;
   bool prefix_caching = false;
   bool park_learners = false;  // colocated: states wait in host memory while engines generate
+  ParkMemory park_memory = ParkMemory::pinned;
+  // Colocated engines while GPUs learn. 1: weights wait in host memory; 2: they are given up.
+  std::optional<std::int64_t> sleep_level;  // nothing: what the engine's file says
   bool filter_zero_std = true;
   bool active_sampling = false;  // fill up until `prompts` groups have a signal
   bool reference_model = true;
   bool park_reference = false;   // waits in host memory, and is copied in once for every batch
+  bool swap_reference = false;   // in the place of the policy, which is copied out and in again
   bool engine_logprobs = false;  // else the policy runs once more when it is updated several times
+  bool always_scores = false;    // and also before a single update
 
   std::uint32_t tensor_parallel = 1;
   EngineBits weights = EngineBits::half, cache = EngineBits::half;
@@ -95,6 +106,8 @@ struct Grpo {
   std::int64_t pack_length = 512;  // most tokens of a micro-batch
   ResponseLengths lengths;
   Seconds reward_latency{};
+  Seconds verify_time{};         // of a response, when all of a step's are there
+  std::int64_t verifiers = 1;    // processes that share them
   double zero_std_fraction = 0;  // groups without a signal: all rewards equal
 
   std::int64_t mini_batches = 1;  // optimizer steps of a pass over the batch
@@ -103,6 +116,7 @@ struct Grpo {
   std::int64_t measured_steps = 12;
   double total_episodes = 0;
 
+  bool scores() const { return (always_scores || mini_batches > 1) && !engine_logprobs; }
   double responses() const { return static_cast<double>(prompts * samples); }
   std::int64_t model_length() const { return prompt_limit + response_limit; }
   // Steps that the oldest weights in a response may lie behind the step that trains on it; nothing:

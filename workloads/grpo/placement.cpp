@@ -19,27 +19,38 @@ std::vector<std::uint32_t> learners_by_node(const std::vector<std::int64_t>& lis
 
 Placement place(const Cluster& cluster, const Grpo& grpo) {
   Placement placement;
-  const std::uint32_t gpus = cluster.gpus_per_node();
+  const std::uint32_t gpus = cluster.gpus_per_node(), each = grpo.tensor_parallel;
   const bool colocated = grpo.layout == GrpoLayout::colocated;
+  Group free;
+  const auto take = [&] {
+    const auto end = free.begin() + each;
+    ++placement.most_engines;
+    if (!grpo.engines || placement.engines.size() < *grpo.engines)
+      placement.engines.emplace_back(free.begin(), end);
+    else if (!colocated)
+      placement.stranded += each;
+    free.erase(free.begin(), end);
+  };
+  const auto strand = [&] {
+    placement.stranded += static_cast<std::uint32_t>(free.size());
+    free.clear();
+  };
   for (std::uint32_t node = 0; node < cluster.nodes; ++node) {
-    const std::uint32_t learn =
-        colocated ? gpus : (node < grpo.learners.size() ? grpo.learners[node] : 0);
-    for (std::uint32_t gpu = 0; gpu < std::min(learn, gpus); ++gpu)
-      placement.learners.push_back(node * gpus + gpu);
-    const std::uint32_t first = colocated ? 0 : std::min(learn, gpus);
-    const std::uint32_t here = (gpus - first) / grpo.tensor_parallel;
-    placement.most_engines += here;
-    placement.stranded += gpus - first - here * grpo.tensor_parallel;
-    for (std::uint32_t e = 0; e < here; ++e) {
-      if (grpo.engines && placement.engines.size() >= *grpo.engines) {
-        if (!colocated) placement.stranded += grpo.tensor_parallel;
-        continue;
-      }
-      Group& group = placement.engines.emplace_back();
-      for (std::uint32_t t = 0; t < grpo.tensor_parallel; ++t)
-        group.push_back(node * gpus + first + e * grpo.tensor_parallel + t);
+    const std::uint32_t listed = node < grpo.learners.size() ? grpo.learners[node] : 0;
+    const std::uint32_t learn = colocated ? gpus : std::min(listed, gpus);
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+      if (gpu < learn) placement.learners.push_back(node * gpus + gpu);
+      if (gpu >= learn || colocated) free.push_back(node * gpus + gpu);
     }
+    // An engine of several nodes has all of each.
+    if (each > gpus && !colocated && learn > 0) {
+      free.resize(free.size() - (gpus - learn));
+      placement.stranded += gpus - learn;
+    }
+    while (free.size() >= each) take();
+    if (each <= gpus) strand();
   }
+  strand();
   return placement;
 }
 

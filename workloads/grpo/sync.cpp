@@ -68,8 +68,29 @@ std::vector<double> sizes_of(const std::vector<Module>& modules) {
   return bytes;
 }
 
-constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1, park_traffic = 2,
-                      return_traffic = 3, only_traffic = 0;
+constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1, pinned_traffic = 2,
+                      states_traffic = 4;  // each out, and in behind that
+
+// Out to pages that are new, and in through the driver's own pinned buffers.
+CollectivePlan through_pages(const SyncInput& input, CollectivePlan plan, Copy direction) {
+  Candidate& copy = plan.candidates.front();
+  const double rate = direction == Copy::d2h
+                          ? input.stack.sleep.page.number()
+                          : input.cluster.node.host.pageable.number() / copy.cost.per_byte;
+  for (Pattern& pattern : copy.patterns)
+    for (Round& round : pattern.rounds)
+      for (Flow& flow : round.flows) flow.rate_cap = rate;
+  copy.cost.per_byte = std::max(copy.cost.per_byte, 1 / rate);
+  return plan;
+}
+
+void add_copies(const SyncInput& input, ParkMemory memory, std::vector<CollectivePlan>& plans) {
+  for (const Copy direction : {Copy::d2h, Copy::h2d}) {
+    CollectivePlan plan = plan_copy(input.cluster, direction, input.placement.learners);
+    if (memory == ParkMemory::pageable) plan = through_pages(input, std::move(plan), direction);
+    plans.push_back(std::move(plan));
+  }
+}
 
 class SyncWriter {
  public:
@@ -132,18 +153,24 @@ class SyncWriter {
     return costs.call.value.value + engines * costs.engine.value.value;
   }
 
-  void park(double bytes) { copy(park_traffic, bytes, Stream::d2h, "park"); }
-  void bring_back(double bytes) { copy(return_traffic, bytes, Stream::h2d, "bring back"); }
-  void bring_only(double bytes) { copy(only_traffic, bytes, Stream::h2d, "bring back"); }
+  void out(std::size_t plan, double bytes, std::string_view name) {
+    if (bytes > 0) move(OpKind::transfer, plan, bytes, Stream::d2h, name);
+  }
+  void in(std::size_t plan, double bytes, std::string_view name) {
+    if (bytes > 0) move(OpKind::transfer, plan + 1, bytes, Stream::h2d, name);
+  }
+
+  // Half of what a turn costs whatever its size, and what is mapped or given back.
+  void nap(std::string_view name) {
+    const EngineStack::Sleep& costs = input_.stack.sleep;
+    host({costs.fixed.number() / 2 + input_.turn.mapped / costs.map.number()}, name);
+  }
 
   OpGraph take() { return builder_.take(); }
 
  private:
   void collective(std::size_t plan, double bytes, Stream stream, std::string_view name) {
     move(OpKind::collective, plan, bytes, stream, name);
-  }
-  void copy(std::size_t plan, double bytes, Stream stream, std::string_view name) {
-    move(OpKind::transfer, plan, bytes, stream, name);
   }
   void move(OpKind kind, std::size_t plan, double bytes, Stream stream, std::string_view name) {
     Op op{.kind = kind,
@@ -183,12 +210,15 @@ std::int64_t tensors_of(const Model& model) {
 SyncProgram build_return(const SyncInput& input, double bytes) {
   SyncProgram program;
   const Group& learners = input.placement.learners;
-  program.traffic =
-      make_traffic(machinery_of(input.cluster), {plan_copy(input.cluster, Copy::h2d, learners)},
-                   Folding::automatic);
+  std::vector<CollectivePlan> plans;
+  add_copies(input, input.grpo.park_memory, plans);
+  program.traffic = make_traffic(machinery_of(input.cluster), std::move(plans), Folding::automatic);
   program.root = program.traffic.folded.lane_of[learners.front()];
   SyncWriter writer(input, program);
-  writer.bring_only(bytes);
+  constexpr std::size_t only_traffic = 0;
+  if (input.grpo.swap_reference) writer.out(only_traffic, bytes, "park");
+  writer.in(only_traffic, bytes, "bring back");
+  if (input.grpo.swap_reference) writer.in(only_traffic, bytes, "bring back");
   program.graph = writer.take();
   return program;
 }
@@ -196,23 +226,27 @@ SyncProgram build_return(const SyncInput& input, double bytes) {
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   SyncProgram program;
   const Group& learners = input.placement.learners;
-  const Group holders(learners.begin(),
-                      learners.begin() + static_cast<std::ptrdiff_t>(input.shards));
+  const Group& holders = input.sharded() ? input.holders : Group{learners.front()};
+  const bool colocated = input.grpo.layout == GrpoLayout::colocated;
+  const TurnBytes& turn = input.turn;
   std::vector<CollectivePlan> plans{
       plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)};
-  if (input.parked > 0) {
-    plans.push_back(plan_copy(input.cluster, Copy::d2h, learners));
-    plans.push_back(plan_copy(input.cluster, Copy::h2d, learners));
+  if (colocated) {
+    add_copies(input, ParkMemory::pinned, plans);
+    add_copies(input, input.grpo.park_memory, plans);
   }
   program.traffic = make_traffic(machinery_of(input.cluster), std::move(plans), Folding::automatic);
   program.root = program.traffic.folded.lane_of[learners.front()];
   SyncWriter writer(input, program);
-  const bool colocated = input.grpo.layout == GrpoLayout::colocated;
   const bool buckets = input.grpo.protocol == SyncProtocol::buckets;
   if (input.sharded() && input.grpo.gather_whole_model && !colocated && !buckets)
     writer.gather(bytes_16 * static_cast<double>(count_parameters(input.model).total()));
   program.gathered = writer.host({0}, "gathered");
-  if (input.parked > 0) writer.park(input.parked);
+  if (colocated) {
+    writer.out(states_traffic, turn.states, "park");
+    writer.nap(wake_name);
+    writer.in(pinned_traffic, turn.weights, wake_name);
+  }
   const bool one_call = input.grpo.protocol != SyncProtocol::v1 && !buckets;
   if (one_call) writer.host({writer.call()}, "call");
   const auto send = [&](const std::vector<Module>& modules) {
@@ -225,7 +259,13 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   send(outer_modules(input.model));
   for (std::int64_t layer = 0; layer < layers; ++layer) send(layer_modules(input.model, layer));
   writer.send_bucket();
-  if (input.parked > 0) writer.bring_back(input.parked);
+  if (colocated) {
+    writer.out(pinned_traffic, turn.parameters, "park");
+    writer.out(pinned_traffic, turn.weights, sleep_name);  // when all is generated
+    writer.nap(sleep_name);
+    writer.in(pinned_traffic, turn.parameters, "bring back");
+    writer.in(states_traffic, turn.states, "bring back");
+  }
   program.graph = writer.take();
   return program;
 }

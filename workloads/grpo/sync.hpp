@@ -9,16 +9,24 @@
 
 namespace stepsim {
 
+// What a GPU that learns and generates in turn copies and maps at its turns, in bytes.
+struct TurnBytes {
+  double states = 0;      // of the learner: out before weights are sent, in again behind
+  double parameters = 0;  // out when they have been sent
+  double weights = 0;     // that wait in host memory while the engine sleeps
+  double mapped = 0;      // memory that the engine takes and gives back
+};
+
 struct SyncInput {
   const Cluster& cluster;
   const Model& model;
   const EngineStack& stack;
   const Grpo& grpo;
   const Placement& placement;
-  std::size_t shards = 1;  // the first so many learners hold a part of every tensor each
-  double parked = 0;       // bytes of each learner that wait in host memory between its turns
+  Group holders{};  // learners that have all tensors among them, each a part of every one
+  TurnBytes turn{};
 
-  bool sharded() const { return shards > 1; }
+  bool sharded() const { return holders.size() > 1; }
 };
 
 // Embedding, head and so many layers; equal layers follow each other without overlap, so the time
@@ -31,7 +39,11 @@ struct SyncProgram {
 };
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers);
 
-// A parked reference model comes to every learner: so many bytes each.
+// What has a name of its own in that: the engine falls asleep or wakes.
+inline constexpr std::string_view sleep_name = "sleep", wake_name = "wake";
+
+// A parked reference model comes to every learner, and a policy that gives it its place goes and
+// comes back: so many bytes each.
 SyncProgram build_return(const SyncInput& input, double bytes);
 
 std::int64_t tensors_of(const Model& model);

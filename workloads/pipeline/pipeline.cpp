@@ -1,5 +1,6 @@
 #include "workloads/pipeline/pipeline.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <stdexcept>
@@ -71,16 +72,17 @@ class PipelineWriter {
     for (std::size_t stage = 0; stage < shares.size(); ++stage) {
       const LaneRange lanes = lanes_of(traffic.folded, whole.mesh, static_cast<Rank>(stage));
       builder_.select(lanes);
-      stages_.emplace_back(
-          input, shares[stage], builder_, lanes,
-          acts_of(
-              pipeline_, static_cast<std::int64_t>(stage), input.micro_batches(),
-              {.stops = input.stack.stops_for_stages, .paired = input.strategy.experts.overlaps}));
+      stages_.emplace_back(input, shares[stage], builder_, lanes);
     }
   }
 
   OpGraph write() {
-    run_turns();
+    score();
+    const StageHabits habits{.stops = input_.stack.stops_for_stages,
+                             .paired = input_.strategy.experts.overlaps};
+    run_turns([&](std::int64_t stage) {
+      return acts_of(pipeline_, stage, input_.micro_batches(), habits);
+    });
     for (Stage& stage : stages_) {
       take_over(stage);
       stage.program.finish_backward();
@@ -94,11 +96,11 @@ class PipelineWriter {
  private:
   struct Stage {
     Stage(const StepInput& input, const StageShare& share, ProgramBuilder& builder,
-          LaneRange lanes_of_stage, std::vector<StageAct> list)
-        : lanes(lanes_of_stage), acts(std::move(list)), program(input, share, builder) {}
+          LaneRange lanes_of_stage)
+        : lanes(lanes_of_stage), program(input, share, builder) {}
 
     LaneRange lanes;
-    std::vector<StageAct> acts;
+    std::vector<StageAct> acts{};
     StageProgram<S> program;
     std::size_t next = 0;       // of the acts
     std::vector<Message> open;  // asked for or sent since the host last waited
@@ -114,7 +116,37 @@ class PipelineWriter {
   Stage& stage_of(std::int64_t number) { return stages_[static_cast<std::size_t>(number)]; }
   double bytes() const { return message_bytes(input_); }
 
-  void run_turns() {
+  // Passes without gradients go over all micro-batches before anything else: who asked for the
+  // scores waits until the last stage has told them.
+  void score() {
+    const Job& job = input_.job;
+    const std::int64_t sweeps =
+        job.scoring_passes + job.estimating_passes() + job.reference_passes();
+    for (std::int64_t sweep = 0; sweep < sweeps; ++sweep) {
+      run_turns([&](std::int64_t stage) {
+        return scoring_acts_of(pipeline_, stage, input_.micro_batches(), sweep,
+                               input_.stack.stops_for_stages);
+      });
+      for (Stage& stage : stages_) launch(stage, Phase::forward, "scores");
+      const double scores = 4 * input_.job.slots() * static_cast<double>(input_.micro_batches());
+      builder_.select(builder_.all());
+      const Mark told = builder_.collective(
+          index(Plan::signal),
+          common(Stream::reduce, Phase::forward, Cause::stage_transfer, scores, "scores"),
+          Stream::compute);
+      for (Stage& stage : stages_) {
+        take_over(stage);
+        wait_for(stage.program.writer, told);
+      }
+    }
+  }
+
+  template <class Acts>
+  void run_turns(const Acts& acts) {
+    for (std::size_t number = 0; number < stages_.size(); ++number) {
+      stages_[number].acts = acts(static_cast<std::int64_t>(number));
+      stages_[number].next = 0;
+    }
     for (bool all_done = false; !all_done;) {
       bool moved = false;
       all_done = true;
@@ -365,15 +397,27 @@ class PipelineWriter {
 
 }  // namespace
 
-VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share) {
-  VisitRanges ranges(share.ends.size());
+VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share,
+                      const OtherPasses& others) {
+  const auto before = static_cast<std::size_t>(others.without_gradients);
+  const std::size_t sweeps = before + 1 + static_cast<std::size_t>(others.of_reference);
+  const auto forward = static_cast<std::size_t>(std::ranges::count_if(
+      visits, [](const Visit& visit) { return visit.phase == Phase::forward; }));
+  // Passes forward are alike, and come first.
+  const auto column_of = [&](std::size_t visit) -> std::size_t {
+    if (visit >= forward) return 1;
+    const std::size_t sweep = visit / (forward / sweeps);
+    if (sweep == before) return 0;
+    return sweep < before ? 2 + sweep : 1 + sweep;
+  };
+  VisitRanges ranges(share.ends.size(), std::vector<VisitRange>(1 + sweeps));
   const auto piece_of = [&](const Visit& visit) {
     std::size_t piece = 0;
     while (piece + 1 < share.ends.size() && visit.layer >= share.ends[piece]) ++piece;
     return piece;
   };
   for (std::size_t i = 0; i < visits.size(); ++i) {
-    VisitRange& range = ranges[piece_of(visits[i])][visits[i].phase == Phase::forward ? 0 : 1];
+    VisitRange& range = ranges[piece_of(visits[i])][column_of(i)];
     if (range.end == 0) range.first = i;
     range.end = i + 1;
   }

@@ -53,6 +53,11 @@ void write_stopping(Writer& writer, const std::vector<Turn>& turns) {
   }
 }
 
+void write_plainly(Writer& writer, const std::vector<Turn>& turns) {
+  for (const Turn& turn : turns)
+    for (const Kind kind : {Kind::expect, Kind::run, Kind::send}) writer.add(kind, turn);
+}
+
 void write_running_ahead(Writer& writer, const std::vector<Turn>& turns) {
   const auto next_like = [&](std::size_t from, bool back) {
     while (from < turns.size() && goes_back(turns[from].pass) != back) ++from;
@@ -151,9 +156,23 @@ std::vector<StageAct> acts_of(const PipelineParallel& p, std::int64_t stage,
   } else if (habits.stops) {
     write_stopping(writer, turns);
   } else {
-    for (const Turn& turn : turns)
-      for (const Kind kind : {Kind::expect, Kind::run, Kind::send}) writer.add(kind, turn);
+    write_plainly(writer, turns);
   }
+  return std::move(writer.acts);
+}
+
+std::vector<StageAct> scoring_acts_of(const PipelineParallel& p, std::int64_t stage,
+                                      std::int64_t micro_batches, std::int64_t sweep, bool stops) {
+  std::vector<Turn> turns;
+  for (std::int64_t pass = 0; pass < micro_batches * p.virtual_stages; ++pass) {
+    turns.push_back(turn_round(p, pass, Pass::scoring));
+    turns.back().micro_batch += (sweep + 1) * micro_batches;
+  }
+  Writer writer{p, stage};
+  if (stops)
+    write_stopping(writer, turns);
+  else
+    write_plainly(writer, turns);
   return std::move(writer.acts);
 }
 

@@ -12,17 +12,18 @@
 namespace stepsim {
 
 // What a turn makes. A backward pass makes gradients of inputs, which other stages wait for, and of
-// weights, which nobody does: these can have a turn of their own.
-enum class Pass : std::uint8_t { forward, backward, inputs, weights };
+// weights, which nobody does: these can have a turn of their own. A pass that scores goes forward,
+// and nothing is kept of it.
+enum class Pass : std::uint8_t { forward, backward, inputs, weights, scoring };
 constexpr bool goes_back(Pass pass) {
-  return pass != Pass::forward;
+  return pass != Pass::forward && pass != Pass::scoring;
 }
 
 // One micro-batch through one piece of a stage.
 struct Turn {
   Pass pass = Pass::forward;
   std::int64_t piece = 0;        // of the stage's own
-  std::int64_t micro_batch = 0;  // of those that go through it
+  std::int64_t micro_batch = 0;  // of those that go through it; scoring: counted on behind those
   bool with_next = false;        // what both make is sent when both are over
 
   friend bool operator==(const Turn&, const Turn&) = default;
@@ -74,5 +75,8 @@ struct StageHabits {
 };
 std::vector<StageAct> acts_of(const PipelineParallel& pipeline, std::int64_t stage,
                               std::int64_t micro_batches, const StageHabits& habits);
+// All micro-batches once forward; `sweep` counts such passes from 0.
+std::vector<StageAct> scoring_acts_of(const PipelineParallel& pipeline, std::int64_t stage,
+                                      std::int64_t micro_batches, std::int64_t sweep, bool stops);
 
 }  // namespace stepsim

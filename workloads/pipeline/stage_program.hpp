@@ -1,7 +1,6 @@
 // What one stage of a pipeline does in a turn, whoever shards its parameters.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <vector>
 
@@ -18,9 +17,10 @@ namespace stepsim {
 struct VisitRange {
   std::size_t first = 0, end = 0;
 };
-// [piece][forward, back]
-using VisitRanges = std::vector<std::array<VisitRange, 2>>;
-VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share);
+// [piece][forward, back, then each pass that scores]
+using VisitRanges = std::vector<std::vector<VisitRange>>;
+VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share,
+                      const OtherPasses& others);
 
 // The lanes of the stage have to be selected whenever it writes.
 template <StagedSchedule S>
@@ -33,8 +33,9 @@ class StageProgram {
         share_(share),
         rank_(rank_part({whole.cluster, share_.model, whole.stack, whole.strategy, whole.job})),
         writer(rank_, builder),
-        visits_(visits_of(rank_.units)),
-        ranges_(ranges_of(visits_, share_)),
+        reference_(rank_.input.job.has_reference() ? rank_.units : ModelUnits{}),
+        visits_(visits_of(rank_.units, other_passes(rank_.input.job, reference_))),
+        ranges_(ranges_of(visits_, share_, other_passes(rank_.input.job, reference_))),
         schedule_(writer, visits_),
         activations_(writer, visits_) {
     writer.context = {Phase::other, -1, 0};
@@ -51,8 +52,7 @@ class StageProgram {
   std::vector<Mark> run(const std::vector<Turn>& turns) {
     std::vector<PassInTurns> passes;
     for (const Turn& turn : turns) {
-      const auto [first, end] =
-          ranges_[static_cast<std::size_t>(turn.piece)][goes_back(turn.pass) ? 1 : 0];
+      const auto [first, end] = ranges_[static_cast<std::size_t>(turn.piece)][column_of(turn)];
       passes.push_back({.next = first, .end = end, .micro_batch = turn.micro_batch});
     }
     // Gradients first: their tokens travel under the attention of the other one.
@@ -113,6 +113,13 @@ class StageProgram {
     }
   }
 
+  // Of the ranges of a piece.
+  std::size_t column_of(const Turn& turn) const {
+    if (turn.pass == Pass::scoring)
+      return static_cast<std::size_t>(1 + turn.micro_batch / micro_batches_);
+    return goes_back(turn.pass) ? 1 : 0;
+  }
+
   std::int16_t whole_layer_of(const Visit& visit) const {
     if (visit.layer < 0) return visit.layer;
     if (visit.layer >= share_.model.layers) return whole_layers_;
@@ -128,6 +135,7 @@ class StageProgram {
   StepWriter writer;
 
  private:
+  ModelUnits reference_;
   std::vector<Visit> visits_;
   VisitRanges ranges_;
   S schedule_;

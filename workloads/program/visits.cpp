@@ -99,6 +99,12 @@ ModelUnits units_of(const StepInput& input) {
   return units;
 }
 
+OtherPasses other_passes(const Job& job, const ModelUnits& reference) {
+  return {.reference = &reference,
+          .of_reference = job.reference_passes(),
+          .without_gradients = job.scoring_passes + job.estimating_passes()};
+}
+
 std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others) {
   VisitList list;
   const auto layer_count = static_cast<std::int16_t>(units.layers.size());

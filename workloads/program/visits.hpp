@@ -36,6 +36,8 @@ struct OtherPasses {
   std::int64_t of_reference = 0;
   std::int64_t without_gradients = 0;  // of the policy
 };
+// Of the job's method; `reference` are the units of a reference model, where it has one.
+OtherPasses other_passes(const Job& job, const ModelUnits& reference);
 std::vector<Visit> visits_of(const ModelUnits& units, const OtherPasses& others = {});
 
 }  // namespace stepsim

@@ -90,10 +90,7 @@ OpGraph write_step(const RankPart& rank, const Traffic& traffic, Written written
   writer.allocate_through(allocator, mapping_costs);
   const bool with_reference = input.job.has_reference();
   const ModelUnits reference = with_reference ? rank.units : ModelUnits{};
-  const std::vector<Visit> visits = visits_of(
-      rank.units, {.reference = &reference,
-                   .of_reference = input.job.reference_passes(),
-                   .without_gradients = input.job.scoring_passes + input.job.estimating_passes()});
+  const std::vector<Visit> visits = visits_of(rank.units, other_passes(input.job, reference));
   with_scheme(input.strategy, [&]<Scheme S>() {
     write_step<typename S::Schedule>(writer, visits, [&] { mapped = allocator.mapped(); });
   });

@@ -9,6 +9,7 @@
 #include "sim/replay.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/sync.hpp"
+#include "workloads/pipeline/stages.hpp"
 #include "workloads/sharding/scheme_facts.hpp"
 #include "workloads/sharding/states.hpp"
 #include "workloads/step/step.hpp"
@@ -96,7 +97,7 @@ Scenario learners_of(const Scenario& scenario) {
   const auto learners = static_cast<std::int64_t>(learner.cluster.ranks());
   learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
   // Scores of the policy before the first of several updates.
-  learner.job.scoring_passes = grpo.mini_batches > 1 && !grpo.engine_logprobs ? 1 : 0;
+  learner.job.scoring_passes = grpo.scores() ? 1 : 0;
   return learner;
 }
 
@@ -116,9 +117,12 @@ CauseSet active_causes(const Scenario& grpo_scenario) {
 
 TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
     : learner_(learners_of(scenario)), free_(free) {
-  const StepInput input{learner_.cluster, learner_.model, learner_.stack, learner_.strategy,
-                        learner_.job};
-  states_ = states_between_steps(resident_of(rank_part(input)));
+  // The first stage, which has the embedding and waits longest.
+  const PipelineParallel& pipeline = learner_.strategy.pipeline_parallel;
+  const Model stage =
+      pipeline.size > 1 ? share_out(learner_.model, pipeline).front().model : learner_.model;
+  states_ = states_between_steps(resident_of(
+      rank_part({learner_.cluster, stage, learner_.stack, learner_.strategy, learner_.job})));
   const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
   least_ = whole_rows(scenario.strategy, least_level);
   grid_ = std::max(least_, whole_rows(scenario.strategy, level));
@@ -134,10 +138,14 @@ void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
     ++replays_;
     return ask(learner_, free_);
   };
-  if (!known) point.one = step(1);
-  if (further && !point.has_further) {
-    point.further = step(2);
+  // Fewer than fill a pipeline do not show what a further one takes.
+  const std::int64_t full = learner_.strategy.pipeline_parallel.size;
+  if (!known) point.one = step(full);
+  if ((further || full > 1) && !point.has_further) {
+    point.further = step(2 * full);
     point.further += -1 * point.one;
+    point.further = 1 / static_cast<double>(full) * point.further;
+    point.one += static_cast<double>(1 - full) * point.further;
     point.has_further = true;
   }
 }
@@ -166,24 +174,45 @@ TrainingParts TrainingReplays::parts(std::span<const double> tokens) {
 
 namespace {
 
+// Whoever shares parameters has a part of each; ranks of a layer, of its experts and of all stages
+// have one whole copy among them.
+Group holders_of(const Scenario& scenario, const Placement& placement) {
+  const Group& learners = placement.learners;
+  if (facts_of(scenario.strategy).gathers_parameters) return learners;
+  const Mesh mesh = mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo));
+  const Rank layer = std::min(mesh.in_stage(), std::max(mesh.tensor, mesh.experts * mesh.beside()));
+  Group holders;
+  for (Rank stage = 0; stage < mesh.stages; ++stage)
+    for (Rank rank = 0; rank < layer; ++rank)
+      holders.push_back(learners[stage * mesh.in_stage() + rank]);
+  return holders;
+}
+
 struct SyncTimes {
-  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0;
+  double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0, sleep = 0;
 };
 
 SyncTimes replayed_sync(const SyncInput& input, std::int64_t layers) {
   const SyncProgram program = build_sync(input, layers);
   const Trace trace = replay(program.traffic.folded.platform, program.graph);
   const double gathered = trace.finish[index(program.gathered)];
-  double hosts = 0, gathers = 0, parking = 0;  // of the root, one after the other
+  SyncTimes times{.gathered = gathered, .all = trace.makespan.value};
+  // Of the root, one after the other.
   for (std::size_t i = 0; i < program.graph.size(); ++i) {
     const Op& op = program.graph.ops()[i];
-    if (op.kind == OpKind::host) hosts += op.seconds.value;
-    if (op.kind == OpKind::transfer && op.rank == program.root)
-      parking += trace.finish[i] - trace.start[i];
+    const std::string_view name = program.graph.names()[index(op.name)];
+    const double seconds = trace.finish[i] - trace.start[i];
+    const bool copies = op.kind == OpKind::transfer && op.rank == program.root;
+    if ((name == sleep_name || name == wake_name) && (copies || op.kind == OpKind::host))
+      times.sleep += seconds;
+    else if (op.kind == OpKind::host)
+      times.hosts += op.seconds.value;
+    else if (copies)
+      times.parking += seconds;
     if (op.stream == Stream::gather && op.kind == OpKind::collective && trace.start[i] >= gathered)
-      gathers += trace.finish[i] - trace.start[i];
+      times.gathers += seconds;
   }
-  return {gathered, trace.makespan.value, hosts, gathers, parking};
+  return times;
 }
 
 SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
@@ -193,11 +222,14 @@ SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
 }  // namespace
 
 LearnerStates states_between_steps(const Resident& resident) {
-  LearnerStates states{.all = resident.in(Pool::device), .parameters = 0, .reference = 0};
+  LearnerStates states{.all = resident.in(Pool::device)};
   for (const Holding& holding : resident.holdings) {
     if (holding.pool != Pool::device) continue;
     if (holding.held == Held::parameters) states.parameters += holding.bytes;
     if (holding.held == Held::reference) states.reference += holding.bytes;
+    const bool gradients = holding.held == Held::gradients || holding.held == Held::own_gradients ||
+                           holding.held == Held::bucket;
+    if (gradients) states.gradients += holding.bytes;
   }
   return states;
 }
@@ -215,13 +247,29 @@ Seconds replay_return(const Scenario& scenario, const Placement& placement, doub
   });
 }
 
-SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked) {
+TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
   const Grpo& grpo = *scenario.grpo;
-  const bool sharded = facts_of(scenario.strategy).gathers_parameters;
-  const auto shards = sharded ? placement.learners.size()
-                              : static_cast<std::size_t>(scenario.strategy.tensor_parallel.size);
-  const SyncInput input{scenario.cluster, scenario.model, *scenario.engine, grpo, placement,
-                        shards,           parked};
+  if (grpo.layout != GrpoLayout::colocated) return {};
+  const EngineStack& engine = *scenario.engine;
+  const DecodeModel decode(scenario.cluster, scenario.model, engine, grpo);
+  TurnBytes turn;
+  turn.parameters = grpo.park_learners ? states.parameters : 0;
+  turn.states = states.parked(grpo) - turn.parameters;
+  if (grpo.sleep_level.value_or(engine.sleep.level) == 1) turn.weights = decode.weight_bytes();
+  turn.mapped = grpo.memory_utilization * scenario.cluster.gpu.memory.capacity.number();
+  return turn;
+}
+
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
+                       const TurnBytes& turn) {
+  const Grpo& grpo = *scenario.grpo;
+  const SyncInput input{scenario.cluster,
+                        scenario.model,
+                        *scenario.engine,
+                        grpo,
+                        placement,
+                        holders_of(scenario, placement),
+                        turn};
   const bool buckets = grpo.protocol == SyncProtocol::buckets;
   const SyncTimes one = ask_sync(input, buckets ? scenario.model.layers : 1);
   const SyncTimes two = buckets ? one : ask_sync(input, 2);
@@ -233,14 +281,17 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, dou
   result.cost.send = {all - one.gathered};
   result.gathers = one.gathers + further * (two.gathers - one.gathers);
   result.parking = one.parking;  // whatever the number of layers
-  result.broadcasts = result.cost.send.value - result.overhead - result.gathers - result.parking;
+  result.sleep = one.sleep;
+  result.broadcasts =
+      result.cost.send.value - result.overhead - result.gathers - result.parking - result.sleep;
   // Where nothing is sent, the rounding of the sums is left.
   if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;
   const double tensors = static_cast<double>(tensors_of(scenario.model));
   result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
   result.cost.busy = scenario.engine->sync.busy.value;
   result.cost.window = {result.overhead / result.cost.calls + result.cost.busy.value};
-  if (grpo.protocol == SyncProtocol::v3) result.cost.pause = scenario.engine->sync.pause.value;
+  const bool pauses = grpo.protocol == SyncProtocol::v3 && grpo.layout == GrpoLayout::separate;
+  if (pauses) result.cost.pause = scenario.engine->sync.pause.value;
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/ideal.hpp"
 #include "workloads/grpo/actors.hpp"
 #include "workloads/grpo/placement.hpp"
+#include "workloads/grpo/sync.hpp"
 #include "workloads/sharding/resident.hpp"
 
 namespace stepsim {
@@ -32,17 +33,20 @@ struct LearnerStates {
   double all = 0;         // bytes
   double parameters = 0;  // of them; what is sent to engines
   double reference = 0;   // of them; of a frozen model
+  double gradients = 0;   // of them; nobody reads them after the update
 
   // In host memory but for its own passes.
   double waiting(const Grpo& grpo) const { return grpo.park_reference ? reference : 0; }
   double here(const Grpo& grpo) const { return all - waiting(grpo); }
-  // Moved to the host while engines generate.
-  double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - parameters : 0; }
+  // Gone from the GPU before weights are sent; parameters follow behind.
+  double freed(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - parameters : 0; }
+  // In host memory while engines generate.
+  double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - gradients : 0; }
 };
 
 // The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
-// micro-batches are replayed; the difference is what each further one takes. Lengths between two
-// replayed ones are interpolated.
+// micro-batches are replayed, or of as many as there are stages and twice as many; the difference
+// is what further ones take. Lengths between two replayed ones are interpolated.
 class TrainingReplays {
  public:
   explicit TrainingReplays(const Scenario& scenario, CauseSet free = {});
@@ -72,9 +76,12 @@ struct SyncReplay {
   double broadcasts = 0;  // s: of the sending part
   double gathers = 0;     // between the broadcasts
   double parking = 0;     // states of colocated learners, to host memory and back
+  double sleep = 0;       // colocated engines fall asleep and wake
   double overhead = 0;    // calls, copies, bookkeeping
 };
-SyncReplay replay_sync(const Scenario& scenario, const Placement& placement, double parked = 0);
+SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
+                       const TurnBytes& turn = {});
+TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states);
 // Until a parked reference model of so many bytes is back on every learner.
 Seconds replay_return(const Scenario& scenario, const Placement& placement, double bytes);
 

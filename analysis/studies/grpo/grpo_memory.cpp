@@ -51,7 +51,7 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
   if (sharded && learners > 1) gathered = gathered_bytes(scenario, placement);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
   // A parked reference model has come and gone before the step's peak.
-  const double own = states.here(grpo), kept = own - states.parked(grpo);
+  const double own = states.here(grpo), kept = own - states.freed(grpo);
   return {own, (own + peak.bytes) * slack, (kept + gathered) * slack};
 }
 
@@ -125,7 +125,7 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   m.cached_sequences = std::floor(m.cache_tokens / static_cast<double>(grpo.model_length()));
   m.failure = failure_of(scenario, m);
   // While a GPU generates, it still holds what its learner has not moved to the host.
-  const double kept = states.here(grpo) - states.parked(grpo);
+  const double kept = grpo.park_learners ? 0 : states.here(grpo);
   if (!m.failure && grpo.layout == GrpoLayout::colocated && engine + kept > m.learner_capacity)
     m.failure = fmt::format(
         "an engine cannot start beside its learner: {} for memory_utilization {} and {} of states "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "scenarios/grpo.hpp"
 #include "workloads/grpo/serving.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::array all_phases{
     PhaseSpec{"wait", "learners wait for a batch", &GrpoPhases::wait},
+    PhaseSpec{"rewards", "rewards of all responses of the step", &GrpoPhases::rewards},
     PhaseSpec{"compute", "training: kernels and launches", &GrpoPhases::compute},
     PhaseSpec{"communication", "training: exposed communication", &GrpoPhases::communication},
     PhaseSpec{"optimizer", "training: optimizer", &GrpoPhases::optimizer},
@@ -84,6 +86,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   for (std::size_t i = warm; i < last; ++i) {
     const StepRecord& s = run.steps[i];
     p.phases.wait += s.wait / n;
+    p.phases.rewards += s.rewards / n;
     p.training += (s.reference + s.train) / n;
     p.phases.reference += s.reference / n;
     p.phases.drain += s.drain / n;
@@ -92,7 +95,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
     p.phases.per_tensor += p.sync_replay.overhead / n;
     p.phases.parking += p.sync_replay.parking / n;
     p.phases.iterations += s.calls / n;
-    p.phases.pause += s.pause / n;
+    p.phases.pause += (s.pause + p.sync_replay.sleep) / n;
     p.sync += s.sync() / n;
     p.staleness += s.staleness / n;
     p.most_stale = std::max(p.most_stale, s.most_stale);
@@ -180,8 +183,10 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Training
                    GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
   EngineLimits limits = limits_of(decode, *scenario.engine, grpo);
-  // What the engine itself reports: sequences of full length that its share of memory would hold,
-  // were there no weights.
+  // In turn an engine is given all that it is to generate. Ahead, it takes what it reports itself:
+  // sequences of full length that its share of memory would hold, were there no weights.
+  if (limits.admitted == 0 && grpo.layout == GrpoLayout::colocated)
+    limits.admitted = std::numeric_limits<std::int64_t>::max() / 2;
   if (limits.admitted == 0)
     limits.admitted = std::max<std::int64_t>(
         grpo.samples, static_cast<std::int64_t>(grpo.memory_utilization * p.memory.engine_capacity *
@@ -226,7 +231,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   if (free.has(Cause::generation)) decode.set_free();
   if (!free.has(Cause::weight_sync))
-    p.sync_replay = replay_sync(scenario, p.placement, training.states().parked(grpo));
+    p.sync_replay = replay_sync(scenario, p.placement, turn_bytes(scenario, training.states()));
   p.run = run_actors(scenario, decode, training, p);
   p.ran = true;
   measure_steps(scenario, p);

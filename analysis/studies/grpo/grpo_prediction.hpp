@@ -16,6 +16,7 @@ namespace stepsim {
 // Means over the steps behind the warm-up. The phases of a step follow each other, so they add up.
 struct GrpoPhases {
   double wait = 0;           // learners have no batch
+  double rewards = 0;        // found when all responses are there
   double compute = 0;        // learners' kernels and launches
   double communication = 0;  // gathers and reductions that nothing hides
   double optimizer = 0;

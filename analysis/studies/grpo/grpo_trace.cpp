@@ -64,6 +64,7 @@ void write_learners(OpGraph& graph, const GrpoPrediction& p) {
   for (std::size_t i = 0; i + 1 < p.run.steps.size(); ++i) {
     const StepRecord& s = p.run.steps[i];
     row.idle_until(s.start);
+    row.delay(s.rewards, "rewards");
     row.delay(s.reference, "reference model from the host");
     write_training(row, p.training_parts, s.train);
     row.delay(s.drain, "drain");
