@@ -224,9 +224,10 @@ std::string path_text(const ExplainedSide& side, std::string_view name) {
 std::string notes(const Explanation& e) {
   std::string text;
   if (e.parting)
-    text += fmt::format("\nthey first differ in {}: A {} ({}), B {} ({})\n", title_of(e.parting->first),
-                        to_text(e.parting->first.seconds), part_text(e.parting->first, 2),
-                        to_text(e.parting->second.seconds), part_text(e.parting->second, 2));
+    text +=
+        fmt::format("\nthey first differ in {}: A {} ({}), B {} ({})\n", title_of(e.parting->first),
+                    to_text(e.parting->first.seconds), part_text(e.parting->first, 2),
+                    to_text(e.parting->second.seconds), part_text(e.parting->second, 2));
   for (const auto& [name, side] : {std::pair{"A", &e.a}, std::pair{"B", &e.b}})
     if (const auto& anomaly = side->attribution.anomaly) {
       text += fmt::format("\nanomaly: {} takes {} longer once {} is free", name,
