@@ -63,11 +63,10 @@ void read_printed_list(GrpoRow& row) {
   const std::size_t begin = row.train_strategy.find('['), end = row.train_strategy.find(']');
   if (begin == std::string::npos || end == std::string::npos || end < begin) return;
   std::vector<Cell> numbers;
-  for (std::size_t at = begin; at < end;) {
-    const std::size_t next = std::min(end, row.train_strategy.find(',', at + 1));
+  for (const std::string_view part :
+       split(std::string_view(row.train_strategy).substr(begin + 1, end - begin - 1), ',')) {
     std::vector<std::string> none;
-    numbers.push_back(number_in(row.train_strategy.substr(at + 1, next - at - 1), "", none));
-    at = next;
+    numbers.push_back(number_in(std::string(part), "", none));
   }
   if (numbers.size() != printed) return;
   if (!row.train_expert) row.train_expert = numbers[experts];

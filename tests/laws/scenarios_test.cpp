@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "analysis/studies/fidelity/validation.hpp"
+#include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "tests/support/catch.hpp"
 
@@ -52,6 +53,25 @@ TEST_CASE("every figure that somebody measured or estimated has a prediction", "
     }
     CHECK(rows == validation.figures.size());
   }
+}
+
+TEST_CASE("a GRPO job needs the same memory whether or not it is asked how long it takes",
+          "[laws][slow]") {
+  std::size_t jobs = 0;
+  for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
+    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, name);
+    if (!scenario.grpo) continue;
+    CAPTURE(name);
+    ++jobs;
+    const GrpoMemory memory = grpo_memory(scenario);
+    const GrpoPrediction run = predict_grpo(scenario);
+    CHECK(run.memory.learner.most() == memory.learner.most());
+    CHECK(run.memory.engine.most() == memory.engine.most());
+    CHECK(run.memory.host.most() == memory.host.most());
+    CHECK(run.memory.failure == memory.failure);
+    if (!run.ran) CHECK(memory.failure);
+  }
+  CHECK(jobs >= 20);
 }
 
 TEST_CASE("runs that ran out of memory are predicted to", "[laws][slow]") {
