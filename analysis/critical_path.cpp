@@ -105,7 +105,7 @@ std::vector<PathPart> fold_micro_batches(const std::vector<PathPart>& parts) {
   std::vector<PathPart> result;
   for (std::size_t first = 0; first < parts.size();) {
     const std::size_t end = end_of(parts, first), size = end - first;
-    const std::int16_t micro_batch = parts[first].first_micro_batch;
+    const std::int32_t micro_batch = parts[first].first_micro_batch;
     bool alike = micro_batch > 0 && result.size() >= size &&
                  result.back().last_micro_batch == micro_batch - 1;
     const std::size_t block = alike ? result.size() - size : result.size();

@@ -18,7 +18,7 @@ std::vector<OpId> critical_path(const OpGraph& graph, const Trace& trace);
 struct PathPart {
   Phase pass = Phase::other;
   std::int16_t first_layer = -1, last_layer = -1;  // in the order of the pass; -1: outside of them
-  std::int16_t first_micro_batch = -1, last_micro_batch = -1;
+  std::int32_t first_micro_batch = -1, last_micro_batch = -1;
   Seconds seconds;
   std::vector<std::pair<Cause, Seconds>> causes;  // largest first
   std::string name{};                             // where no pass says it: "training"

@@ -97,6 +97,16 @@ std::string rates(const Scenario& scenario, const GrpoPrediction& p,
   if (p.stale_share + p.filtered_share > 0)
     line("thrown away", fmt::format("{} of the tokens as too old, {} in groups without a signal",
                                     percent(p.stale_share, 0), percent(p.filtered_share, 0)));
+  if (p.given_up_share > 0)
+    line("given up", fmt::format("{} of the tokens, in groups that were not done in time",
+                                 percent(p.given_up_share, 0)));
+  if (p.goodput)
+    line("goodput",
+         fmt::format("{} of the time of a run whose nodes fail: {} writes a checkpoint every {} "
+                     "step{}, {} is done again, {} goes by until steps go on",
+                     percent(p.goodput->useful), percent(p.goodput->saving), p.goodput->interval,
+                     p.goodput->interval == 1 ? "" : "s", percent(p.goodput->lost),
+                     percent(p.goodput->down)));
   if (p.truncated > 0) line("truncated", percent(p.truncated, 0) + " of the responses");
   return text;
 }
@@ -178,6 +188,16 @@ Records grpo_records(const Scenario& scenario, const GrpoPrediction& p,
         {"preemptions_per_step", "of sequences on engines", ran(p.preemptions)},
         {"truncated_share", "of responses: cut at the limit", ran(p.truncated), Measure::share},
         {"mixed_share", "of responses: by several versions", ran(p.mixed), Measure::share},
+        {"goodput", "share of a run's time, with failures",
+         p.goodput ? std::optional(p.goodput->useful) : std::nullopt, Measure::share},
+        {"saving_share", "of it: checkpoints",
+         p.goodput ? std::optional(p.goodput->saving) : std::nullopt, Measure::share},
+        {"lost_share", "of it: steps done again",
+         p.goodput ? std::optional(p.goodput->lost) : std::nullopt, Measure::share},
+        {"down_share", "of it: until steps go on",
+         p.goodput ? std::optional(p.goodput->down) : std::nullopt, Measure::share},
+        {"save_steps", "between checkpoints",
+         p.goodput ? std::optional(p.goodput->interval) : std::nullopt},
         {"events", "that were handled", ran(p.run.events)},
         {"bottleneck", "what the step waits for most", ran(p.bottleneck)}},
        grpo_memory_records(p.memory),

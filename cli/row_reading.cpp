@@ -13,24 +13,11 @@ namespace stepsim {
 namespace {
 
 // Columns that say where a row is from, or something of it that no prediction needs.
-constexpr std::array<std::string_view, 18> told{"id",
-                                                "source_rev",
-                                                "ref_file",
-                                                "dims_from",
-                                                "params_active_B",
-                                                "train_s",
-                                                "gen_s",
-                                                "logprob_s",
-                                                "ref_logprob_s",
-                                                "sync_s",
-                                                "other_s",
-                                                "host_mem_GB",
-                                                "derived_fields",
-                                                "median_itl_ms",
-                                                "command",
-                                                "train_vpp",
-                                                "mfu_pct",
-                                                "ep"};
+constexpr std::array<std::string_view, 17> told{
+    "id",        "source_rev",  "ref_file",       "dims_from",     "params_active_B",
+    "train_s",   "gen_s",       "logprob_s",      "ref_logprob_s", "sync_s",
+    "other_s",   "host_mem_GB", "derived_fields", "median_itl_ms", "command",
+    "train_vpp", "ep"};
 
 // All letters of one stand in the other, in that order: "act_ckpt" in "activation_ckpt".
 bool shortens(std::string_view brief, std::string_view whole) {

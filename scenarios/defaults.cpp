@@ -1,6 +1,7 @@
 #include "scenarios/defaults.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -50,6 +51,24 @@ std::vector<std::string> read_recipe_names(const std::string& data, const Table&
   if (root.has("recipe")) names = root.values("recipe");
   for (const std::string& name : names) known(root, "recipe", "recipe", name, data, {recipe_shelf});
   return names;
+}
+
+void check_offers(const std::string& data, const Document& scenario) {
+  if (!scenario.peek("recipe")) return;
+  for (const std::string& name : scenario.root().values("recipe")) {
+    if (!is_on(data, recipe_shelf, name)) continue;
+    const Document file = open_entry(data, recipe_shelf, name);
+    const Recipe recipe = read_recipe(file.root());
+    for (const auto& [path, offered] : recipe.offers) {
+      const std::string said = scenario.peek(path).value_or("");
+      if (said.empty() || holds(offered, said)) continue;
+      const std::size_t dot = path.find('.');
+      scenario.root()
+          .table(path.substr(0, dot))
+          .problem(path.substr(dot + 1), fmt::format("{} is not in {}, which has {}", said,
+                                                     recipe.title, fmt::join(offered, ", ")));
+    }
+  }
 }
 
 void lay_defaults(const std::string& data, Document& scenario) {

@@ -13,6 +13,9 @@ namespace stepsim {
 // left to the reading that follows.
 void lay_defaults(const std::string& data, Document& scenario);
 
+// Notes each value of the scenario that a program which it names as a recipe has not.
+void check_offers(const std::string& data, const Document& scenario);
+
 // The names behind `recipe:`, one or a list; a name that nothing has is noted.
 std::vector<std::string> read_recipe_names(const std::string& data, const Table& root);
 

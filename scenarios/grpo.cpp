@@ -152,6 +152,14 @@ void check_grpo(const Table& job, const Scenario& scenario) {
     job.problem("active_sampling", "needs async_steps of 2 or more");
   if (grpo.layout == GrpoLayout::separate && grpo.park_learners)
     job.problem("park_learners", "layout: separate keeps learners at work: false");
+  if (grpo.send_adapters && scenario.strategy.lora.rank == 0)
+    job.problem("sync_adapters", "strategy.lora says that there are adapters");
+  if (grpo.oversampling > 1 && grpo.async_steps > 0)
+    job.problem("oversampling", "needs async_steps: 0, as it stops engines in turn");
+  if (grpo.partial_rollouts && grpo.oversampling <= 1)
+    job.problem("partial_rollouts", "needs oversampling above 1");
+  if (grpo.reward_model && !grpo.critic)
+    job.problem("reward_model", "is modelled beside a critic: true");
   if (grpo.park_reference && !grpo.reference_model)
     job.problem("park_reference", "load_ref_policy: false has no reference model");
   if (grpo.park_reference && scenario.strategy.parameter_place != Offload::none)

@@ -19,6 +19,8 @@ struct Recipe {
   std::string name, title;
   std::vector<CellWords> of;  // one of them is true of the row; none: no row is of it
   CellWords not_of;           // and this is not
+  // Keys and what its program knows of their values: others are refused.
+  CellWords offers;
   // Cells that its rows leave empty, and what stands there.
   std::vector<std::pair<std::string, std::string>> cells;
 };

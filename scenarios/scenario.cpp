@@ -348,6 +348,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   const Table root = document.root();
   read_title(root, scenario);
   read_recipe_names(data, root);
+  check_offers(data, document);
   const Table cluster = root.table("cluster");
   const Names names = read_names(data, root, cluster, document.file());
   const Table job = root.table("job"), strategy = root.table("strategy");

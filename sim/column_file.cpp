@@ -80,7 +80,8 @@ Type text_type(std::size_t width) {
 }
 
 hid_t number_type(const Values& values) {
-  const hid_t types[] = {H5T_STD_U8LE, H5T_STD_I16LE, H5T_STD_U32LE, H5T_STD_U64LE, H5T_IEEE_F64LE};
+  const hid_t types[] = {H5T_STD_U8LE,  H5T_STD_I16LE, H5T_STD_I32LE,
+                         H5T_STD_U32LE, H5T_STD_U64LE, H5T_IEEE_F64LE};
   return types[values.index()];
 }
 

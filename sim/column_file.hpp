@@ -13,8 +13,9 @@
 namespace stepsim {
 
 using Values =
-    std::variant<std::vector<std::uint8_t>, std::vector<std::int16_t>, std::vector<std::uint32_t>,
-                 std::vector<std::uint64_t>, std::vector<double>, std::vector<std::string>>;
+    std::variant<std::vector<std::uint8_t>, std::vector<std::int16_t>, std::vector<std::int32_t>,
+                 std::vector<std::uint32_t>, std::vector<std::uint64_t>, std::vector<double>,
+                 std::vector<std::string>>;
 
 enum class ColumnKind { column, single_value, attribute, list_attribute };
 

@@ -4,15 +4,13 @@
 
 namespace stepsim {
 
-ExchangeKinds::ExchangeKinds(const FlatExchange& exchange, std::span<const Color> ranks,
-                             std::span<const Color> links, Color base)
+ExchangeKinds::ExchangeKinds(const FlatExchange& exchange, std::span<const Color> links, Color base)
     : exchange_(exchange),
       base_(base),
-      senders_(side(ranks, links, true)),
-      receivers_(side(ranks, links, false)) {}
+      senders_(side(links, true)),
+      receivers_(side(links, false)) {}
 
-ExchangeKinds::Side ExchangeKinds::side(std::span<const Color> ranks, std::span<const Color> links,
-                                        bool sends) const {
+ExchangeKinds::Side ExchangeKinds::side(std::span<const Color> links, bool sends) const {
   Side made;
   made.of.reserve(exchange_.ends.size());
   std::unordered_map<Color, std::uint32_t> known;  // looked up, never iterated
@@ -22,7 +20,7 @@ ExchangeKinds::Side ExchangeKinds::side(std::span<const Color> ranks, std::span<
     for (const std::uint32_t link : sends ? end.out : end.in) path += scrambled(links[link]);
     const std::uint32_t link = sends ? end.up : end.down;
     const Color beyond = link == FlatExchange::none ? 0 : scrambled(links[link]);
-    const std::array colors{mixed(ranks[end.rank], path), mixed(ranks[end.rank], path + beyond)};
+    const std::array colors{path, path + beyond};
     const auto [place, added] = known.try_emplace(mixed(colors[0], colors[1]),
                                                   static_cast<std::uint32_t>(made.first.size()));
     if (added) {

@@ -44,9 +44,8 @@ FlatExchange flat(const Exchange& exchange, Number number);
 // The ends of one exchange by colour.
 class ExchangeKinds {
  public:
-  // Colours of ranks and links, and of all flows of the exchange.
-  ExchangeKinds(const FlatExchange& exchange, std::span<const Color> ranks,
-                std::span<const Color> links, Color base);
+  // Colours of links, and of all flows of the exchange.
+  ExchangeKinds(const FlatExchange& exchange, std::span<const Color> links, Color base);
 
   // Flows between an end and all those of one kind, in its own area or not.
   struct Bundle {
@@ -76,10 +75,10 @@ class ExchangeKinds {
     std::vector<std::uint32_t> first;          // [kind] an end
     std::vector<std::array<Color, 2>> colors;  // [kind] inside its area, to others
   };
-  Side side(std::span<const Color> ranks, std::span<const Color> links, bool sends) const;
+  Side side(std::span<const Color> links, bool sends) const;
   Color color(std::uint32_t sender, std::uint32_t receiver, bool further) const {
     const std::size_t way = further ? 1 : 0;
-    return mixed(base_, mixed(senders_.colors[sender][way], receivers_.colors[receiver][way] + 1));
+    return mixed(base_, senders_.colors[sender][way] + receivers_.colors[receiver][way]);
   }
 
   const FlatExchange& exchange_;

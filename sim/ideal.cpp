@@ -40,7 +40,8 @@ bool alike(const Op& a, const Op& b) {
 // What is left of a program: operations that cost something, and the joins between them.
 class Contraction {
  public:
-  Contraction(const OpGraph& graph, CauseSet causes) : graph_(graph), causes_(causes) {
+  Contraction(const OpGraph& graph, CauseSet free, Causes causes = Causes::merged)
+      : graph_(graph), free_(free), causes_(causes) {
     // Address space, not memory: what stays empty is never touched, and nothing has to move.
     first_.reserve(graph.size() + 1);
     kept_.reserve(graph.size());
@@ -80,6 +81,10 @@ class Contraction {
   }
   std::span<const std::uint32_t> waits(std::uint32_t kept) const {
     return std::span(waits_).subspan(kept_[kept].first, kept_[kept].last - kept_[kept].first);
+  }
+
+  bool one_chain(const Op& before, const Op& after) const {
+    return alike(before, after) && (causes_ == Causes::merged || before.cause == after.cause);
   }
 
   // As it is replayed.
@@ -133,7 +138,7 @@ class Contraction {
   void pass(OpId id) {
     gather_waits(id);
     const Op& op = graph_[id];
-    const bool free = causes_.has(op.cause) || !costs(op, graph_.patterns());
+    const bool free = free_.has(op.cause) || !costs(op, graph_.patterns());
     if (free && scratch_.size() <= most_handed_on) {
       stand_ins_.insert(stand_ins_.end(), scratch_.begin(), scratch_.end());
     } else {
@@ -155,7 +160,7 @@ class Contraction {
     for (std::uint32_t i = 0; i < kept_.size(); ++i) {
       const auto list = waits(i);
       const bool goes_on = list.size() == 1 && followers[list.front()] == 1 &&
-                           alike(left_of(head[list.front()]), left_of(i));
+                           one_chain(left_of(head[list.front()]), left_of(i));
       head[i] = goes_on ? head[list.front()] : i;
       seconds[head[i]] += left_of(i).seconds.value;
     }
@@ -178,7 +183,8 @@ class Contraction {
   }
 
   const OpGraph& graph_;
-  CauseSet causes_;
+  CauseSet free_;
+  Causes causes_;
   std::vector<Kept> kept_;
   std::vector<std::uint32_t> waits_;      // of all that is kept
   std::vector<std::uint32_t> stand_ins_;  // of each operation: what is done when it would be
@@ -214,8 +220,8 @@ OpGraph idealised(const OpGraph& graph, CauseSet causes) {
   return result;
 }
 
-OpGraph contracted(const OpGraph& graph, CauseSet causes) {
-  return Contraction(graph, causes).run();
+OpGraph contracted(const OpGraph& graph, CauseSet free, Causes causes) {
+  return Contraction(graph, free, causes).run();
 }
 
 }  // namespace stepsim

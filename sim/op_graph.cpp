@@ -46,6 +46,24 @@ void validate(const Pattern& pattern, const Platform& platform) {
 
 }  // namespace
 
+void OpSums::add(const Op& op) {
+  const std::size_t cause = static_cast<std::size_t>(op.cause);
+  if (op.pattern == no_pattern) {
+    seconds[cause] += op.seconds.value;
+    return;
+  }
+  if (traffic.size() <= index(op.pattern)) traffic.resize(index(op.pattern) + 1);
+  Traffic& sum = traffic[index(op.pattern)][cause];
+  ++sum.uses;
+  sum.bytes += op.bytes.value;
+}
+
+OpSums OpGraph::sums() const {
+  OpSums all = sums_;
+  for (const Op& op : ops_) all.add(op);
+  return all;
+}
+
 NameId OpGraph::name(std::string_view text) {
   NameId& lately = lately_[std::hash<const char*>{}(text.data()) / 8 % lately_.size()];
   if (index(lately) < names_.size() && names_[index(lately)] == text) return lately;
@@ -66,6 +84,7 @@ void OpGraph::reserve(std::size_t operations, std::size_t edges, std::size_t eff
     labels_.reserve(operations);
     return;
   }
+  if (sums_only_) return;
   ops_.reserve(operations);
   offsets_.reserve(operations + 1);
   edges_.reserve(edges);
@@ -75,6 +94,11 @@ OpId OpGraph::add(const Op& op, std::span<const OpId> after) {
   const OpId id{static_cast<std::uint32_t>(size())};
   if (labels_only_) {
     labels_.push_back({op.name, op.phase});
+    return id;
+  }
+  if (sums_only_) {
+    sums_.add(op);
+    ++summed_;
     return id;
   }
   for (const OpId earlier : after)
@@ -95,6 +119,7 @@ void OpGraph::make_free(OpId id) {
 
 void OpGraph::stretch(double factor) {
   for (Op& op : ops_) op.seconds = factor * op.seconds;
+  for (double& seconds : sums_.seconds) seconds *= factor;
   for (Pattern& pattern : patterns_)
     for (Round& round : pattern.rounds) {
       round.latency = factor * round.latency;

@@ -41,7 +41,7 @@ struct Op {
   Cause cause = Cause::other;
   Rank rank = 0;  // of a collective: its first member
   std::int16_t layer = -1;
-  std::int16_t micro_batch = -1;
+  std::int32_t micro_batch = -1;
   NameId name{};
   PatternId pattern = no_pattern;  // collective, transfer, cpu
   Seconds seconds{};               // compute, host, delay
@@ -68,6 +68,18 @@ struct OpLabel {
   Phase phase = Phase::other;
 };
 
+// What operations add up to, cause by cause: seconds of those that carry no traffic, and of each
+// pattern how often it is used, and for how many bytes.
+struct OpSums {
+  struct Traffic {
+    double uses = 0, bytes = 0;
+  };
+  ByCause<double> seconds{};
+  std::vector<ByCause<Traffic>> traffic;  // [pattern]
+
+  void add(const Op& op);
+};
+
 class OpGraph {
  public:
   NameId name(std::string_view text);
@@ -78,17 +90,24 @@ class OpGraph {
   // order, but nothing can be replayed. A tenth of the bytes.
   void keep_labels_only() { labels_only_ = true; }
   bool has_labels_only() const { return labels_only_; }
+  // Of operations to come nothing is kept but what they add up to.
+  void keep_sums_only() { sums_only_ = true; }
+  OpSums sums() const;
   OpId add(const Op& op, std::span<const OpId> after);
   OpId add(const Op& op, std::initializer_list<OpId> after) {
     return add(op, std::span(after.begin(), after.size()));
   }
-  void allocate(const MemoryEffect& effect) { memory_.push_back(effect); }
+  void allocate(const MemoryEffect& effect) {
+    if (!sums_only_) memory_.push_back(effect);
+  }
   // From now on the operation is an instant: it waits as before, and costs nothing.
   void make_free(OpId id);
   // All work and latencies take `factor` times as long; flows that are capped are slower by it.
   void stretch(double factor);
 
-  std::size_t size() const { return labels_only_ ? labels_.size() : ops_.size(); }
+  std::size_t size() const {
+    return labels_only_ ? labels_.size() : sums_only_ ? summed_ : ops_.size();
+  }
   OpLabel label(OpId id) const {
     if (labels_only_) return labels_[index(id)];
     return {ops_[index(id)].name, ops_[index(id)].phase};
@@ -108,7 +127,10 @@ class OpGraph {
 
  private:
   bool labels_only_ = false;
-  std::vector<OpLabel> labels_;  // instead of the next three
+  std::vector<OpLabel> labels_;  // instead of operations and edges
+  bool sums_only_ = false;
+  std::size_t summed_ = 0;  // operations
+  OpSums sums_;             // of these
   std::vector<Op> ops_;
   std::vector<OpId> edges_;
   std::vector<std::uint64_t> offsets_{0};

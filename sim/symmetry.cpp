@@ -36,8 +36,23 @@ struct Structure {
   std::vector<std::uint32_t> path_links;  // compact numbers
   std::vector<FlatExchange> exchanges;
   std::vector<const Pattern*> groups;
+  std::vector<std::uint32_t> family_of;             // [group]
+  std::vector<std::vector<Color>> roles;            // [group][member]: what each sends and gets
   std::vector<std::vector<std::uint32_t>> engines;  // [rank] -> compact numbers, used ones only
 };
+
+// The two of a message are not alike, and the message back is another one.
+std::vector<Color> roles_in(const Pattern& pattern, std::vector<std::uint32_t>& place_of) {
+  std::vector<Color> roles(pattern.members.size(), 0);
+  for (std::uint32_t i = 0; i < roles.size(); ++i) place_of[pattern.members[i]] = i;
+  for (const Round& round : pattern.rounds)
+    for (const Flow& flow : round.flows) {
+      const Color amount = mixed(std::bit_cast<Color>(flow.wire), std::bit_cast<Color>(flow.share));
+      roles[place_of[flow.source]] += mixed(amount, 5);
+      roles[place_of[flow.target]] += mixed(amount, 6);
+    }
+  return roles;
+}
 
 Structure flatten(const Machinery& machinery, std::span<const Family> families,
                   const ImpliedLinks* implied) {
@@ -53,10 +68,13 @@ Structure flatten(const Machinery& machinery, std::span<const Family> families,
     }
     return number_of_link;
   };
+  std::vector<std::uint32_t> place_of(s.ranks);
   for (std::uint32_t family = 0; family < families.size(); ++family) {
     for (const Pattern& pattern : families[family]) {
       const auto group = static_cast<std::uint32_t>(s.groups.size());
       s.groups.push_back(&pattern);
+      s.family_of.push_back(family);
+      s.roles.push_back(roles_in(pattern, place_of));
       for (std::uint32_t round = 0; round < pattern.rounds.size(); ++round) {
         for (const Flow& flow : pattern.rounds[round].flows) {
           const auto first = static_cast<std::uint32_t>(s.path_links.size());
@@ -102,9 +120,9 @@ Colors first_colors(const Machinery& machinery, const Structure& s) {
     c.ranks[rank] = mixed(1, machinery.kinds.empty() ? 0 : machinery.kinds[rank]);
   for (const LinkId link : s.used)
     c.links.push_back(mixed(2, std::bit_cast<Color>(machinery.capacity(link).value)));
-  for (const Pattern* pattern : s.groups) {
-    Color color = mixed(3, pattern->rounds.size());
-    for (const Round& round : pattern->rounds)
+  for (std::size_t g = 0; g < s.groups.size(); ++g) {
+    Color color = mixed(3 + s.family_of[g], s.groups[g]->rounds.size());
+    for (const Round& round : s.groups[g]->rounds)
       color = mixed(color, std::bit_cast<Color>(round.latency.value));
     c.groups.push_back(color);
   }
@@ -119,7 +137,7 @@ Colors first_colors(const Machinery& machinery, const Structure& s) {
 ExchangeKinds kinds_of(const FlatExchange& exchange, const Colors& c) {
   const Color amount = mixed(std::bit_cast<Color>(exchange.whole->wire),
                              std::bit_cast<Color>(exchange.whole->share));
-  return {exchange, c.ranks, c.links,
+  return {exchange, c.links,
           mixed(mixed(mixed(exchange.family, exchange.round), amount), c.groups[exchange.group])};
 }
 
@@ -132,15 +150,16 @@ void look_at(const ExchangeKinds& kinds, Seen& seen) {
   const FlatExchange& exchange = kinds.exchange();
   for (const bool sends : {true, false})
     kinds.for_each(sends, [&](const ExchangeKinds::Bundle& bundle) {
-      const Color one = scrambled(bundle.color), shown = bundle.count * one;
+      const Color shown = bundle.count * scrambled(bundle.color);
       for (const std::uint32_t link : kinds.path(bundle, sends)) seen.links[link] += shown;
       if (const std::uint32_t link = kinds.link_further(bundle, sends); link != none)
         seen.links[link] += shown;
-      seen.ranks[exchange.ends[bundle.end].rank] += bundle.count * mixed(one, sends ? 5 : 6);
       if (sends) seen.groups[exchange.group] += shown;
     });
 }
 
+// A flow begins and ends with its group and has the rate that its links leave it: whose it is
+// changes nothing. So a rank that is late tells its groups apart, not the neighbours around a ring.
 void refine_once(const Structure& s, Colors& c) {
   Seen seen{std::vector<Color>(c.links.size(), 0), std::vector<Color>(c.ranks.size(), 0),
             std::vector<Color>(c.groups.size(), 0)};
@@ -148,7 +167,6 @@ void refine_once(const Structure& s, Colors& c) {
   for (std::size_t i = 0; i < s.flows.size(); ++i) {
     const FlatFlow& flat = s.flows[i];
     Color color = mixed(c.flows[i], c.groups[flat.group]);
-    color = mixed(color, mixed(c.ranks[flat.flow->source], c.ranks[flat.flow->target] + 1));
     Color path = 0;  // the order along a path does not matter, the set does
     for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
       path += scrambled(c.links[s.path_links[k]]);
@@ -156,14 +174,13 @@ void refine_once(const Structure& s, Colors& c) {
     const Color shown = scrambled(c.flows[i]);
     for (std::uint32_t k = flat.first_link; k < flat.end_link; ++k)
       seen.links[s.path_links[k]] += shown;
-    seen.ranks[flat.flow->source] += mixed(shown, 5);
-    seen.ranks[flat.flow->target] += mixed(shown, 6);
     seen.groups[flat.group] += shown;
   }
   for (std::size_t g = 0; g < s.groups.size(); ++g)
-    for (const Rank member : s.groups[g]->members) {
-      seen.groups[g] += mixed(c.ranks[member], 7);
-      seen.ranks[member] += mixed(c.groups[g], 8);
+    for (std::size_t i = 0; i < s.roles[g].size(); ++i) {
+      const Rank member = s.groups[g]->members[i];
+      seen.groups[g] += mixed(mixed(c.ranks[member], s.roles[g][i]), 7);
+      seen.ranks[member] += mixed(mixed(c.groups[g], s.roles[g][i]), 8);
     }
   for (Rank rank = 0; rank < s.ranks; ++rank)
     for (const std::uint32_t engine : s.engines[rank]) {

@@ -384,6 +384,7 @@ GrpoResult = TypedDict(
         "max_staleness": "float | None",  # the most of it
         "stale_share": "float | None",  # of the tokens: thrown away as too old
         "filtered_share": "float | None",  # of the tokens: in groups without a signal
+        "given_up_share": "float | None",  # of the tokens: not done when there were enough
         "gpu_hours_per_1000_responses": "float | None",  # what a thousand responses cost
         "learner_peak_bytes": "float | None",  # of a GPU that trains
         "phase_wait_s": "float | None",  # learners wait for a batch
@@ -391,6 +392,7 @@ GrpoResult = TypedDict(
         "phase_compute_s": "float | None",  # training: kernels and launches
         "phase_communication_s": "float | None",  # training: exposed communication
         "phase_optimizer_s": "float | None",  # training: optimizer
+        "phase_critic_s": "float | None",  # training: critic and reward model
         "phase_reference_s": "float | None",  # training: reference model from the host
         "phase_drain_s": "float | None",  # sync: engines finish their responses
         "phase_gather_s": "float | None",  # sync: learners gather
@@ -411,6 +413,11 @@ GrpoResult = TypedDict(
         "preemptions_per_step": "float | None",  # of sequences on engines
         "truncated_share": "float | None",  # of responses: cut at the limit
         "mixed_share": "float | None",  # of responses: by several versions
+        "goodput": "float | None",  # share of a run's time, with failures
+        "saving_share": "float | None",  # of it: checkpoints
+        "lost_share": "float | None",  # of it: steps done again
+        "down_share": "float | None",  # of it: until steps go on
+        "save_steps": "float | None",  # between checkpoints
         "events": "float | None",  # that were handled
         "bottleneck": "str | None",  # what the step waits for most
         "verdict": "str",  # fits or oom

@@ -73,6 +73,7 @@ void read_offload(const Table& zero, Strategy& strategy) {
       zero, "offload_param", {"cpu_offload_param", "cpu_offload_params"}, strategy.parameter_place);
   if (const auto block = zero.table_if("offload_optimizer")) {
     keys.ratio = block->number_or("ratio", 1, 0, 1);
+    keys.pins = block->flag_or("pin_memory", keys.pins);
     keys.optimizer_buffers = block->integer_or("buffer_count", keys.optimizer_buffers, 1, 1 << 16);
     keys.pipeline_read = block->flag_or("pipeline_read", false);
     keys.pipeline_write = block->flag_or("pipeline_write", false);
@@ -101,6 +102,7 @@ void read_zero(const Table& zero, const DeepSpeedQuestion& question, Strategy& s
                         !leaf->texts_or("name_suffixes").empty();
   read_offload(zero, strategy);
   keys.hpz = zero.integer_or("zero_hpz_partition_size", keys.hpz, 1, 1 << 20);
+  keys.round_robin = zero.flag_or("round_robin_gradients", keys.round_robin);
   keys.quantized_weights = zero.flag_or("zero_quantized_weights", keys.quantized_weights);
   keys.quantized_gradients = zero.flag_or("zero_quantized_gradients", keys.quantized_gradients);
 }

@@ -67,7 +67,6 @@ constexpr std::array zero_unmodelled{
     Unmodelled{"contiguous_gradients", "", on},
     Unmodelled{"reduce_scatter", "", on},
     Unmodelled{"allgather_partitions", "", on},
-    Unmodelled{"round_robin_gradients", "", off},
     Unmodelled{"stage3_module_granularity_threshold", "", " 0 auto "},
     Unmodelled{"module_granularity_threshold", "", " 0 auto "},
     Unmodelled{"stage3_use_all_reduce_for_fetch_params", "", off},

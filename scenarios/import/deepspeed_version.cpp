@@ -35,23 +35,32 @@ constexpr Version first_to_count{0, 18, 5}, last_to_count{0, 18, 7};
 // than expected and nothing was prefetched or kept.
 constexpr Version first_to_run_on{0, 6, 0};
 
+// Read in stage_1_and_2.py of these releases; pull request 7981 put it right.
+constexpr Version first_to_lose_sums{0, 15, 2}, last_to_lose_sums{0, 18, 9};
+
+// Pull request 8207: pin_memory of offload blocks is true unless it is said.
+constexpr Version first_to_pin{0, 19, 5};
+
 // Pull request 7371 made the backward pass wait for each reduction, and 7805 took that out again.
 constexpr Version first_to_wait{0, 17, 5}, last_to_wait{0, 18, 4};
 
 }  // namespace
 
-void read_deepspeed_version(const Table& strategy, ZeroKeys& keys) {
-  const std::string text = strategy.text_or("deepspeed_version", "");
+void read_deepspeed_version(const Table& table, Strategy& strategy) {
+  const std::string text = table.text_or("deepspeed_version", "");
   if (text.empty()) return;
   const std::optional<Version> version = version_of(text);
   if (!version) {
-    strategy.problem("deepspeed_version", "expected numbers with dots, such as 0.18.5");
+    table.problem("deepspeed_version", "expected numbers with dots, such as 0.18.5");
     return;
   }
+  ZeroKeys& keys = strategy.zero;
   keys.clears_in_sub_groups = *version <= last_to_clear_in_sub_groups;
   keys.counts_in_hooks = first_to_count <= *version && *version <= last_to_count;
   keys.waits_for_reductions = first_to_wait <= *version && *version <= last_to_wait;
   keys.stops_at_fetches = *version < first_to_run_on;
+  keys.loses_sums = first_to_lose_sums <= *version && *version <= last_to_lose_sums;
+  strategy.offload.pins = first_to_pin <= *version;
 }
 
 }  // namespace stepsim

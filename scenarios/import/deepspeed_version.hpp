@@ -7,6 +7,6 @@
 namespace stepsim {
 
 // `deepspeed_version: 0.18.5` of a strategy; without it, what most releases do.
-void read_deepspeed_version(const Table& strategy, ZeroKeys& keys);
+void read_deepspeed_version(const Table& table, Strategy& strategy);
 
 }  // namespace stepsim

@@ -105,7 +105,13 @@ constexpr std::array sync_keys{
                          "how weights travel to the engines"),
     word<&Grpo::protocol>("sync_protocol", sync_protocol_names,
                           "v1: a call per tensor; v2: one call; v3: engines are put to sleep; "
-                          "buckets: a call per bucket of tensors (verl, slime, NeMo-RL)"),
+                          "buckets: a call per bucket of tensors (verl, slime, NeMo-RL); "
+                          "host_buckets: out of the learners' host memory, loaded beside the next "
+                          "broadcast (checkpoint-engine); files: a checkpoint that engines read "
+                          "(prime-rl)"),
+    flag<&Grpo::send_adapters>("sync_adapters",
+                               "adapters alone travel: engines have what these stand beside"),
+    word<&Grpo::sent>("sync_dtype", engine_bits_names, "of weights on their way to the engines"),
     word<&Grpo::broadcast>("broadcast", broadcast_shape_names,
                            "pipelined: from engine to engine; flat: a copy to each"),
     flag<&Grpo::gather_whole_model>("gather_whole_model",
@@ -197,7 +203,8 @@ constexpr std::array batch_keys{
     word<&Grpo::batching>("batching", batching_names,
                           "packs: filled as responses arrive, as many for each learner, the rest "
                           "is dropped (open-instruct); shares: each learner takes as many "
-                          "responses of every update (verl, TRL, NeMo-RL)")
+                          "responses of every update (verl, NeMo-RL); rows: these padded to the "
+                          "longest of a micro-batch (TRL, older OpenRLHF)")
         .otherwise("packs, colocated shares",
                    [](Grpo& grpo) {
                      grpo.batching = colocated(grpo) ? Batching::shares : Batching::packs;
@@ -234,6 +241,14 @@ constexpr std::array batch_keys{
     flag<&Grpo::filter_zero_std>("filter_zero_std_samples", "such groups are not trained on"),
     flag<&Grpo::active_sampling>("active_sampling",
                                  "goes on until the batch is full of groups with a signal"),
+    number<&Grpo::oversampling>("oversampling", 1, 64,
+                                "groups begun for each that is trained on: engines stop when there "
+                                "are enough")
+        .when([](const Grpo& grpo) { return grpo.async_steps == 0; }),
+    flag<&Grpo::partial_rollouts>("partial_rollouts",
+                                  "what is not done then goes on in the next step; false: it is "
+                                  "given up")
+        .when([](const Grpo& grpo) { return grpo.oversampling > 1; }),
     whole<&Grpo::mini_batches>("num_mini_batches", 1, 1 << 16, "optimizer steps to a batch"),
     whole<&Grpo::epochs>("num_epochs", 1, 1 << 10, "passes over a batch"),
     flag<&Grpo::reference_model>("load_ref_policy", "a frozen model runs along").example("false"),
@@ -244,6 +259,11 @@ constexpr std::array batch_keys{
                                 "it takes the policy's place, which is copied out and in again "
                                 "(NeMo-RL)")
         .when([](const Grpo& grpo) { return grpo.park_reference; }),
+    flag<&Grpo::critic>("critic",
+                        "PPO: a model of the policy's size, with a number for each token in the "
+                        "place of the head, finds values and is trained beside it"),
+    flag<&Grpo::reward_model>("reward_model", "a frozen model of that size scores responses")
+        .when([](const Grpo& grpo) { return grpo.critic; }),
     flag<&Grpo::engine_logprobs>("use_vllm_logprobs",
                                  "no extra pass of the policy before several updates"),
     flag<&Grpo::always_scores>("always_score",
@@ -324,6 +344,42 @@ constexpr std::array length_keys{
         .when([](const Grpo& grpo) { return grpo.lengths.kind == LengthKind::lognormal; }),
 };
 
+// A time of failures.
+template <auto Member>
+constexpr Key<Grpo> time_of_failures(std::string_view name, std::string_view sentence,
+                                     std::string_view otherwise, std::string_view example) {
+  return {.facts = {.name = name,
+                    .sentence = sentence,
+                    .kind = KeyKind::time,
+                    .otherwise = otherwise,
+                    .example = example},
+          .read =
+              [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                if (table.has(facts.name))
+                  grpo.failures.*Member = table.quantity<Seconds>(facts.name);
+              },
+          .text =
+              [](const KeyFacts&, const Grpo& grpo) {
+                const std::optional<Seconds> value = grpo.failures.*Member;
+                return value && value->value > 0 ? number_text(value->value) + " s" : std::string();
+              }};
+}
+
+constexpr std::array failure_keys{
+    time_of_failures<&Failures::mtbf>("mtbf",
+                                      "of a node, mean: a run goes on from its last "
+                                      "checkpoint",
+                                      "none fails", "6000 h"),
+    whole<&Grpo::failures, &Failures::save_steps>(
+        "save_steps", 0, 1 << 30, "between checkpoints; 0: as often as loses least"),
+    time_of_failures<&Failures::save>("save", "in which everything waits for a checkpoint",
+                                      "each learner writes its states", "60 s"),
+    time_of_failures<&Failures::notice>("notice", "until a failure is seen", "0 s", "60 s"),
+    time_of_failures<&Failures::start>("start", "until steps go on", "what engines take to start",
+                                       "10 min"),
+    whole<&Grpo::failures, &Failures::seed>("seed", 0, most_pack_tokens, "of the draws"),
+};
+
 constexpr std::array grpo_tables{
     Block<Grpo>{"", "who is where", place_keys},
     Block<Grpo>{"", "how weights get to the engines, and how far generation may be ahead",
@@ -333,6 +389,10 @@ constexpr std::array grpo_tables{
                 .sentence = "of the responses; without this block lognormal around a third of the "
                             "limit",
                 .keys = length_keys},
+    Block<Grpo>{.name = "failures",
+                .sentence = "nodes that fail now and then, and what is left of a run's time",
+                .keys = failure_keys,
+                .left_out = true},
 };
 
 template <auto Member>

@@ -100,6 +100,9 @@ bool hybrid(const Strategy& s) {
 bool optimizer_on_host(const Strategy& s) {
   return s.optimizer_place == Offload::cpu;
 }
+bool gradients_on_host(const Strategy& s) {
+  return optimizer_on_host(s) && !stage_3(s);
+}
 bool optimizer_on_drives(const Strategy& s) {
   return s.optimizer_place == Offload::nvme;
 }
@@ -207,11 +210,13 @@ constexpr std::array strategy_own_keys{
                                         "stages 1 and 2; 0.18.5 to "
                                         "0.18.7 count all tensors in each gradient hook; after "
                                         "0.19.6 stage 3 clears gradients once, not for each "
-                                        "sub-group; before 0.6 stage 3 waits for each gather",
+                                        "sub-group; before 0.6 stage 3 waits for each gather; "
+                                        "0.15.2 to 0.18.9 lose sums of micro-batches with the "
+                                        "optimizer on the host; 0.19.5 pins what it copies to",
                             .otherwise = "a release between those",
                             .example = "0.17.0"},
                   .read = [](const Table& table, const KeyFacts&,
-                             Strategy& s) { read_deepspeed_version(table, s.zero); }},
+                             Strategy& s) { read_deepspeed_version(table, s); }},
 };
 
 constexpr std::array distributed_keys{
@@ -323,6 +328,12 @@ constexpr std::array offload_keys{
         .otherwise("its share of the cores")
         .when(optimizer_on_host)
         .left_out("1"),
+    flag<&Strategy::offload, &OffloadKeys::pins>(
+        "pin_memory",
+        "zero: 1 or 2: gradients are copied to pinned memory; to other memory a copy takes longer, "
+        "and the host waits for it")
+        .otherwise("false; true from deepspeed_version 0.19.5 on")
+        .when(gradients_on_host),
     number<&Strategy::offload, &OffloadKeys::ratio>(
         "ratio", 0, 1,
         "optimizer: cpu: share of it on the host, at zero 3 in sub-groups; the rest stays on the "
@@ -484,6 +495,11 @@ constexpr std::array zero_keys{
         "GPUs that share a second copy in 16 bits, which the backward pass gathers from; 1: no "
         "such copy")
         .when(stage_3),
+    flag<&Strategy::zero, &ZeroKeys::round_robin>(
+        "round_robin_gradients",
+        "zero: 1 or 2 with offload: neighbours among the tensors belong to different GPUs, so that "
+        "all copy a bucket at once; false: one after the other")
+        .when(gradients_on_host),
     flag<&Strategy::zero, &ZeroKeys::quantized_weights>("zero_quantized_weights",
                                                         "gathers move 8 bits")
         .when(stage_3),

@@ -48,10 +48,12 @@ constexpr std::array grpo_numbers{
     std::pair{"step_s", &GrpoRow::step},
     std::pair{"gen_s", &GrpoRow::generation},
     std::pair{"train_s", &GrpoRow::training},
+    std::pair{"mfu_pct", &GrpoRow::utilisation},
     std::pair{"sync_s", &GrpoRow::sync},
     std::pair{"mem_GB", &GrpoRow::memory},
 };
 
+// On the policy: nothing is generated ahead.
 bool in_turn(const GrpoRow& row) {
   return row.policy_mode.empty() || in_small_letters(row.policy_mode).starts_with("on");
 }
@@ -74,7 +76,7 @@ void read_printed_list(GrpoRow& row) {
 }
 
 // The learners as a training job of their own.
-StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenario& made) {
+StepRow learners_of_row(const GrpoRow& row) {
   StepRow step;
   step.id = row.id;
   step.source = row.source;
@@ -82,26 +84,30 @@ StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenar
   step.framework = row.framework;
   step.model = row.model;
   step.strategy = row.train_strategy;
-  step.offload =
-      in_small_letters(row.offload).find("none") == std::string::npos && !row.offload.empty()
-          ? row.offload + " on cpu"
-          : "";
   step.precision = row.precision;
+  step.task = row.algorithm;
   step.checkpointing = "full";
   step.nodes = row.nodes;
   step.gpus = row.gpus;
   step.tensor_parallel = row.train_tensor;
   step.pipeline = row.train_pipeline;
-  if (row.train_pipeline.value_or(1) > 1)  // to be dealt out
+  step.context_parallel = row.train_context;
+  if (row.train_expert.value_or(1) > 1) step.expert_parallel = row.train_expert;
+  return step;
+}
+
+// What follows once recipes have filled in what the row leaves open.
+void settle_learners(const GrpoRow& row, const RowCatalog& catalog, StepRow& step,
+                     RowScenario& made) {
+  if (step.expert_parallel.value_or(1) > 1) step.experts = step.expert_parallel;
+  if (step.pipeline.value_or(1) > 1)  // to be dealt out
     if (const double layers = known_of(catalog.models, same_model(catalog, row.model)).layers;
         layers > 0)
       step.layers = layers;
-  step.context_parallel = row.train_context;
-  if (row.train_expert.value_or(1) > 1) step.experts = step.expert_parallel = row.train_expert;
   const std::string usual = made.resolved(catalog).peek("strategy.zero").value_or("3");
   if (contains(in_small_letters(row.train_strategy + " " + row.framework), "fsdp")) {
     step.strategy = "fsdp2";
-  } else if (usual == "1" || row.train_tensor.value_or(1) > 1) {
+  } else if (usual == "1" || step.tensor_parallel.value_or(1) > 1) {
     step.stage = 1;
     made.assume("learners keep parameters and gradients whole (zero: 1)");
   } else {
@@ -109,7 +115,6 @@ StepRow learners_of_row(const GrpoRow& row, const RowCatalog& catalog, RowScenar
     made.assume("learners share parameters (zero: 3)");
   }
   made.assume("learners recompute their layers");
-  return step;
 }
 
 // By the framework's name, or by how it shares out learners.
@@ -140,39 +145,62 @@ double mean_sequence(const GrpoRow& row, RowScenario& made) {
   return *row.tokens_per_gpu * row.gpus.value_or(1) * *row.step / *row.generation_batch;
 }
 
-void find_gaps(const GrpoRow& row, RowScenario& made) {
-  const std::string algorithm = in_small_letters(row.algorithm);
-  if (contains(algorithm, "sync"))
-    return made.lack("a step: a weight sync alone, by a protocol of its own");
-  if (contains(algorithm, "ppo")) made.lack("a critic and a reward model (PPO)");
-  const bool measured = row.step || row.tokens_per_gpu || row.generation || row.training;
+// What recipes say of the job.
+bool fixed(const Document& recipes, std::string_view key) {
+  return recipes.peek(key).has_value();
+}
+
+void find_gaps(const GrpoRow& row, const Document& recipes, RowScenario& made) {
+  if (contains(in_small_letters(row.algorithm), "ppo") && !fixed(recipes, "job.critic"))
+    made.lack("a critic and a reward model (PPO)");
+  const bool measured =
+      row.step || row.tokens_per_gpu || row.generation || row.training || row.utilisation;
   if (!measured) made.lack("the time of a step");
-  if (!row.generation_batch) made.lack("responses of a step");
+  if (!row.generation_batch && !fixed(recipes, "job.num_unique_prompts_rollout"))
+    made.lack("responses of a step");
   if (row.gen_pipeline.value_or(1) > 1) made.lack("engines with pipeline parallelism");
 }
 
 struct Lengths {
   std::int64_t prompt = 0, longest = 0;
+  std::int64_t limit = 0;  // of prompts; 0: that of all
   double response = 0;
+  bool assumed = false;  // nobody says how long they are
+
+  std::int64_t prompt_limit() const { return limit > 0 ? limit : prompt; }
 };
 
-Lengths lengths_of(const GrpoRow& row, RowScenario& made) {
+double number_of(const Document& recipes, std::string_view key) {
+  std::vector<std::string> none;
+  return number_in(recipes.peek(key).value_or(""), "", none).value_or(0);
+}
+
+Lengths lengths_of(const GrpoRow& row, const Document& recipes, RowScenario& made) {
   Lengths lengths;
-  const double mean = mean_sequence(row, made);
+  const double response_limit = number_of(recipes, "job.response_length"),
+               prompt_limit = number_of(recipes, "job.max_prompt_token_length");
+  double mean = mean_sequence(row, made);
+  double longest = row.max_sequence.value_or(response_limit + prompt_limit);
+  if (mean <= 0 && response_limit > 0) {
+    lengths.response = response_limit / 3;
+    lengths.assumed = true;
+    mean = longest;
+    made.assume("responses of a third of their limit");
+  }
   if (mean <= 0) {
     made.lack("the mean sequence");
     return lengths;
   }
   const bool responses_only = contains(in_small_letters(row.notes), "mean response length");
-  double longest = row.max_sequence.value_or(0);
   if (longest <= 0) {
     longest = 4 * mean;
     made.assume("a limit of four mean sequences");
   }
   lengths.longest = std::llround(longest);
   lengths.prompt = std::clamp<std::int64_t>(lengths.longest / 4, 1, 256);
+  if (prompt_limit > 0) lengths.limit = std::llround(prompt_limit);
   const double prompt = static_cast<double>(lengths.prompt);
-  lengths.response = std::max(1.0, responses_only ? mean : mean - prompt);
+  if (!lengths.assumed) lengths.response = std::max(1.0, responses_only ? mean : mean - prompt);
   made.assume(fmt::format("prompts of {} tokens", lengths.prompt));
   made.assume("response lengths with a long tail, sigma 0.9");
   return lengths;
@@ -181,7 +209,6 @@ Lengths lengths_of(const GrpoRow& row, RowScenario& made) {
 // Learners on the first nodes, engines on the others.
 void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::string& node,
                   RowScenario& made) {
-  made.set("job.layout", in_turn(row) ? "colocated" : "separate");
   const Document resolved = made.resolved(catalog);
   const auto usual = [&](std::string_view key, std::string_view value, std::string_view words) {
     if (resolved.peek(key)) return;
@@ -189,10 +216,15 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
     if (!words.empty()) made.assume(std::string(words));
   };
   usual("job.batching", "shares", "");
-  usual("job.park_reference", "true", "a reference model waits in host memory");
+  if (resolved.peek("job.load_ref_policy") != "false")
+    usual("job.park_reference", "true", "a reference model waits in host memory");
   usual("job.sync_protocol", "buckets", "weights are sent in buckets");
   usual("job.vllm_enable_prefix_caching", "true", "the samples of a group share their prompt");
-  if (in_turn(row)) {
+  const std::string offload = in_small_letters(row.offload);
+  const bool colocated = resolved.peek("job.layout") == "colocated";
+  if (!offload.empty() && !contains(offload, "none") && colocated)
+    made.set("job.park_learners", true);
+  if (colocated) {
     usual("job.park_learners", "true",
           "learners' states wait in host memory while engines generate");
     usual("job.vllm_gpu_memory_utilization", "0.7", "engines take 0.7 of their GPU");
@@ -213,44 +245,77 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   if (const double rest = learners - static_cast<double>(full) * each; rest > 0)
     list += fmt::format("{:.0f}, ", rest);
   made.set("job.num_learners_per_node", fmt::format("[{}0]", list));
-  made.set("job.async_steps", 1.0);
+  made.set("job.async_steps", in_turn(row) ? 0.0 : 1.0);
   usual("job.inflight_updates", "false", "");
   made.set("job.drop_stale_results", false);
 }
 
-void write_batch(const GrpoRow& row, const Lengths& lengths, RowScenario& made) {
-  const double samples = row.samples.value_or(16);
-  if (!row.samples) made.assume("16 responses to a prompt");
+void write_batch(const GrpoRow& row, const Document& recipes, RowScenario& made) {
+  const auto set = [&](const std::string& key, double value) {
+    if (!fixed(recipes, "job." + key)) made.set("job." + key, std::max(1.0, value));
+  };
+  const double said = number_of(recipes, "job.num_samples_per_prompt_rollout"),
+               samples = row.samples.value_or(said > 0 ? said : 16);
+  if (!row.samples && said <= 0) made.assume("16 responses to a prompt");
   const double batch = row.generation_batch.value_or(1);
   const double updates = std::max(1.0, batch / std::max(1.0, row.train_batch.value_or(batch)));
-  const auto set = [&](const std::string& key, double value) {
-    made.set("job." + key, std::max(1.0, value));
-  };
   set("vllm_tensor_parallel_size", row.gen_tensor.value_or(1));
   set("num_unique_prompts_rollout", batch / samples);
   set("num_samples_per_prompt_rollout", samples);
-  set("max_prompt_token_length", static_cast<double>(lengths.prompt));
-  set("response_length", static_cast<double>(lengths.longest - lengths.prompt));
-  set("pack_length", static_cast<double>(lengths.longest));
   set("num_mini_batches", updates);
   set("deepspeed_zpg", 1);
-  made.set("job.response_lengths.type", "lognormal");
-  const double limit = static_cast<double>(lengths.longest - lengths.prompt);
-  made.set("job.response_lengths.mean", std::max(1.0, std::min(lengths.response, limit - 1)));
-  made.set("job.response_lengths.sigma",
-           "{value: 0.9, low: 0.5, high: 1.2, grade: guess, source: \"the row prints the mean "
-           "alone\"}");
-  made.set("job.response_lengths.behind_limit", true);
   if (contains(in_small_letters(row.precision + row.notes), "fp8 gen"))
     made.set("job.vllm_quantization", "fp8");
 }
 
+void write_lengths(const Lengths& lengths, const Document& recipes, RowScenario& made) {
+  const auto set = [&](const std::string& key, double value) {
+    if (!fixed(recipes, "job." + key)) made.set("job." + key, std::max(1.0, value));
+  };
+  const double limit = static_cast<double>(lengths.longest - lengths.prompt_limit());
+  set("max_prompt_token_length", static_cast<double>(lengths.prompt_limit()));
+  set("response_length", limit);
+  set("pack_length", static_cast<double>(lengths.longest));
+  made.set("job.response_lengths.type", "lognormal");
+  const double mean = std::max(1.0, std::min(lengths.response, limit - 1));
+  if (lengths.assumed)
+    made.set("job.response_lengths.mean",
+             fmt::format("{{value: {:.0f}, low: {:.0f}, high: {:.0f}, grade: guess, source: \"the "
+                         "row does not say how long responses are\"}}",
+                         mean, mean / 2, 0.95 * limit));
+  else
+    made.set("job.response_lengths.mean", mean);
+  made.set("job.response_lengths.sigma",
+           "{value: 0.9, low: 0.5, high: 1.2, grade: guess, source: \"the row prints the mean "
+           "alone\"}");
+  made.set("job.response_lengths.behind_limit", true);
+}
+
+// A table of weight syncs says who sends what to whom, and nothing of steps.
+void write_sync(const GrpoRow& row, RowScenario& made) {
+  if (!row.sync) made.lack("the time of a sync");
+  made.set("job.layout", "colocated");
+  made.set("job.vllm_tensor_parallel_size", row.gen_tensor.value_or(1));
+  made.set("job.num_unique_prompts_rollout", row.gpus.value_or(1));  // one for each learner
+  made.set("job.load_ref_policy", false);
+  made.set("job.deepspeed_zpg", 1.0);
+  if (contains(in_small_letters(row.model), "fp8")) made.set("job.sync_dtype", "fp8");
+}
+
 // Experts of the catalogue's sparse models that every learner has all of.
-void write_whole_experts(const GrpoRow& row, RowScenario& made) {
-  if (row.train_expert.value_or(1) <= 1) made.set("strategy.moe.kernel", "grouped");
+void write_whole_experts(const StepRow& learners, RowScenario& made) {
+  if (learners.expert_parallel.value_or(1) <= 1) made.set("strategy.moe.kernel", "grouped");
 }
 
 }  // namespace
+
+bool only_sync(const GrpoRow& row) {
+  return contains(in_small_letters(row.algorithm), "sync");
+}
+
+bool has_engines(const GrpoRow& row) {
+  return row.gen_tensor || row.gen_gpus || !only_sync(row);
+}
 
 bool holds_grpo_rows(const CsvTable& table) {
   return table.column("gen_batch") || table.column("samples_per_prompt") ||
@@ -270,23 +335,33 @@ ExpressedRow express(const GrpoRow& said, const RowCatalog& catalog) {
   read_printed_list(row);
   RowScenario made(row.id);
   made.missing = row.unreadable;
-  find_gaps(row, made);
   write_learner_stack(row, catalog, made);
   write_engine(row, catalog, made);
-  StepRow learners = learners_of_row(row, catalog, made);
+  StepRow learners = learners_of_row(row);
   find_recipes(learners, catalog, made);
   write_recipes(made);
+  settle_learners(row, catalog, learners, made);
   write_model(learners, catalog, made);
   write_cluster(learners, catalog, made);
   made.set("job.method", "grpo");
-  const Lengths lengths = lengths_of(row, made);
-  const NamedNode node = named_node(catalog, {row.hardware, "", {}});
-  write_layout(row, catalog, node.node == nullptr ? "" : node.node->name, made);
-  write_batch(row, lengths, made);
+  const bool sync = only_sync(row);
+  if (sync) {
+    write_sync(row, made);
+  } else {
+    if (!fixed(made.resolved(catalog), "job.layout"))
+      made.set("job.layout", in_turn(row) ? "colocated" : "separate");
+    const Document recipes = made.resolved(catalog);
+    find_gaps(row, recipes, made);
+    write_lengths(lengths_of(row, recipes, made), recipes, made);
+    const NamedNode node = named_node(catalog, {row.hardware, "", {}});
+    write_layout(row, catalog, node.node == nullptr ? "" : node.node->name, made);
+    write_batch(row, recipes, made);
+  }
   write_strategy(learners, catalog, made);
-  write_whole_experts(row, made);
-  const std::string family = fmt::format("grpo {} {}", in_turn(row) ? "in turn" : "ahead",
-                                         made.gpu.empty() ? row.hardware : made.gpu);
+  write_whole_experts(learners, made);
+  const std::string_view way = sync ? "sync" : in_turn(row) ? "in turn" : "ahead";
+  const std::string family =
+      fmt::format("grpo {} {}", way, made.gpu.empty() ? row.hardware : made.gpu);
   return expressed(std::move(made), family);
 }
 

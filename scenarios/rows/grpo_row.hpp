@@ -18,6 +18,7 @@ struct GrpoRow {
   Cell max_sequence, mean_sequence, generation_batch, train_batch, samples;
   Cell gen_tensor, gen_pipeline, train_tensor, train_context, train_expert, train_pipeline;
   Cell tokens_per_gpu, step, generation, training, sync, memory;  // s, memory in GB
+  Cell utilisation;  // of the learners' peak while they update the policy, in percent
   std::vector<std::string> unreadable;
 };
 
@@ -25,6 +26,10 @@ struct GrpoRow {
 bool holds_grpo_rows(const CsvTable& table);
 std::vector<GrpoRow> grpo_rows(const CsvTable& table);
 std::vector<std::string> grpo_columns();
+// A weight sync alone was measured, and of it what engines wait for, or what learners do where the
+// row has no engines.
+bool only_sync(const GrpoRow& row);
+bool has_engines(const GrpoRow& row);
 ExpressedRow express(const GrpoRow& row, const RowCatalog& catalog);
 
 }  // namespace stepsim

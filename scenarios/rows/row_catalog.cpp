@@ -52,7 +52,7 @@ std::size_t digits_at(std::string_view text) {
 std::size_t ending_at(std::string_view rest) {
   if (rest.starts_with('-')) return 1;
   for (const std::string_view word :
-       {"instruct", "thinking", "base", "chat", "hf", "it", "fp8", "32k"})
+       {"instruct", "thinking", "base", "chat", "hf", "it", "fp8", "bf16", "32k"})
     if (rest.starts_with(word)) return word.size();
   const std::size_t letters = rest.starts_with('v') || rest.starts_with('a') ? 1 : 0;
   const std::size_t digits = digits_at(rest.substr(letters));
@@ -198,7 +198,12 @@ std::string same_model(const RowCatalog& catalog, std::string_view name) {
   const std::string_view remark = name.substr(std::min(name.size(), name.find(" (")));
   const bool sized =
       std::ranges::any_of(remark, is_digit) || contains(in_small_letters(remark), "truncated");
-  const std::string wanted = bare(own(sized ? name : name.substr(0, name.size() - remark.size())));
+  std::string said(own(sized ? name : name.substr(0, name.size() - remark.size())));
+  // "Llama-2 class 7B" is of that size.
+  constexpr std::string_view filler = " class ";
+  if (const std::size_t place = said.find(filler); place != std::string::npos)
+    said.replace(place, filler.size(), "-");
+  const std::string wanted = bare(said);
   std::string best;
   std::size_t length = 0;  // of the longest name that it begins with
   const auto consider = [&](std::string_view called, const std::string& known) {

@@ -38,6 +38,7 @@ struct Settler {
                          .grade = Grade::guess,
                          .source = ""};
   std::vector<std::string> others{};
+  bool measured = false;  // the dimension is that of what was read
 
   void problem(std::string_view name, const std::string& message) {
     const Node* at = field(node, name);
@@ -60,9 +61,14 @@ struct Settler {
   double number(std::string_view name, double fallback) {
     if (field(node, name) == nullptr) return fallback;
     const auto parsed = parse_quantity(text(name));
-    if (parsed && parsed->dimension == Dimension::ratio && std::isfinite(parsed->value))
-      return parsed->value;
-    problem(name, "expected a plain number; words and flags are listed under any_of");
+    if (!parsed || !std::isfinite(parsed->value)) {
+      problem(name, "expected a plain number; words and flags are listed under any_of");
+      return fallback;
+    }
+    if (!measured) constant.dimension = parsed->dimension;
+    measured = true;
+    if (parsed->dimension == constant.dimension) return parsed->value;
+    problem(name, fmt::format("expected {}, as before", describe(constant.dimension)));
     return fallback;
   }
 
@@ -135,8 +141,9 @@ struct Settler {
     if (!notes.draw) return stated();
     const std::string full = notes.scope.empty() ? path : notes.scope + "." + path;
     constant.value = value_at(constant, quantile(*notes.draw, full));
-    return constant.words.empty() ? fmt::format("{}", constant.value)
-                                  : value_text(constant, constant.value);
+    if (!constant.words.empty()) return value_text(constant, constant.value);
+    const std::string_view unit = si_unit(constant.dimension);
+    return fmt::format("{}{}{}", constant.value, unit.empty() ? "" : " ", unit);
   }
 };
 

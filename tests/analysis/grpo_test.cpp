@@ -1,6 +1,7 @@
 // A whole GRPO step: costs from replays, sync against the number of engines, the trace's times.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
@@ -310,6 +311,100 @@ TEST_CASE("a model with many experts is handed over in buckets in a tenth of the
   CHECK(buckets < 40);
   CHECK(buckets < each / 5);
   CHECK(seconds("buckets", "colocated") < 40);
+  CHECK(seconds("host_buckets", "separate") < buckets);
+  // 61 GB pass two kinds of new pages and are read again.
+  const double files = seconds("files", "separate");
+  CHECK(files > 3 * 61e9 / 2e9);
+  CHECK(files < each);
+}
+
+// Engines load a bucket while the next one is broadcast: the longer of both counts, and of the
+// other its first or last bucket.
+TEST_CASE("buckets out of host memory are loaded beside the next broadcast", "[grpo]") {
+  const auto sync = [](const char* load, const char* bucket) {
+    const Scenario scenario =
+        load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b",
+                      std::vector<Setting>{{"job.sync_protocol", "host_buckets"},
+                                           {"job.sync_bucket", bucket},
+                                           {"engine.sync.load", load}});
+    return replay_sync(scenario, place(scenario.cluster, *scenario.grpo)).cost.send.value;
+  };
+  const double tensors = 291, bytes = 2.0 * 8030261248;
+  const double sent = sync("0 s", "1 GiB"), both = sync("1 ms", "1 GiB"),
+               slow = sync("100 ms", "1 GiB");
+  CHECK(sent < both);
+  CHECK(both < sent + tensors * 1e-3);
+  CHECK(slow > tensors * 0.1);
+  CHECK(slow < sent + tensors * 0.1);
+  CHECK(sent > bytes / 450e9);  // what NVLink moves
+}
+
+TEST_CASE("a checkpoint is written before it is read, each as fast as its file system", "[grpo]") {
+  const auto sync = [](const char* constant, const char* rate) {
+    std::vector<Setting> settings{{"job.sync_protocol", "files"},
+                                  {"engine.sync.write", "4 GB/s"},
+                                  {"engine.sync.read", "8 GB/s"}};
+    settings.push_back({constant, rate});
+    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b", settings);
+    return replay_sync(scenario, place(scenario.cluster, *scenario.grpo)).cost;
+  };
+  const double bytes = 2.0 * 8030261248;
+  const SyncCost usual = sync("engine.sync.write", "4 GB/s"),
+                 slow = sync("engine.sync.write", "1 GB/s"),
+                 far = sync("engine.sync.read", "1 GB/s");
+  CHECK(usual.gather.value > bytes / 4e9);
+  CHECK(slow.gather.value - usual.gather.value == Approx(bytes * 0.75e-9));
+  CHECK(slow.send.value == Approx(usual.send.value));
+  CHECK(far.send.value - usual.send.value == Approx(bytes * 0.875e-9));
+}
+
+TEST_CASE("adapters alone are handed over in a fraction of the time", "[grpo]") {
+  const auto sync = [](const char* adapters) {
+    const Scenario scenario = load_scenario(STEPSIM_SOURCE_DATA, "grpo-32b-lora-r16",
+                                            std::vector<Setting>{{"job.sync_adapters", adapters}});
+    const SyncCost cost = replay_sync(scenario, place(scenario.cluster, *scenario.grpo)).cost;
+    return cost.gather.value + cost.send.value;
+  };
+  CHECK(sync("true") < sync("false") / 20);
+}
+
+TEST_CASE("a critic is trained beside the policy, and a reward model runs along", "[grpo]") {
+  const auto p = [](const char* critic, const char* reward) {
+    return predict_grpo(
+        load_scenario(STEPSIM_SOURCE_DATA, "colocated-8b",
+                      std::vector<Setting>{{"job.critic", critic}, {"job.reward_model", reward}}));
+  };
+  const GrpoPrediction alone = p("false", "false"), critic = p("true", "false"),
+                       both = p("true", "true");
+  CHECK(alone.phases.critic == 0);
+  CHECK(critic.phases.critic > 0.5 * alone.training);
+  CHECK(critic.phases.critic < 1.5 * alone.training);
+  CHECK(critic.training == Approx(alone.training + critic.phases.critic).epsilon(1e-3));
+  CHECK(both.phases.critic > critic.phases.critic);
+  CHECK(critic.memory.learner.start > 1.5 * alone.memory.learner.start);
+  double sum = 0;
+  for (const PhaseSpec& phase : phase_specs()) sum += both.phases.*phase.seconds;
+  CHECK(sum == Approx(both.step_time.value).epsilon(1e-9));
+}
+
+// Of exponential failures a mean of 1 / (exp(cycle / mtbf) - 1) cycles is saved before each.
+TEST_CASE("goodput is that of the closed form, and its parts add up", "[grpo]") {
+  const RunTimeline run{
+      .step = 60, .save = 90, .between = 24 * 3600.0, .restart = 1200, .interval = 30};
+  const Goodput good = goodput_of(run);
+  const double work = 30 * 60.0, cycle = work + 90;
+  const double closed =
+      std::exp(-run.restart / run.between) * work / (run.between * std::expm1(cycle / run.between));
+  CHECK(good.useful == Approx(closed).epsilon(0.01));
+  CHECK(good.useful + good.saving + good.lost + good.down == Approx(1).epsilon(1e-9));
+  RunTimeline free = run;
+  free.interval = 0;
+  const Goodput best = goodput_of(free);
+  CHECK(best.useful >= good.useful);
+  // Young: as often as saving and losing cost the same.
+  CHECK(static_cast<double>(best.interval) * 60 ==
+        Approx(std::sqrt(2 * 90 * run.between)).epsilon(0.35));
+  CHECK(goodput_of(RunTimeline{.step = 60}).useful == 1);
 }
 
 TEST_CASE("memory is the same figure with and without a replay", "[grpo]") {

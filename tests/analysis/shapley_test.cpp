@@ -102,6 +102,27 @@ TEST_CASE("drawn orders come within a few standard errors of the exact values", 
   }
 }
 
+TEST_CASE("a study of orders stops as soon as its values are known well enough", "[analysis]") {
+  const Game game = [](Coalition c) {
+    return std::popcount(c) + 100.0 * (has(c, 0) && has(c, 1)) + rough(c) / 1000;
+  };
+  const auto worth = [&](const ShapleyPlan& plan) {
+    std::vector<double> values;
+    for (const Coalition each : plan.coalitions) values.push_back(game(each));
+    return values;
+  };
+  const auto coalitions = [&](double precise) {
+    return study_shapley(10, 800, precise, 3, worth).plan.coalitions.size();
+  };
+  CHECK(coalitions(1e9) <= 64);
+  CHECK(coalitions(0) > 700);
+  CHECK(coalitions(1e-9) == coalitions(0));
+  const ShapleyStudy some = study_shapley(10, 800, 8, 3, worth);
+  CHECK(some.plan.coalitions.size() < coalitions(0));
+  for (const ShapleyValue& each : some.values) CHECK(each.standard_error <= 8);
+  CHECK(study_shapley(8, 256, 1e9, 3, worth).plan.exact());
+}
+
 TEST_CASE("the same seed draws the same orders", "[analysis]") {
   CHECK(plan_shapley(10, 200, 5).orders == plan_shapley(10, 200, 5).orders);
   CHECK(plan_shapley(10, 200, 5).orders != plan_shapley(10, 200, 6).orders);

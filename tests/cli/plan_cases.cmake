@@ -11,6 +11,9 @@ cli("plan as JSON" ARGS ${small_plan} --json
        best/4/peak_memory_bytes second/won second/cause)
 cli("plan with what is set and what is kept" ARGS ${small_plan} --set strategy.tensor_parallel.size=2
   --where "strategy.checkpointing == \"full\"" --top 2 OUTPUT "tensor 2.*checkpointing full.*\n2  .*tensor 2.*checkpointing full")
+cli("plan with stages that somebody set" ARGS ${small_plan} --set strategy.pipeline_parallel.size=2 --top 1 OUTPUT "stages 2")
+cli("plan says over how many GPUs experts are" ARGS plan qwen3-30b-a3b --cluster superpod-h100 --nodes 2 --global-batch 64 --samples 0
+  --where "strategy.pipeline_parallel.size == 1 and strategy.tensor_parallel.size == 1" --top 1 OUTPUT "data 16, experts over [0-9]+, micro-batch")
 cli("plan over numbers of nodes" ARGS plan llama-3.2-1b --cluster superpod-h100 --nodes 1,2 --global-batch 32 --goal cost --price 2
   --samples 0 --top 2 OUTPUT "the cheapest[ \n]of .*\ncost .* at 2 each")
 cli("plan of a scenario" ARGS plan llama32-3b-sft-zero3 --samples 0 --top 2 OUTPUT "llama-3.2-3b, .*the fastest of [0-9]+ plans is .*zero")
@@ -35,6 +38,8 @@ cli("plan for another goal" ARGS plan llama-3.2-1b --cluster h100-8 --goal speed
   ERROR "--goal: expected time, cost or memory, found \"speed\"")
 cli("plan of rows that divide by nothing" ARGS plan llama-3.2-1b --cluster h100-8 --stack litgpt --global-batch 7 CODE 2
   ERROR "no plan comes out even: 7 rows of a step, 16 layers and 32 heads of llama-3.2-1b, on 8 GPUs; 8 rows would divide among them")
+cli("plan of micro-batches that divide no rows" ARGS plan llama-3.2-1b --cluster h100-8 --set job.micro_batch=3 CODE 2
+  ERROR_MATCHES "no plan comes out even: 256 rows of a step, 3 to a micro-batch, 16 layers .* on 8 GPUs.*264 rows would divide among them")
 cli("plan with holders that divide no experts" ARGS plan qwen3-30b-a3b --cluster h100-8 --set strategy.moe.expert_parallel=7 CODE 2
   ERROR_MATCHES "strategy.moe.expert_parallel: 7 does not divide 128 experts")
 cli("plan of which a condition leaves nothing" ARGS ${small_plan} --where "strategy.tensor_parallel.size > 8" CODE 2

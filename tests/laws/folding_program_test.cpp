@@ -1,10 +1,13 @@
 // Folding under a program: compute, collectives and copies that overlap and slow each other.
 #include <map>
 
+#include "sim/base/lists.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
 #include "tests/support/tiny_cluster.hpp"
+#include "tests/support/tiny_pipeline.hpp"
+#include "tests/support/tiny_step.hpp"
 #include "tests/support/worker.hpp"
 #include "workloads/program/program_builder.hpp"
 
@@ -133,6 +136,29 @@ TEST_CASE("a straggler is folded with nobody and seen by all who wait for it", "
     CHECK(folded.lane_sizes[folded.lane_of[slow]] == 1);
     check_same(cluster, machinery);
   }
+}
+
+TEST_CASE("steps with a slow GPU take as long as with every GPU replayed", "[laws]") {
+  std::vector<Variant> variants = tiny_variants(2, 4);
+  append(variants, tiny_pipelines());
+  for (Variant& variant : variants) {
+    CAPTURE(variant.name);
+    TinyStep& step = variant.step;
+    step.cluster.speeds.assign(step.cluster.ranks(), 1);
+    step.cluster.speeds[step.cluster.ranks() / 3] = 0.7;
+    CHECK_THAT(seconds_of(step), WithinRel(seconds_of(step, Folding::off), 1e-9));
+  }
+}
+
+TEST_CASE("one slow GPU makes no more ranks unlike the more nodes there are", "[laws]") {
+  const auto lanes = [](std::uint32_t nodes) {
+    TinyStep step = tiny_step(Sharding::zero3, tiny_model(), nodes, 8);
+    step.cluster.speeds.assign(step.cluster.ranks(), 1);
+    step.cluster.speeds[11] = 0.7;
+    return build_step(step.input(), Folding::automatic).traffic.lanes();
+  };
+  // However far the others are from it around a ring.
+  CHECK(lanes(64) == lanes(4));
 }
 
 TEST_CASE("ranks of different kind are never folded together", "[laws]") {

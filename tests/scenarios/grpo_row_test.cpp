@@ -3,6 +3,7 @@
 
 #include "scenarios/rows/engine_row.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "workloads/grpo/lengths.hpp"
 
@@ -112,6 +113,91 @@ TEST_CASE("a row's framework says how it runs a step", "[grpo]") {
   CHECK(made("NeMo-RL v0.5", "2048").scores());
   CHECK(!made("NeMo-RL v0.6", "2048").scores());
   CHECK(made("NeMo-RL v0.6", "512").scores());
+}
+
+// What was measured of a sync alone: what engines wait for, or what learners do.
+TEST_CASE("a row of a weight sync alone is a scenario without steps", "[grpo]") {
+  const auto row = [](std::string_view line) {
+    const CsvTable table = parse_csv(
+        "id,source,hardware,gpus,model,algorithm,gen_batch,gen_tp,train_strategy,sync_s\n" +
+            std::string(line),
+        "s.csv");
+    return grpo_rows(table).front();
+  };
+  const GrpoRow engine =
+      row("s,MoonshotAI/checkpoint-engine README.md,H20-141GB,256,DeepSeek-V3.1 (fp8),weight sync "
+          "only,,16,,10.19\n");
+  CHECK(only_sync(engine));
+  CHECK(has_engines(engine));
+  const ExpressedRow made = express(engine, catalog());
+  CHECK(made.family == "grpo sync h20-141");
+  const Grpo grpo = *loaded(made).grpo;
+  CHECK(grpo.protocol == SyncProtocol::host_buckets);
+  CHECK(grpo.sent == EngineBits::fp8);
+  CHECK(grpo.tensor_parallel == 16);
+  const GrpoRow trainer =
+      row("s,PrimeIntellect-ai/prime-rl benchmarks,H200-141GB,8,Qwen3-30B-A3B,weight sync "
+          "only,,,FSDP2,36.7\n");
+  CHECK(!has_engines(trainer));
+  CHECK(loaded(express(trainer, catalog())).grpo->protocol == SyncProtocol::files);
+  CHECK(express(row("s,,H20-141GB,8,GLM-4.5-Air (bf16),weight sync only,,8,,\n"), catalog())
+            .missing == std::vector<std::string>{"the time of a sync"});
+}
+
+TEST_CASE("a script beside a table fills in what its rows leave open", "[grpo]") {
+  const auto row = [](std::string_view line) {
+    const CsvTable table = parse_csv(
+        "id,hardware,nodes,gpus,framework,model,algorithm,gen_batch,avg_seq,mfu_pct,step_s\n" +
+            std::string(line),
+        "s.csv");
+    return express(grpo_rows(table).front(), catalog());
+  };
+  const Scenario large =
+      loaded(row("s,H20-96GB,,96,verl Megatron + vLLM,DeepSeek-671B,GRPO,,1960,,1700\n"));
+  CHECK(large.strategy.pipeline_parallel.size == 12);
+  CHECK(large.strategy.tensor_parallel.size == 8);
+  CHECK(large.grpo->responses() == 96 * 8);
+  CHECK(large.grpo->memory_utilization == 0.6);
+  // With nothing but a utilisation.
+  const Scenario small = loaded(row("s,H20-96GB,,8,verl Megatron,Qwen3-30B-A3B,GRPO,,,40,\n"));
+  CHECK(small.grpo->responses() == 512 * 16);
+  CHECK_FALSE(small.grpo->reference_model);
+  const Scenario ppo = loaded(row("s,A800-80GB,2,16,OpenRLHF,Llama-2 class 7B,PPO,1024,,,471\n"));
+  CHECK(ppo.model.name == "llama-2-7b");
+  CHECK(ppo.grpo->critic);
+  CHECK(ppo.grpo->reward_model);
+  CHECK(ppo.grpo->layout == GrpoLayout::separate);
+  CHECK(ppo.grpo->async_steps == 0);
+}
+
+TEST_CASE("a time that nobody published has a range to draw from", "[grpo]") {
+  const std::vector<Setting> settings{
+      {"job.verify_time", "{value: 10 ms, low: 3 ms, high: 30 ms, grade: guess, source: nobody}"}};
+  const auto time = [&](const MaybeDraw& draw) {
+    return load_scenario(data, "colocated-8b", settings, draw).grpo->verify_time.value;
+  };
+  CHECK(time({}) == Approx(0.01));
+  const double drawn = time(Draw{.seed = 3, .sample = 1, .of = 8});
+  CHECK(drawn != Approx(0.01));
+  CHECK(drawn > 0.003);
+  CHECK(drawn < 0.03);
+}
+
+TEST_CASE("a protocol that a recipe's program has not is refused", "[grpo]") {
+  const auto message = [](const char* recipe, const char* protocol) -> std::string {
+    try {
+      load_scenario(data, "colocated-8b",
+                    std::vector<Setting>{{"recipe", recipe}, {"job.sync_protocol", protocol}});
+    } catch (const UserError& error) {
+      return error.problems().front().key + ": " + error.problems().front().message;
+    }
+    return "";
+  };
+  CHECK(message("nemo-rl", "v3") ==
+        "job.sync_protocol: v3 is not in NeMo-RL's trainer, which has buckets");
+  CHECK(message("verl", "files") ==
+        "job.sync_protocol: files is not in verl's trainer, which has buckets, host_buckets");
+  CHECK(message("verl", "host_buckets").empty());
 }
 
 TEST_CASE("a row that cannot be a scenario says why", "[grpo]") {

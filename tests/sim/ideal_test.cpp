@@ -110,6 +110,8 @@ TEST_CASE("a contracted program takes as long as the whole", "[sim]") {
       after.push_back(OpId{i - 1 - dice.roll(std::min(i, 12u))});
     graph.add(with(op, causes[dice.roll(causes.size())]), after);
   }
+  const OpGraph less = contracted(graph, {}, Causes::kept);
+  CHECK(less.size() < graph.size());
   for (std::uint32_t bits = 0; bits < 8; ++bits) {
     CauseSet free;
     for (std::size_t i = 0; i < 3; ++i)
@@ -118,6 +120,7 @@ TEST_CASE("a contracted program takes as long as the whole", "[sim]") {
     CHECK(small.size() < graph.size());
     const double whole = seconds_without(graph, free, platform);
     CHECK_THAT(seconds_without(small, {}, platform), exactly(whole));
+    CHECK_THAT(seconds_without(contracted(less, free), {}, platform), exactly(whole));
   }
 }
 

@@ -105,6 +105,8 @@ TEST_CASE("an unknown value without a range, or with one that cannot be, is refu
   CHECK(told("{value: much, low: 0.1, source: s}")
             .starts_with("a.yaml:2: job.fill.value: expected a plain number; words and flags are "
                          "listed under any_of"));
+  CHECK(told("{value: 1, low: 2 ms, high: 3 s, source: s}")
+            .starts_with("a.yaml:2: job.fill.value: expected a time, as before"));
   CHECK(told("{value: 0.5, lo: 0.1, high: 1, source: s}")
             .starts_with("a.yaml:2: job.fill.lo: unknown key (did you mean \"low\"?)"));
 }

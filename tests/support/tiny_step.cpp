@@ -86,6 +86,7 @@ Cluster step_cluster(std::uint32_t nodes, std::uint32_t gpus) {
   cluster.gpu = tiny_gpu();
   cluster.gpu.interference = interference;
   cluster.node.host.core_speed = made_up<Ratio>(1);
+  cluster.node.host.pageable = made_up<Ratio>(0.5);
   cluster.node.host.cpu_adam = made_up<Seconds>(1);
   cluster.node.host.cpu_adam_bytes = made_up<Ratio>(28);
   return cluster;
@@ -100,7 +101,8 @@ bool involves(const OpGraph& graph, const Op& op, Rank rank) {
 Sum sum_if(const OpGraph& graph, const std::function<bool(const Op&)>& wanted) {
   Sum sum;
   for (const Op& op : graph.ops())
-    if (wanted(op) && involves(graph, op, 0)) sum = {sum.bytes + op.bytes.value, sum.count + 1};
+    if (wanted(op) && involves(graph, op, 0))
+      sum = {sum.bytes + op.bytes.value, sum.count + 1, sum.seconds + op.seconds.value};
   return sum;
 }
 

@@ -53,6 +53,7 @@ Elements elements_of(const TinyStep& step);
 struct Sum {
   double bytes = 0;
   double count = 0;
+  double seconds = 0;
 };
 Sum sum_of(const OpGraph& graph, OpKind kind, Cause cause);
 Sum sum_named(const OpGraph& graph, OpKind kind, std::string_view name);

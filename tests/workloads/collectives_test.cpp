@@ -1,5 +1,7 @@
 #include "workloads/collectives/collectives.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "tests/support/exactly.hpp"
@@ -14,6 +16,11 @@ constexpr std::array kinds{Collective::all_reduce,     Collective::all_gather,
                            Collective::reduce_scatter, Collective::all_to_all,
                            Collective::broadcast,      Collective::send_recv};
 
+// Half a buffer each way for every edge of the busiest place of two trees; all nodes send as much.
+double sent_by_trees(double nodes) {
+  return nodes * std::min(nodes, 4.0) / 2;
+}
+
 // What all ranks together send, in buffers.
 double textbook_total(Collective kind, std::string_view algorithm, double nodes, double per_node) {
   const double n = nodes * per_node;
@@ -21,7 +28,9 @@ double textbook_total(Collective kind, std::string_view algorithm, double nodes,
     case Collective::all_reduce:
       // In-switch: all slices up and one sum down, then one slice up and all down, for each rank.
       if (algorithm == "nvls") return 2 * (n + 1);
-      if (algorithm == "nvls_tree") return nodes * 2 * (per_node + 1) + 2 * (nodes - 1);
+      if (algorithm == "nvls_tree") return nodes * 2 * (per_node + 1) + sent_by_trees(nodes);
+      if (algorithm == "tree" && nodes > 1 && per_node == std::floor(per_node))
+        return nodes * 2 * (per_node - 1) + sent_by_trees(nodes);
       return 2 * (n - 1);
     case Collective::all_to_all:  // two hops when it goes inside the nodes first
       if (algorithm == "hierarchical") return nodes * (per_node - 1) + per_node * (nodes - 1);

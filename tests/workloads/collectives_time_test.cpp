@@ -184,6 +184,28 @@ TEST_CASE("a tree across nodes climbs between the nodes and chains inside", "[wo
       exactly(t.launch + t.network_launch + 2 * (g - 1) * t.step + 2 * t.network_step + between));
 }
 
+// Else a step on thousands of nodes would be simulated node by node.
+TEST_CASE("no place of a tree is told from another, however many nodes there are", "[workloads]") {
+  for (const std::uint32_t nodes : {2U, 3U, 8U, 31U, 100U}) {
+    const TinyCluster t = far(4, nodes);
+    const Cluster cluster = tiny_cluster(t);
+    const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce,
+                                                {all_ranks(cluster)}, {.algorithm = "tree"});
+    std::vector<Family> families;
+    for (const Candidate& each : plan.candidates) families.push_back(each.patterns);
+    CAPTURE(nodes);
+    CHECK(fold(machinery_of(cluster), families, Folding::automatic).lane_sizes.size() <= t.gpus);
+    // Alone it takes as long as the busiest place of the real tree needs.
+    const DoubleTree tree = double_tree(nodes);
+    const double between =
+        sent_by_busiest(tree, nodes) * S / t.gpus / (t.network_efficiency * t.port);
+    const double depth = static_cast<double>(tree.depth);
+    CHECK_THAT(seconds_of(cluster, {.kind = Collective::all_reduce, .algorithm = "tree"}),
+               exactly(t.launch + t.network_launch + 2 * (t.gpus - 1) * t.step +
+                       2 * depth * t.network_step + between));
+  }
+}
+
 TEST_CASE("flows as one or step by step take the same time", "[workloads]") {
   const auto [algorithm, fabric] =
       GENERATE(table<std::string, Fabric>({{"ring", Fabric::in_switch},

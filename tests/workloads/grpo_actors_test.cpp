@@ -152,6 +152,33 @@ TEST_CASE("tokens generated are packed, dropped or still waiting", "[grpo]") {
   }
 }
 
+// The tail is not waited for: it goes on in the next step, or is given up.
+TEST_CASE("engines that begin more than they need stop when there are enough", "[grpo]") {
+  GrpoBench bench = long_tailed();
+  bench.grpo.async_steps = 0;
+  bench.grpo.inflight_updates = false;
+  const GrpoRun all = bench.run();
+  bench.grpo.oversampling = 2;
+  const GrpoRun given_up = bench.run();
+  bench.grpo.partial_rollouts = true;
+  const GrpoRun partial = bench.run();
+  const auto last = [](const GrpoRun& run) { return mean_step(run, warm, 40); };
+  CHECK(last(given_up) < last(all));
+  CHECK(last(partial) < last(given_up));
+  CHECK(all.given_up == 0);
+  CHECK(partial.given_up == 0);
+  CHECK(given_up.given_up > 0);
+  for (const GrpoRun* run : {&all, &given_up, &partial}) {
+    CHECK(run->generated ==
+          Approx(run->trained + run->left_over + run->given_up + run->waiting).epsilon(1e-9));
+    for (const StepRecord& step : run->steps) CHECK(step.responses == bench.grpo.responses());
+  }
+  // Only what goes on is older than the policy.
+  CHECK(given_up.steps.back().most_stale == 0);
+  CHECK(partial.steps.back().most_stale > 0);
+  CHECK(partial.steps.back().mixed > 0);
+}
+
 TEST_CASE("an engine never holds more than its cache, and preempts for it", "[grpo]") {
   GrpoBench bench = long_tailed();
   bench.engines = 2;

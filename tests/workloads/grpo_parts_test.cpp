@@ -87,6 +87,21 @@ TEST_CASE("shares drop nothing, and wait for the learner with the longest", "[gr
         std::vector<std::vector<double>>{{1600}});
 }
 
+TEST_CASE("padded rows take as long as the longest of each micro-batch", "[grpo]") {
+  Grpo grpo;
+  grpo.batching = Batching::rows;
+  grpo.prompt_limit = 24;
+  grpo.response_limit = 1000;
+  grpo.pack_length = 2048;  // two rows of full length
+  grpo.mini_batches = 1;
+  const std::vector<std::int64_t> lengths{100, 900, 300, 200, 50, 60, 70, 80};
+  const Updates updates = updates_of(grpo, lengths, 2);
+  REQUIRE(updates.rounds.size() == 1);
+  CHECK(updates.rounds.front() == std::vector<double>{1800, 600});
+  CHECK(updates.tokens == 1760);
+  CHECK(updates.dropped == 0);
+}
+
 TEST_CASE("equal responses make equal updates, in packs and in shares", "[grpo]") {
   Grpo grpo;
   grpo.pack_length = 1000;

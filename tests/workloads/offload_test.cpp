@@ -41,7 +41,7 @@ Sum moved(const TinyStep& step, Stream stream) {
   Sum sum;
   for (const Op& op : program.graph.ops())
     if (op.kind == OpKind::transfer && op.stream == stream && op.rank == 0)
-      sum = {sum.bytes + op.bytes.value, sum.count + 1};
+      sum = {sum.bytes + op.bytes.value, sum.count + 1, sum.seconds + op.seconds.value};
   return sum;
 }
 

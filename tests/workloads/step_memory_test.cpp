@@ -84,6 +84,28 @@ TEST_CASE("a program written for its memory alone holds what the whole one does"
   }
 }
 
+TEST_CASE("a program written for its sums alone adds up to what the whole one does",
+          "[workloads]") {
+  for (const Variant& variant : tiny_variants(2, 4)) {
+    CAPTURE(variant.name);
+    const StepInput input = variant.step.input();
+    const OpGraph whole = build_step(input, Folding::automatic).graph;
+    const OpGraph bare = build_step(input, Folding::automatic, Written::sums).graph;
+    CHECK(bare.ops().empty());
+    CHECK(bare.size() == whole.size());
+    const OpSums expected = whole.sums(), found = bare.sums();
+    REQUIRE(found.traffic.size() == expected.traffic.size());
+    for (std::size_t cause = 0; cause < cause_count; ++cause) {
+      CHECK_THAT(found.seconds[cause], exactly(expected.seconds[cause]));
+      for (std::size_t pattern = 0; pattern < found.traffic.size(); ++pattern) {
+        CHECK(found.traffic[pattern][cause].uses == expected.traffic[pattern][cause].uses);
+        CHECK_THAT(found.traffic[pattern][cause].bytes,
+                   exactly(expected.traffic[pattern][cause].bytes));
+      }
+    }
+  }
+}
+
 TEST_CASE("memory is never negative and ends where it began, class by class", "[workloads]") {
   for (const Variant& variant : tiny_variants(2, 4)) {
     CAPTURE(variant.name);

@@ -153,17 +153,43 @@ TEST_CASE("experts are reduced among the ranks that hold the same ones", "[workl
 TEST_CASE("stage 2 sends its share of the gradients down in fp32 and gets 16 bits back",
           "[workloads]") {
   const auto accumulation = GENERATE(1, 3);
+  const bool loses_sums = GENERATE(false, true);
   TinyStep step = tiny_step(Sharding::zero2);
   step.strategy.optimizer_place = Offload::cpu;
+  step.strategy.zero.loses_sums = loses_sums;
   step.job.accumulation = accumulation;
   const double shard = elements_of(step).total / 8;
   const OpGraph graph = graph_of(step);
   // Before the last micro-batch sums wait on the host in 16 bits, and come up to be added to.
+  const double sums = loses_sums ? std::min(accumulation - 1, 1) : accumulation - 1;
   CHECK_THAT(sum_named(graph, OpKind::transfer, "gradient_to_host").bytes,
-             exactly((2.0 * (accumulation - 1) + 4) * shard));
+             exactly((2 * sums + 4) * shard));
   CHECK_THAT(sum_named(graph, OpKind::transfer, "gradient_from_host").bytes,
              WithinAbs(2.0 * (accumulation - 1) * shard, 1e-6));
   CHECK_THAT(sum_named(graph, OpKind::transfer, "parameters_to_device").bytes, exactly(2 * shard));
+}
+
+TEST_CASE("stage 2 waits for all that a bucket's owner copies, unless owners take turns by tensor",
+          "[workloads]") {
+  const bool pins = GENERATE(false, true);
+  const double ranks = 8;
+  const auto waited = [&](bool round_robin, std::string_view name) {
+    TinyStep step = tiny_step(Sharding::zero2);
+    step.strategy.optimizer_place = Offload::cpu;
+    step.strategy.offload.pins = pins;
+    step.strategy.zero.round_robin = round_robin;
+    step.strategy.zero.reduce_bucket = 1e12;  // one, with more tensors than ranks
+    step.job.accumulation = 2;
+    return sum_named(graph_of(step), OpKind::host, name).seconds;
+  };
+  CAPTURE(pins);
+  for (const std::string_view name : {"check_and_copy", "pageable_copies"}) {
+    CAPTURE(name);
+    if (pins && name == "pageable_copies")
+      CHECK(waited(false, name) == 0);  // the host goes on
+    else
+      CHECK_THAT(waited(false, name), exactly(ranks * waited(true, name)));
+  }
 }
 
 TEST_CASE("stage 3 moves each gradient down, up and down again: eight bytes", "[workloads]") {
@@ -257,4 +283,18 @@ TEST_CASE("two programs of one step are the same to the last field", "[workloads
                               std::tie(b.op, b.at_start, b.pool, b.rank, b.tensor_class, b.bytes);
                      }));
   }
+}
+
+TEST_CASE("each micro-batch of very many bears its number", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.model.layers = 1;
+  step.job.accumulation = 40000;  // beyond 16 bits
+  std::int32_t first = 0, last = 0;
+  const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+  for (const Op& op : graph.ops()) {
+    first = std::min(first, op.micro_batch);
+    last = std::max(last, op.micro_batch);
+  }
+  CHECK(first == -1);  // of none: the update
+  CHECK(last == 39999);
 }

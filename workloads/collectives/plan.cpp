@@ -49,6 +49,8 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorith
   for (const Group& group : plan.groups) {
     schedules.push_back(algorithm.schedule(cluster, plan.kind, group, options.detail));
     if (schedules.back().empty()) return;
+    if (!options.only_latency) continue;
+    for (ScheduleRound& round : schedules.back()) round = {.steps = round.steps, .legs = {}};
   }
   for (const std::string& protocol : wanted_protocols(cluster, options)) {
     if (!suits(algorithm.name, protocol)) continue;
@@ -213,13 +215,10 @@ std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
   return best;
 }
 
-CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes) {
-  CollectivePlan result{plan.kind, plan.groups, {plan.candidates[choose(plan, bytes)]}};
-  Candidate& only = result.candidates.front();
-  for (Pattern& pattern : only.patterns)
-    for (Round& round : pattern.rounds) round = {.latency = round.latency};
-  only.cost.per_byte = 0;
-  return result;
+CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<Group> groups) {
+  CollectivePlan plan = plan_collective(cluster, kind, std::move(groups), {.only_latency = true});
+  plan.candidates = {plan.candidates[choose(plan, {})]};
+  return plan;
 }
 
 namespace {

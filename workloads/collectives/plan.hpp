@@ -42,6 +42,7 @@ struct PlanOptions {
   std::string algorithm{};  // empty: those that the fabric's library considers
   std::string protocol{};   // empty: all
   Detail detail = Detail::fluid;
+  bool only_latency = false;  // nobody asks for the flows
 };
 
 // Throws UserError when no algorithm suits, or a group is empty, repeats a rank, or names a rank
@@ -82,8 +83,8 @@ CollectivePlan plan_cpu_update(const Cluster& cluster, std::span<const Rank> ran
 // Number of the cheapest candidate.
 std::size_t choose(const CollectivePlan& plan, Bytes bytes);
 
-// The cheapest candidate for a message so small that only its latency counts, without its flows.
-CollectivePlan latency_only(const CollectivePlan& plan, Bytes bytes);
+// The quickest way to send so little that only its latency counts, without flows.
+CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<Group> groups);
 
 Cost cost_of(const Cluster& cluster, const Family& patterns);
 

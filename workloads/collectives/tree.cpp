@@ -18,32 +18,57 @@ std::size_t parent_of(std::size_t position, std::size_t positions) {
   return parent < positions ? parent : rest;
 }
 
-// Between the nodes, rail by rail: half of a rail's bytes go over each of the two trees.
-void add_rail_trees(PairShares& shares, const Layout& layout, const DoubleTree& tree, bool up,
-                    bool down) {
-  const double part = 0.5 / static_cast<double>(layout.rails());
+// Half of a rail's bytes go over each of the two trees.
+constexpr double part_of_tree = 0.5;
+
+// Within a node, or where nodes differ, links tell who talks with whom.
+void add_trees(PairShares& shares, const Layout& layout, const DoubleTree& tree) {
+  for (const auto& edges : tree.trees) {
+    for (const TreeEdge& edge : edges) {
+      const Rank child = layout.nodes[edge.child][0], parent = layout.nodes[edge.parent][0];
+      shares.add(child, parent, part_of_tree);
+      shares.add(parent, child, part_of_tree);
+    }
+  }
+}
+
+// Edges at the position that has the most, in both trees.
+double busiest_place(const DoubleTree& tree) {
+  std::vector<double> edges_at(tree.trees.front().size() + 1, 0);
+  for (const auto& edges : tree.trees)
+    for (const TreeEdge& edge : edges) {
+      ++edges_at[edge.child];
+      ++edges_at[edge.parent];
+    }
+  return *std::ranges::max_element(edges_at);
+}
+
+// Between the nodes, rail by rail. Inner places of one tree are leaves of the other, so that ports
+// carry alike but for a few at the edge, whom nobody waits for. They are taken to carry as much as
+// the others, to the neighbours on either side: so no node is told from another, and a step on
+// thousands of them is written once.
+void add_rail_trees(PairShares& shares, const Layout& layout, const DoubleTree& tree) {
+  const std::size_t nodes = layout.nodes.size();
+  const double share = part_of_tree * busiest_place(tree) / 2 / static_cast<double>(layout.rails());
   for (std::size_t rail = 0; rail < layout.rails(); ++rail) {
-    for (const auto& edges : tree.trees) {
-      for (const TreeEdge& edge : edges) {
-        const Rank child = layout.nodes[edge.child][rail];
-        const Rank parent = layout.nodes[edge.parent][rail];
-        if (up) shares.add(child, parent, part);
-        if (down) shares.add(parent, child, part);
-      }
+    for (std::size_t node = 0; node < nodes; ++node) {
+      const Rank here = layout.nodes[node][rail], next = layout.nodes[(node + 1) % nodes][rail];
+      shares.add(here, next, share);
+      shares.add(next, here, share);
     }
   }
 }
 
 // Inside a node each rail's bytes run along a chain that ends at the rail's own member.
-void add_chains(PairShares& shares, const Layout& layout, bool up, bool down) {
+void add_chains(PairShares& shares, const Layout& layout) {
   const std::size_t rails = layout.rails();
   const double part = 1 / static_cast<double>(rails);
   for (const Group& node : layout.nodes) {
     for (std::size_t rail = 0; rail < rails; ++rail) {
       for (std::size_t k = 1; k < rails; ++k) {
         const Rank near = node[swing(rail, k - 1, rails)], far = node[swing(rail, k, rails)];
-        if (up) shares.add(far, near, part);
-        if (down) shares.add(near, far, part);
+        shares.add(far, near, part);
+        shares.add(near, far, part);
       }
     }
   }
@@ -99,13 +124,18 @@ Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const 
   if (kind != Collective::all_reduce) return {};
   Layout layout = lay_out(cluster, group);
   const bool local = layout.nodes.size() == 1;
-  if (local || !layout.even) layout = one_each(group);
+  const bool alike = !local && layout.even;
+  if (!alike) layout = one_each(group);
   const DoubleTree tree = double_tree(layout.nodes.size());
   if (detail == Detail::stepped && layout.rails() == 1)
     return stepped_tree(layout, tree, true, {local ? 1.0 : 0.0, local ? 0.0 : 1.0, 0});
   PairShares shares;
-  add_chains(shares, layout, true, true);
-  add_rail_trees(shares, layout, tree, true, true);
+  if (alike) {
+    add_chains(shares, layout);
+    add_rail_trees(shares, layout, tree);
+  } else {
+    add_trees(shares, layout, tree);
+  }
   const double chain = 2 * static_cast<double>(layout.rails() - 1);
   const double climb = 2 * static_cast<double>(tree.depth);
   return {{{chain + (local ? climb : 0), local ? 0 : climb, 0}, std::move(shares).legs()}};
@@ -140,7 +170,7 @@ Schedule nvls_tree_schedule(const Cluster& cluster, Collective kind, std::span<c
   if (layout.nodes.size() < 2 || !layout.even || layout.rails() < 2) return {};
   const DoubleTree tree = double_tree(layout.nodes.size());
   PairShares shares;
-  add_rail_trees(shares, layout, tree, true, true);
+  add_rail_trees(shares, layout, tree);
   std::vector<Leg> legs = std::move(shares).legs();
   for (const Group& node : layout.nodes) {
     const std::vector<Leg> local = in_switch_legs(node);

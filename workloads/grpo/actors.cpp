@@ -59,7 +59,9 @@ class Actors {
     out_.first_sync = {0, in_.sync.gather.value, sync_alone()};
     now_ = synced_at_ = out_.first_sync.end;
     const std::int64_t ahead = grpo_.async_steps > 0 && !replaced_at_once() ? 1 : 0;
-    add_prompts((std::max<std::int64_t>(1, grpo_.async_steps) + ahead) * grpo_.prompts);
+    add_prompts(begins_more()
+                    ? begun()
+                    : (std::max<std::int64_t>(1, grpo_.async_steps) + ahead) * grpo_.prompts);
     while (static_cast<std::int64_t>(out_.steps.size()) < wanted_steps()) {
       if (events_.empty()) throw std::logic_error("GRPO actors wait for each other for ever");
       const Event event = events_.top();
@@ -126,6 +128,40 @@ class Actors {
   // Code that drops old results asks for a prompt whenever it takes a result, older code for those
   // of one step whenever learners begin one.
   bool replaced_at_once() const { return grpo_.async_steps > 0 && grpo_.drop_stale; }
+
+  // In turn more groups are begun than are needed, so that the last ones need not be waited for.
+  bool begins_more() const { return grpo_.async_steps == 0 && grpo_.oversampling > 1; }
+  std::int64_t begun() const {
+    return std::llround(std::ceil(grpo_.oversampling * static_cast<double>(grpo_.prompts)));
+  }
+
+  // There are enough.
+  void stop_engines() {
+    closed_ = true;
+    for (std::size_t i = 0; i < out_.engines.size(); ++i) {
+      if (grpo_.partial_rollouts)
+        out_.engines[i].put_aside(now_);
+      else
+        out_.engines[i].give_up(now_);
+      watch(i);
+    }
+  }
+
+  // What engines gave up is nobody's group any more.
+  void forget_open_groups() {
+    prompts_.clear();
+    outstanding_ = static_cast<std::int64_t>(results_.size());
+    for (GroupResult& group : open_) {
+      const auto answered = static_cast<std::int64_t>(group.samples.size());
+      if (answered == 0) continue;
+      if (answered == grpo_.samples) {
+        ++outstanding_;  // its rewards are on their way
+        continue;
+      }
+      out_.given_up += group.tokens;
+      group = {};
+    }
+  }
 
   // Engines with room take prompts in turn.
   void dispatch() {
@@ -282,6 +318,7 @@ class Actors {
     record.rewards = std::ceil(record.responses / static_cast<double>(grpo_.verifiers)) *
                      grpo_.verify_time.value;
     out_.steps.push_back(record);
+    if (begins_more()) stop_engines();
     at(now_ + record.rewards + record.reference + record.train, What::trained, 0);
     prepare();  // one batch less is waiting
   }
@@ -303,7 +340,7 @@ class Actors {
   void trained() {
     closed_ = true;  // engines take no prompts while weights change
     drain_started_ = now_;
-    if (grpo_.inflight_updates)
+    if (grpo_.inflight_updates || begins_more())
       sync();
     else
       drain();
@@ -349,16 +386,19 @@ class Actors {
     ++engine_version_;
     closed_ = false;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
-      if (grpo_.protocol == SyncProtocol::v1) {
+      if (grpo_.protocol == SyncProtocol::v1 && !begins_more()) {
         out_.engines[i].set_version(engine_version_);
         out_.engines[i].pace(now_, 0);
       } else {
+        out_.engines[i].pace(now_, 0);
         out_.engines[i].resume(now_, engine_version_);
       }
       watch(i);
     }
     busy_ = false;
-    add_prompts(replaced_at_once() ? 0 : grpo_.prompts);
+    if (begins_more() && !grpo_.partial_rollouts) forget_open_groups();
+    const std::int64_t more = begins_more() ? begun() - outstanding_ : grpo_.prompts;
+    add_prompts(replaced_at_once() ? 0 : std::max<std::int64_t>(0, more));
     learn();
   }
 

@@ -127,6 +127,23 @@ void Engine::preempt_last() {
   share_ = limits_.reserve.first;
 }
 
+// Who came first is the first to come back.
+void Engine::empty() {
+  empties_ = false;
+  for (Held& h : running_) h.planned = 0;
+  while (!running_.empty()) {
+    preempt_last();
+    --totals_.preemptions;
+  }
+  // Weights change, so nothing is found again.
+  pool_ = BlockPool(static_cast<std::int64_t>(std::floor(limits_.cache / limits_.block)));
+  prompts_.clear();
+  if (!gives_up_) return;
+  for (const Held& h : waiting_) totals_.given_up += static_cast<double>(h.sequence.done);
+  held_ -= static_cast<std::int64_t>(waiting_.size());
+  waiting_.clear();
+}
+
 // ---- one step
 
 // Running sequences in the order of their coming; who finds no block puts out who came last.
@@ -349,6 +366,7 @@ std::vector<Sequence> Engine::finish_block(double now) {
   running_.erase(still, running_.end());
   count_held(now);
   held_ -= static_cast<std::int64_t>(finished.size());
+  if (empties_) empty();
   start_block(now);
   return finished;
 }
@@ -356,6 +374,23 @@ std::vector<Sequence> Engine::finish_block(double now) {
 void Engine::pause(double now) {
   paused_ = true;
   cut(now);
+}
+
+void Engine::stop(double now) {
+  count_held(now);
+  pause(now);
+  empties_ = true;
+  if (!running_block_) empty();
+}
+
+void Engine::put_aside(double now) {
+  gives_up_ = false;
+  stop(now);
+}
+
+void Engine::give_up(double now) {
+  gives_up_ = true;
+  stop(now);
 }
 
 void Engine::set_version(std::int64_t version) {

@@ -64,6 +64,7 @@ struct EngineTotals {
   double held_seconds = 0;      // running and waiting ones
   std::int64_t tokens = 0;
   std::int64_t preemptions = 0;
+  double given_up = 0;     // tokens of answers that were not done
   double prefilled = 0;    // tokens
   double recomputed = 0;   // of them a second time
   double most_cached = 0;  // tokens
@@ -91,6 +92,10 @@ class Engine {
   std::vector<Sequence> finish_block(double now);
   void pause(double now);  // after the step under way
   void resume(double now, std::int64_t version);
+  // Stops behind the step under way. What is not done leaves the cache: it comes back when the
+  // engine resumes, computed again, or is given up.
+  void put_aside(double now);
+  void give_up(double now);
   // While weights arrive tensor by tensor: at most one step per this time. 0: no limit.
   void pace(double now, double seconds);
   void set_version(std::int64_t version);
@@ -138,6 +143,8 @@ class Engine {
   void note(const Held& held);
   void leave(const Held& held, bool comes_back);
   void preempt_last();
+  void stop(double now);
+  void empty();
   bool block_may_go_on() const;
   std::int64_t steps_together() const;
   bool steps_fit(std::int64_t steps) const;
@@ -158,7 +165,8 @@ class Engine {
   double share_ = 0;  // of what running sequences may still need, see Reservation
   double pace_ = 0, next_pace_ = 0;
   bool paused_ = false, running_block_ = false;
-  bool preempted_ = false;  // in the step under way
+  bool empties_ = false, gives_up_ = false;  // when the step under way is done
+  bool preempted_ = false;                   // in the step under way
   std::int64_t budget_ = 0;
   StepBatch batch_;
   StepBlock block_;

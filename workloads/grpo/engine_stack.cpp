@@ -67,8 +67,11 @@ EngineStack::Sync read_sync(const Table& sync) {
           .pause = sync.constant<Seconds>("pause"),
           .stream = sync.constant<BytesPerSecond>("stream"),
           .bucket = sync.constant<Bytes>("bucket"),
+          .convert = sync.constant<Seconds>("convert"),
           .load = sync.constant<Seconds>("load"),
-          .handle = sync.constant<Seconds>("handle")};
+          .handle = sync.constant<Seconds>("handle"),
+          .write = sync.constant<BytesPerSecond>("write"),
+          .read = sync.constant<BytesPerSecond>("read")};
 }
 
 }  // namespace

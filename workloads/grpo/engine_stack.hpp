@@ -92,8 +92,11 @@ struct EngineStack {
     Constant<Seconds> pause;          // put to sleep and woken
     Constant<BytesPerSecond> stream;  // one TCP stream of Gloo
     Constant<Bytes> bucket;           // of tensors that are sent together
-    Constant<Seconds> load;           // of each tensor out of a bucket: names, views, copy in
+    Constant<Seconds> convert;        // of each tensor: out of learners' shards, under its name
+    Constant<Seconds> load;           // of each tensor in the engine: whose it is, copy in
     Constant<Seconds> handle;         // a bucket's memory handles, exported and opened
+    Constant<BytesPerSecond> write;   // a checkpoint, by one process
+    Constant<BytesPerSecond> read;    // of it by an engine
   } sync;
   struct Sleep {
     std::int64_t level = 1;         // 1: weights wait in host memory; 2: they are given up

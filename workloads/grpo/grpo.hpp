@@ -17,9 +17,13 @@ namespace stepsim {
 // decode iterations. v2: one call for all tensors, then broadcasts; the engines stand still during
 // those. v3: the engines are put to sleep first and woken afterwards. buckets: tensors are packed
 // until a bucket is full, and each bucket is one call and one broadcast; colocated, one handle of
-// its memory. Engines stand still meanwhile.
-enum class SyncProtocol : std::uint8_t { v1, v2, v3, buckets };
-inline constexpr std::array<std::string_view, 4> sync_protocol_names{"v1", "v2", "v3", "buckets"};
+// its memory. host_buckets: each learner puts a part of the model into pinned host memory; buckets
+// of it are copied up by all learners at once and broadcast one after the other, while engines load
+// the one before. files: the first learner writes a checkpoint, which engines read. Engines stand
+// still meanwhile.
+enum class SyncProtocol : std::uint8_t { v1, v2, v3, buckets, host_buckets, files };
+inline constexpr std::array<std::string_view, 6> sync_protocol_names{
+    "v1", "v2", "v3", "buckets", "host_buckets", "files"};
 
 enum class SyncBackend : std::uint8_t { nccl, gloo };
 inline constexpr std::array<std::string_view, 2> sync_backend_names{"nccl", "gloo"};
@@ -39,9 +43,10 @@ inline constexpr std::array<std::string_view, 2> park_memory_names{"pinned", "pa
 
 // packs: responses fill packs in the order of their arrival, and packs are dealt to the learners,
 // as many to each; the others are dropped. shares: each learner takes as many responses of every
-// update, whatever their length, and nothing is dropped.
-enum class Batching : std::uint8_t { packs, shares };
-inline constexpr std::array<std::string_view, 2> batching_names{"packs", "shares"};
+// update, whatever their length, and nothing is dropped. rows: the same, and a micro-batch is as
+// many rows as fit a pack when all have full length, each padded to the longest of them.
+enum class Batching : std::uint8_t { packs, shares, rows };
+inline constexpr std::array<std::string_view, 3> batching_names{"packs", "shares", "rows"};
 
 enum class LengthKind : std::uint8_t { fixed, lognormal, empirical };
 inline constexpr std::array<std::string_view, 3> length_kind_names{"fixed", "lognormal",
@@ -59,6 +64,16 @@ struct ResponseLengths {
   bool behind_limit = false;       // files say the mean of what the limit leaves
   double sigma = 0.9;              // of the logarithm
   std::vector<std::int64_t> list;  // empirical: drawn from with equal odds
+  std::uint64_t seed = 1;
+};
+
+// What breaks a run now and then, and what it goes on from. No node fails: mtbf is 0.
+struct Failures {
+  Seconds mtbf{};                // of a node, mean
+  std::int64_t save_steps = 0;   // between checkpoints; 0: as often as costs least
+  Seconds save{};                // everything waits for it
+  Seconds notice{};              // until a failure is seen
+  std::optional<Seconds> start;  // until steps go on; nothing: what engines take to start
   std::uint64_t seed = 1;
 };
 
@@ -82,11 +97,15 @@ struct Grpo {
   bool reference_model = true;
   bool park_reference = false;   // waits in host memory, and is copied in once for every batch
   bool swap_reference = false;   // in the place of the policy, which is copied out and in again
+  bool critic = false;           // PPO: a model of the policy's size finds the value of each token
+  bool reward_model = false;     // of that size, too, scores responses
   bool engine_logprobs = false;  // else the policy runs once more when it is updated several times
   bool always_scores = false;    // and also before a single update
 
   std::uint32_t tensor_parallel = 1;
   EngineBits weights = EngineBits::half, cache = EngineBits::half;
+  EngineBits sent = EngineBits::half;    // weights on their way to the engines
+  bool send_adapters = false;            // these alone: engines have what they stand beside
   std::optional<std::uint32_t> engines;  // nothing: as many as find room
   std::vector<std::uint32_t> learners;   // on each node
   double memory_utilization = 0.9;
@@ -106,8 +125,12 @@ struct Grpo {
   std::int64_t pack_length = 512;  // most tokens of a micro-batch
   ResponseLengths lengths;
   Seconds reward_latency{};
-  Seconds verify_time{};         // of a response, when all of a step's are there
-  std::int64_t verifiers = 1;    // processes that share them
+  Seconds verify_time{};       // of a response, when all of a step's are there
+  std::int64_t verifiers = 1;  // processes that share them
+  // In turn: groups that are begun for each that is trained on. When there are enough engines stop.
+  // With partial rollouts what is not done goes on in the next step, without them it is given up.
+  double oversampling = 1;
+  bool partial_rollouts = false;
   double zero_std_fraction = 0;  // groups without a signal: all rewards equal
 
   std::int64_t mini_batches = 1;  // optimizer steps of a pass over the batch
@@ -115,6 +138,7 @@ struct Grpo {
   std::int64_t hpz = 1;  // learners that share a second copy of the parameters
   std::int64_t measured_steps = 12;
   double total_episodes = 0;
+  Failures failures;
 
   bool scores() const { return (always_scores || mini_batches > 1) && !engine_logprobs; }
   double responses() const { return static_cast<double>(prompts * samples); }
@@ -122,7 +146,7 @@ struct Grpo {
   // Steps that the oldest weights in a response may lie behind the step that trains on it; nothing:
   // however old it is. In turn, weights change when nothing is under way.
   std::optional<std::int64_t> staleness_bound() const {
-    if (async_steps == 0) return 0;
+    if (async_steps == 0) return partial_rollouts ? std::nullopt : std::optional(std::int64_t{0});
     return drop_stale ? std::optional(async_steps) : std::nullopt;
   }
   // Before anything is in a steady state.

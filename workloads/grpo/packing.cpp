@@ -54,6 +54,25 @@ std::vector<double> shared_round(std::span<const std::int64_t> sequences, std::i
   return std::vector<double>(static_cast<std::size_t>(count), most / count);
 }
 
+// The same in rows that are padded: who has the longest row of a round sets its time.
+std::vector<double> padded_round(std::span<const std::int64_t> sequences, std::size_t rows,
+                                 std::size_t learners) {
+  std::vector<double> rounds;
+  for (std::size_t learner = 0; learner < learners; ++learner) {
+    const std::size_t from = part_begin(sequences.size(), learner, learners),
+                      to = part_begin(sequences.size(), learner + 1, learners);
+    for (std::size_t at = from; at < to; at += rows) {
+      const auto batch = sequences.subspan(at, std::min(rows, to - at));
+      const double tokens = static_cast<double>(batch.size()) *
+                            static_cast<double>(*std::max_element(batch.begin(), batch.end()));
+      const std::size_t round = (at - from) / rows;
+      if (round == rounds.size()) rounds.push_back(0);
+      rounds[round] = std::max(rounds[round], tokens);
+    }
+  }
+  return rounds;
+}
+
 Updates in_shares(const Grpo& grpo, std::span<const std::int64_t> sequences, std::size_t learners) {
   Updates result;
   const auto count = std::min(static_cast<std::size_t>(grpo.mini_batches),
@@ -62,8 +81,12 @@ Updates in_shares(const Grpo& grpo, std::span<const std::int64_t> sequences, std
     const std::size_t from = part_begin(sequences.size(), k, count);
     const std::size_t to = part_begin(sequences.size(), k + 1, count);
     if (from == to) continue;
-    result.rounds.push_back(
-        shared_round(sequences.subspan(from, to - from), grpo.pack_length, learners));
+    const auto part = sequences.subspan(from, to - from);
+    const auto rows =
+        static_cast<std::size_t>(std::max<std::int64_t>(1, grpo.pack_length / grpo.model_length()));
+    result.rounds.push_back(grpo.batching == Batching::rows
+                                ? padded_round(part, rows, learners)
+                                : shared_round(part, grpo.pack_length, learners));
     result.micro_batches += static_cast<double>(result.rounds.back().size() * learners);
   }
   for (const std::int64_t tokens : sequences) result.tokens += static_cast<double>(tokens);

@@ -1,6 +1,10 @@
 #include "workloads/grpo/sync.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
 
 #include "workloads/collectives/plan.hpp"
 
@@ -8,6 +12,14 @@ namespace stepsim {
 namespace {
 
 Group receivers(const SyncInput& input) {
+  // From host memory everybody gets what all others have.
+  if (input.grpo.protocol == SyncProtocol::host_buckets) {
+    Group all = input.placement.learners;
+    if (input.grpo.layout == GrpoLayout::separate)
+      for (const Group& engine : input.placement.engines)
+        all.insert(all.end(), engine.begin(), engine.end());
+    return all;
+  }
   Group group{input.placement.learners.front()};
   if (input.grpo.layout == GrpoLayout::colocated) return group;  // the weights are there already
   for (const Group& engine : input.placement.engines)
@@ -60,16 +72,45 @@ CollectivePlan gloo_plan(const SyncInput& input, const Group& group) {
   return plan;
 }
 
-std::vector<double> sizes_of(const std::vector<Module>& modules) {
-  std::vector<double> bytes;
+// Of the tensors that travel. Matrices of layers in 8 bits have a tensor of scales beside them, one
+// for each block of so many numbers.
+void add_sizes(const std::vector<Module>& modules, std::int64_t narrow_from,
+               std::vector<double>& bytes) {
+  constexpr double block = 128 * 128, scale = 4;
   for (const Module& module : modules)
-    for (const Tensor& tensor : module.tensors)
-      bytes.push_back(bytes_16 * static_cast<double>(tensor.elements));
+    for (const Tensor& tensor : module.tensors) {
+      const double numbers = static_cast<double>(tensor.elements);
+      const bool narrow = tensor.elements >= narrow_from;
+      bytes.push_back(narrow ? numbers : bytes_16 * numbers);
+      if (narrow) bytes.push_back(scale * std::ceil(numbers / block));
+    }
+}
+
+// Embedding and head first, then so many layers.
+std::vector<double> sizes_of(const SyncInput& input, std::int64_t layers) {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max(), rows = 16;
+  const bool narrow = input.grpo.sent == EngineBits::fp8;
+  std::vector<double> bytes;
+  if (input.grpo.send_adapters) {
+    for (const std::vector<double>& layer :
+         std::span(input.adapters).first(static_cast<std::size_t>(layers)))
+      bytes.insert(bytes.end(), layer.begin(), layer.end());
+    return bytes;
+  }
+  add_sizes(outer_modules(input.model), never, bytes);
+  for (std::int64_t layer = 0; layer < layers; ++layer)
+    add_sizes(layer_modules(input.model, layer), narrow ? rows * input.model.hidden : never, bytes);
   return bytes;
 }
 
+// What weights travel by passes host memory.
+bool copies_to_host(const Grpo& grpo) {
+  return grpo.protocol == SyncProtocol::host_buckets || grpo.protocol == SyncProtocol::files;
+}
+
+// Copies: each out, and in behind that.
 constexpr std::size_t gather_traffic = 0, broadcast_traffic = 1, pinned_traffic = 2,
-                      states_traffic = 4;  // each out, and in behind that
+                      states_traffic = 4, root_traffic = 6;
 
 // Out to pages that are new, and in through the driver's own pinned buffers.
 CollectivePlan through_pages(const SyncInput& input, CollectivePlan plan, Copy direction) {
@@ -84,9 +125,10 @@ CollectivePlan through_pages(const SyncInput& input, CollectivePlan plan, Copy d
   return plan;
 }
 
-void add_copies(const SyncInput& input, ParkMemory memory, std::vector<CollectivePlan>& plans) {
+void add_copies(const SyncInput& input, ParkMemory memory, std::span<const Rank> ranks,
+                std::vector<CollectivePlan>& plans) {
   for (const Copy direction : {Copy::d2h, Copy::h2d}) {
-    CollectivePlan plan = plan_copy(input.cluster, direction, input.placement.learners);
+    CollectivePlan plan = plan_copy(input.cluster, direction, ranks);
     if (memory == ParkMemory::pageable) plan = through_pages(input, std::move(plan), direction);
     plans.push_back(std::move(plan));
   }
@@ -111,7 +153,7 @@ class SyncWriter {
 
   void gather(double bytes) { collective(gather_traffic, bytes, Stream::gather, "gather"); }
   void broadcast(double bytes) {
-    collective(broadcast_traffic, bytes, Stream::reduce, "broadcast");
+    collective(broadcast_traffic, bytes, Stream::reduce, sent_names[1]);
   }
 
   // Each tensor is on its way alone: the root waits for the broadcast before the next one.
@@ -139,12 +181,37 @@ class SyncWriter {
     const EngineStack::Sync& costs = input_.stack.sync;
     const bool local = grpo.layout == GrpoLayout::colocated;
     if (input_.sharded()) gather(packed_);
-    const double each =
-        grpo.per_tensor_overhead ? grpo.per_tensor_overhead->value : costs.load.number();
+    const double each = grpo.per_tensor_overhead ? grpo.per_tensor_overhead->value
+                                                 : costs.convert.number() + costs.load.number();
     host({packed_tensors_ * each + (local ? costs.handle.number() : call())}, "bucket");
     if (!local) broadcast(packed_);
     packed_ = packed_tensors_ = 0;
   }
+
+  // A bucket of each learner is copied up from host memory, all at once.
+  void fill(double bytes) {
+    move(OpKind::transfer, pinned_traffic + 1, bytes, Stream::h2d, sent_names[0]);
+  }
+  // Broadcast by the first learner as it would be by any other, into one of two places in every
+  // engine, which loads it while the next one comes into the other.
+  void hand_over(double bytes, double tensors) {
+    const EngineStack::Sync& costs = input_.stack.sync;
+    const auto send = [&](std::initializer_list<Mark> after) {
+      return move(OpKind::collective, broadcast_traffic, bytes, Stream::reduce, sent_names[1],
+                  after);
+    };
+    const Mark sent = loads_.size() < 2 ? send({}) : send({loads_[loads_.size() - 2]});
+    const double each = input_.grpo.per_tensor_overhead ? input_.grpo.per_tensor_overhead->value
+                                                        : costs.load.number();
+    loads_.push_back(builder_.everywhere({.kind = OpKind::host,
+                                          .stream = Stream::compute,
+                                          .phase = Phase::sync,
+                                          .cause = Cause::weight_sync,
+                                          .name = builder_.graph().name("load"),
+                                          .seconds = {costs.engine.number() + tensors * each}},
+                                         {sent}));
+  }
+  void all_loaded() { builder_.wait(Stream::host, Stream::compute); }
 
   // To every engine.
   double call() const {
@@ -172,22 +239,98 @@ class SyncWriter {
   void collective(std::size_t plan, double bytes, Stream stream, std::string_view name) {
     move(OpKind::collective, plan, bytes, stream, name);
   }
-  void move(OpKind kind, std::size_t plan, double bytes, Stream stream, std::string_view name) {
+  Mark move(OpKind kind, std::size_t plan, double bytes, Stream stream, std::string_view name,
+            std::initializer_list<Mark> after = {}) {
     Op op{.kind = kind,
           .stream = stream,
           .phase = Phase::sync,
           .cause = Cause::weight_sync,
           .name = builder_.graph().name(name)};
     op.bytes = {bytes};
-    builder_.collective(plan, op, Stream::host);
+    const Mark mark = builder_.collective(plan, op, Stream::host, after);
     builder_.wait(Stream::host, stream);
+    return mark;
   }
 
   const SyncInput& input_;
   ProgramBuilder builder_;
   Rank root_lane_;
   double packed_ = 0, packed_tensors_ = 0;  // bytes and tensors in the bucket
+  std::vector<Mark> loads_;                 // of buckets, by all engines
 };
+
+double sum_of(std::span<const double> bytes) {
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+}
+
+// What comes before anything is sent, while engines still generate.
+void prepare(const SyncInput& input, std::span<const double> sizes, SyncWriter& writer) {
+  const Grpo& grpo = input.grpo;
+  const bool colocated = grpo.layout == GrpoLayout::colocated;
+  const double bytes = sum_of(sizes);
+  if (grpo.protocol == SyncProtocol::host_buckets) {
+    const double learners = static_cast<double>(input.placement.learners.size());
+    writer.out(pinned_traffic, bytes / learners, "keep");
+  } else if (grpo.protocol == SyncProtocol::files) {
+    const EngineStack::Sync& costs = input.stack.sync;
+    for (const double each : sizes) {
+      if (input.sharded()) writer.gather(each);
+      writer.out(root_traffic, each, "keep");
+    }
+    const double tensors = static_cast<double>(sizes.size());
+    writer.host({tensors * costs.convert.number() + bytes / costs.write.number()}, "write");
+  } else if (input.sharded() && grpo.gather_whole_model && !colocated &&
+             grpo.protocol != SyncProtocol::buckets) {
+    writer.gather(grpo.send_adapters
+                      ? bytes
+                      : bytes_16 * static_cast<double>(count_parameters(input.model).total()));
+  }
+}
+
+// Each learner has as much of the model in host memory as any other, in whole tensors.
+void send_from_hosts(const SyncInput& input, std::span<const double> sizes, SyncWriter& writer) {
+  const std::size_t learners = input.placement.learners.size();
+  const double share = sum_of(sizes) / static_cast<double>(learners);
+  const double most = std::min(bucket_bytes(input), share);
+  struct Bucket {
+    double bytes = 0, tensors = 0;
+  };
+  std::vector<Bucket> buckets(1);
+  for (const double bytes : sizes) {
+    if (buckets.back().bytes >= most) buckets.emplace_back();
+    buckets.back().bytes += bytes;
+    buckets.back().tensors += 1;
+  }
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    if (i % learners == 0) writer.fill(buckets[i].bytes);
+    writer.hand_over(buckets[i].bytes, buckets[i].tensors);
+  }
+  writer.all_loaded();
+}
+
+void send(const SyncInput& input, std::span<const double> sizes, SyncWriter& writer) {
+  const EngineStack::Sync& costs = input.stack.sync;
+  switch (input.grpo.protocol) {
+    case SyncProtocol::buckets:
+      for (const double bytes : sizes) writer.pack(bytes);
+      return writer.send_bucket();
+    case SyncProtocol::host_buckets:
+      writer.host({writer.call() + costs.handle.number()}, "call");
+      return send_from_hosts(input, sizes, writer);
+    case SyncProtocol::files: {
+      const double bytes = sum_of(sizes), tensors = static_cast<double>(sizes.size());
+      writer.host({writer.call() + bytes / costs.read.number() + tensors * costs.load.number()},
+                  "read");
+      return;
+    }
+    case SyncProtocol::v2:
+    case SyncProtocol::v3:
+      writer.host({writer.call()}, "call");
+      [[fallthrough]];
+    case SyncProtocol::v1:
+      for (const double bytes : sizes) writer.tensor(bytes);
+  }
+}
 
 }  // namespace
 
@@ -211,7 +354,7 @@ SyncProgram build_return(const SyncInput& input, double bytes) {
   SyncProgram program;
   const Group& learners = input.placement.learners;
   std::vector<CollectivePlan> plans;
-  add_copies(input, input.grpo.park_memory, plans);
+  add_copies(input, input.grpo.park_memory, learners, plans);
   program.traffic = make_traffic(machinery_of(input.cluster), std::move(plans), Folding::automatic);
   program.root = program.traffic.folded.lane_of[learners.front()];
   SyncWriter writer(input, program);
@@ -231,34 +374,23 @@ SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
   const TurnBytes& turn = input.turn;
   std::vector<CollectivePlan> plans{
       plan_collective(input.cluster, Collective::all_gather, {holders}), broadcast_plan(input)};
-  if (colocated) {
-    add_copies(input, ParkMemory::pinned, plans);
-    add_copies(input, input.grpo.park_memory, plans);
+  if (colocated || copies_to_host(input.grpo)) {
+    add_copies(input, ParkMemory::pinned, learners, plans);
+    add_copies(input, input.grpo.park_memory, learners, plans);
+    add_copies(input, ParkMemory::pageable, std::span(learners).first(1), plans);
   }
   program.traffic = make_traffic(machinery_of(input.cluster), std::move(plans), Folding::automatic);
   program.root = program.traffic.folded.lane_of[learners.front()];
   SyncWriter writer(input, program);
-  const bool buckets = input.grpo.protocol == SyncProtocol::buckets;
-  if (input.sharded() && input.grpo.gather_whole_model && !colocated && !buckets)
-    writer.gather(bytes_16 * static_cast<double>(count_parameters(input.model).total()));
+  const std::vector<double> sizes = sizes_of(input, layers);
+  prepare(input, sizes, writer);
   program.gathered = writer.host({0}, "gathered");
   if (colocated) {
     writer.out(states_traffic, turn.states, "park");
     writer.nap(wake_name);
     writer.in(pinned_traffic, turn.weights, wake_name);
   }
-  const bool one_call = input.grpo.protocol != SyncProtocol::v1 && !buckets;
-  if (one_call) writer.host({writer.call()}, "call");
-  const auto send = [&](const std::vector<Module>& modules) {
-    for (const double bytes : sizes_of(modules))
-      if (buckets)
-        writer.pack(bytes);
-      else
-        writer.tensor(bytes);
-  };
-  send(outer_modules(input.model));
-  for (std::int64_t layer = 0; layer < layers; ++layer) send(layer_modules(input.model, layer));
-  writer.send_bucket();
+  send(input, sizes, writer);
   if (colocated) {
     writer.out(pinned_traffic, turn.parameters, "park");
     writer.out(pinned_traffic, turn.weights, sleep_name);  // when all is generated

@@ -1,6 +1,10 @@
 // One weight sync as a program: sharded learners gather, the first of them sends to all engines.
 #pragma once
 
+#include <array>
+#include <string_view>
+#include <vector>
+
 #include "sim/op_graph.hpp"
 #include "workloads/grpo/engine_stack.hpp"
 #include "workloads/grpo/placement.hpp"
@@ -25,6 +29,7 @@ struct SyncInput {
   const Placement& placement;
   Group holders{};  // learners that have all tensors among them, each a part of every one
   TurnBytes turn{};
+  std::vector<std::vector<double>> adapters{};  // [layer]: bytes of each tensor, where they travel
 
   bool sharded() const { return holders.size() > 1; }
 };
@@ -39,8 +44,9 @@ struct SyncProgram {
 };
 SyncProgram build_sync(const SyncInput& input, std::int64_t layers);
 
-// What has a name of its own in that: the engine falls asleep or wakes.
+// What has a name of its own in that: the engine falls asleep or wakes; weights on their way.
 inline constexpr std::string_view sleep_name = "sleep", wake_name = "wake";
+inline constexpr std::array<std::string_view, 2> sent_names{"fill", "broadcast"};
 
 // A parked reference model comes to every learner, and a policy that gives it its place goes and
 // comes back: so many bytes each.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <numeric>
 
@@ -19,6 +20,16 @@ double normal_quantile(double probability) {
   return (low + high) / 2;
 }
 
+// Of the middles of so many equal parts. Remembered: each step of a model with experts asks for the
+// same ones.
+const std::vector<double>& normal_quantiles(std::int64_t parts) {
+  thread_local std::map<std::int64_t, std::vector<double>> known;
+  std::vector<double>& list = known[parts];
+  for (auto i = std::ssize(list); i < parts; ++i)
+    list.push_back(normal_quantile((static_cast<double>(i) + 0.5) / static_cast<double>(parts)));
+  return list;
+}
+
 }  // namespace
 
 std::vector<double> expert_shares(std::int64_t experts, double skew) {
@@ -26,8 +37,8 @@ std::vector<double> expert_shares(std::int64_t experts, double skew) {
   std::vector<double> shares(static_cast<std::size_t>(experts), 1 / count);
   if (skew <= 0) return shares;
   const double deviation = std::sqrt(std::log1p(skew * skew));
-  for (std::size_t i = 0; i < shares.size(); ++i)
-    shares[i] = std::exp(deviation * normal_quantile((static_cast<double>(i) + 0.5) / count));
+  const std::vector<double>& quantiles = normal_quantiles(experts);
+  for (std::size_t i = 0; i < shares.size(); ++i) shares[i] = std::exp(deviation * quantiles[i]);
   const double sum = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (double& share : shares) share /= sum;
   return shares;

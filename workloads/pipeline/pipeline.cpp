@@ -35,25 +35,6 @@ Machinery machinery_of_stages(const Cluster& cluster, const Mesh& mesh) {
   return machinery;
 }
 
-// Gradients are summed in buckets, all but the last of them full, once a step. A tree tells every
-// node of every stage apart, and all that they do in a step would be simulated for each: a ring
-// that takes about as long is preferred, as it is what a reduce-scatter has.
-void keep_way_of_buckets(Plans& plans, const StepInput& input) {
-  constexpr double about = 1.25;
-  const Bytes bucket{bytes_16 * input.strategy.zero.reduce_bucket};
-  for (const Plan name : {Plan::all_reduce, Plan::expert_reduce}) {
-    CollectivePlan& plan = plans[name];
-    if (plan.candidates.empty()) continue;
-    const Seconds least = plan.candidates[choose(plan, bucket)].cost.at(bucket);
-    CollectivePlan rings{plan.kind, plan.groups, {}};
-    for (const Candidate& each : plan.candidates)
-      if (each.algorithm == "ring") rings.candidates.push_back(each);
-    if (rings.candidates.empty()) continue;
-    const Candidate ring = rings.candidates[choose(rings, bucket)];
-    if (ring.cost.at(bucket) < least * about) plan.candidates = {ring};
-  }
-}
-
 constexpr std::string_view name_of_message(bool gradients, bool to_next) {
   if (gradients) return to_next ? "gradients_to_next_stage" : "gradients_to_previous_stage";
   return to_next ? "activations_to_next_stage" : "activations_to_previous_stage";
@@ -189,7 +170,7 @@ class PipelineWriter {
   Mark post(Stage& stage, const Message& message, std::string_view name) {
     StepWriter& writer = stage.program.writer;
     writer.context = {message.backward ? Phase::backward : Phase::forward, -1,
-                      static_cast<std::int16_t>(message.micro_batch)};
+                      static_cast<std::int32_t>(message.micro_batch)};
     stage.open.push_back(message);
     return writer.host(writer.scaled(input_.stack.host.collective_launch.value),
                        Cause::stage_transfer, name);
@@ -237,7 +218,7 @@ class PipelineWriter {
           .phase = message.backward ? Phase::backward : Phase::forward,
           .cause = Cause::stage_transfer,
           .layer = -1,
-          .micro_batch = static_cast<std::int16_t>(message.micro_batch),
+          .micro_batch = static_cast<std::int32_t>(message.micro_batch),
           .name = builder_.graph().name(name_of_message(message.backward, on))};
     op.bytes = {bytes()};
     take_over(source);
@@ -433,7 +414,6 @@ PipelineRanks pipeline_ranks(const RankPart& rank, Folding folding) {
   const StepInput& input = rank.input;
   PipelineRanks ranks;
   Plans plans = step_plans(rank);
-  keep_way_of_buckets(plans, input);
   plan_stages(plans, input.cluster, rank.mesh, input.strategy.pipeline_parallel.way());
   ranks.traffic =
       make_traffic(machinery_of_stages(input.cluster, rank.mesh), plans.take(), folding);

@@ -84,7 +84,7 @@ class StageProgram {
     void before(const PassInTurns& pass, std::size_t i, PartOfVisit part = PartOfVisit::all) {
       const Visit& visit = program.visits_[i];
       program.writer.context = {visit.phase, program.whole_layer_of(visit),
-                                static_cast<std::int16_t>(pass.micro_batch)};
+                                static_cast<std::int32_t>(pass.micro_batch)};
       if (pass.sent || part == PartOfVisit::weights) return;
       program.schedule_.before(i);
       program.activations_.before(i);

@@ -48,8 +48,9 @@ std::vector<Matrix> matrices_of(const StepInput& input, const Mesh& mesh, const 
   std::vector<Matrix> list;
   const Strategy& s = input.strategy;
   if (s.lora.rank > 0) {
-    for (const std::vector<Unit>& layer : units.layers)
-      for (const Unit& unit : layer) add_adapters(list, unit, static_cast<double>(s.lora.rank));
+    for (std::size_t layer = 0; layer < units.layers.size(); ++layer)
+      for (const Unit& unit : units.like(layer))
+        add_adapters(list, unit, static_cast<double>(s.lora.rank));
     return list;
   }
   Model mine = model_of_rank(input.model, s);

@@ -31,6 +31,7 @@ ProgramBuilder::ProgramBuilder(const Traffic& traffic, Written written)
   // that grows does not move.
   constexpr std::size_t usual = 1 << 19;
   if (written == Written::memory) graph_.keep_labels_only();
+  if (written == Written::sums) graph_.keep_sums_only();
   graph_.reserve(usual, 2 * usual, usual);
   constexpr std::size_t most_marks = std::size_t{1} << 22;
   marks_.reserve(std::min(usual * traffic.lanes(), most_marks));

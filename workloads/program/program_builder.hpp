@@ -26,8 +26,8 @@ Traffic make_traffic(const Machinery& machinery, std::vector<CollectivePlan> pla
                      Folding folding);
 
 // The whole, to be replayed; the same with the memory of one lane of each part alone, since all
-// hold the same; or only what memory in program order needs: see OpGraph.
-enum class Written : std::uint8_t { whole, figures, memory };
+// hold the same; or only what memory in program order needs, or only sums: see OpGraph.
+enum class Written : std::uint8_t { whole, figures, memory, sums };
 
 // What an operation that every lane of a part did left behind: one operation per lane, to be waited
 // for.
@@ -52,7 +52,7 @@ class ProgramBuilder {
   LaneRange part() const { return part_; }
   // Those of it whose memory is written.
   LaneRange holders() const {
-    return written_ == Written::figures
+    return written_ == Written::figures || written_ == Written::sums
                ? LaneRange{part_.first, std::min(part_.first + 1, part_.end)}
                : part_;
   }

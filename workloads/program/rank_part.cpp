@@ -9,8 +9,8 @@ namespace {
 
 void for_each_unit(const ModelUnits& units, const auto& look) {
   look(units.embedding);
-  for (const std::vector<Unit>& layer : units.layers)
-    for (const Unit& unit : layer) look(unit);
+  for (std::size_t layer = 0; layer < units.layers.size(); ++layer)
+    for (const Unit& unit : units.like(layer)) look(unit);
   for (const Unit& unit : units.head) look(unit);
 }
 
@@ -56,8 +56,8 @@ Shares shares_of(const StepInput& input, const Mesh& mesh, const ModelUnits& uni
 
 }  // namespace
 
-RankPart rank_part(const StepInput& input) {
-  RankPart part{input, mesh_of(input.strategy, input.cluster), units_of(input), {}, {}};
+RankPart rank_part(const StepInput& input, LayersWith which) {
+  RankPart part{input, mesh_of(input.strategy, input.cluster), units_of(input, which), {}, {}};
   part.tensors = sizes_of(input, part.units);
   part.shares = shares_of(input, part.mesh, part.units);
   const Optimizer& optimizer = input.strategy.optimizer;

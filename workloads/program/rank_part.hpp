@@ -29,6 +29,6 @@ struct RankPart {
   Shares shares;
   std::vector<Matrix> matrices{};  // that the optimizer takes as such
 };
-RankPart rank_part(const StepInput& input);
+RankPart rank_part(const StepInput& input, LayersWith which = LayersWith::own_units);
 
 }  // namespace stepsim

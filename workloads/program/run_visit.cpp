@@ -51,11 +51,7 @@ void send_tokens(StepWriter& writer, const Unit& unit) {
   writer.hand_after(done);
 }
 
-namespace {
-
-// What the modules themselves do on the host, in each pass.
-Seconds input_call(const StepWriter& writer, const Unit& unit, bool backward) {
-  const StepInput& input = writer.input();
+Seconds module_calls(const StepInput& input, const Unit& unit, bool backward) {
   const double core = input.cluster.node.host.core_speed.value.value;
   Seconds each = input.stack.host.module_call.value;
   if (unit.narrow > 0) each = std::max(each, input.strategy.precision.module_call.value);
@@ -63,16 +59,16 @@ Seconds input_call(const StepWriter& writer, const Unit& unit, bool backward) {
   return (static_cast<double>(unit.owners) * each + pieces) / core;
 }
 
-// What the host does beside operators to route tokens and to send them to their experts: half of it
-// before it learns how many come.
-void call_dispatcher(StepWriter& writer, const Unit& unit) {
-  const ExpertStrategy& experts = writer.input().strategy.experts;
-  if (!unit.routes || experts.graphs) return;
-  const auto& host = writer.input().stack.host;
+Seconds dispatcher_calls(const StepInput& input, const Unit& unit) {
+  const ExpertStrategy& experts = input.strategy.experts;
+  if (!unit.routes || experts.graphs) return Seconds{0};
+  const auto& host = input.stack.host;
   const Seconds call =
       (sends_once(experts.dispatcher) ? host.expert_kernels : host.expert_call).value;
-  writer.spend(writer.scaled(call / 2));
+  return call / input.cluster.node.host.core_speed.number();
 }
+
+namespace {
 
 void run_part(StepWriter& writer, const Visit& visit, PartOfVisit part) {
   const Cause cause = cause_of(visit.phase);
@@ -94,14 +90,15 @@ Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
                                           Cause::routing_sync, "agree", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "agreed", {agreed});
   }
-  call_dispatcher(writer, unit);
+  const Seconds dispatcher = dispatcher_calls(writer.input(), unit);
+  writer.spend(dispatcher / 2);
   if (unit.stops.told > 0 && !backward) {
     const Mark told = writer.collective(Plan::exchange, {unit.stops.told}, Stream::all_to_all,
                                         Cause::routing_sync, "counts", {writer.last_compute()});
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
-  call_dispatcher(writer, unit);
-  if (const Seconds call = input_call(writer, unit, backward); call.value > 0) writer.spend(call);
+  writer.spend(dispatcher / 2);
+  writer.spend(module_calls(writer.input(), unit, backward));
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.stops.reads > 0 && !backward)

@@ -23,7 +23,7 @@ namespace stepsim {
 struct Context {
   Phase phase = Phase::forward;
   std::int16_t layer = -1;
-  std::int16_t micro_batch = 0;
+  std::int32_t micro_batch = 0;
 };
 
 class StepWriter {

@@ -53,7 +53,7 @@ void split_backward(Unit& unit) {
 
 }  // namespace
 
-ModelUnits units_of(const StepInput& input) {
+ModelUnits units_of(const StepInput& input, LayersWith which) {
   const Strategy& strategy = input.strategy;
   const Model model = model_of_rank(input.model, strategy);
   const auto load = [&](std::int64_t layer) {
@@ -80,7 +80,8 @@ ModelUnits units_of(const StepInput& input) {
         units.layers.size());
     units.alike.push_back(first->second);
     if (!added) {
-      units.layers.push_back(std::vector<Unit>(units.layers[first->second]));
+      units.layers.emplace_back();
+      if (which == LayersWith::own_units) units.layers.back() = units.layers[first->second];
       continue;
     }
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));

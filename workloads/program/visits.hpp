@@ -17,8 +17,12 @@ struct ModelUnits {
   std::vector<std::vector<Unit>> layers;
   std::vector<std::size_t> alike;  // of each layer the first one that is like it
   std::vector<Unit> head;
+
+  const std::vector<Unit>& like(std::size_t layer) const { return layers[alike[layer]]; }
 };
-ModelUnits units_of(const StepInput& input);
+// Where nothing visits them it is enough to have the units of one layer of each kind: the first.
+enum class LayersWith : std::uint8_t { own_units, units_once };
+ModelUnits units_of(const StepInput& input, LayersWith which = LayersWith::own_units);
 
 // One call of a unit. `instance` is the same for all calls of the same parameters.
 struct Visit {

@@ -50,7 +50,8 @@ void plan_shards(Plans& plans, const Planner& plan, const RankPart& rank) {
     plans[Plan::all_reduce] = plan.of(Collective::all_reduce, mesh.shard, apart);
   if (whole && facts.matrices.exchanged > 0)
     plans[Plan::deal_matrices] = plan.of(Collective::all_to_all, mesh.shard, apart);
-  plans[Plan::signal] = latency_only(plan.of(Collective::all_reduce, mesh.ranks, 1), {8});
+  plans[Plan::signal] =
+      plan_signal(plan.cluster, Collective::all_reduce, strided_groups(mesh.ranks, mesh.ranks, 1));
   plans[Plan::replica_reduce] =
       plan.if_shared(Collective::all_reduce, mesh.replicas, apart * mesh.shard);
   plans[Plan::secondary_gather] = plan.if_shared(Collective::all_gather, facts.secondary, apart);

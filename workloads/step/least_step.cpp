@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "sim/base/lists.hpp"
 #include "workloads/pipeline/schedule.hpp"
@@ -51,6 +52,18 @@ bool comes_again(const StepInput& input) {
   return input.job.accumulation > (p.size == 1 ? 1 : 2 * p.pieces());
 }
 
+// Of stages with as many layers the first has most under way; the last one has the head.
+std::vector<std::size_t> perhaps_fullest(const std::vector<StageShare>& shares) {
+  std::vector<std::size_t> stages;
+  std::int64_t most = -1;
+  for (std::size_t stage = 0; stage < shares.size(); ++stage) {
+    if (shares[stage].model.layers <= most && stage + 1 < shares.size()) continue;
+    most = std::max(most, shares[stage].model.layers);
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
 double fastest_gpu(const Cluster& cluster) {
   return cluster.speeds.empty() ? 1 : std::max(1.0, *std::ranges::max_element(cluster.speeds));
 }
@@ -64,6 +77,10 @@ LeastSteps::Passes& LeastSteps::Passes::operator+=(const Passes& more) {
   kept += more.kept;
   again += more.again;
   gathered += more.gathered;
+  paced.forward.go_on(more.paced.forward);
+  Pace back = more.paced.backward;
+  back.go_on(paced.backward);
+  paced.backward = back;
   return *this;
 }
 
@@ -127,7 +144,71 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
             visits * std::max(0.0, unit.memory.saved - unit.memory.kept),
             gathers ? visits * width * unit.elements() : 0};
   }
+  sum.paced = paced(input, mesh, units);
   return sum;
+}
+
+// As run_visit writes it.
+void LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
+                           const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  const bool backward = visit.phase == Phase::backward;
+  const auto& host = input.stack.host;
+  const double core = cluster_.node.host.core_speed.number();
+  const double launch = host.collective_launch.number() / core, sync = host.sync.number();
+  const std::vector<KernelRow>& rows = backward                          ? unit.backward
+                                       : visit.phase == Phase::recompute ? unit.again
+                                                                         : unit.forward;
+  const auto exchange = [&](double bytes) {
+    return alone(Collective::all_to_all, mesh.experts, mesh.beside(), bytes);
+  };
+  const auto send_tokens = [&] {
+    if (!sends_once(input.strategy.experts.dispatcher))
+      pace.collective(launch, exchange(unit.exchange));
+  };
+  const auto hand_over = [&](std::span<const Transfer> transfers) {
+    for (const Transfer& transfer : transfers) {
+      const auto [kind, size, stride] = shape_of(transfer.kind, mesh);
+      pace.collective(launch, alone(kind, size, stride, transfer.bytes));
+    }
+  };
+  const Awaited awaits = awaited(input.strategy, unit, visit.phase);
+  if (sends_before(visit)) send_tokens();
+  if (unit.stops.agrees && !backward) pace.ask(launch, 0, sync);
+  const double dispatcher = dispatcher_calls(input, unit).value;
+  pace.spend(dispatcher / 2);
+  if (unit.stops.told > 0 && !backward) pace.ask(launch, exchange(unit.stops.told), sync);
+  pace.spend(dispatcher / 2 + module_calls(input, unit, backward).value);
+  hand_over(awaits.before);
+  const double each = (backward ? host.backward_launch : host.forward_launch).number() / core;
+  const double dispatch = operators_of(rows, input.stack.operators) * each;
+  const double device = time_of(input, unit, rows, backward);
+  const bool apart = unit.hand.rounds > 1 || (unit.hand.overlapped && backward) ||
+                     input.strategy.tensor_parallel.in_pieces;
+  for (std::int64_t round = 0; round < unit.rounds; ++round) {
+    if (unit.stops.reads > 0 && !backward) pace.drain(unit.stops.reads * sync);
+    if (apart)
+      pace.run_apart(dispatch, device);
+    else
+      pace.run(dispatch, device);
+  }
+  hand_over(awaits.behind);
+  if (sends_behind(visit)) send_tokens();
+}
+
+PacedPiece LeastSteps::paced(const StepInput& input, const Mesh& mesh,
+                             const std::vector<Unit>& units) {
+  PacedPiece paced;
+  const auto add = [&](Pace& pace, const Unit& unit, Phase phase) {
+    Pace visit;
+    add_visit(visit, input, mesh, {.unit = &unit, .phase = phase});
+    pace.go_on(unit.times == 1 ? visit : visit.repeated(unit.times));
+  };
+  for (const Unit& unit : units) add(paced.forward, unit, Phase::forward);
+  for (const Unit& unit : units)
+    if (unit.called_again) add(paced.backward, unit, Phase::recompute);
+  for (std::size_t i = units.size(); i-- > 0;) add(paced.backward, units[i], Phase::backward);
+  return paced;
 }
 
 // Most layers are like one that was seen before.
@@ -151,10 +232,10 @@ std::vector<LeastSteps::Stage> LeastSteps::stages_of(const std::vector<StageShar
     std::int64_t layer = 0;
     for (const std::int64_t end : share.ends) {
       Passes& sum = pieces.emplace_back();
+      if (share.model.part.embeds && pieces.size() == 1) sum += embedding;
       for (; layer < end; ++layer)
         sum += layers[static_cast<std::size_t>(whole_layer(share.model, layer))];
     }
-    if (share.model.part.embeds) pieces.front() += embedding;
     if (share.model.part.predicts) pieces.back() += head;
   }
   return stages;
@@ -201,18 +282,48 @@ double LeastSteps::most_bytes(const StepInput& input, std::size_t stage, const S
   return last ? std::max(all + head.gathered, all - head.kept + layer) : all + layer;
 }
 
+LeastSteps::Stages LeastSteps::all_stages(const StepInput& input) {
+  const ModelUnits units = units_of(input, LayersWith::units_once);
+  Stages all{share_out(input.model, input.strategy.pipeline_parallel),
+             passes_of(input, units.head),
+             layers_of(input, units),
+             {}};
+  all.stages = stages_of(all.shares, passes_of(input, {units.embedding}), all.head, all.layers);
+  return all;
+}
+
+// Only of passes that nothing else runs in between.
+Seconds LeastSteps::in_turns(const StepInput& input) {
+  const PipelineParallel& p = input.strategy.pipeline_parallel;
+  const ExpertStrategy& experts = input.strategy.experts;
+  if (p.way() != PipelineWay::round || splits_backward(p.schedule) || experts.overlaps ||
+      experts.delays_weights || input.job.only_update || forward_passes(input.job) != 1)
+    return Seconds{0};
+  const auto& host = input.stack.host;
+  const double core = cluster_.node.host.core_speed.number();
+  const auto stages = mapped(all_stages(input).stages,
+                             [](const Stage& stage) { return mapped(stage, &Passes::paced); });
+  double time = 0;
+  if (p.size == 1) {
+    Pace batch = stages.front().front().forward;
+    batch.go_on(stages.front().front().backward);
+    time = batch.repeated(input.micro_batches())({}).last();
+  } else {
+    time = end_of_turns(p, stages, input.micro_batches(),
+                        {.stops = input.stack.stops_for_stages, .paired = false},
+                        {host.collective_launch.number() / core, host.sync.number() / core});
+  }
+  return Seconds{time / fastest_gpu(cluster_) * input.stack.stretch(input.job)};
+}
+
 LeastStep LeastSteps::of(const StepInput& input) {
-  const ModelUnits units = units_of(input);
-  const Passes head = passes_of(input, units.head);
-  const std::vector<Passes> layers = layers_of(input, units);
-  const std::vector<StageShare> shares = share_out(input.model, input.strategy.pipeline_parallel);
-  const std::vector<Stage> stages =
-      stages_of(shares, passes_of(input, {units.embedding}), head, layers);
+  const auto [shares, head, layers, stages] = all_stages(input);
   double bytes = 0;
-  for (const std::size_t stage : {std::size_t{0}, shares.size() - 1}) {
+  for (const std::size_t stage : perhaps_fullest(shares)) {
     const bool alone = shares.size() == 1;
     const RankPart rank = rank_part({cluster_, alone ? input.model : shares[stage].model,
-                                     input.stack, input.strategy, input.job});
+                                     input.stack, input.strategy, input.job},
+                                    LayersWith::units_once);
     const double gradients =
         comes_again(input)
             ? with_scheme(input.strategy, [&]<Scheme S>() { return S::gradients_at_update(rank); })

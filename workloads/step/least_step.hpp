@@ -9,6 +9,7 @@
 #include "workloads/collectives/plan.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/program/visits.hpp"
+#include "workloads/step/pace.hpp"
 
 namespace stepsim {
 
@@ -21,6 +22,8 @@ struct LeastStep {
 // other and wait for what ranks hand each other around them; its host dispatches them one after the
 // other; a stage begins when those before it have sent something, and theirs comes after its end.
 // What kernels, messages and gathers lose to each other is left out, and the update.
+// `in_turns` takes longer and knows more: the host waits for the device and for other stages, and
+// runs ahead again only from there.
 class LeastSteps {
  public:
   explicit LeastSteps(const Cluster& cluster) : cluster_(cluster) {}
@@ -30,6 +33,7 @@ class LeastSteps {
 
   // Of this cluster. Remembers what messages cost.
   LeastStep of(const StepInput& input);
+  Seconds in_turns(const StepInput& input);
 
  private:
   // Of units that are visited one after the other, with one micro-batch.
@@ -39,13 +43,24 @@ class LeastSteps {
     double kept = 0;                   // bytes that wait for the backward pass
     double again = 0;                  // bytes beside that when what it needs is there again
     double gathered = 0;               // bytes of parameters that are there only while they run
+    PacedPiece paced{};
 
-    Passes& operator+=(const Passes& more);
+    Passes& operator+=(const Passes& more);  // behind these
   };
   // Pieces of a stage in their order.
   using Stage = std::vector<Passes>;
 
+  struct Stages {
+    std::vector<StageShare> shares;
+    Passes head;
+    std::vector<Passes> layers;
+    std::vector<Stage> stages;
+  };
+
+  Stages all_stages(const StepInput& input);
   Passes passes_of(const StepInput& input, const std::vector<Unit>& units);
+  void add_visit(Pace& pace, const StepInput& input, const Mesh& mesh, const Visit& visit);
+  PacedPiece paced(const StepInput& input, const Mesh& mesh, const std::vector<Unit>& units);
   std::vector<Passes> layers_of(const StepInput& input, const ModelUnits& units);
   // Bytes of a stage at the most, beyond what it holds from step to step.
   static double most_bytes(const StepInput& input, std::size_t stage, const Stage& pieces,

@@ -23,7 +23,7 @@ struct MicroBatches {
   bool last(std::int64_t micro) const { return micro + 1 == writer.input().micro_batches(); }
   void before(const PassInTurns& pass, std::size_t i) {
     writer.context = {visits[i].phase, visits[i].layer,
-                      static_cast<std::int16_t>(pass.micro_batch)};
+                      static_cast<std::int32_t>(pass.micro_batch)};
     if (pass.sent) return;
     schedule.before(i);
     activations.before(i);

@@ -22,6 +22,7 @@ inline constexpr std::array<std::string_view, 3> host_adam_names{"one_pass", "op
 struct OffloadKeys {
   HostAdam adam = HostAdam::one_pass;
   std::int64_t threads = 0;  // of a rank's update on the host; 0: its share of the cores
+  bool pins = false;         // stages 1 and 2: what gradients are copied to is pinned
   double ratio = 1;  // of the optimizer, at stage 3 in sub-groups; the others stay on the device
   bool pipeline_read = false;  // nvme: the next sub-group is read during the update of this one
   bool pipeline_write = false;

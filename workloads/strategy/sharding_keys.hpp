@@ -23,6 +23,12 @@ struct ZeroKeys {
   // What a release does with all tensors of a model, again and again.
   bool clears_in_sub_groups = true;  // stage 3 clears all gradients for each sub-group
   bool counts_in_hooks = false;      // each gradient hook counts the tensors that have one
+  // Stages 1 and 2 with the optimizer on the host: a sum of micro-batches that is none of the first
+  // one and not the last stays where it was made, on the device, and is lost.
+  bool loses_sums = true;
+  // Stages 1 and 2: neighbours among the tensors belong to different ranks. Otherwise a bucket
+  // belongs to one or two.
+  bool round_robin = false;
   // Stage 3 stops the host at each fetch until the device is done, and looks neither ahead nor
   // back.
   bool stops_at_fetches = false;

@@ -27,9 +27,6 @@ CauseSet causes_of(Coalition coalition, const std::vector<Cause>& players) {
   return causes;
 }
 
-// So many replays before the errors of drawn orders are looked at; then twice as many, and so on.
-constexpr std::size_t first_replays = 64;
-
 // So many pairs of orders are read out of all combinations.
 constexpr std::size_t pairs_of_exact = 24;
 
@@ -96,12 +93,6 @@ std::vector<ByCause<double>> read_pairs(const ShapleyPlan& plan, const CausePlay
   return pairs;
 }
 
-bool precise_enough(const std::vector<ShapleyValue>& values, Seconds precise) {
-  return precise.value > 0 && std::ranges::all_of(values, [&](const ShapleyValue& each) {
-           return each.standard_error <= precise.value;
-         });
-}
-
 }  // namespace
 
 Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
@@ -116,21 +107,16 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
   const double apart = first ? first->seconds.value : 0;
   const std::size_t count = players.causes.size();
   const bool alone = !options.only_pair;
-  const bool all = std::size_t{1} << count <= options.most_replays;
   Times times;
-  ShapleyPlan plan;
-  std::vector<ShapleyValue> values;
-  for (std::size_t most = all ? options.most_replays : first_replays;; most *= 2) {
-    plan = options.only_pair
-               ? plan_pair(count, options.seed, *options.only_pair)
-               : plan_shapley(count, std::min(most, options.most_replays), options.seed);
+  const auto worth = [&](const ShapleyPlan& plan) {
     replay_all(replayed, players, wanted_coalitions(plan, times, alone), options, times);
-    values = shapley_values(plan, saved_by(plan, times));
-    result.exact = plan.exact();
-    if (result.exact || options.only_pair || most >= options.most_replays ||
-        precise_enough(values, options.precise))
-      break;
-  }
+    return saved_by(plan, times);
+  };
+  const auto [plan, values] =
+      options.only_pair
+          ? study_plan(plan_pair(count, options.seed, *options.only_pair), worth)
+          : study_shapley(count, options.most_replays, options.precise.value, options.seed, worth);
+  result.exact = plan.exact();
   result.replays = times.size();
   result.step_time = {times.at(0) + apart};
   result.rest = {times.at((Coalition{1} << count) - 1)};
@@ -151,8 +137,9 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
 
 Attribution attribute(const Platform& platform, const OpGraph& graph,
                       const AttributionOptions& options) {
+  const OpGraph less = contracted(graph, {}, Causes::kept);
   const auto replayed = [&](CauseSet free) {
-    return replay(platform, contracted(graph, free)).makespan;
+    return replay(platform, contracted(less, free)).makespan;
   };
   return attribute(active_causes(graph), beginning_of(graph), replayed, options);
 }

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "sim/base/lists.hpp"
-#include "workloads/step/step.hpp"
 
 namespace stepsim {
 namespace {
@@ -42,9 +42,9 @@ PatternCost cost_alone(const Platform& platform, const Pattern& pattern) {
 ByCause<double> costs_with(const std::string& data, const std::string& source,
                            const std::vector<Setting>& settings) {
   const Scenario scenario = load_scenario(data, source, settings);
-  const StepProgram program =
-      build_step(step_input(scenario), Folding::automatic, Written::figures);
-  return costs_of(program.traffic.folded.platform, program.graph);
+  return summed_over_step(step_input(scenario), [](const StepProgram& program) {
+    return costs_of(program.traffic.folded.platform, program.graph);
+  });
 }
 
 Setting at_other_end(const NamedConstant& constant) {
@@ -55,16 +55,14 @@ Setting at_other_end(const NamedConstant& constant) {
 }  // namespace
 
 ByCause<double> costs_of(const Platform& platform, const OpGraph& graph) {
-  std::vector<PatternCost> patterns = mapped(
-      graph.patterns(), [&](const Pattern& pattern) { return cost_alone(platform, pattern); });
-  ByCause<double> costs{};
-  for (const Op& op : graph.ops()) {
-    double& sum = costs[index(op.cause)];
-    if (op.pattern == no_pattern)
-      sum += op.seconds.value;
-    else
-      sum +=
-          patterns[index(op.pattern)].fixed + patterns[index(op.pattern)].per_byte * op.bytes.value;
+  const OpSums sums = graph.sums();
+  ByCause<double> costs = sums.seconds;
+  for (std::size_t pattern = 0; pattern < sums.traffic.size(); ++pattern) {
+    const PatternCost cost = cost_alone(platform, graph.patterns()[pattern]);
+    for (std::size_t cause = 0; cause < cause_count; ++cause) {
+      const OpSums::Traffic& traffic = sums.traffic[pattern][cause];
+      costs[cause] += traffic.uses * cost.fixed + traffic.bytes * cost.per_byte;
+    }
   }
   return costs;
 }

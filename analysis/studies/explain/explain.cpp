@@ -14,9 +14,6 @@
 namespace stepsim {
 namespace {
 
-// Below this share of a step a difference is rounding.
-constexpr double rounding = 1e-13;
-
 // Rows whose error is below this share of the gap, or that share of a step, are known well enough.
 constexpr double precise_of_gap = 2e-3, precise_of_step = 1e-4;
 // Steps of up to so many operations are replayed quickly.
@@ -159,7 +156,7 @@ std::optional<ChangedStep> changed_step(const NamedStep& a, const ExplainedSide&
 }
 
 SettingRows settings_between(const Explanation& e, const NamedStep& a, const NamedStep& b,
-                             const ExplainOptions& options) {
+                             Seconds precise, const ExplainOptions& options) {
   const std::vector<DifferingSetting> settings =
       differing_settings(options.data, source_of(a), source_of(b));
   const bool is_long = a.scenario.grpo || std::max(e.a.operations, e.b.operations) > few_operations;
@@ -169,6 +166,7 @@ SettingRows settings_between(const Explanation& e, const NamedStep& a, const Nam
                        .workers = like.workers,
                        .progress = like.progress};
   if (is_long) study.most_replays = std::min(study.most_replays, replays_of_long_steps);
+  study.precise = precise;
   const auto replayed = [&](const Joined& joined) {
     return time_or(mixture(options.data, source_of(a), settings, joined), e.a.step_time);
   };
@@ -204,9 +202,9 @@ std::vector<ExplainRow> gap_rows(const Attribution& a, const Attribution& b) {
     row.in_a = a.active.has(cause);
     row.in_b = b.active.has(cause);
     row.seconds = {a.parts[i].value - b.parts[i].value};
-    if (std::abs(row.seconds.value) < rounding * longer) row.seconds = {};
+    if (std::abs(row.seconds.value) < counts_as_rounding * longer) row.seconds = {};
     row.standard_error = error_between(a, b, i);
-    if (row.standard_error.value < rounding * longer) row.standard_error = {};
+    if (row.standard_error.value < counts_as_rounding * longer) row.standard_error = {};
     row.a_without = a.without[i];
     row.b_without = b.without[i];
     row.closes = gap.value == 0 ? 0 : 1 - (row.a_without - row.b_without) / gap;
@@ -249,7 +247,8 @@ Explanation explain(const NamedStep& a, const NamedStep& b, const ExplainOptions
   for (ExplainRow& row : result.rows) row.latent = !moves_a_step(result, row);
   for (ExplainRow& row : result.rows)
     row.carriers = (weighs_on_a(result, row) ? carriers_a : carriers_b)[index(row.cause)];
-  if (options.settings) result.settings = settings_between(result, a, b, options);
+  if (options.settings)
+    result.settings = settings_between(result, a, b, attribution.precise, options);
   if (options.at_limit) result.at_limit = at_limit_of(result, a.scenario, b.scenario);
   add_draws(result, a, b, options, carriers_a, carriers_b);
   return result;

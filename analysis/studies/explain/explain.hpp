@@ -18,6 +18,8 @@ namespace stepsim {
 
 // What differs by less than this share of a step counts as the same.
 inline constexpr double counts_as_same = 1e-3;
+// Below this share of a step a difference is rounding.
+inline constexpr double counts_as_rounding = 1e-13;
 
 // One of the two steps, and where it came from, so that it can be read again under other constants.
 struct NamedStep {

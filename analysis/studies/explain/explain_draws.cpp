@@ -24,12 +24,12 @@ DrawnSide draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
                     const ExplainOptions& options) {
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
-  const ExplainedSide side = observe(drawn).side;
+  const SideFigures figures = figures_of(drawn);
   const Attribution attribution = attribute(
       drawn.scenario, {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
   return {.step_time = attribution.step_time.value,
-          .rate = side.tokens_per_second_per_gpu,
-          .needed = side.needed,
+          .rate = figures.tokens_per_second_per_gpu,
+          .needed = figures.needed,
           .parts = attribution.pairs.front()};
 }
 
@@ -51,6 +51,8 @@ class Drawing {
           const ExplainOptions& options)
       : a_(a),
         b_(b),
+        time_a_(stated.a.step_time),
+        time_b_(stated.b.step_time),
         stated_a_(stated.a.attribution.pairs),
         stated_b_(stated.b.attribution.pairs),
         options_(options) {}
@@ -79,13 +81,15 @@ class Drawing {
     Tasks<Seconds> tasks;
     for (const NamedConstant& constant : constants)
       for (const double value : {constant.low, constant.high})
-        for (const NamedStep* side : {&a_, &b_})
-          tasks.emplace_back([this, side, &constant, value] {
-            NamedStep moved = *side;
-            if (is_uncertain(side->scenario.constants, constant.name))
-              moved.settings.push_back(setting_of(constant, value));
-            return step_time_of(load_scenario(options_.data, moved.source, moved.settings));
-          });
+        for (const auto& [side, time] : {std::pair{&a_, time_a_}, std::pair{&b_, time_b_}})
+          if (is_uncertain(side->scenario.constants, constant.name))
+            tasks.emplace_back([this, side, &constant, value] {
+              std::vector<Setting> settings = side->settings;
+              settings.push_back(setting_of(constant, value));
+              return step_time_of(load_scenario(options_.data, side->source, settings));
+            });
+          else
+            tasks.emplace_back([time] { return time; });
     const std::vector<Seconds> times = in_workers(tasks, options_.attribution.workers);
     std::vector<Mover> movers;
     for (std::size_t i = 0; i < constants.size(); ++i)
@@ -97,13 +101,16 @@ class Drawing {
  private:
   const NamedStep& a_;
   const NamedStep& b_;
+  Seconds time_a_, time_b_;
   const std::vector<ByCause<double>>&stated_a_, &stated_b_;
   const ExplainOptions& options_;
 };
 
 // What a draw makes of a row.
 double row_under(const ExplainRow& row, const Pair& drawn) {
-  return row.seconds.value + drawn.moves(index(row.cause));
+  const double moves = drawn.moves(index(row.cause));
+  const double longer = std::max(drawn.a.step_time, drawn.b.step_time);
+  return row.seconds.value + (std::abs(moves) < counts_as_rounding * longer ? 0 : moves);
 }
 
 bool same_top(const Explanation& e, const Pair& drawn) {

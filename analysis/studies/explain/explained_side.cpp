@@ -117,6 +117,15 @@ ExplainedStep observe(const NamedStep& step) {
   return seen;
 }
 
+SideFigures figures_of(const NamedStep& step) {
+  if (step.scenario.grpo) {
+    const ExplainedSide side = observe(step).side;
+    return {side.tokens_per_second_per_gpu, side.needed};
+  }
+  const StepFigures figures = step_figures(step.scenario, {}, Asked::times_and_memory);
+  return {figures.tokens_per_second_per_gpu, figures.memory};
+}
+
 Seconds step_time_of(const Scenario& scenario) {
   if (scenario.grpo) return predict_grpo(scenario).step_time;
   return replay_step(step_input(scenario), Folding::automatic).trace.makespan;

@@ -23,6 +23,11 @@ struct ExplainedStep {
 
 // Replays once, in a worker.
 ExplainedStep observe(const NamedStep& step);
+// What draws ask of a side. Replays once, here: only in a worker.
+struct SideFigures {
+  double tokens_per_second_per_gpu = 0, needed = 0;
+};
+SideFigures figures_of(const NamedStep& step);
 // Replays once, here: only in a worker.
 Seconds step_time_of(const Scenario& scenario);
 // Replays it with causes free, alone and together.

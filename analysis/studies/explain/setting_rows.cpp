@@ -120,14 +120,14 @@ Players players_of(const std::vector<std::size_t>& acting, const MixedTimes& tim
   return players;
 }
 
-ShapleyPlan plan_of(const Players& players, std::size_t settings, const SettingOptions& options,
-                    MixedTimes& times) {
-  ShapleyPlan plan = plan_shapley(players.size(), options.most_replays, options.seed);
-  std::vector<Joined> wanted;
-  wanted.reserve(plan.coalitions.size());
-  for (const Coalition each : plan.coalitions) wanted.push_back(joined_by(players, each, settings));
-  times.ask(wanted);
-  return plan;
+// What the settings of each coalition save.
+std::vector<double> worth_of(const ShapleyPlan& plan, const Players& players, std::size_t settings,
+                             MixedTimes& times) {
+  const std::vector<Joined> joined =
+      mapped(plan.coalitions, [&](Coalition each) { return joined_by(players, each, settings); });
+  times.ask(joined);
+  const double before = times.of(Joined(settings));
+  return mapped(joined, [&](const Joined& each) { return before - times.of(each); });
 }
 
 SettingRow row_of(const std::vector<DifferingSetting>& settings,
@@ -155,12 +155,9 @@ SettingRows setting_rows(const std::vector<DifferingSetting>& settings, Seconds 
   const Screened found = screened(settings, times);
   for (const std::size_t i : found.idle) result.idle.push_back(settings[i]);
   const Players players = players_of(found.acting, times, a.value);
-  const ShapleyPlan plan = plan_of(players, settings.size(), options, times);
-  std::vector<double> worth;
-  worth.reserve(plan.coalitions.size());
-  for (const Coalition each : plan.coalitions)
-    worth.push_back(a.value - times.of(joined_by(players, each, settings.size())));
-  const std::vector<ShapleyValue> values = shapley_values(plan, worth);
+  const auto [plan, values] = study_shapley(
+      players.size(), options.most_replays, options.precise.value, options.seed,
+      [&](const ShapleyPlan& some) { return worth_of(some, players, settings.size(), times); });
   for (std::size_t i = 0; i < players.size(); ++i) {
     result.rows.push_back(row_of(settings, players[i], values[i], times));
     result.rest = result.rest - result.rows.back().seconds;

@@ -41,6 +41,8 @@ struct SettingRows {
 
 struct SettingOptions {
   std::size_t most_replays = 256;  // up to eight settings exactly; else orders are drawn
+  // Drawn orders stop earlier, when no row's standard error is above this. 0: they do not.
+  Seconds precise{};
   std::uint64_t seed = 1;
   std::size_t workers = usual_workers();
   Progress progress{};

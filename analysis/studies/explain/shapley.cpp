@@ -13,6 +13,9 @@ namespace {
 
 using Order = std::vector<std::uint8_t>;
 
+// So many coalitions before the errors of drawn orders are looked at.
+constexpr std::size_t first_coalitions = 64;
+
 // The same sequence on every machine; the library's shuffles are not.
 struct RandomSequence {
   std::uint64_t state;
@@ -136,6 +139,24 @@ std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<cons
     values[player].standard_error = standard_error(own);
   }
   return values;
+}
+
+ShapleyStudy study_plan(ShapleyPlan plan, const CoalitionWorth& worth_of) {
+  std::vector<ShapleyValue> values = shapley_values(plan, worth_of(plan));
+  return {std::move(plan), std::move(values)};
+}
+
+ShapleyStudy study_shapley(std::size_t players, std::size_t most, double precise,
+                           std::uint64_t seed, const CoalitionWorth& worth_of) {
+  const bool at_once = precise <= 0 || std::size_t{1} << players <= most;
+  for (std::size_t now = at_once ? most : std::min(most, first_coalitions);;
+       now = std::min(most, 2 * now)) {
+    ShapleyStudy study = study_plan(plan_shapley(players, now, seed), worth_of);
+    if (study.plan.exact() || now >= most ||
+        std::ranges::all_of(
+            study.values, [&](const ShapleyValue& each) { return each.standard_error <= precise; }))
+      return study;
+  }
 }
 
 }  // namespace stepsim

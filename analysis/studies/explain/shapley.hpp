@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -41,5 +42,19 @@ double standard_error(std::span<const double> figures);
 // What joining adds to worth(coalition), on average; values[i] belongs to plan.coalitions[i]. The
 // values of all players add up to the worth of everybody less that of nobody.
 std::vector<ShapleyValue> shapley_values(const ShapleyPlan& plan, std::span<const double> worth);
+
+// What has been drawn, and what it says.
+struct ShapleyStudy {
+  ShapleyPlan plan;
+  std::vector<ShapleyValue> values;
+};
+// What the coalitions of a plan are worth.
+using CoalitionWorth = std::function<std::vector<double>(const ShapleyPlan&)>;
+ShapleyStudy study_plan(ShapleyPlan plan, const CoalitionWorth& worth_of);
+// Exact if `most` coalitions are enough; else twice as many orders again and again until no
+// standard error is above `precise`, or `most` coalitions are known. With a `precise` of 0 as many
+// as there may be are drawn at once.
+ShapleyStudy study_shapley(std::size_t players, std::size_t most, double precise,
+                           std::uint64_t seed, const CoalitionWorth& worth_of);
 
 }  // namespace stepsim

@@ -11,6 +11,7 @@
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/serving.hpp"
 #include "workloads/model/model_catalog.hpp"
+#include "workloads/step/model_flops.hpp"
 
 namespace stepsim {
 namespace {
@@ -34,11 +35,43 @@ RowTask<Answer> task_of(const Row& made) {
 
 struct StepAnswer {
   double step = 0, rate = 0, waiting = 0, training = 0, sync = 0, memory = 0, capacity = 0;
+  double utilisation = 0;  // of the learners' peak while they update the policy, in percent
   bool fits = true;
 };
 
-StepAnswer step_answer(const std::string& data, const ExpressedRow& row, const MaybeDraw& draw) {
-  const Scenario scenario = parse_scenario(data, row.scenario, row.id, draw);
+// Learners without what they score: the update of the policy alone.
+double update_seconds(Scenario scenario) {
+  scenario.grpo->reference_model = scenario.grpo->park_reference = false;
+  scenario.grpo->swap_reference = scenario.grpo->always_scores = false;
+  scenario.grpo->engine_logprobs = true;
+  return predict_grpo(scenario).training;
+}
+
+// Model FLOP of an update over what the learners could do meanwhile.
+double utilisation_of(const Scenario& scenario, double tokens) {
+  Scenario learner = learners_of(scenario);
+  learner.job.micro_batch = learner.job.accumulation = 1;
+  learner.job.reference_model = false;
+  learner.job.scoring_passes = 0;
+  const double rows =
+      static_cast<double>(packers_of(scenario)) * static_cast<double>(learner.job.sequence);
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  const double each = model_flops(input).total() * learner.cluster.ranks() / rows;
+  return 100 * each * tokens / update_seconds(scenario) /
+         (learner.cluster.ranks() * learner.cluster.gpu.peak.bf16.number());
+}
+
+// Of what was measured of the sync: what learners do before they go on, or what engines wait for.
+double sync_seconds(const Scenario& scenario, bool engines) {
+  const SyncReplay sync = replay_sync(scenario, place(scenario.cluster, *scenario.grpo));
+  return engines ? sync.cost.send.value : sync.cost.gather.value;
+}
+
+StepAnswer step_answer(const std::string& data, const ExpressedRow& made, const GrpoRow& row,
+                       const MaybeDraw& draw) {
+  const Scenario scenario = parse_scenario(data, made.scenario, made.id, draw);
+  if (only_sync(row)) return {.sync = sync_seconds(scenario, has_engines(row))};
   const GrpoPrediction p = predict_grpo(scenario);
   if (!p.ran) throw UserError(p.memory.failure.value_or("nothing could be predicted"));
   return {.step = p.step_time.value,
@@ -48,6 +81,9 @@ StepAnswer step_answer(const std::string& data, const ExpressedRow& row, const M
           .sync = p.sync,
           .memory = p.memory.learner.most(),
           .capacity = p.memory.learner_capacity,
+          .utilisation = row.utilisation
+                             ? utilisation_of(scenario, p.trained_per_second * p.step_time.value)
+                             : 0,
           .fits = !p.memory.failure};
 }
 
@@ -56,6 +92,7 @@ void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
   add(result, "tok_s_gpu", row.tokens_per_gpu, a.rate);
   add(result, "gen_s", row.generation, a.waiting);
   add(result, "train_s", row.training, a.training);
+  add(result, "mfu_pct", row.utilisation, a.utilisation);
   add(result, "sync_s", row.sync, a.sync);
   result.needed = a.memory;
   result.capacity = a.capacity;
@@ -64,11 +101,16 @@ void compare(const GrpoRow& row, const StepAnswer& a, PredictedRow& result) {
     result.figures.push_back({"mem_GB", *row.memory, a.memory / 1e9});
     result.memory_error = result.figures.back().error();
   }
-  result.timed = row.step || row.tokens_per_gpu;
-  if (row.step)
+  result.timed = row.step || row.tokens_per_gpu || row.utilisation || only_sync(row);
+  if (only_sync(row)) {
+    result.judged = false;  // of memory nothing is asked
+    result.step_error = a.sync / *row.sync - 1;
+  } else if (row.step)
     result.step_error = a.step / *row.step - 1;
   else if (row.tokens_per_gpu)
     result.step_error = *row.tokens_per_gpu / a.rate - 1;
+  else if (row.utilisation)
+    result.step_error = *row.utilisation / a.utilisation - 1;
 }
 
 // ---- engines
@@ -128,7 +170,9 @@ std::vector<PredictedRow> predict_rows(const std::string& data, std::span<const 
   for (const GrpoRow& row : rows) {
     const ExpressedRow made = express(row, catalog);
     RowTask<StepAnswer>& task = tasks.emplace_back(task_of<StepAnswer>(made));
-    task.ask = [&data, made](const MaybeDraw& draw) { return step_answer(data, made, draw); };
+    task.ask = [&data, &row, made](const MaybeDraw& draw) {
+      return step_answer(data, made, row, draw);
+    };
     task.compare = [&row, made](const StepAnswer& answer, PredictedRow& result) {
       result.scenario = made.scenario;
       compare(row, answer, result);

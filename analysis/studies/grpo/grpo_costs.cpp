@@ -84,7 +84,7 @@ TrainingParts operator*(double factor, TrainingParts parts) {
   return parts;
 }
 
-Scenario learners_of(const Scenario& scenario) {
+Scenario learners_of(const Scenario& scenario, Trained trained) {
   const Grpo& grpo = *scenario.grpo;
   Scenario learner = scenario;
   learner.grpo.reset();
@@ -98,6 +98,12 @@ Scenario learners_of(const Scenario& scenario) {
   learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
   // Scores of the policy before the first of several updates.
   learner.job.scoring_passes = grpo.scores() ? 1 : 0;
+  if (trained == Trained::policy) return learner;
+  learner.job.reference_model = grpo.reward_model;
+  learner.job.scoring_passes = 1;
+  learner.model.looked_up = learner.model.rows_of_table();
+  learner.model.vocabulary = 1;
+  learner.model.tied_embeddings = false;
   return learner;
 }
 
@@ -115,8 +121,8 @@ CauseSet active_causes(const Scenario& grpo_scenario) {
   return causes;
 }
 
-TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free)
-    : learner_(learners_of(scenario)), free_(free) {
+TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free, Trained trained)
+    : learner_(learners_of(scenario, trained)), free_(free) {
   // The first stage, which has the embedding and waits longest.
   const PipelineParallel& pipeline = learner_.strategy.pipeline_parallel;
   const Model stage =
@@ -190,6 +196,7 @@ Group holders_of(const Scenario& scenario, const Placement& placement) {
 
 struct SyncTimes {
   double gathered = 0, all = 0, hosts = 0, gathers = 0, parking = 0, sleep = 0;
+  double sent = 0;  // on its way
 };
 
 SyncTimes replayed_sync(const SyncInput& input, std::int64_t layers) {
@@ -202,15 +209,17 @@ SyncTimes replayed_sync(const SyncInput& input, std::int64_t layers) {
     const Op& op = program.graph.ops()[i];
     const std::string_view name = program.graph.names()[index(op.name)];
     const double seconds = trace.finish[i] - trace.start[i];
+    if (trace.start[i] < gathered) continue;
     const bool copies = op.kind == OpKind::transfer && op.rank == program.root;
+    const bool sends = holds(sent_names, name) && op.rank == program.root;
+    if (sends) times.sent += seconds;
     if ((name == sleep_name || name == wake_name) && (copies || op.kind == OpKind::host))
       times.sleep += seconds;
-    else if (op.kind == OpKind::host)
+    else if (op.kind == OpKind::host && op.rank == program.root)
       times.hosts += op.seconds.value;
-    else if (copies)
+    else if (copies && !sends)
       times.parking += seconds;
-    if (op.stream == Stream::gather && op.kind == OpKind::collective && trace.start[i] >= gathered)
-      times.gathers += seconds;
+    if (op.stream == Stream::gather && op.kind == OpKind::collective) times.gathers += seconds;
   }
   return times;
 }
@@ -220,6 +229,13 @@ SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
 }
 
 }  // namespace
+
+LearnerStates& LearnerStates::operator+=(const LearnerStates& beside) {
+  all += beside.all;
+  gradients += beside.gradients;
+  reference += beside.reference;
+  return *this;
+}
 
 LearnerStates states_between_steps(const Resident& resident) {
   LearnerStates states{.all = resident.in(Pool::device)};
@@ -260,6 +276,22 @@ TurnBytes turn_bytes(const Scenario& scenario, const LearnerStates& states) {
   return turn;
 }
 
+// Bytes of each tensor of the adapters that learners train, layer by layer.
+std::vector<std::vector<double>> adapters_of(const Scenario& scenario) {
+  std::vector<std::vector<double>> layers;
+  if (!scenario.grpo->send_adapters) return layers;
+  const Scenario learner = learners_of(scenario);
+  const RankPart rank =
+      rank_part({learner.cluster, learner.model, learner.stack, learner.strategy, learner.job});
+  for (const std::vector<Unit>& layer : rank.units.layers) {
+    std::vector<double>& sizes = layers.emplace_back();
+    for (const Unit& unit : layer)
+      for (std::int64_t i = 0; unit.adapter && i < unit.times; ++i)
+        for (const double elements : unit.tensors) sizes.push_back(bytes_16 * elements);
+  }
+  return layers;
+}
+
 SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                        const TurnBytes& turn) {
   const Grpo& grpo = *scenario.grpo;
@@ -269,24 +301,33 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                         grpo,
                         placement,
                         holders_of(scenario, placement),
-                        turn};
-  const bool buckets = grpo.protocol == SyncProtocol::buckets;
-  const SyncTimes one = ask_sync(input, buckets ? scenario.model.layers : 1);
-  const SyncTimes two = buckets ? one : ask_sync(input, 2);
+                        turn,
+                        adapters_of(scenario)};
+  // Buckets reach over layers, files over all.
+  const bool whole = grpo.protocol >= SyncProtocol::buckets;
+  const SyncTimes one = ask_sync(input, whole ? scenario.model.layers : 1);
+  const SyncTimes two = whole ? one : ask_sync(input, 2);
   const double further = static_cast<double>(scenario.model.layers - 1);
   const double all = one.all + further * (two.all - one.all);
   SyncReplay result;
-  result.overhead = one.hosts + further * (two.hosts - one.hosts);
-  result.cost.gather = {one.gathered};
-  result.cost.send = {all - one.gathered};
+  result.cost.gather = {one.gathered + further * (two.gathered - one.gathered)};
+  result.cost.send = {all - result.cost.gather.value};
   result.gathers = one.gathers + further * (two.gathers - one.gathers);
   result.parking = one.parking;  // whatever the number of layers
   result.sleep = one.sleep;
-  result.broadcasts =
-      result.cost.send.value - result.overhead - result.gathers - result.parking - result.sleep;
+  const double rest = result.cost.send.value - result.gathers - result.parking - result.sleep;
+  // Of what is loaded beside broadcasts only what is longer counts.
+  result.overhead = grpo.protocol == SyncProtocol::host_buckets
+                        ? rest - one.sent
+                        : one.hosts + further * (two.hosts - one.hosts);
+  result.broadcasts = rest - result.overhead;
   // Where nothing is sent, the rounding of the sums is left.
   if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;
-  const double tensors = static_cast<double>(tensors_of(scenario.model));
+  double tensors = static_cast<double>(tensors_of(scenario.model));
+  if (grpo.send_adapters) {
+    tensors = 0;
+    for (const auto& layer : input.adapters) tensors += static_cast<double>(layer.size());
+  }
   result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
   result.cost.busy = scenario.engine->sync.busy.value;
   result.cost.window = {result.overhead / result.cost.calls + result.cost.busy.value};

@@ -35,6 +35,8 @@ struct LearnerStates {
   double reference = 0;   // of them; of a frozen model
   double gradients = 0;   // of them; nobody reads them after the update
 
+  LearnerStates& operator+=(const LearnerStates& beside);
+
   // In host memory but for its own passes.
   double waiting(const Grpo& grpo) const { return grpo.park_reference ? reference : 0; }
   double here(const Grpo& grpo) const { return all - waiting(grpo); }
@@ -44,12 +46,16 @@ struct LearnerStates {
   double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - gradients : 0; }
 };
 
+// Which model learners train: with a critic these are two, one after the other.
+enum class Trained : std::uint8_t { policy, critic };
+
 // The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
 // micro-batches are replayed, or of as many as there are stages and twice as many; the difference
 // is what further ones take. Lengths between two replayed ones are interpolated.
 class TrainingReplays {
  public:
-  explicit TrainingReplays(const Scenario& scenario, CauseSet free = {});
+  explicit TrainingReplays(const Scenario& scenario, CauseSet free = {},
+                           Trained trained = Trained::policy);
 
   TrainingParts parts(std::span<const double> tokens);
   const LearnerStates& states() const { return states_; }
@@ -92,7 +98,8 @@ CauseSet active_causes(const Scenario& grpo_scenario);
 // Learners that train on packs of their own; others share them.
 std::size_t packers_of(const Scenario& scenario);
 
-// The learners alone, as the training job that they are.
-Scenario learners_of(const Scenario& scenario);
+// The learners alone, as the training job that they are. A critic has one number for each token in
+// the place of the head, finds values before it is updated, and a reward model as its reference.
+Scenario learners_of(const Scenario& scenario, Trained trained = Trained::policy);
 
 }  // namespace stepsim

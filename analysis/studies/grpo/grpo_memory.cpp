@@ -33,12 +33,15 @@ double largest_tensor(const Model& model) {
 double gathered_bytes(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const double largest = largest_tensor(scenario.model);
-  if (grpo.protocol == SyncProtocol::buckets)
-    return largest + bucket_bytes({.cluster = scenario.cluster,
-                                   .model = scenario.model,
-                                   .stack = *scenario.engine,
-                                   .grpo = grpo,
-                                   .placement = placement});
+  const double bucket = bucket_bytes({.cluster = scenario.cluster,
+                                      .model = scenario.model,
+                                      .stack = *scenario.engine,
+                                      .grpo = grpo,
+                                      .placement = placement});
+  if (grpo.protocol == SyncProtocol::buckets) return largest + bucket;
+  // Its own, and two of which engines load.
+  if (grpo.protocol == SyncProtocol::host_buckets) return 3 * bucket;
+  if (grpo.protocol == SyncProtocol::files) return largest;
   return grpo.gather_whole_model ? bytes_16 * parameters_of(scenario) : largest;
 }
 
@@ -48,7 +51,8 @@ MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
   const double learners = static_cast<double>(placement.learners.size());
   const bool sharded = facts_of(scenario.strategy).gathers_parameters;
   double gathered = 0;
-  if (sharded && learners > 1) gathered = gathered_bytes(scenario, placement);
+  if ((sharded && learners > 1) || grpo.protocol == SyncProtocol::host_buckets)
+    gathered = gathered_bytes(scenario, placement);
   const double slack = 1 + scenario.stack.allocator_slack.value.value;
   // A parked reference model has come and gone before the step's peak.
   const double own = states.here(grpo), kept = own - states.freed(grpo);
@@ -69,7 +73,18 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   if (s.optimizer_place != Offload::none)  // gradient, parameter and moments, all in fp32
     each += 4 * (2 + s.optimizer.moments) * parameters_of(scenario) / learners;
   if (s.parameter_place != Offload::none) each += bytes_16 * parameters_of(scenario) / learners;
-  return each * most_learners(scenario);
+  const double models = scenario.grpo->critic ? 2 : 1;  // that are trained
+  return models * each * most_learners(scenario);
+}
+
+// What weights leave in host memory of a node on their way to the engines.
+double sent_host_bytes(const Scenario& scenario, const Placement& placement) {
+  const Grpo& grpo = *scenario.grpo;
+  const double model = bytes_16 * parameters_of(scenario);
+  if (grpo.protocol == SyncProtocol::files) return model;
+  if (grpo.protocol == SyncProtocol::host_buckets)
+    return model * most_learners(scenario) / static_cast<double>(placement.learners.size());
+  return grpo.backend == SyncBackend::gloo ? largest_tensor(scenario.model) : 0;
 }
 
 std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory& m) {
@@ -115,8 +130,7 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
     m.learner.sync += decode.weight_bytes();
   }
   const double host = host_bytes(scenario, placement);
-  m.host = {0, host,
-            host + (grpo.backend == SyncBackend::gloo ? largest_tensor(scenario.model) : 0)};
+  m.host = {0, host, host + sent_host_bytes(scenario, placement)};
   for (double* bytes : {&m.host.start, &m.host.training, &m.host.sync})
     *bytes += states.waiting(grpo) * most_learners(scenario);
   m.host.sync += states.parked(grpo) * most_learners(scenario);
@@ -142,13 +156,30 @@ double MomentBytes::most() const {
   return std::max({start, training, sync});
 }
 
-GrpoMemory grpo_memory(const Scenario& scenario) {
-  const Scenario learner = learners_of(scenario);
+namespace {
+
+struct LearnerNeeds {
+  LearnerStates states;
+  MemoryPeak peak;
+};
+LearnerNeeds needs_of(const Scenario& scenario, Trained trained) {
+  const Scenario learner = learners_of(scenario, trained);
   const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
                         learner.job};
   const StepProgram program = build_step(input, Folding::automatic, Written::memory);
-  return with_peak(scenario, place(scenario.cluster, *scenario.grpo),
-                   states_between_steps(program.resident), peak_memory_in_order(program.graph, 0));
+  return {states_between_steps(program.resident), peak_memory_in_order(program.graph, 0)};
+}
+
+}  // namespace
+
+GrpoMemory grpo_memory(const Scenario& scenario) {
+  LearnerNeeds needs = needs_of(scenario, Trained::policy);
+  if (scenario.grpo->critic) {
+    const LearnerNeeds critic = needs_of(scenario, Trained::critic);
+    needs.states += critic.states;
+    if (critic.peak.bytes > needs.peak.bytes) needs.peak = critic.peak;
+  }
+  return with_peak(scenario, place(scenario.cluster, *scenario.grpo), needs.states, needs.peak);
 }
 
 }  // namespace stepsim

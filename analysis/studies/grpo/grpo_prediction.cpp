@@ -19,6 +19,7 @@ constexpr std::array all_phases{
     PhaseSpec{"compute", "training: kernels and launches", &GrpoPhases::compute},
     PhaseSpec{"communication", "training: exposed communication", &GrpoPhases::communication},
     PhaseSpec{"optimizer", "training: optimizer", &GrpoPhases::optimizer},
+    PhaseSpec{"critic", "training: critic and reward model", &GrpoPhases::critic},
     PhaseSpec{"reference", "training: reference model from the host", &GrpoPhases::reference},
     PhaseSpec{"drain", "sync: engines finish their responses", &GrpoPhases::drain},
     PhaseSpec{"gather", "sync: learners gather", &GrpoPhases::gather},
@@ -111,6 +112,10 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   p.dropped_share = trained + dropped > 0 ? dropped / (trained + dropped) : 0;
   p.stale_share = run.generated > 0 ? run.stale / run.generated : 0;
   p.filtered_share = run.generated > 0 ? run.filtered / run.generated : 0;
+  double cut = 0;
+  for (const Engine& engine : run.engines) cut += engine.totals().given_up;
+  const double all = run.generated + cut;
+  p.given_up_share = all > 0 ? (run.given_up + cut) / all : 0;
   p.trained_per_second = trained / window.length();
   p.responses_per_second = p.responses / p.step_time.value;
   p.learner_busy = p.training / p.step_time.value;
@@ -148,6 +153,18 @@ double start_up(const Scenario& scenario, const DecodeModel& decode) {
          (gpus - 1) * start.rank.number();
 }
 
+// Checkpoints are written by all learners, each its own states.
+Goodput goodput_of_run(const Scenario& scenario, const GrpoPrediction& p) {
+  const Failures& f = scenario.grpo->failures;
+  const double written = p.memory.learner.start / scenario.engine->sync.write.number();
+  return goodput_of({.step = p.step_time.value,
+                     .save = f.save.value > 0 ? f.save.value : written,
+                     .between = f.mtbf.value / scenario.cluster.nodes,
+                     .restart = f.notice.value + (f.start ? f.start->value : p.start_up.value),
+                     .interval = f.save_steps,
+                     .seed = f.seed});
+}
+
 void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
   constexpr double patience = 120;  // open-instruct's WEIGHT_SYNC_TIMEOUT
   if (p.sync > patience)
@@ -179,7 +196,19 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
                                      scenario.grpo->responses()));
 }
 
-GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, TrainingReplays& training,
+// What is trained, one after the other.
+struct Learners {
+  TrainingReplays policy;
+  std::optional<TrainingReplays> critic;
+
+  LearnerStates states() const {
+    LearnerStates all = policy.states();
+    if (critic) all += critic->states();
+    return all;
+  }
+};
+
+GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners& learners,
                    GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
   EngineLimits limits = limits_of(decode, *scenario.engine, grpo);
@@ -202,12 +231,15 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Training
        .learners = packers_of(scenario),
        .training =
            [&](std::span<const double> tokens) {
-             const TrainingParts parts = training.parts(tokens);
+             const TrainingParts parts = learners.policy.parts(tokens);
              all += parts;
-             return Seconds{parts.seconds};
+             if (!learners.critic) return Seconds{parts.seconds};
+             const TrainingParts beside = learners.critic->parts(tokens);
+             p.critic_parts += beside;
+             return Seconds{parts.seconds + beside.seconds};
            },
        .sync = p.sync_replay.cost,
-       .reference = replay_return(scenario, p.placement, training.states().waiting(grpo))});
+       .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo))});
   p.training_parts = all;
   return run;
 }
@@ -225,22 +257,27 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   p.warnings = grpo_warnings(scenario, p.placement);
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
-  TrainingReplays training(scenario, free);
+  Learners learners{TrainingReplays(scenario, free), {}};
+  if (grpo.critic) learners.critic.emplace(scenario, free, Trained::critic);
   p.memory = grpo_memory(scenario);
   if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   if (free.has(Cause::generation)) decode.set_free();
   if (!free.has(Cause::weight_sync))
-    p.sync_replay = replay_sync(scenario, p.placement, turn_bytes(scenario, training.states()));
-  p.run = run_actors(scenario, decode, training, p);
+    p.sync_replay = replay_sync(scenario, p.placement, turn_bytes(scenario, learners.states()));
+  p.run = run_actors(scenario, decode, learners, p);
   p.ran = true;
   measure_steps(scenario, p);
-  split_training(p.training_parts, p.training - p.phases.reference, p.phases);
+  const double trained = p.training - p.phases.reference, critic = p.critic_parts.seconds;
+  p.phases.critic = critic > 0 ? trained * critic / (p.training_parts.seconds + critic) : 0;
+  split_training(p.training_parts, trained - p.phases.critic, p.phases);
   measure_card(scenario, p);
   p.bottleneck = bottleneck_of(p);
   p.start_up = {start_up(scenario, decode)};
   if (grpo.total_episodes > 0)
     p.wall = p.step_time * std::floor(grpo.total_episodes / grpo.responses());
+  if (grpo.failures.mtbf.value > 0) p.goodput = goodput_of_run(scenario, p);
+  if (p.goodput && p.goodput->useful > 0) p.wall = p.wall * (1 / p.goodput->useful);
   add_run_warnings(scenario, p);
   return p;
 }
@@ -264,6 +301,7 @@ std::vector<GrpoMetric> grpo_metrics(const GrpoPrediction& p) {
       {"max_staleness", "the most of it", p.most_stale},
       {"stale_share", "of the tokens: thrown away as too old", p.stale_share},
       {"filtered_share", "of the tokens: in groups without a signal", p.filtered_share},
+      {"given_up_share", "of the tokens: not done when there were enough", p.given_up_share},
       {"gpu_hours_per_1000_responses", "what a thousand responses cost", p.gpu_hours_per_1000},
       {"learner_peak_bytes", "of a GPU that trains", p.memory.learner.most(), Dimension::bytes},
   };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/studies/grpo/goodput.hpp"
 #include "analysis/studies/grpo/grpo_costs.hpp"
 #include "analysis/studies/grpo/grpo_memory.hpp"
 
@@ -20,6 +21,7 @@ struct GrpoPhases {
   double compute = 0;        // learners' kernels and launches
   double communication = 0;  // gathers and reductions that nothing hides
   double optimizer = 0;
+  double critic = 0;     // of PPO: values, its update, rewards of a model
   double reference = 0;  // a parked reference model comes from host memory
   double drain = 0;      // engines finish what they have before weights change
   double gather = 0;     // of a sync
@@ -61,10 +63,13 @@ struct GrpoPrediction {
   double stale_share = 0, filtered_share = 0;          // of all tokens generated
   double preemptions = 0, recomputed = 0;              // of a step
   double most_cached = 0;                              // tokens, on one engine
+  double given_up_share = 0;                           // of all tokens generated
   double gpu_hours_per_1000 = 0;                       // responses
+  std::optional<Goodput> goodput;                      // nothing: no failures were asked for
   std::string bottleneck;
   GrpoRun run;
-  TrainingParts training_parts;  // of a step, mean
+  TrainingParts training_parts;  // of the policy, in all steps
+  TrainingParts critic_parts;    // of what is trained beside it
   SyncReplay sync_replay;
   std::vector<NamedConstant> guesses;
 };

@@ -1,9 +1,10 @@
 #include "analysis/studies/plan/plan_search.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <set>
 
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/sweep/sweep.hpp"
@@ -37,17 +38,37 @@ double least_goal(const PlanSpace& space, const JobPlan& plan, const LeastStep& 
   return least.bytes;
 }
 
-std::vector<LeastStep> bounds_of(const PlanSpace& space) {
-  if (space.asked.grpo) return std::vector<LeastStep>(space.plans.size());  // all are replayed
-  std::map<std::uint32_t, LeastSteps> clusters;  // by the number of nodes
-  std::vector<LeastStep> bounds;
-  for (const JobPlan& plan : space.plans) {
-    const Cluster& cluster = space.kinds[plan.kind].scenario.cluster;
-    bounds.push_back(
-        clusters.try_emplace(cluster.nodes, cluster).first->second.of(input_of(space, plan)));
+// Of the plans of a GRPO job nothing is known before they are replayed.
+class Bounds {
+ public:
+  explicit Bounds(const PlanSpace& space) : space_(space) {
+    for (const JobPlan& plan : space.plans)
+      all_.push_back(space.asked.grpo ? LeastStep{} : of(plan).of(input_of(space, plan)));
   }
-  return bounds;
-}
+
+  const LeastStep& operator[](std::size_t plan) const { return all_[plan]; }
+  // With the least memory.
+  std::optional<std::size_t> smallest() const {
+    const auto least = std::ranges::min_element(all_, {}, &LeastStep::bytes);
+    if (least == all_.end()) return std::nullopt;
+    return static_cast<std::size_t>(least - all_.begin());
+  }
+  void look_closer(std::size_t plan) {
+    const JobPlan& which = space_.plans[plan];
+    if (space_.asked.grpo) return;
+    all_[plan].time = std::max(all_[plan].time, of(which).in_turns(input_of(space_, which)));
+  }
+
+ private:
+  LeastSteps& of(const JobPlan& plan) {
+    const Cluster& cluster = space_.kinds[plan.kind].scenario.cluster;
+    return clusters_.try_emplace(cluster.nodes, cluster).first->second;
+  }
+
+  const PlanSpace& space_;
+  std::map<std::uint32_t, LeastSteps> clusters_;  // by the number of nodes
+  std::vector<LeastStep> all_;
+};
 
 // The best so far, best first. Of plans that come to the same the one that stands first in the
 // space.
@@ -183,19 +204,50 @@ Turning turning_of(const PlanSpace& space, const PlanSearch& search, const PlanA
   return turning;
 }
 
-// Best bound first.
-std::vector<std::size_t> in_order(const PlanSpace& space, const PlanSearch& search,
-                                  const std::vector<LeastStep>& bounds) {
-  std::vector<double> least;
-  for (std::size_t i = 0; i < bounds.size(); ++i)
-    least.push_back(least_goal(space, space.plans[i], bounds[i], search.goal));
-  std::vector<std::size_t> order(bounds.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (search.prune)
-    std::ranges::stable_sort(order,
-                             [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
-  return order;
-}
+// Plans that may fit, best bound first; of equal ones that which stands first in the space.
+class Waiting {
+ public:
+  Waiting(const PlanSpace& space, PlanGoal goal, bool prune)
+      : space_(space), goal_(goal), bounds_(space) {
+    const bool rough = prune && goal != PlanGoal::memory;
+    for (std::size_t plan = 0; plan < space.plans.size(); ++plan)
+      if (!prune || bounds_[plan].bytes <= capacity_of(space, space.plans[plan]))
+        queue_.insert({prune ? least_of(plan) : 0, plan, rough});
+  }
+
+  const Bounds& bounds() const { return bounds_; }
+  // No plan that is left comes below.
+  std::optional<double> least() const {
+    return queue_.empty() ? std::nullopt : std::optional(queue_.begin()->least);
+  }
+  std::size_t left() const { return queue_.size(); }
+  // The next plan, unless a closer look has shown that others may come before it.
+  std::optional<std::size_t> next() {
+    Entry entry = *queue_.begin();
+    queue_.erase(queue_.begin());
+    if (!entry.rough) return entry.plan;
+    bounds_.look_closer(entry.plan);
+    queue_.insert({least_of(entry.plan), entry.plan, false});
+    return std::nullopt;
+  }
+
+ private:
+  struct Entry {
+    double least = 0;
+    std::size_t plan = 0;
+    bool rough = false;
+    auto operator<=>(const Entry&) const = default;
+  };
+
+  double least_of(std::size_t plan) const {
+    return least_goal(space_, space_.plans[plan], bounds_[plan], goal_);
+  }
+
+  const PlanSpace& space_;
+  PlanGoal goal_;
+  Bounds bounds_;
+  std::set<Entry> queue_;
+};
 
 }  // namespace
 
@@ -208,7 +260,8 @@ double goal_of(const Outcome& outcome, PlanGoal goal) {
 PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
   PlanAnswer answer;
   answer.plans = space.plans.size();
-  const std::vector<LeastStep> bounds = bounds_of(space);
+  Waiting waiting(space, search.goal, search.prune);
+  const Bounds& bounds = waiting.bounds();
   SweepQuestion question{.data = search.data,
                          .plan = space.sweep,
                          .shard = {},
@@ -228,34 +281,28 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
     }
     batch.clear();
   };
-  const std::vector<std::size_t> order = in_order(space, search, bounds);
-  for (const std::size_t plan : order) {
-    const JobPlan& which = space.plans[plan];
-    if (!answer.smallest || bounds[plan].bytes < answer.smallest_bytes) {
-      answer.smallest = plan;
-      answer.smallest_bytes = bounds[plan].bytes;
-    }
-    if (search.prune && bounds[plan].bytes > capacity_of(space, which)) {
-      ++answer.too_large;
-      continue;
-    }
-    if (search.prune && !best.may_beat(least_goal(space, which, bounds[plan], search.goal))) {
-      ++answer.too_slow;
-      continue;
-    }
-    batch.push_back(plan);
+  answer.too_large = space.plans.size() - waiting.left();
+  while (const std::optional<double> least = waiting.least()) {
+    if (search.prune && !best.may_beat(*least)) break;
+    const std::optional<std::size_t> plan = waiting.next();
+    if (!plan) continue;
+    batch.push_back(*plan);
     if (batch.size() == replays_at_once) replay();
   }
   replay();
   answer.replayed = answer.replays.size();
+  answer.too_slow = space.plans.size() - answer.too_large - answer.replayed;
   std::ranges::sort(answer.replays);
   answer.table = run.table(answer.replays);
   answer.table.title = space.asked.name;
   const std::vector<std::size_t> plans = best.plans();
   for (const std::size_t plan : plans)
     answer.best.push_back({plan, bounds[plan], run.outcome(plan), {}, 1, 0});
-  if (answer.best.empty()) return answer;
-  answer.smallest.reset();
+  if (answer.best.empty()) {
+    answer.smallest = bounds.smallest();
+    if (answer.smallest) answer.smallest_bytes = bounds[*answer.smallest].bytes;
+    return answer;
+  }
   const DrawnPlans drawn = drawn_of(space, search, plans);
   add_ranges(answer.best, drawn, search.samples);
   if (answer.best.size() > 1 && search.samples > 0)

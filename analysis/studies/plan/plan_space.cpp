@@ -147,6 +147,7 @@ class Sizes {
         const std::int64_t shared = sizes.tensor * sizes.context;
         if (ranks % shared != 0) return;
         for_each(&PlanSizes::stages, sizes, divisors(ranks / shared, scenario.model.layers), [&] {
+          if (ranks % (shared * sizes.stages) != 0) return;  // somebody said the stages
           const std::int64_t data = ranks / shared / sizes.stages;
           if (space_.batch % data != 0) return;
           add_pieces(scenario, sizes, space_.batch / data);
@@ -354,14 +355,17 @@ void keep_points(PlanSpace& space) {
       mapped(space.points, [&](const SweepValues& point) { return space.plans[places.at(point)]; });
 }
 
-[[noreturn]] void fail_uneven(const PlanSpace& space) {
+[[noreturn]] void fail_uneven(const PlanSpace& space, const PlanQuestion& question) {
+  const Model& model = space.asked.model;
   const std::int64_t ranks = space.asked.cluster.ranks();
-  throw UserError(
-      fmt::format("no plan comes out even: {} rows of a step, {} layers and {} heads of {}, on {} "
-                  "GPUs; {} rows "
-                  "would divide among them",
-                  space.batch, space.asked.model.layers, space.asked.model.attention.heads,
-                  space.asked.model.name, ranks, (space.batch + ranks - 1) / ranks * ranks));
+  const bool said = is_set(question.settings, "job.micro_batch");
+  const std::int64_t rows = said ? space.asked.job.micro_batch : 1;
+  const std::int64_t even = (space.batch + ranks * rows - 1) / (ranks * rows) * ranks * rows;
+  throw UserError(fmt::format(
+      "no plan comes out even: {} rows of a step{}, {} layers and {} heads of {}, on {} GPUs{}",
+      space.batch, said ? fmt::format(", {} to a micro-batch", rows) : "", model.layers,
+      model.attention.heads, model.name, ranks,
+      even == space.batch ? "" : fmt::format("; {} rows would divide among them", even)));
 }
 
 // Of a GRPO job a part of a plan: what it sets, and how that is called.
@@ -444,7 +448,7 @@ PlanSpace plan_space(const PlanQuestion& question) {
   const Rules rules;
   for (std::size_t kind = 0; kind < space.kinds.size(); ++kind)
     Sizes(space, kind, question, rules).add_all();
-  if (space.plans.empty()) fail_uneven(space);
+  if (space.plans.empty()) fail_uneven(space, question);
   fill_points(space, question);
   keep_points(space);
   return space;
@@ -462,6 +466,8 @@ std::string plan_text(const PlanSpace& space, const JobPlan& plan) {
   const StepInput input = input_of(space, plan);
   std::string text = to_text(mesh_of(input.strategy, input.cluster));
   if (text.empty()) text = fmt::format("data {}", input.cluster.ranks());
+  if (plan.sizes.experts > 1 && text.find("experts") == std::string::npos)
+    text += fmt::format(", experts over {}", plan.sizes.experts);
   if (plan.sizes.pieces > 1) text += fmt::format(", {} pieces a stage", plan.sizes.pieces);
   if (splits_backward(plan.sizes.schedule))
     text += fmt::format(", {}", to_text(plan.sizes.schedule));

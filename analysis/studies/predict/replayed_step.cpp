@@ -33,11 +33,11 @@ std::int64_t round_of(const PipelineParallel& pipeline) {
   }
 }
 
-// Enough for a pipeline to fill, do the same twice, and run empty.
-Few fewest(const StepInput& input) {
+// Enough for a pipeline to fill, do the same twice, and run empty. `alone`: without a pipeline.
+Few fewest(const StepInput& input, std::int64_t alone = 5) {
   const PipelineParallel& pipeline = input.strategy.pipeline_parallel;
   Few few{.round = round_of(pipeline)};
-  const std::int64_t least = pipeline.size == 1 ? 5
+  const std::int64_t least = pipeline.size == 1 ? alone
                              : few.round == 1   ? 2 * pipeline.size + 4
                                                 : 4 * pipeline.size;
   few.batches = least + (input.job.accumulation - least) % few.round;
@@ -46,8 +46,7 @@ Few fewest(const StepInput& input) {
 
 // Only where at least half of the work is saved; nothing repeats where all micro-batches go forward
 // first.
-std::optional<Few> first_try(const StepInput& input) {
-  const Few few = fewest(input);
+std::optional<Few> first_try(const StepInput& input, const Few& few) {
   if (input.job.only_update ||
       input.strategy.pipeline_parallel.schedule == PipelineSchedule::gpipe ||
       2 * few.batches > input.job.accumulation)
@@ -122,7 +121,7 @@ ReplayedStep replay_step(const StepInput& input, Folding folding, CauseSet free)
   RankPart rank = rank_part(input);
   ReplayedStep step{.program = prepare_step(rank, folding), .trace = {}};
   if (folding == Folding::automatic)
-    for (auto few = first_try(input); few; few = next_try(input, *few))
+    for (auto few = first_try(input, fewest(input)); few; few = next_try(input, *few))
       if (replay_few(step, rank, *few, free)) return step;
   replay_written(step, rank, Watched::times, free);
   return step;
@@ -139,7 +138,8 @@ StepProgram step_for_memory(const StepInput& input) {
   RankPart rank = rank_part(input);
   StepProgram program = prepare_step(rank, Folding::automatic);
   // A whole operation is written as fast as four labels.
-  if (const auto few = first_try(input); few && 4 * few->batches <= input.job.accumulation) {
+  if (const auto few = first_try(input, fewest(input));
+      few && 4 * few->batches <= input.job.accumulation) {
     write_few(program, rank, few->batches - few->round, {});
     const OpGraph shorter = std::move(program.graph);
     const double mapped = program.resident.mapped_before_update;
@@ -150,6 +150,25 @@ StepProgram step_for_memory(const StepInput& input) {
   refuse_too_many(program, rank, Written::memory);
   write_few(program, rank, 0, {}, Written::memory);
   return program;
+}
+
+ByCause<double> summed_over_step(const StepInput& input, const SumOfProgram& sum) {
+  RankPart rank = rank_part(input);
+  StepProgram program = prepare_step(rank, Folding::automatic);
+  const auto summed = [&](std::int64_t batches) {
+    write_few(program, rank, batches, {}, Written::sums);
+    return sum(program);
+  };
+  constexpr std::int64_t first_last_and_between = 3;
+  const auto few = first_try(input, fewest(input, first_last_and_between));
+  if (!few) return summed(0);
+  const ByCause<double> less = summed(few->batches - few->round);
+  const double mapped = program.resident.mapped_before_update;
+  ByCause<double> all = summed(few->batches);
+  if (mapped != program.resident.mapped_before_update) return summed(0);
+  const auto rounds = static_cast<double>(few->rounds_left(input.job));
+  for (std::size_t i = 0; i < cause_count; ++i) all[i] += rounds * (all[i] - less[i]);
+  return all;
 }
 
 std::size_t count_operations(const StepInput& input) {

@@ -1,6 +1,8 @@
 // A step's program and how it went.
 #pragma once
 
+#include <functional>
+
 #include "sim/ideal.hpp"
 #include "sim/trace.hpp"
 #include "workloads/step/step.hpp"
@@ -21,6 +23,11 @@ ReplayedStep replay_whole_step(const StepInput& input, Folding folding, CauseSet
 
 // The program alone, for its memory in program order.
 StepProgram step_for_memory(const StepInput& input);
+
+// What a step's operations add up to by cause. Where micro-batches are alike, a few of them say
+// what each further one adds.
+using SumOfProgram = std::function<ByCause<double>(const StepProgram&)>;
+ByCause<double> summed_over_step(const StepInput& input, const SumOfProgram& sum);
 
 // How many operations the step is, without replaying it.
 std::size_t count_operations(const StepInput& input);

@@ -2,13 +2,19 @@
 
 #include <algorithm>
 
+#include "workloads/collectives/plan.hpp"
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/updates.hpp"
 
 namespace stepsim {
 
 ReducedBuckets::ReducedBuckets(StepWriter& writer, const std::vector<Visit>& visits)
-    : writer_(writer), visits_(visits), buckets_(writer, visits), update_(writer, buckets_) {}
+    : writer_(writer), visits_(visits), buckets_(writer, visits), update_(writer, buckets_) {
+  constexpr Rank first = 0;
+  if (update_.on_device() < 1)
+    copy_alone_ =
+        plan_copy(writer.input().cluster, Copy::d2h, std::span(&first, 1)).candidates.front().cost;
+}
 
 // Stage 2 reduces every micro-batch, the others at the boundary.
 bool ReducedBuckets::reduces(bool last_micro_batch) const {
@@ -145,28 +151,64 @@ Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
   }
   keep_own_gradients(done);
   if (update_.on_device() < 1)
-    to_host((1 - update_.on_device()) * elements / bucket.sharers, bucket, last_micro_batch);
+    to_host((1 - update_.on_device()) * elements, bucket, last_micro_batch);
   return done;
 }
 
-// The rank's own gradients go to pinned host memory in fp32, tensor by tensor; a check of each for
-// overflow makes the host wait. Before the last micro-batch their sum waits there in 16 bits, and
-// comes up to be added to.
+// Tensor by tensor.
+Seconds ReducedBuckets::copies(double elements, double width, double tensors) const {
+  const StepInput& input = writer_.input();
+  const double share = input.strategy.offload.pins ? 1 : input.cluster.node.host.pageable.number();
+  return {tensors * copy_alone_.fixed.value + width * elements * copy_alone_.per_byte / share};
+}
+
+// Gradients go to host memory in fp32, tensor by tensor; a norm and a check of each make the host
+// wait. Before the last micro-batch their sum waits there in 16 bits, and comes up to be added to.
+// A bucket belongs to one rank, or to two: the others wait for it in their next reduction, and the
+// owners of later buckets do the same to it. All ranks are one here, so each waits for all of a
+// bucket's copies, of which its own are a share.
 void ReducedBuckets::to_host(double elements, const GradientBucket& bucket, bool last_micro_batch) {
-  const auto copy = [&](Plan way, double bytes, std::string_view name, Mark ready) {
-    return writer_.traffic(way, {bytes * elements}, Cause::offload_transfer, name, {ready});
+  const StepInput& input = writer_.input();
+  // Reduce-scattered gradients are each rank's own.
+  const bool scattered = keeps_whole_gradient(input.strategy);
+  const double at_once = input.strategy.zero.round_robin || scattered ? bucket.sharers : 1;
+  const double waited_for = elements / at_once;
+  const double tensors = std::max(1.0, bucket.tensors * waited_for / bucket.parameters);
+  const auto copy = [&](Plan way, double width, std::string_view name, Mark ready) {
+    return writer_.traffic(way, {width * elements / bucket.sharers}, Cause::offload_transfer, name,
+                           {ready});
+  };
+  const auto stop_for_copies = [&](double width, Mark ready) {
+    if (!input.strategy.offload.pins && !scattered)
+      writer_.host(copies(waited_for, width, tensors), Cause::offload_transfer, "pageable_copies",
+                   {ready});
   };
   Mark source = bucket.sharers > 1 ? reduction_ : writer_.last_compute();
-  const bool summed = writer_.input().strategy.sharding == Sharding::zero2;
-  if (summed && writer_.context.micro_batch > 0)
+  const bool summed = input.strategy.sharding == Sharding::zero2;
+  const bool first = writer_.context.micro_batch == 0;
+  if (summed && !first) {
+    stop_for_copies(bytes_16, source);
     source = copy(Plan::to_device, bytes_16, "gradient_from_host", source);
+  }
   if (!last_micro_batch) {
+    if (!first && input.strategy.zero.loses_sums) return;
+    stop_for_copies(bytes_16, source);
     copy(Plan::to_host, bytes_16, "gradient_to_host", source);
     return;
   }
-  const double tensors = std::max(1.0, bucket.tensors * elements / bucket.parameters);
-  writer_.host(tensors * writer_.input().stack.host.sync.value, Cause::offload_transfer,
-               "check_overflow", {source});
+  if (scattered) {
+    writer_.host(tensors * input.stack.host.sync.value, Cause::offload_transfer, "check_overflow",
+                 {source});
+    copy(Plan::to_host, 4, "gradient_to_host", source);
+    return;
+  }
+  // Each check waits for the copy before it, so pinned memory does not let the host go on either.
+  constexpr double norm_and_check = 8;  // operators: double, norm, float, isnan, isinf, or, ...
+  const Seconds launch =
+      input.stack.host.forward_launch.value / input.cluster.node.host.core_speed.number();
+  writer_.host(tensors * (norm_and_check * launch + input.stack.host.sync.value) +
+                   copies(waited_for, 4, tensors),
+               Cause::offload_transfer, "check_and_copy", {source});
   copy(Plan::to_host, 4, "gradient_to_host", source);
 }
 

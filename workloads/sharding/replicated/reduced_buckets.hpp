@@ -27,6 +27,7 @@ class ReducedBuckets {
   void keep_own_gradients(Mark since);
   void add_to_own_gradients();
   void to_host(double elements, const GradientBucket& bucket, bool last_micro_batch);
+  Seconds copies(double elements, double width, double tensors) const;
 
   StepWriter& writer_;
   const std::vector<Visit>& visits_;
@@ -37,6 +38,7 @@ class ReducedBuckets {
   double owned_ = 0;               // of those reduced already
   double arriving_ = 0;            // of those that will be added to them
   bool kept_from_before_ = false;  // those of a micro-batch before
+  Cost copy_alone_{};              // to the host, by one rank while no other copies
   Mark reduction_{};               // the last one issued
   bool outstanding_ = false;
 };

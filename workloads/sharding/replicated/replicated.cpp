@@ -40,8 +40,19 @@ void flatten_groups(Setup& setup) {
     flatten(setup, group);
 }
 
+// Of gradients on the host.
+Pool pool_of_gradients(const Strategy& s) {
+  return s.offload.pins || keeps_whole_gradient(s) ? Pool::pinned : Pool::pageable;
+}
+
 void add_gradient_buffers(Setup& setup, double on_host) {
   setup.at("gradient buffers");
+  const auto add = [&](Held held, double bytes) {
+    if (pool_of_gradients(setup.strategy()) == Pool::pinned)
+      setup.pin(held, bytes);
+    else
+      setup.take(Pool::pageable, held, bytes);
+  };
   const StepInput& input = setup.rank().input;
   const double largest = bytes_16 * setup.rank().tensors.largest;
   const bool kept = keeps_whole_gradient(input.strategy);
@@ -49,10 +60,10 @@ void add_gradient_buffers(Setup& setup, double on_host) {
     setup.take(Pool::device, Held::gradients,
                gradient_bytes(input.strategy) * setup.rank().shares.trained);
   if (on_host <= 0) return;
-  setup.pin(Held::fp32_gradients, 4 * on_host);
+  add(Held::fp32_gradients, 4 * on_host);
   setup.take(Pool::device, Held::offload_buffer, largest);
-  setup.pin(Held::offload_buffer, largest);
-  if (input.job.accumulation > 1 && !kept) setup.pin(Held::gradients, bytes_16 * on_host);
+  add(Held::offload_buffer, largest);
+  if (input.job.accumulation > 1 && !kept) add(Held::gradients, bytes_16 * on_host);
 }
 
 }  // namespace
@@ -100,10 +111,11 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   // A tensor's gradient passes through a buffer on both sides; its sum waits in 16 bits.
   const double largest = bytes_16 * rank.tensors.largest;
   holdings.add(Pool::device, Held::offload_buffer, largest);
-  holdings.add(Pool::pinned, Held::offload_buffer, largest);
-  holdings.add(Pool::pinned, Held::fp32_gradients, 4 * on_host);
+  const Pool pool = pool_of_gradients(s);
+  holdings.add(pool, Held::offload_buffer, largest);
+  holdings.add(pool, Held::fp32_gradients, 4 * on_host);
   if (rank.input.job.accumulation > 1 && !keeps_whole_gradient(s))
-    holdings.add(Pool::pinned, Held::gradients, bytes_16 * on_host);
+    holdings.add(pool, Held::gradients, bytes_16 * on_host);
   holdings.add(Pool::pageable, Held::master_weights, 4 * on_host);
   holdings.add(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
   holdings.add(Pool::pageable, Held::update_copy, bytes_16 * on_host);

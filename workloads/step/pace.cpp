@@ -1,0 +1,208 @@
+#include "workloads/step/pace.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace stepsim {
+namespace {
+
+// The time of what has not happened yet.
+constexpr double not_yet = -std::numeric_limits<double>::infinity();
+
+// What is known of a message: when both ends are ready for it, and when it can be there.
+struct Ends {
+  double source = not_yet, made = not_yet, target = not_yet, there = not_yet;
+};
+
+// The stages of a pipeline in turns, each as far as what it waits for is known.
+class Stages {
+ public:
+  Stages(const PipelineParallel& pipeline, const std::vector<std::vector<PacedPiece>>& stages,
+         std::int64_t micro_batches, const StageHabits& habits, const StageCosts& costs)
+      : pipeline_(pipeline), pieces_(stages), costs_(costs), micro_batches_(micro_batches) {
+    messages_.resize(static_cast<std::size_t>(2 * pipeline.pieces() * micro_batches));
+    for (std::int64_t stage = 0; stage < pipeline.size; ++stage)
+      stages_.push_back({.acts = acts_of(pipeline, stage, micro_batches, habits)});
+  }
+
+  double end() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t stage = 0; stage < stages_.size(); ++stage) moved = advance(stage) || moved;
+    }
+    double end = 0;
+    for (const Stage& stage : stages_) end = std::max(end, stage.clock.last());
+    return end;
+  }
+
+ private:
+  struct Stage {
+    std::vector<StageAct> acts{};
+    std::size_t next = 0;
+    RankClock clock{};
+    std::vector<Message> open{};  // asked for or sent since the host last waited
+  };
+
+  Ends& ends_of(const Message& message) {
+    const std::int64_t way = message.backward ? pipeline_.pieces() : 0;
+    return messages_[static_cast<std::size_t>((way + message.from) * micro_batches_ +
+                                              message.micro_batch)];
+  }
+
+  bool advance(std::size_t number) {
+    Stage& stage = stages_[number];
+    const std::size_t before = stage.next;
+    while (stage.next < stage.acts.size() && done(number, stage, stage.acts[stage.next]))
+      ++stage.next;
+    return stage.next > before;
+  }
+
+  // False: another stage has to go on first.
+  bool done(std::size_t number, Stage& stage, const StageAct& act) {
+    const auto own = static_cast<std::int64_t>(number);
+    switch (act.kind) {
+      case StageAct::Kind::expect:
+        post(stage, *input_of(pipeline_, own, act.turn), &Ends::target);
+        return true;
+      case StageAct::Kind::send: {
+        const Message message = *output_of(pipeline_, own, act.turn);
+        ends_of(message).made = std::max(stage.clock.kernel, stage.clock.ready);
+        post(stage, message, &Ends::source);
+        return true;
+      }
+      case StageAct::Kind::settle:
+        return settle(stage);
+      case StageAct::Kind::run:
+        return run(number, stage, act.turn);
+    }
+    return true;
+  }
+
+  void post(Stage& stage, const Message& message, double Ends::*end) {
+    stage.clock.host += costs_.post;
+    stage.open.push_back(message);
+    Ends& ends = ends_of(message);
+    ends.*end = stage.clock.host;
+    if (ends.source > not_yet && ends.target > not_yet)
+      ends.there = std::max({ends.source, ends.made, ends.target});
+  }
+
+  bool settle(Stage& stage) {
+    RankClock after = stage.clock;
+    for (const Message& message : stage.open) {
+      const double there = ends_of(message).there;
+      if (there == not_yet) return false;
+      after.ready = std::max(after.ready, there);
+      after.host = std::max(after.host, there);
+    }
+    after.host = std::max(after.host, after.kernel) + costs_.sync;
+    stage.clock = after;
+    stage.open.clear();
+    return true;
+  }
+
+  bool run(std::size_t number, Stage& stage, const Turn& turn) {
+    if (const auto message = input_of(pipeline_, static_cast<std::int64_t>(number), turn)) {
+      const double there = ends_of(*message).there;
+      if (there == not_yet) return false;
+      stage.clock.ready = std::max(stage.clock.ready, there);
+    }
+    const PacedPiece& piece = pieces_[number][static_cast<std::size_t>(turn.piece)];
+    stage.clock = (goes_back(turn.pass) ? piece.backward : piece.forward)(stage.clock);
+    return true;
+  }
+
+  const PipelineParallel& pipeline_;
+  const std::vector<std::vector<PacedPiece>>& pieces_;
+  const StageCosts& costs_;
+  std::int64_t micro_batches_;
+  std::vector<Stage> stages_;
+  std::vector<Ends> messages_;  // [backward][place that sends][micro-batch]
+};
+
+}  // namespace
+
+double RankClock::last() const {
+  return std::max({host, kernel, ready});
+}
+
+Pace::Pace()
+    : host_{0, not_yet, not_yet}, kernel_{not_yet, 0, not_yet}, ready_{not_yet, not_yet, 0} {}
+
+Pace::Row Pace::later(const Row& row, double seconds) {
+  return {row[0] + seconds, row[1] + seconds, row[2] + seconds};
+}
+
+Pace::Row Pace::last_of(const Row& a, const Row& b) {
+  return {std::max(a[0], b[0]), std::max(a[1], b[1]), std::max(a[2], b[2])};
+}
+
+void Pace::host(double seconds) {
+  host_ = later(host_, seconds + spent_);
+  spent_ = 0;
+}
+
+void Pace::run(double dispatch, double device) {
+  host(dispatch);
+  ready_ = kernel_ = later(last_of(ready_, host_), device);
+}
+
+void Pace::run_apart(double dispatch, double device) {
+  const Row first = later(last_of(ready_, host_), device);
+  host(dispatch);
+  ready_ = kernel_ = last_of(first, host_);
+}
+
+void Pace::collective(double launch, double alone) {
+  host(launch);
+  ready_ = later(last_of(ready_, host_), alone);
+}
+
+void Pace::drain(double seconds) {
+  host_ = last_of(host_, kernel_);
+  host(seconds);
+}
+
+void Pace::ask(double launch, double alone, double sync) {
+  host(launch);
+  host_ = later(last_of(host_, kernel_), alone);
+  host(sync);
+}
+
+Pace::Row Pace::after(const Row& row, const Pace& before) const {
+  return last_of(last_of(later(before.host_, row[0]), later(before.kernel_, row[1])),
+                 later(before.ready_, row[2]));
+}
+
+void Pace::go_on(const Pace& next) {
+  if (spent_ > 0) host(0);
+  const Pace before = *this;
+  host_ = after(next.host_, before);
+  kernel_ = after(next.kernel_, before);
+  ready_ = after(next.ready_, before);
+  spent_ = next.spent_;
+}
+
+Pace Pace::repeated(std::int64_t times) const {
+  Pace all, power = *this;
+  for (; times > 0; times /= 2) {
+    if (times % 2 == 1) all.go_on(power);
+    power.go_on(Pace(power));
+  }
+  return all;
+}
+
+RankClock Pace::operator()(const RankClock& begin) const {
+  const auto end = [&](const Row& row) {
+    return std::max({row[0] + begin.host, row[1] + begin.kernel, row[2] + begin.ready});
+  };
+  return {end(host_), end(kernel_), end(ready_)};
+}
+
+double end_of_turns(const PipelineParallel& pipeline,
+                    const std::vector<std::vector<PacedPiece>>& stages, std::int64_t micro_batches,
+                    const StageHabits& habits, const StageCosts& costs) {
+  return Stages(pipeline, stages, micro_batches, habits, costs).end();
+}
+
+}  // namespace stepsim

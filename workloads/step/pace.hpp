@@ -1,0 +1,67 @@
+// How host and device of a rank keep pace: when each is done with a pass, by when it began. Both
+// wait for the later of two things and then take their time, so that a pass is a matrix of which
+// sums are maxima and products are sums, and passes that follow each other are its products.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "workloads/pipeline/schedule.hpp"
+
+namespace stepsim {
+
+// Seconds: when the host is free, the last kernel is over, and the next one may begin.
+struct RankClock {
+  double host = 0, kernel = 0, ready = 0;
+
+  double last() const;
+};
+
+class Pace {
+ public:
+  Pace();  // of a pass with nothing in it
+
+  // What the step writer writes, in its words: each goes behind what is there.
+  void spend(double seconds) { spent_ += seconds; }
+  void host(double seconds);
+  void run(double dispatch, double device);
+  // In pieces, of which nothing is known but that they come one after the other.
+  void run_apart(double dispatch, double device);
+  void collective(double launch, double alone);
+  void drain(double seconds);
+  // The host asks what other ranks know when the last kernel is over, and waits for the answer.
+  void ask(double launch, double alone, double sync);
+
+  // Another pass behind this one, and this one so many times.
+  void go_on(const Pace& next);
+  Pace repeated(std::int64_t times) const;
+
+  RankClock operator()(const RankClock& begin) const;
+
+ private:
+  using Row = std::array<double, 3>;  // seconds behind each part of the clock at the beginning
+  static Row later(const Row& row, double seconds);
+  static Row last_of(const Row& a, const Row& b);
+  Row after(const Row& row, const Pace& before) const;
+
+  Row host_, kernel_, ready_;
+  double spent_ = 0;  // with what the host does next
+};
+
+// Of a piece of the model.
+struct PacedPiece {
+  Pace forward, backward;
+};
+// What a stage does beside its turns, seconds.
+struct StageCosts {
+  double post = 0;  // to ask for a message, or to send one
+  double sync = 0;  // to wait until all has arrived
+};
+// When the last stage is done with its last turn, [stage][piece]; messages take no time. Only where
+// pieces go round the stages, and backward passes are whole.
+double end_of_turns(const PipelineParallel& pipeline,
+                    const std::vector<std::vector<PacedPiece>>& stages, std::int64_t micro_batches,
+                    const StageHabits& habits, const StageCosts& costs);
+
+}  // namespace stepsim
