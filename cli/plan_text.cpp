@@ -105,13 +105,18 @@ std::string second_text(const PlanSpace& space, const PlanSearch& search,
   return text + ".";
 }
 
-std::string counts_text(const PlanAnswer& answer) {
+std::string counts_text(const PlanSearch& search, const PlanAnswer& answer) {
+  const std::string free =
+      search.free > 0 ? fmt::format(" with {} of the memory free", percent(search.free, 0)) : "";
   std::string text = fmt::format("{} plans come out even", answer.plans);
-  if (answer.too_large > 0) text += fmt::format("; {} cannot fit", answer.too_large);
+  if (answer.too_large > 0) text += fmt::format("; {} cannot fit{}", answer.too_large, free);
   if (answer.too_slow > 0)
     text += fmt::format("; {} cannot be among these, whatever overlaps", answer.too_slow);
   text += fmt::format("; {} were replayed", answer.replayed);
   if (answer.failed > 0) text += fmt::format(", of which {} do not fit", answer.failed);
+  if (answer.tight > 0)
+    text +=
+        fmt::format("{}{} leave less", answer.failed > 0 ? " and " : ", of which ", answer.tight);
   return text + ".";
 }
 
@@ -190,7 +195,7 @@ std::string plan_answer_text(const PlanSpace& space, const PlanSearch& search,
     text += wrapped(second);
   if (const std::string smaller = smaller_text(space, answer); !smaller.empty())
     text += wrapped(smaller);
-  return text + wrapped(counts_text(answer));
+  return text + wrapped(counts_text(search, answer));
 }
 
 Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
@@ -235,6 +240,8 @@ Records plan_answer_records(const PlanSpace& space, const PlanSearch& search,
       {"cannot_be_best", "of them, by their bounds", answer.too_slow},
       {"replayed", "of them", answer.replayed},
       {"failed", "of those replayed: did not fit, or could not run", answer.failed},
+      {"tight", "of those replayed: fit, and leave less memory than they have to", answer.tight},
+      {"free_share", "of a GPU's memory that a plan has to leave", search.free, Measure::share},
       {"best", "the best first", list_of(answer.best, found_records)},
       parts_if("second", "what would put the second first", answer.second, second_records)};
   if (!answer.best.empty()) records.push_back(cost_record(rates, job_time(answer.best.front())));

@@ -81,7 +81,7 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
     return true;
   std::vector<std::string> all;
   for (const Shelf& each : shelves) append(all, names_on(data, each));
-  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all)),
+  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all, shelves.begin()->plural())),
                 Fault::form);
   return false;
 }

@@ -107,7 +107,7 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
                     int links) {
   const auto none = [&](std::string_view wanted) {
     return fmt::format("no {} \"{}\"{}", shelf.singular, wanted,
-                       did_you_mean(wanted, names_in(all, shelf)));
+                       did_you_mean(wanted, names_in(all, shelf), shelf.plural()));
   };
   if (!has_entry(all, shelf, name)) throw UserError(none(name));
   const EntryPlace place = place_of_entry(folders, shelf, name);

@@ -14,6 +14,9 @@ namespace stepsim {
 struct Shelf {
   std::string_view folder;    // "topology/gpus"
   std::string_view singular;  // "GPU"
+
+  // "gpus", as `stepsim list` calls it.
+  constexpr std::string_view plural() const { return folder.substr(folder.find('/') + 1); }
 };
 inline constexpr Shelf gpu_shelf{"topology/gpus", "GPU"};
 inline constexpr Shelf node_shelf{"topology/nodes", "node"};

@@ -1113,6 +1113,8 @@ PlanResult = TypedDict(
         "cannot_be_best": "float",  # of them, by their bounds
         "replayed": "float",  # of them
         "failed": "float",  # of those replayed: did not fit, or could not run
+        "tight": "float",  # of those replayed: fit, and leave less memory than they have to
+        "free_share": "float",  # of a GPU's memory that a plan has to leave
         "best": "list[PlanBest]",  # the best first
         "second": "PlanSecond | None",  # what would put the second first
         "cost": "dict[str, Any] | None",  # with --price or --power

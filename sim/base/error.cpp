@@ -112,6 +112,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
       nearest = &candidate;
     }
   }
+  // "zero" is the end of "strategy.zero", and of nothing else.
+  const auto ends = [&](const std::string& candidate) {
+    return candidate.ends_with(word) && candidate[candidate.size() - word.size() - 1] == '.';
+  };
+  if (nearest == nullptr && std::ranges::count_if(candidates, ends) == 1)
+    nearest = &*std::ranges::find_if(candidates, ends);
   const std::vector<std::string> parts = parts_of(word);
   for (const std::string& candidate : candidates) {
     if (nearest != nullptr) break;
@@ -119,6 +125,15 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
     if (leaves_out_parts(theirs, parts) || leaves_out_parts(parts, theirs)) nearest = &candidate;
   }
   return nearest == nullptr ? "" : fmt::format(" (did you mean \"{}\"?)", *nearest);
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
+                         std::string_view list) {
+  constexpr std::size_t few = 12;
+  const std::string near = did_you_mean(word, candidates);
+  if (!near.empty() || candidates.empty()) return near;
+  if (candidates.size() <= few) return fmt::format("; expected {}", one_of(candidates));
+  return fmt::format("; `stepsim list {}` names all", list);
 }
 
 std::string one_of(std::span<const std::string> candidates) {

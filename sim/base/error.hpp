@@ -47,6 +47,10 @@ class UserError : public std::runtime_error {
 // " (did you mean "h100-sxm"?)", or nothing when no candidate is near.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
+// The same; where none is near all of them if they are few, else the list that names them.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
+                         std::string_view list);
+
 // "a, b or c"
 std::string one_of(std::span<const std::string> candidates);
 

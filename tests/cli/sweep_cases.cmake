@@ -29,7 +29,7 @@ cli("sweep over a misspelt name" ARGS sweep llama32-3b-sft-zero3 --vary model=ll
 cli("sweep over a word where a number belongs" ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1,two -o out/r CODE 2
   ERROR_MATCHES "job.micro_batch: expected a plain number, found \"two\"\n$")
 cli("sweep with a condition that means nothing" ARGS ${small_sweep} --where "job.micro_batch > zero" CODE 2
-  ERROR "where: nothing is called \"zero\"\n  job.micro_batch > zero\n                  ^")
+  ERROR "where: nothing is called \"zero\" (did you mean \"strategy.zero\"?)\n  job.micro_batch > zero\n                  ^")
 cli("sweep of a shard that is none" ARGS ${small_sweep} --shard 3/2 -o out/r CODE 2 ERROR "--shard: expected 1 to 2, found 3")
 cli("sweep of a shard without a place" ARGS ${small_sweep} --shard 1/2 CODE 2
   ERROR "--shard: needs --output NAME, for merge to find the parts")

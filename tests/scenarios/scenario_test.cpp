@@ -58,7 +58,7 @@ TEST_CASE("names that the catalogue does not have are named with the nearest one
                     "stack: deepspeed\njob: {sequence: 4096}\nstrategy: {zero: 3}\n") ==
         Said{"2: model: no model \"qwen3-30b-a3c\" (did you mean \"qwen3-30b-a3b\"?)",
              "3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-8\"?)",
-             "3: cluster.network: no network \"roce\"",
+             "3: cluster.network: no network \"roce\"; `stepsim list networks` names all",
              "4: stack: no stack \"deepspeed\" (did you mean \"deepspeed-hf\"?)"});
 }
 

@@ -50,6 +50,20 @@ TEST_CASE("a name with a part too many or too few is near", "[sim]") {
   CHECK(did_you_mean("8-h100-dgx", names).empty());
 }
 
+TEST_CASE("the end of a path is near where no other path ends so", "[sim]") {
+  const std::vector<std::string> names{"strategy.zero", "strategy.tensor_parallel.size",
+                                       "strategy.pipeline_parallel.size"};
+  CHECK(did_you_mean("zero", names) == " (did you mean \"strategy.zero\"?)");
+  CHECK(did_you_mean("size", names).empty());
+}
+
+TEST_CASE("of a word that is near none all names are said, or where they stand", "[sim]") {
+  CHECK(did_you_mean("banana", std::vector<std::string>{"h100", "mi300x"}, "gpus") ==
+        "; expected h100 or mi300x");
+  CHECK(did_you_mean("banana", std::vector<std::string>(40, "h100"), "gpus") ==
+        "; `stepsim list gpus` names all");
+}
+
 TEST_CASE("of two names the one with fewer edits is offered, at a tie the first", "[sim]") {
   CHECK(did_you_mean("strategi", std::vector<std::string>{"strategies", "strategy"}) ==
         " (did you mean \"strategy\"?)");

@@ -20,6 +20,11 @@ double capacity_of(const PlanSpace& space, const JobPlan& plan) {
   return space.kinds[plan.kind].scenario.cluster.gpu.memory.usable.value.value;
 }
 
+bool is_tight(const Outcome& outcome, double share) {
+  const auto peak = outcome.of("peak_memory"), capacity = outcome.of("memory_capacity");
+  return outcome.feasible && peak && capacity && *peak > share * *capacity;
+}
+
 double gpus_of(const PlanSpace& space, const JobPlan& plan) {
   return space.kinds[plan.kind].scenario.cluster.ranks();
 }
@@ -74,10 +79,10 @@ class Bounds {
 // space.
 class Best {
  public:
-  Best(PlanGoal goal, std::size_t most) : goal_(goal), most_(most) {}
+  Best(PlanGoal goal, std::size_t most, double share) : goal_(goal), most_(most), share_(share) {}
 
   void add(std::size_t plan, const Outcome& outcome) {
-    if (!outcome.feasible) return;
+    if (!outcome.feasible || is_tight(outcome, share_)) return;
     const auto [place, added] =
         all_.try_emplace({goal_of(outcome, goal_), outcome.of("step_time").value_or(never),
                           outcome.of("peak_memory").value_or(never)},
@@ -95,6 +100,7 @@ class Best {
  private:
   PlanGoal goal_;
   std::size_t most_;
+  double share_;
   std::map<std::array<double, 3>, std::size_t> all_;
 };
 
@@ -207,11 +213,11 @@ Turning turning_of(const PlanSpace& space, const PlanSearch& search, const PlanA
 // Plans that may fit, best bound first; of equal ones that which stands first in the space.
 class Waiting {
  public:
-  Waiting(const PlanSpace& space, PlanGoal goal, bool prune)
+  Waiting(const PlanSpace& space, PlanGoal goal, bool prune, double share)
       : space_(space), goal_(goal), bounds_(space) {
     const bool rough = prune && goal != PlanGoal::memory;
     for (std::size_t plan = 0; plan < space.plans.size(); ++plan)
-      if (!prune || bounds_[plan].bytes <= capacity_of(space, space.plans[plan]))
+      if (!prune || bounds_[plan].bytes <= share * capacity_of(space, space.plans[plan]))
         queue_.insert({prune ? least_of(plan) : 0, plan, rough});
   }
 
@@ -260,7 +266,8 @@ double goal_of(const Outcome& outcome, PlanGoal goal) {
 PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
   PlanAnswer answer;
   answer.plans = space.plans.size();
-  Waiting waiting(space, search.goal, search.prune);
+  const double share = 1 - search.free;
+  Waiting waiting(space, search.goal, search.prune, share);
   const Bounds& bounds = waiting.bounds();
   SweepQuestion question{.data = search.data,
                          .plan = space.sweep,
@@ -270,13 +277,14 @@ PlanAnswer search_plans(const PlanSpace& space, const PlanSearch& search) {
                          .progress = search.progress};
   SweepRun run(std::move(question), space.points,
                {space.asked.files.begin(), space.asked.files.end()});
-  Best best(search.goal, search.top);
+  Best best(search.goal, search.top, share);
   std::vector<std::size_t> batch;
   const auto replay = [&] {
     run.answer(batch);
     for (const std::size_t plan : batch) {
       best.add(plan, run.outcome(plan));
       answer.failed += run.outcome(plan).feasible ? 0 : 1;
+      answer.tight += is_tight(run.outcome(plan), share) ? 1 : 0;
       answer.replays.push_back(plan);
     }
     batch.clear();

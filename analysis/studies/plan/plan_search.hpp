@@ -25,6 +25,7 @@ struct PlanSearch {
   PlanGoal goal = PlanGoal::time;
   std::size_t top = 5;
   std::uint32_t samples = 8;  // draws of the constants, the same for all of the best
+  double free = 0;            // share of a GPU's memory that has to be left
   bool prune = true;          // else every plan is replayed
   std::string journal{};      // where replayed plans are kept; empty: nowhere
   std::size_t workers = usual_workers();
@@ -57,6 +58,7 @@ struct PlanAnswer {
   std::size_t too_slow = 0;   // put aside: cannot be among the best
   std::size_t replayed = 0;
   std::size_t failed = 0;               // of those: did not fit, or could not run
+  std::size_t tight = 0;                // of those: fit, and leave less memory than they have to
   std::optional<std::size_t> smallest;  // plan with the least memory, where nothing fits
   double smallest_bytes = 0;            // that it needs at the least
   std::vector<std::size_t> replays;     // plans, in the order of the space

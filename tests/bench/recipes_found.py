@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Does `stepsim plan` find the splits that vendors tuned?
+
+  python3 -B tests/bench/recipes_found.py build/stepsim [ROW...]
+
+The splits of the rows in recipes.csv are recipes that vendors published. Each is planned with its model, GPUs, batch, sequence and precision
+as they are; its recipe has to be among the first five, or within 5 % of the first. Prints one line a row, with the reason where it is
+neither; exit code 1 if fewer than eight are found. All take 6 minutes on two cores."""
+
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+NEEDED, FIRST, NEAR = 8, 5, 0.05
+LONGEST = 900  # seconds for a plan
+
+
+def answer(stepsim, *words):
+    done = subprocess.run([stepsim, *words, "--json"], capture_output=True, text=True, timeout=LONGEST)
+    if done.returncode == 2:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def place_of(recipe, best):
+    """The same plan has the same figures, to the bit."""
+    for place, plan in enumerate(best, 1):
+        if plan["step_time_s"] == recipe["step_time_s"] and plan["peak_memory_bytes"] == recipe["peak_memory_bytes"]:
+            return place
+    return None
+
+
+def main():
+    stepsim, *only = sys.argv[1:] or sys.exit(__doc__)
+    steps = pathlib.Path(__file__).resolve().parents[2] / "scenarios/measured/steps"
+    with open(pathlib.Path(__file__).with_name("recipes.csv"), encoding="utf-8") as table:
+        wanted = [line for line in csv.DictReader(table) if not only or line["row"] in only]
+    found = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for table in sorted({line["table"] for line in wanted}):
+            subprocess.run([stepsim, "validate", "--rows", steps / f"{table}.csv", "--export", folder + "/" + table],
+                           capture_output=True, check=False)
+        for table, row, why in (line.values() for line in wanted):
+            scenario = f"{folder}/{table}/{row}.yaml"
+            if not pathlib.Path(scenario).exists():
+                sys.exit(f"{row}: {table}.csv has no such row that is predicted")
+            begin = time.monotonic()
+            try:
+                recipe = answer(stepsim, "run", scenario)
+                plans = answer(stepsim, "plan", scenario, "--samples", "0", "--top", str(FIRST))
+            except subprocess.TimeoutExpired:
+                print(f"{row}: not within {LONGEST} s", flush=True)
+                continue
+            if not plans["best"]:
+                print(f"{row}: no plan fits", flush=True)
+                continue
+            first = plans["best"][0]
+            place = place_of(recipe, plans["best"])
+            behind = recipe["step_time_s"] / first["step_time_s"] - 1
+            fits = recipe["verdict"] == "fits"
+            good = fits and (place is not None or behind <= NEAR)
+            found += good
+            print(f"{'found ' if good else 'MISSED'} {row}: {recipe['step_time_s']:.2f} s, {recipe['peak_memory_bytes'] / 1e9:.1f} GB,"
+                  f" {'place ' + str(place) if place else 'not among the first ' + str(FIRST)}, {behind:+.1%} behind the first"
+                  f"{'' if fits else ', DOES NOT FIT'}; first: {first['plan']}, {first['step_time_s']:.2f} s,"
+                  f" {first['peak_memory_bytes'] / 1e9:.1f} GB, {first['binds']}; {plans['plans']} plans, {plans['replayed']} replays,"
+                  f" {time.monotonic() - begin:.0f} s{'' if good else '; ' + (why or 'WHY?')}", flush=True)
+    print(f"{found} of {len(wanted)} recipes found")
+    return found < min(NEEDED, len(wanted))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
