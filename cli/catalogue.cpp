@@ -155,6 +155,9 @@ EntryFacts optimizer_facts(const std::string&, const Document& document) {
 
 EntryFacts precision_facts(const std::string&, const Document& document) {
   const Precision precision = read_precision(document.root());
+  if (precision.whole())
+    return {fmt::format("all numbers have 32 bits; products run in {}",
+                        product_type_names[static_cast<std::size_t>(precision.type)])};
   if (!precision.narrow()) return {"products run in 16 bits"};
   std::vector<std::string_view> multiplied;
   for (std::size_t i = 0; i < products_names.size(); ++i)

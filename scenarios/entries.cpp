@@ -81,8 +81,10 @@ bool known(const Table& table, std::string_view key, std::string_view what, cons
     return true;
   std::vector<std::string> all;
   for (const Shelf& each : shelves) append(all, names_on(data, each));
-  table.problem(key, fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all, shelves.begin()->plural())),
-                Fault::form);
+  table.problem(
+      key,
+      fmt::format("no {} \"{}\"{}", what, name, did_you_mean(name, all, shelves.begin()->plural())),
+      Fault::form);
   return false;
 }
 
@@ -195,6 +197,9 @@ void load_precision(const std::string& data, const Table& strategy, const Readin
   s.precision = read_precision(document.root());
   document.finish();
   keep_constants(document, scope, scenario);
+  // DeepSpeed's partitions are copies even of 32 bits; others update the parameters themselves.
+  const bool copies = s.sharding != Sharding::zero0 && !is_fsdp(s.sharding) && !s.distributed.used;
+  if (s.precision.whole() && !copies) s.master_weights = false;
   const Gpu& gpu = scenario.cluster.gpu;
   if (!machine || has_units(gpu, s.precision)) return;
   std::vector<std::string> others;

@@ -79,7 +79,7 @@ void check_optimizer(const Table& strategy, const Strategy& s) {
 
 void check_precision(const Table& strategy, const Strategy& s) {
   const Precision& precision = s.precision;
-  if (precision.narrow() && s.lora.quantised != Quantised::none)
+  if (precision.type != ProductType::bf16 && s.lora.quantised != Quantised::none)
     strategy.problem("precision",
                      fmt::format("{} multiplies 16-bit weights, and lora.quantised stores them in "
                                  "4 bits",
@@ -199,6 +199,8 @@ void apply_deepspeed(const std::string& data, const Table& root, const std::stri
   question.set = root.table("strategy").texts_or(standing);
   DeepSpeedImport read = read_deepspeed(file, question);
   scenario.files.push_back(file);
+  if (says_itself(root, "strategy.precision"))
+    read.strategy.precision = scenario.strategy.precision;
   scenario.strategy = read.strategy;
   scenario.job = read.job;
   for (auto& [key, line] : read.told)
@@ -364,6 +366,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   load_named(data, root, names, found, {draw, {}, stack}, scenario);
   const bool grpo = scenario.job.method == Method::grpo;
   const std::string optimizer = scenario.strategy.optimizer.name;
+  const std::string precision = scenario.strategy.precision.name;
   const std::string deepspeed = strategy.text_or("deepspeed", "");
   if (!deepspeed.empty()) strategy.has(standing);
   if (!deepspeed.empty() && found.model && found.cluster)
@@ -374,6 +377,8 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
     });
     load_optimizer(data, strategy, {draw, {}, stack}, scenario);
   }
+  if (scenario.strategy.precision.name != precision)
+    load_precision(data, strategy, {draw, {}, stack}, found.cluster, scenario);
   if (grpo) load_grpo(job, found, scenario);
   keep_constants(document, "scenario", scenario);
   scenario.family = root.text_or("family", family_of(scenario));

@@ -365,8 +365,10 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
     source.put("strategy.optimizer", "adamw", "optimizer");
   put_checkpointing(source, sharding);
   read_frozen(source);
-  if (source.on("fp16") || source.on("float16"))
-    source.without("fp16", "taken as bf16, which has the same size and speed");
+  if (source.on("float16"))
+    source.without("float16", "taken as bf16, which has the same size and speed");
+  else
+    put_types(source);
   const bool narrow = source.on("fp8_enable_fsdp_float8_all_gather");
   if (source.on("fp8")) {
     source.put_precision("fp8", "true");

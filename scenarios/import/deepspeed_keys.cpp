@@ -144,22 +144,23 @@ std::string switched(const Table& root, std::string_view block) {
   return table.text_or("enabled", "false");
 }
 
-void note_types(const Table& root, Notes& notes) {
+}  // namespace
+
+bool trains_in_32_bits(const Table& root, Notes& notes) {
   std::string bf16 = switched(root, "bf16");
   if (bf16.empty()) bf16 = switched(root, "bfloat16");
   const std::string fp16 = switched(root, "fp16");
   if (bf16 == "true" && fp16 == "true")
-    return root.problem("fp16", "is enabled beside bf16: DeepSpeed takes one of them");
+    root.problem("fp16", "is enabled beside bf16: DeepSpeed takes one of them");
   if (fp16 == "true") notes.push_back("fp16 is taken as bf16, which has the same size and speed");
   const auto sixteen_bits = [](const std::string& word) {
     return word == "true" || word == "auto";
   };
   // A file without a word of them leaves the type to the trainer, as those of Hugging Face do.
-  if (bf16 + fp16 == "" || sixteen_bits(bf16) || sixteen_bits(fp16)) return;
-  notes.push_back(
-      "bf16 and fp16 are off, so DeepSpeed trains in fp32, which is not modelled; the result is "
-      "for bf16");
+  return bf16 + fp16 != "" && !sixteen_bits(bf16) && !sixteen_bits(fp16);
 }
+
+namespace {
 
 // Keys that people write at the top of the file, and that do nothing there.
 struct NotAsHoped {
@@ -206,7 +207,6 @@ void note_unknown(const Table& root, Notes& notes) {
 
 void note_unread(const Table& root, Notes& notes) {
   note_unknown(root, notes);
-  note_types(root, notes);
   for (const std::string_view key : deepspeed_without_effect)
     if (root.has(key)) notes.push_back(fmt::format("{} changes neither time nor memory here", key));
   for (const Unmodelled& what : unmodelled) note_unmodelled(root, what, "", notes);

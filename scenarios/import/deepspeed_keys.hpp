@@ -11,7 +11,9 @@ namespace stepsim {
 
 using Notes = std::vector<std::string>;
 
-// Of the whole file. The types of a model are here as well: only 16 bits are modelled.
+// Neither bf16 nor fp16 is on, though the file speaks of them.
+bool trains_in_32_bits(const Table& root, Notes& notes);
+// Of the whole file.
 void note_unread(const Table& root, Notes& notes);
 // Of the block zero_optimization.
 void note_unread_of_zero(const Table& zero, const Strategy& strategy, Notes& notes);

@@ -125,6 +125,7 @@ class TrainerReader {
     }
     const std::string optimizer = in_small_letters(source_.text("optim", "adamw_torch_fused"));
     put_optimizer(source_, "optim", optimizer, sharding_);
+    put_types(source_);
   }
 
   void read_narrow_gather(std::string_view key) { put_narrow_gather(source_, key, sharding_); }

@@ -61,7 +61,7 @@ void read_sharding(MappedSource& source) {
 void read_types(MappedSource& source) {
   if (source.on("fp16")) source.without("fp16", "taken as bf16, which has the same size and speed");
   if (!source.on("bf16") && !source.on("fp16") && source.says("num-layers"))
-    source.note("neither bf16 nor fp16 is said: products in 32 bits are counted with 16");
+    source.put("strategy.precision", "fp32", "bf16", "neither bf16 nor fp16 is said");
   const bool halved = source.on("grad-reduce-in-bf16");
   source.on("accumulate-allreduce-grads-in-fp32");
   source.put("strategy.gradient_dtype", halved ? "bf16" : "fp32",

@@ -109,7 +109,7 @@ void read_sharding(MappedSource& source, const TorchTitanDegrees& degrees) {
 
 void read_types(MappedSource& source, const TorchTitanDegrees& degrees) {
   if (source.text("training.mixed_precision_param", "bfloat16") == "float32")
-    source.without("training.mixed_precision_param", "products in 32 bits; counted with 16");
+    source.put("strategy.precision", "fp32", "training.mixed_precision_param");
   const std::string type = source.text("training.dtype", "float32");
   if (type == "bfloat16") {
     source.put("strategy.master_weights", "false", "training.dtype");

@@ -298,6 +298,18 @@ void put_narrow_gather(MappedSource& source, std::string_view key, const Shardin
     source.note(fmt::format("{} does nothing here: only version 2 of FSDP gathers 8 bits", key));
 }
 
+void put_types(MappedSource& source) {
+  const bool tf32 = source.on("tf32"), sixteen = source.on("fp16");
+  bool loaded = false;  // in 16 bits, whatever else is said
+  for (const std::string_view key : {"dtype", "torch_dtype"})
+    loaded = source.text(key).find("16") != std::string::npos || loaded;
+  const bool off = in_small_letters(source.text("bf16")) == "false";
+  if (sixteen)
+    source.without("fp16", "taken as bf16, which has the same size and speed");
+  else if (off && !loaded)
+    source.put("strategy.precision", tf32 ? "tf32" : "fp32", "bf16", "16 bits are not asked for");
+}
+
 ShardingFacts put_replicas(MappedSource& source, std::string_view key) {
   source.put("strategy.zero", "0", key, "each GPU has everything");
   source.put("strategy.master_weights", "false", key, "parameters are trained as they are loaded");

@@ -71,6 +71,8 @@ struct FsdpWords {
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
 // Shards are gathered in 8 bits, which only the second version does.
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
+// "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be bf16.
+void put_types(MappedSource& source);
 // Each GPU has everything.
 ShardingFacts put_replicas(MappedSource& source, std::string_view key);
 

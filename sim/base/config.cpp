@@ -31,34 +31,42 @@ std::string path_of(const std::string& mapping, const std::string& key) {
   return mapping.empty() ? key : fmt::format("{}.{}", mapping, key);
 }
 
-// Where in the document a key would be known: it may stand in the wrong block.
-void add_homes(std::vector<std::string>& homes, const Node& node, const std::string& path,
-               const std::string& key) {
-  if (std::ranges::find(node.asked, key) != node.asked.end()) homes.push_back(path_of(path, key));
-  for (const auto& [name, child] : node.entries) add_homes(homes, child, path_of(path, name), key);
+// Where in the document each key would be known: one may stand in the wrong block.
+using Homes = std::map<std::string, std::vector<std::string>>;
+
+void add_homes(Homes& homes, const Node& node, const std::string& path) {
+  for (const std::string& key : node.asked) homes[key].push_back(path_of(path, key));
+  for (const auto& [key, child] : node.entries)
+    if (child.used) add_homes(homes, child, path_of(path, key));
 }
 
-void note_unknown(Notes& notes, const Node& root, const Node& node, const std::string& path) {
+void note_unknown(Notes& notes, const Homes& homes, const Node& node, const std::string& path) {
   for (const auto& [key, child] : node.entries) {
     const std::string full = path_of(path, key);
     if (child.used) {
-      note_unknown(notes, root, child, full);
+      note_unknown(notes, homes, child, full);
       continue;
     }
     if (node.asked.empty()) continue;  // a mapping whose keys are free
     std::string message = "unknown key" + did_you_mean(key, node.asked);
-    std::vector<std::string> homes;
-    if (message == "unknown key") add_homes(homes, root, "", key);
-    if (homes.size() == 1)
-      message += fmt::format(" here (did you mean \"{}\"?)", homes.front());
-    else if (message == "unknown key")
+    const bool near = message != "unknown key";
+    const auto home = homes.find(key);
+    if (!near && home != homes.end() && home->second.size() == 1)
+      message += fmt::format(" here (did you mean \"{}\"?)", home->second.front());
+    else if (!near)
       message += node.asked.size() > most_named
                      ? fmt::format("; none of the {} known ones is near", node.asked.size())
-                     : "; expected " + one_of(node.asked);
+                     : fmt::format("; expected {}", one_of(node.asked));
     notes.add(child.line, full, message);
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    note_unknown(notes, root, node.items[i], fmt::format("{}[{}]", path, i));
+    note_unknown(notes, homes, node.items[i], fmt::format("{}[{}]", path, i));
+}
+
+void note_left_over(Notes& notes) {
+  Homes homes;
+  add_homes(homes, notes.root, "");
+  note_unknown(notes, homes, notes.root, "");
 }
 
 // Scalars are quoted whenever they might read as something else.
@@ -203,7 +211,7 @@ Table Document::root() const {
 }
 
 void Document::finish(Leftovers leftovers) const {
-  if (leftovers == Leftovers::refused) note_unknown(*notes_, notes_->root, notes_->root, "");
+  if (leftovers == Leftovers::refused) note_left_over(*notes_);
   if (notes_->problems.empty()) return;
   std::vector<Problem>& problems = notes_->problems;
   std::ranges::stable_sort(problems, {}, &Problem::line);

@@ -19,3 +19,7 @@ precision_refused("NVIDIA's 4 bits on a GPU of AMD" mi355x-8 nvfp4 ""
   "precision: mi355x has no units for products of nvfp4; these have: b200, gb200, rtx-5090, rtx-pro-6000")
 cli("a precision is an entry of the catalogue" ARGS show fp8-tensorwise
   OUTPUT "products of attention, feed_forward run in fp8.*fsdp can gather weights in this type")
+cli("a whole model in 32 bits" ARGS show fp32 OUTPUT "all numbers have 32 bits; products run in fp32")
+cli("an Axolotl file that asks for no 16 bits trains in 32" ARGS import @WORK@/wide.yaml
+  SHELL "sed 's|^bf16:.*|bf16: false|; s|^tf32:.*|tf32: true|' @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml >@WORK@/wide.yaml; cp @ROOT@/tests/cli/axolotl/*.json @WORK@; \"$@\""
+  OUTPUT "precision: tf32")

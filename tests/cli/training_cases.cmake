@@ -113,6 +113,8 @@ cli("run says what a scenario does not know" ARGS run ring-mini-sft-zero3 --samp
   --set "job.micro_batch={value: 8, any_of: [4, 8], source: nobody says}"
   OUTPUT "\nnot known of this run .*\njob.micro_batch +8 +4 or 8\njob.fill +0.61 +0.5 to 0.98\n")
 cli("run of 32-bit products on a GPU without a rate for them" ARGS run ring-mini-sft-1gpu-megablocks --set cluster.node=h100-8 CODE 2
+  EDIT topology/gpus/h100-sxm.yaml
+    "  fp32: {value: 67 TFLOP/s, low: 67 TFLOP/s, high: 67 TFLOP/s, grade: datasheet, source: \"NVIDIA H100 datasheet\"}" ""
   ERROR_MATCHES "megablocks.yaml:[0-9]+: strategy.moe.kernel: single_fp32: the file of h100-sxm has no peak.fp32\n$")
 cli("run of a word that a scenario does not know" ARGS run llama32-3b-sft-zero3 --samples 8
     --set "strategy.checkpointing={value: full, any_of: [full, none], source: nobody says}"

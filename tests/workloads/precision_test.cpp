@@ -146,3 +146,45 @@ TEST_CASE("copies of weights in 4 bits are held between steps", "[workloads]") {
   step.strategy.precision = precision_called("nvfp4");
   CHECK(held() > 0);
 }
+
+TEST_CASE("in 32 bits all of a layer is twice as large, and products run at their own peak",
+          "[workloads]") {
+  const std::vector<Unit> half = layer_in("bf16"), whole = layer_in("fp32");
+  REQUIRE(half.size() == whole.size());
+  for (std::size_t i = 0; i < half.size(); ++i) {
+    CAPTURE(half[i].name);
+    CHECK_THAT(whole[i].memory.saved, exactly(2 * half[i].memory.saved));
+    CHECK_THAT(whole[i].memory.gradient, exactly(2 * half[i].memory.gradient));
+    REQUIRE(whole[i].forward.size() == half[i].forward.size());  // no casts
+    for (std::size_t row = 0; row < half[i].forward.size(); ++row) {
+      CHECK_THAT(whole[i].forward[row].bytes, exactly(2 * half[i].forward[row].bytes));
+      CHECK_THAT(whole[i].forward[row].flops, exactly(half[i].forward[row].flops));
+    }
+  }
+  CHECK(unit_of(whole, Role::down).forward.back().type == ProductType::fp32);
+  CHECK(unit_of(layer_in("tf32"), Role::down).forward.back().type == ProductType::tf32);
+}
+
+TEST_CASE("what stays on a GPU in 32 bits", "[workloads]") {
+  const auto held = [](Sharding sharding, std::string_view name, bool masters) {
+    TinyStep step = tiny_step(sharding);
+    step.strategy.precision = precision_called(name);
+    step.strategy.master_weights = masters;
+    return resident_of(rank_part(step.input(), LayersWith::own_units));
+  };
+  const auto of = [](const Resident& resident, Held what) {
+    double bytes = 0;
+    for (const Holding& each : resident.holdings) bytes += each.held == what ? each.bytes : 0;
+    return bytes;
+  };
+  // Parameters of 32 bits are their own masters, but DeepSpeed's partitions are copies.
+  const Resident half = held(Sharding::zero0, "bf16", true);
+  const Resident whole = held(Sharding::zero0, "fp32", false);
+  CHECK_THAT(of(whole, Held::parameters), exactly(2 * of(half, Held::parameters)));
+  CHECK(of(whole, Held::master_weights) == 0);
+  CHECK_THAT(of(whole, Held::optimizer), exactly(of(half, Held::optimizer)));
+  const Resident shards = held(Sharding::zero3, "fp32", true);
+  CHECK_THAT(of(shards, Held::master_weights), exactly(of(shards, Held::parameters)));
+  CHECK_THAT(of(held(Sharding::fsdp, "fp32", false), Held::parameters),
+             exactly(of(held(Sharding::fsdp, "bf16", true), Held::parameters)));
+}

@@ -25,7 +25,7 @@ double product_time(const Gpu& gpu, const Operators::Product& library, const Ker
     const double high = started > 0 ? std::max(1.0, row.rows / tile.rows + started)
                                     : std::ceil(row.rows / tile.rows);
     const double count = row.groups * high * std::ceil(row.width / tile.width);
-    const double read = bytes_16 * count * (tile.rows + tile.width) * row.depth;
+    const double read = bytes_of(row.type) * count * (tile.rows + tile.width) * row.depth;
     const double waiting = own != nullptr ? read / own->operands.number() : 0;
     for (int cuts = 1; cuts <= static_cast<int>(library.most_cuts); cuts *= 2) {
       const double cut = cuts;
@@ -75,14 +75,14 @@ double at_settled_clocks(const Gpu& gpu, double time) {
 }
 
 double arithmetic_time(const Gpu& gpu, const Stack& stack, const KernelRow& row, bool backward) {
+  const double faster = gpu.peak.of(row.type).value_or(gpu.peak.bf16.value) / gpu.peak.bf16.value;
   const double products = gpu.gemm.rate.number() * gpu.gemm.sustained.number();
   if (row.kind == KernelClass::attention)
-    return at_settled_clocks(gpu, row.flops / (attention_rate(gpu, row, backward) *
+    return at_settled_clocks(gpu, row.flops / (attention_rate(gpu, row, backward) * faster *
                                                stack.kernels.attention.number() * row.share));
   if (row.unaligned && gpu.gemm.unaligned) return row.flops / gpu.gemm.unaligned->number();
   const auto& kernel =
       row.kind == KernelClass::grouped_gemm ? stack.kernels.grouped_gemm : stack.kernels.gemm;
-  const double faster = gpu.peak.of(row.type).value_or(gpu.peak.bf16.value) / gpu.peak.bf16.value;
   const double rate = products * kernel.number() * row.share * faster;
   const bool tiled = row.rows > 0 && gpu.units > 0;
   return tiled ? product_time(gpu, stack.operators.product, row, rate, faster) : row.flops / rate;

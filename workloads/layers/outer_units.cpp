@@ -38,7 +38,10 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
   const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
-  const LossCost cost = loss_cost(kind);
+  LossCost cost = loss_cost(kind);
+  if (single)  // one kernel over logits as they come
+    for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
+      *bytes *= strategy.precision.numbers / bytes_16;
   // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.
   const bool divided = ranks_of_head(tensor) > 1 && !tensor.gathers_logits && !single;
   const double more = divided ? cost.kept : 0;
@@ -64,8 +67,8 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
 // bits and operator by operator, as trainers of RL do it that need an entropy as well. Nothing of
 // it is kept: the backward pass multiplies again, and finds both gradients whether they are wanted
 // or not.
-void loss_over_words(Unit& head, const Operators& all, double tokens, double hidden,
-                     double vocabulary) {
+void loss_over_words(Unit& head, const Operators& all, double number_bytes, double tokens,
+                     double hidden, double vocabulary) {
   constexpr double words = 2048;
   const double chunks = std::ceil(vocabulary / words), logits = tokens * vocabulary;
   KernelRow product = head.forward.front();
@@ -85,21 +88,21 @@ void loss_over_words(Unit& head, const Operators& all, double tokens, double hid
   head.backward.insert(head.backward.end(), gradients.begin(), gradients.end());
   const double chunk = tokens * std::min(words, vocabulary);
   head.memory.forward = (4 + 4 + 4) * chunk + 4 * tokens * hidden;
-  head.memory.backward =
-      (4 + 4 + 4 + 4 + bytes_16) * chunk + 4 * tokens * hidden + bytes_16 * vocabulary * hidden;
+  head.memory.backward = (4 + 4 + 4 + 4 + number_bytes) * chunk + 4 * tokens * hidden +
+                         number_bytes * vocabulary * hidden;
 }
 
 // The same, an eighth of the tokens after the other (torchtune's CEWithChunkedOutputLoss): logits
-// of all chunks wait in 16 bits, and in 32 for the backward pass unless a compiler casts them on
-// the way; everything else is there for one chunk at a time.
-void loss_in_chunks(Unit& head, const Operators& all, bool compiled, double logits) {
+// of all chunks wait as they come, and in 32 bits for the backward pass unless a compiler casts
+// them on the way, or they have these; everything else is there for one chunk at a time.
+void loss_in_chunks(Unit& head, const Operators& all, bool uncast, double logits) {
   constexpr double chunks = 8;
-  const LossCost cost = loss_cost(compiled ? CrossEntropy::kernel : CrossEntropy::logits);
+  const LossCost cost = loss_cost(uncast ? CrossEntropy::kernel : CrossEntropy::logits);
   for (std::vector<KernelRow>* rows : {&head.forward, &head.backward})
     for (KernelRow& row : *rows) row.launches = chunks;
   head.forward.push_back(counted(all, cost.run_forward, logits, 1, chunks));
   head.backward.insert(head.backward.begin(), counted(all, cost.run_backward, logits, 1, chunks));
-  head.memory.saved += (cost.kept + (compiled ? 0 : bytes_16)) * logits;
+  head.memory.saved += (cost.kept + (uncast ? 0 : bytes_16)) * logits;
   head.memory.forward = cost.forward * logits / chunks;
   head.memory.backward = cost.backward * logits / chunks;
 }
@@ -149,6 +152,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
                              const Job& job) {
   const double h = static_cast<double>(model.hidden), v = static_cast<double>(model.vocabulary);
   const double t = job.slots() / static_cast<double>(strategy.sequence_parallel.ranks());
+  const double numbers = strategy.precision.numbers;
   const Unit norm = final_norm_unit(model, stack, strategy, t);
   Unit head;
   head.name = "lm_head";
@@ -157,7 +161,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
   head.owners = 1;  // a tied head has the embedding's tensor as a parameter, too
   head.kind = TensorClass::embedding;
   head.forward = {gemm("lm_head", t, h, v)};
-  head.memory.saved = head.memory.gradient = bytes_16 * t * h;
+  head.memory.saved = head.memory.gradient = numbers * t * h;
   head.trained = norm.trained;
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   // Ranks that gather the logits of each other's part of the vocabulary all have them all.
@@ -169,24 +173,24 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     // by row, stays for the backward pass. A fused loss does not help.
     head.forward.push_back(counted(stack.operators, Operator::log_softmax, logits, 1,
                                    static_cast<double>(job.rows())));
-    head.memory.saved += bytes_16 * logits;
-    head.memory.gradient += bytes_16 * logits;
-    head.memory.forward = bytes_16 * logits;
+    head.memory.saved += numbers * logits;
+    head.memory.gradient += numbers * logits;
+    head.memory.forward = numbers * logits;
     head.backward = backward_of(head.forward, stack.operators);
   } else if (kind == CrossEntropy::fused) {
     // One chunk of logits, and both gradients, which are found in the forward pass already.
     const double chunk = std::exp2(std::ceil(std::log2(std::max(1.0, t / std::ceil(v / h)))));
     head.forward.push_back(
         counted(stack.operators, Operator::cross_entropy_fused, t, v, std::ceil(t / chunk)));
-    head.memory.saved += std::min(chunk, t) * v * (bytes_16 + 4) + bytes_16 * v * h;
+    head.memory.saved += std::min(chunk, t) * v * (numbers + 4) + numbers * v * h;
     head.memory.gradient = 0;
     head.backward = backward_of(head.forward, stack.operators);
   } else if (kind == CrossEntropy::words_32) {
-    loss_over_words(head, stack.operators, t, h, v);
+    loss_over_words(head, stack.operators, numbers, t, h, v);
     return {norm, head};
   } else if (kind == CrossEntropy::chunks) {
     head.backward = backward_of(head.forward, stack.operators);
-    loss_in_chunks(head, stack.operators, strategy.compiled, logits);
+    loss_in_chunks(head, stack.operators, strategy.compiled || strategy.precision.whole(), logits);
   } else {
     loss_over_logits(head, stack, strategy, logits);
   }
@@ -196,7 +200,7 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     const std::vector<KernelRow> back = backward_of({cap}, stack.operators);
     head.forward.insert(head.forward.begin() + 1, cap);
     head.backward.insert(head.backward.begin(), back.begin(), back.end());
-    head.memory.saved += bytes_16 * logits;
+    head.memory.saved += numbers * logits;
   }
   if (!head.trained) head.backward = frozen_backward_of(head.forward, stack.operators);
   return {norm, head};

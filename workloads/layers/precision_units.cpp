@@ -149,11 +149,51 @@ void collect_narrow(Unit& unit, double bytes) {
       if (each.kind == Handover::collect) each.bytes *= bytes / bytes_16;
 }
 
+// Losses over logits in 32 bits have their bytes already.
+bool in_32_bits(Operator op) {
+  switch (op) {
+    case Operator::cross_entropy_32:
+    case Operator::cross_entropy_32_backward:
+    case Operator::cross_entropy_words:
+    case Operator::cross_entropy_words_backward:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void widen(std::vector<KernelRow>& rows, ProductType type, double more) {
+  for (KernelRow& row : rows) {
+    if (!in_32_bits(row.op)) row.bytes *= more;
+    if (row.kind != KernelClass::memory) row.type = type;
+    row.later = false;  // such kernels take 16 bits and less
+  }
+}
+
+// All that is said in bytes, of units that were made for 16 bits. The head knows its own memory.
+void widen(Unit& unit, const Precision& precision) {
+  const double more = precision.numbers / bytes_16;
+  widen(unit.forward, precision.type, more);
+  widen(unit.backward, precision.type, more);
+  for (std::vector<Transfer>* transfers :
+       {&unit.hand.arrive, &unit.hand.leave, &unit.hand.arrive_back, &unit.hand.leave_back})
+    for (Transfer& each : *transfers) each.bytes *= more;
+  for (double* bytes : {&unit.hand.passed, &unit.hand.passed_back, &unit.exchange, &unit.once})
+    *bytes *= more;
+  if (unit.role == Role::head) return;
+  Unit::Memory& memory = unit.memory;
+  for (double* bytes : {&memory.saved, &memory.gradient, &memory.forward, &memory.backward,
+                        &memory.result, &memory.core, &memory.normed, &memory.acted})
+    *bytes *= more;
+}
+
 }  // namespace
 
-void apply_precision(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+void apply_precision(std::span<Unit> units, const Stack& stack, const Strategy& strategy,
                      double micro_batches) {
   const Precision& precision = strategy.precision;
+  if (precision.whole())
+    for (Unit& unit : units) widen(unit, precision);
   if (!precision.narrow()) return;
   const Casting casting(stack, strategy, micro_batches);
   for (Unit& unit : units) {

@@ -2,14 +2,14 @@
 // around them, and what of a product's input is kept.
 #pragma once
 
-#include <vector>
+#include <span>
 
 #include "workloads/layers/units.hpp"
 
 namespace stepsim {
 
 // Of so many micro-batches all may share the cast of a weight.
-void apply_precision(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
+void apply_precision(std::span<Unit> units, const Stack& stack, const Strategy& strategy,
                      double micro_batches);
 
 }  // namespace stepsim

@@ -20,7 +20,9 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
 }
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy) {
-  return strategy.cross_entropy.value_or(stack.cross_entropy);
+  const CrossEntropy kind = strategy.cross_entropy.value_or(stack.cross_entropy);
+  const bool casts = kind == CrossEntropy::logits || kind == CrossEntropy::logits_16;
+  return strategy.precision.whole() && casts ? CrossEntropy::logits_32 : kind;
 }
 
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy) {

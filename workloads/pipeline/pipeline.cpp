@@ -406,7 +406,7 @@ VisitRanges ranges_of(const std::vector<Visit>& visits, const StageShare& share,
 }
 
 double message_bytes(const StepInput& input) {
-  return bytes_16 * slots_between_blocks(input.job, input.strategy) *
+  return input.strategy.precision.numbers * slots_between_blocks(input.job, input.strategy) *
          static_cast<double>(input.model.hidden);
 }
 

@@ -125,11 +125,11 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
 void Activations::pass_gradient(std::size_t visit, Mark compute) {
   const Visit& now = visits_[visit];
   if (now.unit->trained)
-    for (const double elements : now.unit->borrowed) waits_ += bytes_16 * elements;
+    for (const double elements : now.unit->borrowed) waits_ += writer_.number_bytes() * elements;
   if (!now.unit->borrowed.empty()) writer_.allocate(compute, Held::gradients, waits_);
   if (residual_ == 0) {
-    residual_ =
-        bytes_16 * writer_.input().job.slots() * static_cast<double>(writer_.input().model.hidden);
+    residual_ = writer_.number_bytes() * writer_.input().job.slots() *
+                static_cast<double>(writer_.input().model.hidden);
     writer_.allocate(compute, Held::activation_gradients, residual_);
   }
   writer_.allocate(compute, Held::activation_gradients, now.unit->memory.gradient);

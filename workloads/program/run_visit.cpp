@@ -151,9 +151,9 @@ void sum_norms(StepWriter& writer, const std::vector<Visit>& visits) {
     elements += visit.unit->common;
   }
   if (tensor.size == 1 || elements <= 0) return;
-  writer.compute_after(writer.collective(Plan::tensor_sum, {bytes_16 * elements}, Stream::tensor,
-                                         Cause::tensor_parallel, "sum_norm_gradients",
-                                         {writer.last_compute()}));
+  writer.compute_after(writer.collective(Plan::tensor_sum, {writer.number_bytes() * elements},
+                                         Stream::tensor, Cause::tensor_parallel,
+                                         "sum_norm_gradients", {writer.last_compute()}));
 }
 
 }  // namespace stepsim

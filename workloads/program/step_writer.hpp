@@ -40,6 +40,7 @@ class StepWriter {
   const RankPart& rank() const { return rank_; }
   const StepInput& input() const { return rank_.input; }
   const Mesh& mesh() const { return rank_.mesh; }
+  double number_bytes() const { return input().strategy.precision.numbers; }
   // Ranks that share one copy of the states.
   double sharers() const { return static_cast<double>(mesh().shard); }
   // The same of experts that not all ranks hold.

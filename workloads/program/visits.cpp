@@ -43,11 +43,11 @@ void call_forward(VisitList& list, const ModelUnits& units, bool frozen) {
 }
 
 // A unit without products for weights has all of its backward pass at once.
-void split_backward(Unit& unit) {
+void split_backward(Unit& unit, double number_bytes) {
   Unit::Parts parts{half_of_backward(unit.backward, false), half_of_backward(unit.backward, true)};
   if (parts.weights.empty()) return;
   for (const KernelRow& row : parts.weights)  // [inputs x tokens] times [tokens x results]
-    parts.gradient += bytes_16 * row.repeats * row.groups * row.depth * row.width;
+    parts.gradient += number_bytes * row.repeats * row.groups * row.depth * row.width;
   unit.parts = std::move(parts);
 }
 
@@ -65,14 +65,16 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
   if (units.embeds = model.part.embeds; units.embeds) {
     units.embedding = embedding_unit(model, input.stack, strategy, load(0));
     share_embedding(units.embedding, model, strategy, load(0));
+    apply_precision({&units.embedding, 1}, input.stack, strategy, micro_batches);
   }
   if (model.part.predicts) {
     units.head = head_units(model, input.stack, strategy, input.job);
     share_head(units.head, model, strategy, load(0), overlaps);
     apply_precision(units.head, input.stack, strategy, micro_batches);
   }
-  const double layer_input =
-      bytes_16 * slots_between_blocks(input.job, strategy) * static_cast<double>(model.hidden);
+  const double layer_input = strategy.precision.numbers *
+                             slots_between_blocks(input.job, strategy) *
+                             static_cast<double>(model.hidden);
   std::map<std::tuple<LayerKind, std::int64_t, bool>, std::size_t> seen;
   for (std::int64_t layer = 0; layer < input.model.layers; ++layer) {
     const auto [first, added] = seen.try_emplace(
@@ -94,8 +96,8 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
   units.embedding.memory.kept = units.embedding.memory.saved;
   if (splits_backward(strategy.pipeline_parallel.schedule) || strategy.experts.delays_weights) {
     for (std::vector<Unit>& layer : units.layers)
-      for (Unit& unit : layer) split_backward(unit);
-    for (Unit& unit : units.head) split_backward(unit);
+      for (Unit& unit : layer) split_backward(unit, strategy.precision.numbers);
+    for (Unit& unit : units.head) split_backward(unit, strategy.precision.numbers);
   }
   return units;
 }

@@ -234,7 +234,8 @@ Checkpoint checkpoint_of(const RankPart& rank) {
   if (exchanged) {
     made.expert_writers = mesh.experts * mesh.expert_tensor;
     const double all = static_cast<double>(count_parameters(input.model).of(TensorClass::expert));
-    const double mine = bytes_16 * all / static_cast<double>(made.expert_writers);
+    const double mine =
+        input.strategy.precision.numbers * all / static_cast<double>(made.expert_writers);
     whole -= mine;
     made.experts = mine * ((save.weights ? 1 : 0) + (save.states ? 1 : 0));
   }

@@ -41,8 +41,9 @@ void Setup::load_part(Held held, Pool pool, double stored) {
 // Module by module: built on the device, filled from a file that one rank of the first node reads,
 // partitioned. The largest module is whole for a moment beside the shards.
 void Setup::load_sharded(Held held, Pool pool, double stored) {
-  const double file = std::min(checkpoint_file, bytes_16 * rank_.shares.whole) /
-                      static_cast<double>(rank_.input.cluster.gpus_per_node());
+  const double file =
+      std::min(checkpoint_file, rank_.input.strategy.precision.numbers * rank_.shares.whole) /
+      static_cast<double>(rank_.input.cluster.gpus_per_node());
   take(Pool::pageable, Held::checkpoint, file);
   take(pool, held, stored * rank_.shares.shard);
   take(Pool::device, Held::whole_module, stored * rank_.tensors.largest_module);

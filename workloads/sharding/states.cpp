@@ -19,8 +19,9 @@ double largest_sub_group(const RankPart& rank) {
 
 double element_state_bytes(const Strategy& strategy) {
   // Moments have the type of what is updated: 16 bits where there is no fp32 copy.
-  const bool narrow = strategy.moments == MomentType::bf16 || !strategy.master_weights;
-  return strategy.optimizer.bytes.value_or(strategy.optimizer.moments * (narrow ? bytes_16 : 4));
+  const double updated = strategy.master_weights ? 4 : strategy.precision.numbers;
+  const double each = strategy.moments == MomentType::bf16 ? bytes_16 : updated;
+  return strategy.optimizer.bytes.value_or(strategy.optimizer.moments * each);
 }
 
 double state_bytes(const RankPart& rank) {
@@ -48,7 +49,7 @@ double passed_state_bytes(const RankPart& rank) {
 }
 
 double gradient_bytes(const Strategy& strategy) {
-  return strategy.gradients == GradientType::fp32 ? 4 : bytes_16;
+  return strategy.gradients == GradientType::fp32 ? 4 : strategy.precision.numbers;
 }
 
 bool keeps_reference(const StepInput& input) {
@@ -81,7 +82,7 @@ double parameters_on_drives(const RankPart& rank) {
 }
 
 double parameter_buffer_bytes(const Strategy& strategy) {
-  return bytes_16 * static_cast<double>(strategy.offload.parameter_buffers) *
+  return strategy.precision.numbers * static_cast<double>(strategy.offload.parameter_buffers) *
          strategy.offload.buffer_size;
 }
 

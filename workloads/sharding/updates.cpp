@@ -29,18 +29,20 @@ double update_traffic(const RankPart& rank, double of_element) {
   const double apart = share_in_matrices(rank);
   if (apart <= 0) return of_element;
   const Strategy& s = rank.input.strategy;
-  const double width = s.master_weights ? 4 : bytes_16;
+  const double width = s.master_weights ? 4 : s.precision.numbers;
   return (1 - apart) * of_element + apart * s.optimizer.orthogonal->applied_passes * width;
 }
 
 double optimizer_traffic_bytes(const RankPart& rank) {
   const Strategy& strategy = rank.input.strategy;
-  // Moments and the fp32 master are read and written, the gradient is read, 16 bits written.
+  // Moments and the fp32 master are read and written, the gradient is read, 16 bits written: where
+  // there are 16.
   const Optimizer& optimizer = strategy.optimizer;
   const double width = strategy.moments == MomentType::bf16 ? bytes_16 : 4;
   const double states =
       optimizer.factored ? state_bytes(rank) : optimizer.bytes.value_or(optimizer.moments * width);
-  return update_traffic(rank, 2 * states + 2 * 4 + 4 + bytes_16);
+  const double copied = strategy.precision.whole() && !strategy.master_weights ? 0 : bytes_16;
+  return update_traffic(rank, 2 * states + 2 * 4 + 4 + copied);
 }
 
 UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& all) {
@@ -51,7 +53,8 @@ UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& all) {
   of.elements *= 1 - apart;
   const Optimizer& optimizer = strategy.optimizer;
   const Optimizer::Counts& counts = optimizer.counts;
-  const double width = strategy.master_weights ? 4 : bytes_16;  // bytes of a moment
+  const double width =
+      strategy.master_weights ? 4 : strategy.precision.numbers;  // bytes of a moment
   const double more = width * (counts.passes - counts.passes_of_kernel) * of.elements;
   const double count = counts.operators();
   if (optimizer.kernels.empty()) {

@@ -122,7 +122,7 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
   };
   // FSDP has the parameters of a whole layer, or of what stands outside, at a time.
   const bool gathers = is_fsdp(input.strategy.sharding);
-  const double width = input.strategy.fsdp.narrow_gather ? 1 : bytes_16;
+  const double width = input.strategy.fsdp.narrow_gather ? 1 : input.strategy.precision.numbers;
   Passes sum;
   for (const Unit& unit : units) {
     const auto visits = static_cast<double>(unit.times), rounds = static_cast<double>(unit.rounds);

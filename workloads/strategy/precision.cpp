@@ -58,6 +58,7 @@ double bytes_of(ProductType type) {
 }
 
 bool has_units(const Gpu& gpu, const Precision& precision) {
+  if (precision.whole()) return gpu.peak.of(precision.type).has_value();
   if (!precision.narrow()) return true;
   const auto& peak = precision.needs == ProductType::fp4 ? gpu.peak.fp4 : gpu.peak.fp8;
   return peak && (precision.vendor.empty() || precision.vendor == gpu.vendor);
@@ -70,6 +71,7 @@ Precision read_precision(const Table& table) {
   precision.measured_as = table.texts_or("measured_as");
   precision.type = type_in(table, "type");
   precision.needs = precision.type;
+  precision.numbers = std::max(bytes_16, bytes_of(precision.type));
   if (!precision.narrow()) return precision;
   if (table.has("needs")) precision.needs = type_in(table, "needs");
   precision.vendor = table.text_or("vendor", "");

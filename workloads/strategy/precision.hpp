@@ -1,5 +1,5 @@
 // In which type a model's matrix products run, as data: which of them, what is cast around them,
-// and what of that is kept.
+// and what of that is kept. In 32 bits the whole model is.
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@ struct Precision {
   std::string name = "bf16";
   std::string title{};
   ProductType type = ProductType::bf16;
+  double numbers = bytes_16;  // bytes of a parameter, of an activation and of their gradients
   // What a GPU has to multiply; formats with scales of blocks need units that came later.
   ProductType needs = ProductType::bf16;
   std::string vendor{};             // of GPUs that multiply it; empty: any
@@ -48,7 +49,8 @@ struct Precision {
   bool gathers = false;  // FSDP may gather weights in this type
   std::vector<std::string> measured_as{};  // words of tables of published runs
 
-  bool narrow() const { return type != ProductType::bf16; }
+  bool whole() const { return numbers > bytes_16; }
+  bool narrow() const { return type != ProductType::bf16 && !whole(); }
   bool multiplies(Products which) const { return products[static_cast<std::size_t>(which)]; }
 };
 

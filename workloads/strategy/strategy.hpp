@@ -96,7 +96,7 @@ struct Strategy {
   RecomputedModules recomputed;  // under selective
   bool compiled = false;         // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
-  Precision precision;                        // of matrix products
+  Precision precision;                        // of matrix products, or of all there is
   Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
   ExpertStrategy experts;

@@ -11,7 +11,7 @@ double parameter_bytes(const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
   const double stored = FullySharded::facts(s).stored_bytes;
   const bool whole = rank.input.stack.fp32_frozen && s.lora.quantised == Quantised::none;
-  const double frozen = whole ? stored : bytes_16;
+  const double frozen = whole ? stored : s.precision.numbers;
   return stored * rank.shares.updated + frozen * (rank.shares.shard - rank.shares.updated);
 }
 
@@ -21,7 +21,7 @@ double parameter_bytes(const RankPart& rank) {
 // shape by shape (github.com/microsoft/dion @0a059a4, dion/megabatch_base.py). It takes what it
 // gathers on the stream of the kernels.
 SchemeFacts FullySharded::facts(const Strategy& strategy) {
-  const double stored = strategy.master_weights ? 4.0 : bytes_16;
+  const double stored = strategy.master_weights ? 4.0 : strategy.precision.numbers;
   return {.gathers_parameters = true,
           .scatters_gradients = true,
           .takes_apart = strategy.fsdp.version == 1,
@@ -39,7 +39,8 @@ SchemeFacts FullySharded::facts(const Strategy& strategy) {
 void FullySharded::hold(Holdings& holdings, const RankPart& rank) {
   holdings.add(Pool::device, Held::parameters, parameter_bytes(rank));
   if (keeps_reference(rank.input))
-    holdings.add(Pool::device, Held::reference, bytes_16 * rank.shares.shard);
+    holdings.add(Pool::device, Held::reference,
+                 rank.input.strategy.precision.numbers * rank.shares.shard);
   holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);
 }
 
@@ -47,7 +48,8 @@ void FullySharded::set_up(Setup& setup) {
   const RankPart& rank = setup.rank();
   const double gradients = gradients_at_update(rank);
   setup.load_part(Held::parameters, Pool::device, parameter_bytes(rank) / rank.shares.shard);
-  if (keeps_reference(rank.input)) setup.load_part(Held::reference, Pool::device, bytes_16);
+  if (keeps_reference(rank.input))
+    setup.load_part(Held::reference, Pool::device, rank.input.strategy.precision.numbers);
   setup.at("first update");
   setup.take(Pool::device, Held::gradients, gradients);
   setup.take(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);

@@ -36,11 +36,11 @@ void FullyShardedGroups::count(const Visit& now, Group& group) {
   const auto tensors = static_cast<double>(now.unit->tensors.size());
   group.elements += now.unit->elements();
   const double narrow = keys_.narrow_gather ? now.unit->narrow : 0;
-  const double used = bytes_16 * (now.unit->elements() - narrow) +
+  const double used = writer_.number_bytes() * (now.unit->elements() - narrow) +
                       bytes_of(writer_.input().strategy.precision.type) * narrow;
   group.used_bytes += used;
   group.gathered_bytes +=
-      now.frozen ? used : used + (gathered_width() - bytes_16) * now.unit->elements();
+      now.frozen ? used : used + (gathered_width() - writer_.number_bytes()) * now.unit->elements();
   group.tensors += tensors;
   group.trained += now.unit->trained_elements();
   if (now.frozen || !now.unit->trained) return;
@@ -49,7 +49,7 @@ void FullyShardedGroups::count(const Visit& now, Group& group) {
 }
 
 double FullyShardedGroups::gathered_width() const {
-  return keys_.gather == FsdpDtype::fp32 ? 4 : bytes_16;
+  return keys_.gather == FsdpDtype::fp32 ? 4 : writer_.number_bytes();
 }
 
 // Experts that not all ranks hold are sharded among fewer, so they are gathered by themselves.
@@ -101,11 +101,11 @@ void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
 }
 
 double FullyShardedGroups::stored_bytes() const {
-  return writer_.input().strategy.master_weights ? 4 : bytes_16;
+  return writer_.input().strategy.master_weights ? 4 : writer_.number_bytes();
 }
 
 double FullyShardedGroups::reduce_bytes() const {
-  return keys_.reduce == FsdpDtype::fp32 ? 4 : bytes_16;
+  return keys_.reduce == FsdpDtype::fp32 ? 4 : writer_.number_bytes();
 }
 
 bool FullyShardedGroups::of_stage() const {
@@ -159,7 +159,7 @@ void FullyShardedGroups::gather(std::size_t call) {
   const double written = input.stack.fsdp_in_place       ? 0
                          : input.strategy.master_weights ? 4 + gathered_width()
                          : keys_.version == 1            ? 0
-                                                         : 2 * bytes_16;
+                                                         : 2 * writer_.number_bytes();
   if (written > 0)
     ready = writer_.beside(Stream::gather, written * group.elements / sharers(group),
                            Cause::gather_bytes, "copy_in", {ready, writer_.last_host()});
@@ -236,7 +236,8 @@ void FullyShardedGroups::end(std::size_t number, bool last_micro_batch) {
 
 // Version 2 copies gradients together and casts them in one kernel; the mean is the collective's.
 Mark FullyShardedGroups::copied_in(const Group& group) {
-  const double fresh = adds_up() ? 0 : bytes_16;  // else they were added to those that wait
+  const double fresh =
+      adds_up() ? 0 : writer_.number_bytes();  // else they were added to those that wait
   const double bytes = (fresh + reduce_bytes()) * group.trained + group.unreduced;
   return writer_.run({{"copy_in", KernelClass::memory, 0, bytes, 1}}, true, Cause::gradient_reduce,
                      "copy_in");
@@ -246,9 +247,10 @@ Mark FullyShardedGroups::copied_in(const Group& group) {
 // their gradients together. Then the flat gradient is cast, and divided by part of the number of
 // ranks before it is summed up: on a stream of its own, at the cost of what runs beside it.
 Mark FullyShardedGroups::flattened(const Group& group) {
-  const double flat = bytes_16 * group.trained, bytes = reduce_bytes() * group.trained;
+  const double flat = writer_.number_bytes() * group.trained,
+               bytes = reduce_bytes() * group.trained;
   std::vector<KernelRow> rows{memory("flatten", 2 * flat + group.unreduced, 1)};
-  if (reduce_bytes() > bytes_16) rows.push_back(memory("cast", flat + bytes, 1));
+  if (reduce_bytes() > writer_.number_bytes()) rows.push_back(memory("cast", flat + bytes, 1));
   if (sharers(group) > 1) rows.push_back(memory("divide", 2 * bytes, 1));
   return writer_.run(rows, true, Cause::gradient_reduce, "flatten");
 }
@@ -258,7 +260,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   const auto& host = writer_.input().stack.host;
   const double bytes = reduce_bytes() * group.trained;
   if (!keys_.sync_each_batch && !last_micro_batch) {
-    const double kept = keys_.version == 1 ? bytes_16 * group.trained : bytes;
+    const double kept = keys_.version == 1 ? writer_.number_bytes() * group.trained : bytes;
     if (group.unreduced <= 0) writer_.allocate(writer_.last_compute(), Held::gradients, kept);
     group.unreduced = kept;
     return;

@@ -32,7 +32,8 @@ FlatUpdate::Owned FlatUpdate::owned() const {
 Mark FlatUpdate::own_norm() {
   writer_.context = {Phase::optimizer, -1, -1};
   const auto [elements, tensors] = owned();
-  const double bytes = flattens() ? writer_.input().stack.operators.zero_update.norm : bytes_16;
+  const double bytes =
+      flattens() ? writer_.input().stack.operators.zero_update.norm : writer_.number_bytes();
   return writer_.run(
       {{"norm", KernelClass::memory, 0, bytes * on_device_ * elements, 3 * on_device_ * tensors}},
       false, Cause::optimizer, "gradient_norm");
@@ -110,7 +111,7 @@ void FlatUpdate::update_group(double shard, double tensors, double waiting) {
 void FlatUpdate::update_on_host(double shard) {
   const double more = flattens() ? writer_.input().stack.operators.zero_update.host : 0;
   const Mark update = update_shard_on_host(writer_, shard, more, writer_.last_compute());
-  writer_.traffic(Plan::to_device, {bytes_16 * shard}, Cause::offload_transfer,
+  writer_.traffic(Plan::to_device, {writer_.number_bytes() * shard}, Cause::offload_transfer,
                   "parameters_to_device", {update});
 }
 
@@ -123,8 +124,8 @@ void FlatUpdate::gather() {
     if (bucket->sharers > 1)
       gathered = writer_.collective(
           buckets_.is_of_experts(*bucket) ? Plan::expert_gather : Plan::all_gather,
-          {bytes_16 * bucket->parameters}, Stream::gather, Cause::gather_bytes, "gather_updated",
-          {writer_.last_compute(), writer_.last_copy()});
+          {writer_.number_bytes() * bucket->parameters}, Stream::gather, Cause::gather_bytes,
+          "gather_updated", {writer_.last_compute(), writer_.last_copy()});
     writer_.host(bucket->tensors * writer_.input().stack.host.repoint.value / core,
                  Cause::optimizer, "repoint_tensors", {gathered});
   }

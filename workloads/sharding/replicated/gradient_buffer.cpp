@@ -37,7 +37,7 @@ void GradientBuffer::after(std::size_t visit, bool last_micro_batch) {
 // The product for the weights reads and writes the buffer instead of writing a gradient of its own.
 void GradientBuffer::add(const Unit& unit, bool last_micro_batch) {
   const StepInput& input = writer_.input();
-  const double more = 2 * gradient_bytes(input.strategy) - bytes_16;
+  const double more = 2 * gradient_bytes(input.strategy) - writer_.number_bytes();
   const auto tensors = static_cast<double>(unit.tensors.size());
   writer_.host(writer_.scaled(tensors * input.stack.host.shard_tensor.value), Cause::module_hooks,
                "gradient_hook");
@@ -97,9 +97,9 @@ void GradientBuffer::gather_bucket(std::size_t number) {
   Updated& updated = updated_[number];
   const auto gather = [&](Plan plan, double elements, double sharers) {
     if (elements > 0 && sharers > 1)
-      updated.arrivals.push_back(writer_.collective(plan, {bytes_16 * elements}, Stream::gather,
-                                                    Cause::gather_bytes, "gather_updated",
-                                                    {writer_.last_host()}));
+      updated.arrivals.push_back(writer_.collective(plan, {writer_.number_bytes() * elements},
+                                                    Stream::gather, Cause::gather_bytes,
+                                                    "gather_updated", {writer_.last_host()}));
   };
   gather(Plan::all_gather, updated.dense, buckets_.dense.sharers);
   gather(Plan::expert_gather, updated.experts, buckets_.experts.sharers);

@@ -51,7 +51,7 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
   for (const double elements : now.unit->tensors) {
     writer_.host(gradient_hook(writer_.input(), buckets_.tensors()) / core, Cause::module_hooks,
                  "gradient_hook");
-    const double bytes = bytes_16 * elements;
+    const double bytes = writer_.number_bytes() * elements;
     writer_.allocate(made, Held::gradients, bytes);
     if (writer_.input().strategy.update_in_backward) {
       update_now(elements);
@@ -62,9 +62,9 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
     if (keeps && !added) kept_ += bytes;
     Mark used = made;
     if (adds_in_fp32())
-      used = writer_.run(
-          {{"add_gradient", KernelClass::memory, 0, (2 * bytes_16 + 2 * 4) * elements, 2}}, true,
-          Cause::gradient_reduce, "add_gradient");
+      used = writer_.run({{"add_gradient", KernelClass::memory, 0,
+                           (2 * writer_.number_bytes() + 2 * 4) * elements, 2}},
+                         true, Cause::gradient_reduce, "add_gradient");
     if (reduces(last_micro_batch) && behind_stages()) {
       bucket.waiting += elements;
     } else if (reduces(last_micro_batch)) {
@@ -91,12 +91,12 @@ void ReducedBuckets::update_now(double elements) {
 
 // The buckets exist from the first gradient of a backward pass to its end.
 Mark ReducedBuckets::copy_to_bucket(double elements) {
-  const Mark copied =
-      writer_.run({{"bucket_copy", KernelClass::memory, 0, 2 * bytes_16 * elements, 1}}, true,
-                  Cause::gradient_reduce, "bucket_copy");
+  const Mark copied = writer_.run(
+      {{"bucket_copy", KernelClass::memory, 0, 2 * writer_.number_bytes() * elements, 1}}, true,
+      Cause::gradient_reduce, "bucket_copy");
   if (buffers_ > 0) return copied;
   const ZeroKeys& keys = writer_.input().strategy.zero;
-  buffers_ = bytes_16 * keys.reduce_bucket * (keys.overlap_comm ? 2 : 1);
+  buffers_ = writer_.number_bytes() * keys.reduce_bucket * (keys.overlap_comm ? 2 : 1);
   writer_.allocate(copied, Held::bucket, buffers_);
   return copied;
 }
@@ -130,7 +130,7 @@ Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
   const Strategy& s = writer_.input().strategy;
   const double elements =
       behind_stages() ? std::min(s.zero.reduce_bucket, bucket.waiting) : bucket.waiting;
-  const double width = behind_stages() ? gradient_bytes(s) : bytes_16;
+  const double width = behind_stages() ? gradient_bytes(s) : writer_.number_bytes();
   const Bytes bytes{width * elements};
   bucket.waiting -= elements;
   Mark done = writer_.last_compute();
@@ -187,13 +187,13 @@ void ReducedBuckets::to_host(double elements, const GradientBucket& bucket, bool
   const bool summed = input.strategy.sharding == Sharding::zero2;
   const bool first = writer_.context.micro_batch == 0;
   if (summed && !first) {
-    stop_for_copies(bytes_16, source);
-    source = copy(Plan::to_device, bytes_16, "gradient_from_host", source);
+    stop_for_copies(writer_.number_bytes(), source);
+    source = copy(Plan::to_device, writer_.number_bytes(), "gradient_from_host", source);
   }
   if (!last_micro_batch) {
     if (!first && input.strategy.zero.loses_sums) return;
-    stop_for_copies(bytes_16, source);
-    copy(Plan::to_host, bytes_16, "gradient_to_host", source);
+    stop_for_copies(writer_.number_bytes(), source);
+    copy(Plan::to_host, writer_.number_bytes(), "gradient_to_host", source);
     return;
   }
   if (scattered) {

@@ -10,7 +10,7 @@ namespace {
 // else over the host.
 void flatten(Setup& setup, double elements) {
   const StepInput& input = setup.rank().input;
-  const double bytes = bytes_16 * elements;
+  const double bytes = input.strategy.precision.numbers * elements;
   const double slack = slack_of(input).value.value;
   const double free = input.cluster.gpu.memory.usable.value.value - setup.on_device() * (1 + slack);
   if (free >= bytes) {
@@ -54,7 +54,7 @@ void add_gradient_buffers(Setup& setup, double on_host) {
       setup.take(Pool::pageable, held, bytes);
   };
   const StepInput& input = setup.rank().input;
-  const double largest = bytes_16 * setup.rank().tensors.largest;
+  const double largest = input.strategy.precision.numbers * setup.rank().tensors.largest;
   const bool kept = keeps_whole_gradient(input.strategy);
   if (kept)
     setup.take(Pool::device, Held::gradients,
@@ -63,7 +63,8 @@ void add_gradient_buffers(Setup& setup, double on_host) {
   add(Held::fp32_gradients, 4 * on_host);
   setup.take(Pool::device, Held::offload_buffer, largest);
   add(Held::offload_buffer, largest);
-  if (input.job.accumulation > 1 && !kept) add(Held::gradients, bytes_16 * on_host);
+  if (input.job.accumulation > 1 && !kept)
+    add(Held::gradients, input.strategy.precision.numbers * on_host);
 }
 
 }  // namespace
@@ -77,11 +78,13 @@ SchemeFacts Replicated::facts(const Strategy& strategy) {
       .flat = shares,
       .dealt = !shares,
       .partitioned = false,
-      .momentum = shares ? gradient_bytes(strategy) : (strategy.master_weights ? 4 : bytes_16),
+      .momentum = shares ? gradient_bytes(strategy)
+                         : (strategy.master_weights ? 4 : strategy.precision.numbers),
       .returned = shares ? 0 : bytes_16};
   return {.shares_states = shares,
           .takes_apart = strategy.zero.overlap_comm,
           .offloads_optimizer = shares,
+          .stored_bytes = strategy.precision.numbers,
           .master_bytes = strategy.master_weights ? 4.0 : 0.0,
           .matrices = matrices};
 }
@@ -98,10 +101,10 @@ SchemeFacts Distributed::facts(const Strategy& strategy) {
 void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
   const double owned = owned_elements(rank);
-  holdings.add(Pool::device, Held::parameters, bytes_16 * rank.shares.whole);
+  holdings.add(Pool::device, Held::parameters, s.precision.numbers * rank.shares.whole);
   holdings.add(Pool::device, Held::cast_weights, s.precision.weights * rank.tensors.narrow);
   if (keeps_reference(rank.input))
-    holdings.add(Pool::device, Held::reference, bytes_16 * rank.shares.whole);
+    holdings.add(Pool::device, Held::reference, s.precision.numbers * rank.shares.whole);
   if (keeps_whole_gradient(s))
     holdings.add(Pool::device, Held::gradients, gradient_bytes(s) * rank.shares.trained);
   const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
@@ -109,16 +112,16 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
   if (s.optimizer_place == Offload::none) return;
   // A tensor's gradient passes through a buffer on both sides; its sum waits in 16 bits.
-  const double largest = bytes_16 * rank.tensors.largest;
+  const double largest = s.precision.numbers * rank.tensors.largest;
   holdings.add(Pool::device, Held::offload_buffer, largest);
   const Pool pool = pool_of_gradients(s);
   holdings.add(pool, Held::offload_buffer, largest);
   holdings.add(pool, Held::fp32_gradients, 4 * on_host);
   if (rank.input.job.accumulation > 1 && !keeps_whole_gradient(s))
-    holdings.add(pool, Held::gradients, bytes_16 * on_host);
+    holdings.add(pool, Held::gradients, s.precision.numbers * on_host);
   holdings.add(Pool::pageable, Held::master_weights, 4 * on_host);
   holdings.add(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
-  holdings.add(Pool::pageable, Held::update_copy, bytes_16 * on_host);
+  holdings.add(Pool::pageable, Held::update_copy, s.precision.numbers * on_host);
 }
 
 void Replicated::set_up(Setup& setup) {
@@ -126,8 +129,9 @@ void Replicated::set_up(Setup& setup) {
   const Strategy& s = setup.strategy();
   const bool shares = s.sharding != Sharding::zero0;
   setup.at("model load");
-  setup.load_whole(Held::parameters, bytes_16 * rank.shares.whole);
-  if (keeps_reference(rank.input)) setup.load_whole(Held::reference, bytes_16 * rank.shares.whole);
+  setup.load_whole(Held::parameters, s.precision.numbers * rank.shares.whole);
+  if (keeps_reference(rank.input))
+    setup.load_whole(Held::reference, s.precision.numbers * rank.shares.whole);
   if (shares) flatten_groups(setup);
   setup.at("fp32 copies");
   const double owned = owned_elements(rank);
@@ -143,13 +147,13 @@ void Replicated::set_up(Setup& setup) {
   setup.take(Pool::device, Held::cast_weights, s.precision.weights * rank.tensors.narrow);
   setup.take(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
   setup.take(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
-  setup.take(Pool::pageable, Held::update_copy, bytes_16 * on_host);
+  setup.take(Pool::pageable, Held::update_copy, s.precision.numbers * on_host);
 }
 
 // They come with the backward pass, but for those that are always there.
 double Replicated::gradients_at_update(const RankPart& rank) {
   const Strategy& s = rank.input.strategy;
-  if (s.sharding == Sharding::zero0) return bytes_16 * rank.shares.trained;
+  if (s.sharding == Sharding::zero0) return s.precision.numbers * rank.shares.trained;
   if (keeps_whole_gradient(s)) return 0;
   return states_on_device(rank) * gradient_bytes(s) * rank.shares.updated;
 }

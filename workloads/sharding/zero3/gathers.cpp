@@ -22,7 +22,8 @@ double room_for_gathers(const RankPart& rank, const std::vector<Visit>& visits,
   const double usable = (gpu.memory.usable.value - gpu.memory.library.value).value /
                         (1 + slack_of(input).value.value);
   return usable - resident_of(rank).in(Pool::device)-activation_bytes(input, visits) -
-         bytes_16 * std::min(input.strategy.zero.reduce_bucket, trained.parameters);
+         input.strategy.precision.numbers *
+             std::min(input.strategy.zero.reduce_bucket, trained.parameters);
 }
 
 }  // namespace
@@ -110,7 +111,7 @@ void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   double elements = 0;
   for (const Wanted& each : wanted) elements += each.elements;
   const StepInput& input = writer_.input();
-  make_room(bytes_16 * elements);
+  make_room(writer_.number_bytes() * elements);
   // Without a stream of its own a gather waits for the kernels that were launched before it.
   Mark ready = input.strategy.zero.overlap_comm ? writer_.last_host() : writer_.last_compute();
   // Offloaded parameters come up from host memory first, every rank its shard, and the host waits:
@@ -119,8 +120,8 @@ void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
     ready = writer_.host({0}, Cause::offload_transfer, "copy_wait", {to_device(elements, ready)});
   if (input.strategy.zero.stops_at_fetches) ready = clear_buffer(elements, ready);
   const Mark gather = gather_shards(elements, ready);
-  writer_.allocate(gather, Held::gathered, bytes_16 * elements);
-  uncut_.push_back(coalesced ? bytes_16 * elements : 0);
+  writer_.allocate(gather, Held::gathered, writer_.number_bytes() * elements);
+  uncut_.push_back(coalesced ? writer_.number_bytes() * elements : 0);
   for (const Wanted& each : wanted) {
     state_[each.instance] = State::in_flight;
     arrival_[each.instance] = gather;
@@ -132,8 +133,8 @@ void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
 // Releases that stop at fetches fill the buffer with zeros and wait for the device before they ask
 // for the gather.
 Mark Zero3Gathers::clear_buffer(double elements, Mark ready) {
-  const Mark cleared = writer_.beside(Stream::gather, bytes_16 * elements, Cause::gather_bytes,
-                                      "clear_buffer", {ready});
+  const Mark cleared = writer_.beside(Stream::gather, writer_.number_bytes() * elements,
+                                      Cause::gather_bytes, "clear_buffer", {ready});
   stop_for(cleared);
   return writer_.last_host();
 }
@@ -149,7 +150,7 @@ void Zero3Gathers::stop_for(Mark mark) {
 }
 
 Mark Zero3Gathers::to_device(double elements, Mark ready) {
-  const double bytes = bytes_16 * elements / writer_.sharers();
+  const double bytes = writer_.number_bytes() * elements / writer_.sharers();
   if (on_drives_ > 0)
     ready = writer_.traffic(Plan::from_drive, {on_drives_ * bytes}, Cause::offload_transfer,
                             "parameters_from_drive", {ready});
@@ -170,13 +171,14 @@ Mark Zero3Gathers::gather_shards(double elements, Mark ready) {
   const auto gather = [&](double bytes, std::string_view name) {
     return writer_.collective(plan, {bytes}, Stream::gather, Cause::gather_bytes, name, {ready});
   };
-  if (!keys.quantized_weights) return gather(bytes_16 * elements, "gather_parameters");
-  ready = writer_.beside(Stream::gather, (bytes_16 + 1) * mine, Cause::gather_bytes, "quantize",
-                         {ready});
+  if (!keys.quantized_weights)
+    return gather(writer_.number_bytes() * elements, "gather_parameters");
+  ready = writer_.beside(Stream::gather, (writer_.number_bytes() + 1) * mine, Cause::gather_bytes,
+                         "quantize", {ready});
   gather(elements, "gather_parameters");
   const Mark arrived = gather(4 * elements / quantized_block, "gather_scales");
-  return writer_.beside(Stream::gather, (1 + bytes_16) * elements, Cause::gather_bytes,
-                        "dequantize", {arrived});
+  return writer_.beside(Stream::gather, (1 + writer_.number_bytes()) * elements,
+                        Cause::gather_bytes, "dequantize", {arrived});
 }
 
 // The next kernel needs it. Out of a coalesced gather all tensors are then cut at once; until that
@@ -283,7 +285,7 @@ void Zero3Gathers::release_module(std::size_t last) {
     const double needed = gathered_elements(*visits_[i].unit);
     if (needed <= 0 || reused_soon(i)) continue;
     live_ -= needed;
-    give_up(visits_[i].instance, bytes_16 * needed);
+    give_up(visits_[i].instance, writer_.number_bytes() * needed);
   }
 }
 

@@ -42,7 +42,7 @@ void Zero3Gradients::add(const Unit& unit, bool last_micro_batch) {
   const double core = writer_.input().cluster.node.host.core_speed.value.value;
   const Mark made = writer_.last_compute();
   for (const double elements : unit.tensors) {
-    writer_.allocate(made, Held::gradients, bytes_16 * elements);
+    writer_.allocate(made, Held::gradients, writer_.number_bytes() * elements);
     writer_.host(gradient_hook(writer_.input(), trained_.count) / core, Cause::module_hooks,
                  "gradient_hook");
     if (bucket_ > 0 && bucket_ + elements > keys.reduce_bucket) reduce_bucket(last_micro_batch);
@@ -51,10 +51,11 @@ void Zero3Gradients::add(const Unit& unit, bool last_micro_batch) {
       in_matrices_ += elements;
     waiting_.push_back({elements, unit.kind == TensorClass::norm});
     // Too large for the bucket: it goes as it is.
-    const Mark used = elements > keys.reduce_bucket
-                          ? reduce_bucket(last_micro_batch)
-                          : on_reduce_stream(2 * bytes_16 * elements, 1, "bucket_copy", made);
-    writer_.release(used, Held::gradients, bytes_16 * elements);
+    const Mark used =
+        elements > keys.reduce_bucket
+            ? reduce_bucket(last_micro_batch)
+            : on_reduce_stream(2 * writer_.number_bytes() * elements, 1, "bucket_copy", made);
+    writer_.release(used, Held::gradients, writer_.number_bytes() * elements);
   }
 }
 
@@ -77,7 +78,7 @@ Mark Zero3Gradients::reduce_bucket(bool last_micro_batch) {
   for (; reductions_.size() > reductions_in_flight; reductions_.pop_front())
     writer_.host({0}, Cause::gradient_reduce, "reduce_limit", {reductions_.front()});
   update_matrices();
-  const Bytes bytes{bytes_16 * bucket_};
+  const Bytes bytes{writer_.number_bytes() * bucket_};
   const bool whole = waiting_.size() == 1 && std::fmod(bucket_, writer_.sharers()) == 0;
   const Mark made = writer_.last_compute();
   const Mark ready = writer_.input().strategy.zero.stops_at_fetches ? list_parts(bytes.value, made)
@@ -131,14 +132,14 @@ Mark Zero3Gradients::exchange_quantized(Mark ready) {
   };
   for (const auto& [elements, vector] : waiting_) {
     if (vector || std::fmod(elements, 2 * writer_.sharers()) != 0) {
-      send(Plan::reduce_scatter, bytes_16 * elements, "reduce_vector");
+      send(Plan::reduce_scatter, writer_.number_bytes() * elements, "reduce_vector");
       continue;
     }
-    beside((bytes_16 + nibble) * elements, "quantize");
+    beside((writer_.number_bytes() + nibble) * elements, "quantize");
     send(Plan::inside_exchange, nibble * elements, "exchange_inside");
     beside(nibble * elements + nibble * elements / in_node, "sum_and_quantize");
     send(Plan::across_exchange, nibble * elements / in_node, "exchange_across");
-    beside((nibble + bytes_16) * elements / in_node, "dequantize");
+    beside((nibble + writer_.number_bytes()) * elements / in_node, "dequantize");
   }
   return last;
 }
@@ -156,15 +157,15 @@ Mark Zero3Gradients::to_host(Mark reduced, bool last_micro_batch) {
     return writer_.traffic(way, {bytes * elements}, Cause::offload_transfer, "gradient_partition",
                            {ready});
   };
-  const Mark down = copy(Plan::to_host, bytes_16, reduced);
-  const Mark up = copy(Plan::to_device, bytes_16, down);
+  const Mark down = copy(Plan::to_host, writer_.number_bytes(), reduced);
+  const Mark up = copy(Plan::to_device, writer_.number_bytes(), down);
   Mark done = up;
   if (last_micro_batch) {
     // Sub-groups that are updated on the device keep theirs there.
     done = copy(Plan::to_host, 4 * (1 - on_device_), up);
     if (writer_.input().strategy.optimizer_place == Offload::nvme) copy(Plan::to_drive, 4, done);
   }
-  const double held = (bytes_16 + (last_micro_batch ? 4 : 0)) * part;
+  const double held = (writer_.number_bytes() + (last_micro_batch ? 4 : 0)) * part;
   writer_.allocate(up, Held::gradient_copy, held);
   writer_.release(done, Held::gradient_copy, held);
   writer_.stream_after(Stream::reduce, done, Cause::offload_transfer);

@@ -19,7 +19,7 @@ Zero3Update::Zero3Update(StepWriter& writer, const TrainedTensors& trained, Zero
 // the way, without a cast to 64 bits.
 void Zero3Update::find_norms(std::size_t groups, double part) {
   const bool on_device = writer_.input().strategy.optimizer_place == Offload::none;
-  const double bytes = on_device ? costs_.norm : bytes_16;
+  const double bytes = on_device ? costs_.norm : writer_.number_bytes();
   for (std::size_t i = 0; i < groups; ++i) {
     writer_.run({{"norm", KernelClass::memory, 0, bytes * part,
                   3 * trained_.count / static_cast<double>(groups)}},
@@ -74,12 +74,13 @@ void Zero3Update::update_on_device(double part) {
   std::vector<KernelRow> rows{update_row(
       cost, (optimizer_traffic_bytes(writer_.rank()) + costs_.scale_and_copy) * part, 3)};
   if (!split)
-    rows.insert(rows.begin(), {"flatten", KernelClass::memory, 0, (3 * bytes_16 + 4) * part, 2});
+    rows.insert(rows.begin(),
+                {"flatten", KernelClass::memory, 0, (3 * writer_.number_bytes() + 4) * part, 2});
   const Mark update = writer_.run(rows, false, Cause::optimizer, "update");
   hold_while_updating(writer_, update, cost);
   if (split) {
     if (s.parameter_place != Offload::none)
-      writer_.traffic(Plan::to_host, {bytes_16 * part}, Cause::offload_transfer,
+      writer_.traffic(Plan::to_host, {writer_.number_bytes() * part}, Cause::offload_transfer,
                       "parameters_to_host", {update});
     return;
   }
@@ -98,11 +99,11 @@ void Zero3Update::update_on_host(double part, Mark ready) {
   const double around = input.job.only_update ? 0 : costs_.host;
   const Mark updated = update_shard_on_host(writer_, part, around, ready);
   if (input.strategy.parameter_place == Offload::none)
-    writer_.traffic(Plan::to_device, {bytes_16 * part}, Cause::offload_transfer,
+    writer_.traffic(Plan::to_device, {writer_.number_bytes() * part}, Cause::offload_transfer,
                     "parameters_to_device", {updated});
   if (on_drives_ > 0)
-    writer_.traffic(Plan::to_drive, {on_drives_ * bytes_16 * part}, Cause::offload_transfer,
-                    "parameters_to_drive", {updated});
+    writer_.traffic(Plan::to_drive, {on_drives_ * writer_.number_bytes() * part},
+                    Cause::offload_transfer, "parameters_to_drive", {updated});
 }
 
 // The fp32 copy, the moments and the gradient of a sub-group.
@@ -136,8 +137,8 @@ void Zero3Update::gather_persistent() {
     Mark ready = writer_.last_compute();
     if (writer_.input().strategy.parameter_place != Offload::none)
       ready = gathers_.to_device(elements, writer_.last_host());
-    writer_.collective(Plan::all_gather, {bytes_16 * elements}, Stream::gather, Cause::gather_bytes,
-                       "gather_persistent", {ready, writer_.last_copy()});
+    writer_.collective(Plan::all_gather, {writer_.number_bytes() * elements}, Stream::gather,
+                       Cause::gather_bytes, "gather_persistent", {ready, writer_.last_copy()});
   }
 }
 

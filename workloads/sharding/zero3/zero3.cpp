@@ -18,11 +18,13 @@ bool on_host(const Strategy& strategy) {
 }
 
 double secondary_bytes(const RankPart& rank) {
-  return bytes_16 * rank.shares.whole / static_cast<double>(rank.input.strategy.zero.hpz);
+  return rank.input.strategy.precision.numbers * rank.shares.whole /
+         static_cast<double>(rank.input.strategy.zero.hpz);
 }
 
 double persistent_bytes(const RankPart& rank) {
-  return (keeps_reference(rank.input) ? 2 : 1) * bytes_16 * rank.tensors.persistent;
+  return (keeps_reference(rank.input) ? 2 : 1) * rank.input.strategy.precision.numbers *
+         rank.tensors.persistent;
 }
 
 // Of a share of the optimizer: all of the size that is asked for, but the last.
@@ -46,15 +48,15 @@ void load(Setup& setup) {
   if (s.parameter_place == Offload::nvme)
     setup.pin(Held::parameter_buffers, parameter_buffer_bytes(s));
   const auto bring = [&](Held held) {
-    setup.load_part(held, parameters, bytes_16);
-    setup.give(parameters, held, on_drives * bytes_16 * rank.shares.shard);
-    setup.take(Pool::disk, held, on_drives * bytes_16 * rank.shares.shard);
+    setup.load_part(held, parameters, s.precision.numbers);
+    setup.give(parameters, held, on_drives * s.precision.numbers * rank.shares.shard);
+    setup.take(Pool::disk, held, on_drives * s.precision.numbers * rank.shares.shard);
   };
   bring(Held::parameters);
   if (keeps_reference(rank.input)) bring(Held::reference);
   if (parameters != Pool::device) return;
   setup.at("partition");  // over the host into one buffer, against fragments
-  const double bytes = bytes_16 * rank.shares.shard;
+  const double bytes = s.precision.numbers * rank.shares.shard;
   setup.take(Pool::pageable, Held::parameters, bytes);
   setup.give(Pool::device, Held::parameters, bytes);
   setup.take(Pool::device, Held::parameters, bytes);
@@ -89,7 +91,7 @@ void add_optimizer(Setup& setup) {
     setup.take(Pool::device, Held::optimizer_temporary, 4 * on_device.front());
     setup.give(Pool::device, Held::optimizer_temporary, 4 * on_device.front());
   }
-  setup.take(Pool::device, Held::bucket, bytes_16 * s.zero.reduce_bucket);
+  setup.take(Pool::device, Held::bucket, s.precision.numbers * s.zero.reduce_bucket);
   const double gradients = gradient_bytes(s) * rank.shares.updated;
   if (on_host(s))
     setup.pin(Held::gradients, gradients);
@@ -109,6 +111,7 @@ SchemeFacts Zero3::facts(const Strategy& strategy) {
           .takes_apart = strategy.zero.overlap_comm,
           .offloads_optimizer = true,
           .offloads_parameters = true,
+          .stored_bytes = strategy.precision.numbers,
           .master_bytes = strategy.master_weights ? 4.0 : 0.0,
           .secondary = static_cast<Rank>(strategy.zero.hpz),
           .matrices = {.dealt = true,
@@ -124,8 +127,8 @@ void Zero3::hold(Holdings& holdings, const RankPart& rank) {
   const Pool parameters = place_of_parameters(s);
   const double on_drives = parameters_on_drives(rank);
   const auto add = [&](Held held) {
-    holdings.add(parameters, held, (1 - on_drives) * bytes_16 * shares.shard);
-    holdings.add(Pool::disk, held, on_drives * bytes_16 * shares.shard);
+    holdings.add(parameters, held, (1 - on_drives) * s.precision.numbers * shares.shard);
+    holdings.add(Pool::disk, held, on_drives * s.precision.numbers * shares.shard);
   };
   add(Held::parameters);
   if (keeps_reference(rank.input)) add(Held::reference);
@@ -134,7 +137,7 @@ void Zero3::hold(Holdings& holdings, const RankPart& rank) {
   // The secondary partition keeps a copy for the backward gathers.
   if (s.zero.hpz > 1) holdings.add(Pool::device, Held::secondary, secondary_bytes(rank));
   holdings.add(Pool::device, Held::persistent, persistent_bytes(rank));
-  holdings.add(Pool::device, Held::bucket, bytes_16 * s.zero.reduce_bucket);
+  holdings.add(Pool::device, Held::bucket, s.precision.numbers * s.zero.reduce_bucket);
   holdings.add(on_host(s) ? Pool::pinned : Pool::device, Held::gradients,
                gradient_bytes(s) * shares.updated);
   const bool drives = s.optimizer_place == Offload::nvme;
