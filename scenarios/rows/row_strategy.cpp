@@ -117,7 +117,9 @@ void write_parallelism(const StepRow& row, const RowWords& words, const RowCatal
   const std::string said = words.checkpointing + words.strategy;
   if (contains(said, "sequence"))
     made.set("strategy.tensor_parallel.sequence", !contains(said, "no sequence"));
-  if (contains(words.strategy, "asynctp")) made.set("strategy.tensor_parallel.async", true);
+  // A table may have it in the names of its rows alone.
+  if (contains(words.strategy + row.id, "asynctp"))
+    made.set("strategy.tensor_parallel.async", true);
 }
 
 // Words that would change a step and have no key here.

@@ -82,6 +82,8 @@ class Folder:
         self.outside = pathlib.Path(place)
         self.inside = self.outside / "inside"
         self.inside.mkdir()
+        self.stacks = self.outside / "data"  # in front of the catalogue's, for what `fit --write` changes
+        shutil.copytree(ROOT / "workloads/stacks", self.stacks / "workloads/stacks")
         for name in ("tiny.yaml", "grpo-small.yaml", "deepspeed.json"):
             shutil.copy(ROOT / "tests/cli" / name, self.outside)
         self.sound = [path for kind in ("tests/cli", "tests/cli/*", "scenarios/seeds", "scenarios/grpo", "claims", "tests/fuzz/corpus/*")
@@ -93,7 +95,8 @@ class Folder:
         self.before = self.state()
 
     def state(self):
-        return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in self.outside.glob("*") if path != self.inside}
+        return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in [*self.outside.glob("*"), *ROOT.glob("workloads/*/*.yaml")]
+                if path not in (self.inside, self.stacks)}
 
     def file(self):
         source = dice.choice(self.sound)
@@ -152,7 +155,7 @@ def call(folder, words):
     """Exit code and what was said; None: it did not end."""
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder.inside), "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
                    "ASAN_OPTIONS": "detect_leaks=0:exitcode=99:max_allocation_size_mb=4000"}
-    child = subprocess.Popen([stepsim, *words], cwd=folder.inside, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    child = subprocess.Popen([stepsim, "--data", folder.stacks, *words], cwd=folder.inside, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, preexec_fn=limits)
     try:
         out, error = child.communicate(timeout=2 if serves(words) else LIMIT)

@@ -24,7 +24,6 @@ struct Precision {
   std::string name = "bf16";
   std::string title{};
   ProductType type = ProductType::bf16;
-  double numbers = bytes_16;  // bytes of a parameter, of an activation and of their gradients
   // What a GPU has to multiply; formats with scales of blocks need units that came later.
   ProductType needs = ProductType::bf16;
   std::string vendor{};             // of GPUs that multiply it; empty: any
@@ -40,13 +39,14 @@ struct Precision {
     Cast input_back, weight_back, gradient;
     Cast gathered;  // of a weight that came in this type, in the forward pass
   };
-  Casts casts;           // of a framework's own kernels, or of those that a compiler makes
-  Casts eager;           // where no compiler does
-  double saved = 0;      // bytes of a product's input that wait for the backward pass
-  double weights = 0;    // bytes kept of each weight beside its 16-bit one
-  bool once = false;     // weights are cast for the first micro-batch of a step only
-  double collected = 0;  // bytes of a number that tensor-parallel ranks collect for a product
-  bool gathers = false;  // FSDP may gather weights in this type
+  Casts casts;                // of a framework's own kernels, or of those that a compiler makes
+  Casts eager;                // where no compiler does
+  double numbers = bytes_16;  // bytes of a parameter, of an activation and of their gradients
+  double saved = 0;           // bytes of a product's input that wait for the backward pass
+  double weights = 0;         // bytes kept of each weight beside its 16-bit one
+  bool once = false;          // weights are cast for the first micro-batch of a step only
+  double collected = 0;       // bytes of a number that tensor-parallel ranks collect for a product
+  bool gathers = false;       // FSDP may gather weights in this type
   std::vector<std::string> measured_as{};  // words of tables of published runs
 
   bool whole() const { return numbers > bytes_16; }
