@@ -60,6 +60,10 @@ std::string axolotl_text(const std::string& data, const Scenario& scenario,
   lines.say("base_model", lines.model());
   say_method(lines);
   say_sharding(lines, deepspeed);
+  if (const Precision& precision = lines.scenario().strategy.precision; precision.whole()) {
+    lines.say("bf16", false);
+    lines.say("tf32", precision.type == ProductType::tf32);
+  }
   lines.say("gradient_checkpointing", lines.is("strategy.checkpointing", "full"));
   say_optimizer(lines);
   say_loss(lines);

@@ -30,7 +30,7 @@ bool needs_deepspeed_file(const Scenario& scenario) {
 
 std::string deepspeed_text(const Scenario& scenario) {
   ForeignLines lines(scenario);
-  lines.say("bf16.enabled", true);
+  lines.say("bf16.enabled", !scenario.strategy.precision.whole());
   for (const DeepSpeedRival& rival : deepspeed_rivals) {
     const std::string value = lines.value(rival.key);
     if (value.empty() || value == "none" || !belongs(lines, rival)) continue;

@@ -76,7 +76,7 @@ void say_megatron_model(ForeignLines& lines) {
 
 void say_sharding(ForeignLines& lines) {
   const std::string kind = lines.value("strategy.zero");
-  lines.say("bf16", true);
+  if (!lines.scenario().strategy.precision.whole()) lines.say("bf16", true);
   if (kind == "1" || kind == "2" || kind == "3") lines.say("use-distributed-optimizer", true);
   if (kind == "fsdp" || kind == "hsdp") lines.say("use-torch-fsdp2", true);
   if (lines.is("strategy.gradient_dtype", "bf16")) lines.say("grad-reduce-in-bf16", true);

@@ -40,7 +40,9 @@ void say_sharding(ForeignLines& lines, const Mesh& mesh) {
   if (const std::string freed = lines.value("strategy.fsdp.reshard_after_forward"); !freed.empty())
     lines.say("parallelism.fsdp_reshard_after_forward", freed == "true" ? "always" : "never");
   const bool bare = lines.is("strategy.master_weights", "false");
-  lines.say("training.dtype", bare ? "bfloat16" : "float32");
+  const bool wide = lines.scenario().strategy.precision.whole();
+  lines.say("training.dtype", bare && !wide ? "bfloat16" : "float32");
+  if (wide) lines.say("training.mixed_precision_param", "float32");
 }
 
 void say_converter(ForeignLines& lines) {

@@ -23,3 +23,6 @@ cli("a whole model in 32 bits" ARGS show fp32 OUTPUT "all numbers have 32 bits; 
 cli("an Axolotl file that asks for no 16 bits trains in 32" ARGS import @WORK@/wide.yaml
   SHELL "sed 's|^bf16:.*|bf16: false|; s|^tf32:.*|tf32: true|' @ROOT@/tests/cli/axolotl/small-sft.8xMI300.yaml >@WORK@/wide.yaml; cp @ROOT@/tests/cli/axolotl/*.json @WORK@; \"$@\""
   OUTPUT "precision: tf32")
+cli("a model in 32 bits as another program's file" ARGS export llama32-3b-sft-zero3 --set strategy.precision=tf32 --as axolotl -o @WORK@/wide.yaml
+  SHELL "\"$@\" >/dev/null 2>&1; grep -c 'strategy.precision' @WORK@/wide.yaml; grep 32: @WORK@/wide.yaml; cat @WORK@/*.json | grep -A1 bf16"
+  OUTPUT "^0\ntf32: true\n  \"bf16\": {\n    \"enabled\": false")
