@@ -130,7 +130,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates,
                          std::string_view list) {
   constexpr std::size_t few = 12;
-  const std::string near = did_you_mean(word, candidates);
+  std::string near = did_you_mean(word, candidates);
   if (!near.empty() || candidates.empty()) return near;
   if (candidates.size() <= few) return fmt::format("; expected {}", one_of(candidates));
   return fmt::format("; `stepsim list {}` names all", list);
