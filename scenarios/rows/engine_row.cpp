@@ -21,8 +21,8 @@ constexpr std::array engine_texts{
     std::pair{"source", &EngineRow::source},     std::pair{"hardware", &EngineRow::hardware},
     std::pair{"model", &EngineRow::model},       std::pair{"dtype", &EngineRow::dtype},
     std::pair{"engine", &EngineRow::engine},     std::pair{"input_len", &EngineRow::input},
-    std::pair{"output_len", &EngineRow::output}, std::pair{"notes", &EngineRow::notes},
-    std::pair{"why", &EngineRow::why},
+    std::pair{"output_len", &EngineRow::output}, std::pair{"command", &EngineRow::command},
+    std::pair{"notes", &EngineRow::notes},       std::pair{"why", &EngineRow::why},
 };
 
 constexpr std::array engine_numbers{
@@ -94,6 +94,9 @@ void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngine
   engine.batched_tokens = limits.tokens;
   engine.batched_sequences = limits.sequences;
   engine.prefix_caching = true;
+  const std::string command = in_small_letters(row.command);
+  engine.enforce_eager =
+      contains(command, "--enforce-eager") || contains(command, "--disable-cuda-graph");
   const std::string notes = in_small_letters(row.notes);
   std::size_t place = notes.find(said);
   if (place == std::string::npos) place = notes.find(said_too);

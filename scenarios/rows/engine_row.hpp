@@ -15,7 +15,7 @@ namespace stepsim {
 struct EngineRow {
   std::string id;
   int line = 0;
-  std::string source, hardware, model, dtype, engine, input, output, notes;
+  std::string source, hardware, model, dtype, engine, input, output, command, notes;
   std::string why;  // the row, or a figure of it, is left out
   Cell gpus, tensor, prompts, concurrency;
   Cell total_rate, output_rate, request_rate;            // per second

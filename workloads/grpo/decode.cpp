@@ -105,7 +105,8 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   start_ = gpu.gemm.start.number();
   stream_ = gpu.memory.stream.number() * kernels.cache.number();
   expert_rates_ = gpu.attention.later ? kernels.experts_later : kernels.experts;
-  fixed_ = stack.host.iteration.number() + layers * kernels.small.number();
+  fixed_ = stack.host.iteration.number();
+  small_ = layers * kernels.small.number();
   if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
   per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
@@ -264,9 +265,9 @@ double DecodeModel::attend(double looked_at, double readers) const {
 double DecodeModel::step(const StepBatch& b) const {
   if (free_) return 0;
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
-  const double device = products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
-                        attend(looked_at(b.decoding, b.cached), readers) +
-                        b.pairs * attention_per_pair_;
+  const double device =
+      small_ + products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
+      attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_;
   return std::max(device, host_floor_) + fixed_ + per_sequence_ * (b.decoding + b.sampled);
 }
 
