@@ -42,7 +42,7 @@ Scenario loaded(const ExpressedRow& made) {
 ExpressedEngineRow engine_of(std::string_view line) {
   const CsvTable table = parse_csv(
       "id,hardware,gpus,model,dtype,engine,tp,input_len,output_len,num_prompts,max_concurrency,"
-      "total_tok_s,output_tok_s,request_s,notes\n" +
+      "total_tok_s,output_tok_s,request_s,notes,command\n" +
           std::string(line),
       "e.csv");
   CHECK(holds_engine_rows(table));
@@ -229,6 +229,18 @@ TEST_CASE("a row of an engine becomes a load", "[grpo]") {
   CHECK(row.load.input == 4000);
   CHECK(row.load.output == 200);
   CHECK(row.load.requests == 500);
+}
+
+TEST_CASE("an engine's command says whether it uses graphs", "[grpo]") {
+  const auto eager = [](const std::string& command) {
+    const ExpressedEngineRow row =
+        engine_of("e,H200-141GB,1,GPT-2,bf16,vLLM,1,128,32,1,,,207,,," + command + "\n");
+    REQUIRE(row.missing.empty());
+    return row.load.engine.enforce_eager;
+  };
+  CHECK_FALSE(eager("vllm serve gpt2"));
+  CHECK(eager("vllm serve gpt2 --enforce-eager"));
+  CHECK(eager("python3 -m sglang.launch_server --disable-cuda-graph"));
 }
 
 TEST_CASE("conversations are as long as their rates say", "[grpo]") {
