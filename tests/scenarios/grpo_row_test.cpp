@@ -39,11 +39,11 @@ Scenario loaded(const ExpressedRow& made) {
   return parse_scenario(data, made.scenario, "r");
 }
 
-ExpressedEngineRow engine_of(std::string_view line) {
+ExpressedEngineRow engine_of(std::string_view line, const std::string& more_columns = "") {
   const CsvTable table = parse_csv(
       "id,hardware,gpus,model,dtype,engine,tp,input_len,output_len,num_prompts,max_concurrency,"
-      "total_tok_s,output_tok_s,request_s,notes,command\n" +
-          std::string(line),
+      "total_tok_s,output_tok_s,request_s,notes" +
+          more_columns + "\n" + std::string(line),
       "e.csv");
   CHECK(holds_engine_rows(table));
   CHECK_FALSE(holds_grpo_rows(table));
@@ -233,8 +233,8 @@ TEST_CASE("a row of an engine becomes a load", "[grpo]") {
 
 TEST_CASE("an engine's command says whether it uses graphs", "[grpo]") {
   const auto eager = [](const std::string& command) {
-    const ExpressedEngineRow row =
-        engine_of("e,H200-141GB,1,GPT-2,bf16,vLLM,1,128,32,1,,,207,,," + command + "\n");
+    const ExpressedEngineRow row = engine_of(
+        "e,H200-141GB,1,GPT-2,bf16,vLLM,1,128,32,1,,,207,,," + command + "\n", ",command");
     REQUIRE(row.missing.empty());
     return row.load.engine.enforce_eager;
   };
