@@ -34,7 +34,7 @@ constexpr std::array plan_options{
     OptionSpec{"stack", "NAME", "of `stepsim list stacks` (of a model: `stepsim show plan`)"},
     OptionSpec{"global-batch", "ROWS", "rows of an optimizer step (of a model: 256)"},
     OptionSpec{"sequence", "TOKENS", "of a row (of a model: 4096)"},
-    OptionSpec{"precision", "NAME", "of products: `stepsim list precisions`"},
+    OptionSpec{"precision", "NAME", "of products, or of all: `stepsim list precisions`"},
     OptionSpec{"goal", "WORD", "time, cost or memory is to be least (default: time)"},
     price_option,
     OptionSpec{"free", "PERCENT",
@@ -185,11 +185,6 @@ void write_plans(const std::string& folder, const PlanSpace& space, const PlanSe
   write_tables(table_stem(folder), answer.table);
 }
 
-std::string tight_text(const PlanSearch& search) {
-  return fmt::format("None leaves {} of the memory free: a run may need more than is predicted.\n",
-                     percent(search.free, 0));
-}
-
 // With twice as many nodes, and again, until something fits.
 std::string more_nodes_text(const PlanQuestion& question, const PlanSpace& space,
                             PlanSearch search) {
@@ -226,13 +221,21 @@ int plan_command(const CommandLine& line) {
     prepare_folder(folder, line, question, space, search.top);
     search.journal = table_stem(folder) + ".journal";
   }
-  if (space.asked.grpo) search.free = 0;  // engines fill the memory on purpose
+  if (space.asked.grpo && options->has("free"))
+    throw UserError("--free: engines of a GRPO job fill the memory on purpose");
+  if (space.asked.grpo) search.free = 0;
   PlanAnswer answer = search_plans(space, search);
-  const bool only_tight = answer.best.empty() && search.free > 0;
-  if (only_tight) {  // better one that just fits than none
+  std::string below;
+  if (answer.best.empty() && search.free > 0) {  // better one that just fits than none
     PlanSearch any = search;
     any.free = 0;
     answer = search_plans(space, any);
+    if (!answer.best.empty()) {
+      below =
+          fmt::format("None leaves {} of the memory free: a run may need more than is predicted.\n",
+                      percent(search.free, 0));
+      search = any;
+    }
   }
   if (!folder.empty()) write_plans(folder, space, search, answer);
   const bool fits = !answer.best.empty();
@@ -240,9 +243,8 @@ int plan_command(const CommandLine& line) {
     print_result(plan_kind, asked_records(space.asked, {question.source, question.settings}),
                  plan_answer_records(space, search, answer, rates));
   else
-    fmt::print(
-        "{}{}", plan_answer_text(space, search, answer, rates),
-        fits ? only_tight ? tight_text(search) : "" : more_nodes_text(question, space, search));
+    fmt::print("{}{}", plan_answer_text(space, search, answer, rates),
+               fits ? below : more_nodes_text(question, space, search));
   return finish_sweep(search.journal, answer.table, fits ? exit_code::yes : exit_code::no);
 }
 

@@ -156,7 +156,8 @@ constexpr std::array strategy_own_keys{
                               "kernel each"),
     Key<Strategy>{
         .facts = {.name = "precision",
-                  .sentence = "in which type matrix products run, and how numbers are cast to it; "
+                  .sentence = "in which type matrix products run, or all of the model, and how "
+                              "numbers are cast to it; "
                               "`stepsim list precisions` names them"},
         .read = [](const Table& table, const KeyFacts& facts,
                    Strategy& s) { s.precision.name = table.text_or(facts.name, s.precision.name); },

@@ -118,7 +118,7 @@ void write_parallelism(const StepRow& row, const RowWords& words, const RowCatal
   if (contains(said, "sequence"))
     made.set("strategy.tensor_parallel.sequence", !contains(said, "no sequence"));
   // A table may have it in the names of its rows alone.
-  if (contains(words.strategy + row.id, "asynctp"))
+  if (contains(words.strategy + in_small_letters(row.id), "asynctp"))
     made.set("strategy.tensor_parallel.async", true);
 }
 

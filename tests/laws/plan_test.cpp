@@ -1,6 +1,8 @@
 // Bounds lie below what is replayed, and a search that uses them finds what trying everything
 // finds.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "analysis/studies/plan/plan_search.hpp"
 #include "analysis/studies/predict/prediction.hpp"
@@ -34,6 +36,7 @@ std::vector<PlanQuestion> spaces() {
                   4096),
   };
   all.front().settings.emplace_back("strategy.precision", "fp8-current");
+  all[1].settings.emplace_back("strategy.precision", "tf32");
   for (PlanQuestion& question : all) question.where = {"job.micro_batch <= 2"};
   all[2].where = {"job.micro_batch == 1"};
   for (const std::size_t place : {1u, 3u})
@@ -151,6 +154,16 @@ TEST_CASE("a search with bounds finds what trying every plan finds", "[laws][slo
       for (std::size_t i = 0; i < whole.best.size(); ++i)
         CHECK(pruned.best[i].plan == whole.best[i].plan);
     }
+    // The best of those that leave half of the memory.
+    const PlanAnswer roomy =
+        search_plans(space, {.data = question.data, .samples = 0, .free = 0.5});
+    double best = std::numeric_limits<double>::infinity();
+    for (const SweepRow& row : whole.table.rows)
+      if (row.outcome.feasible && row.outcome.of("peak_memory").value_or(0) <=
+                                      0.5 * row.outcome.of("memory_capacity").value_or(0))
+        best = std::min(best, goal_of(row.outcome, PlanGoal::time));
+    CHECK(roomy.best.empty() == std::isinf(best));
+    if (!roomy.best.empty()) CHECK(goal_of(roomy.best.front().outcome, PlanGoal::time) == best);
   }
 }
 
