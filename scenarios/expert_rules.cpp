@@ -72,7 +72,6 @@ void check_experts(const Table& moe, const StepSplit& sharing, Known known) {
                                       sharing.cluster.gpu.name));
   if (s.experts.parallel == 1) return;
   const auto reject = [&](std::string_view message) { moe.problem("expert_parallel", message); };
-  if (s.lora.rank > 0) reject("is not modelled with lora");
   if (!exchanges_tokens(s.experts.kernel))
     reject("needs a kernel that exchanges tokens: grouped, megablocks, padded, tutel or deepspeed");
   if (s.sharding == Sharding::zero3)

@@ -35,7 +35,19 @@ struct Checker {
   }
 };
 
-// How ranks would share a state, and hand it on along a sequence, is not modelled.
+// Ranks have whole heads of a mixer and whole groups of them, as Megatron-Core asks. How they would
+// share one state, or a convolution that is a whole layer, is not modelled.
+void check_mixer(const Checker& check, std::int64_t ranks, const Model& model) {
+  const Mixer& mixer = *model.mixer;
+  if (mixer.kind == MixerKind::convolution || mixer.kind == MixerKind::mamba)
+    return check.table.problem(
+        check.key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
+                               model.name, mixer_name(mixer)));
+  check.divides(ranks, mixer.heads, fmt::format("heads of {}", mixer_name(mixer)));
+  check.divides(ranks, mixer.groups, fmt::format("groups of heads of {}", mixer_name(mixer)));
+}
+
+// How ranks would hand a state on along a sequence is not modelled.
 void refuse_mixers(const Table& table, std::string_view key, const Model& model) {
   if (!model.mixer) return;
   table.problem(key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
@@ -53,9 +65,12 @@ void check_tensor(const Table& table, const StepSplit& sharing) {
     table.problem(
         "async",
         "needs compile: true or a stack that overlaps products, sequence: true and no gather_each");
-  if (ranks > 1 && sharing.strategy.lora.rank > 0 && sharing.model.experts)
-    table.problem("size", "is not modelled with lora beside experts");
-  if (ranks > 1) refuse_mixers(table, "size", model);
+  if (expert_tensor_of(sharing.strategy) > 1 && sharing.strategy.lora.rank > 0 &&
+      sharing.strategy.lora.targets == LoraTargets::all && sharing.model.experts)
+    table.problem("size",
+                  "is not modelled with lora beside divided experts: needs lora.targets: linear or "
+                  "moe.expert_tensor_parallel: 1");
+  if (ranks > 1 && model.mixer) check_mixer(check, ranks, model);
   check.divides(ranks, ranks_of(sharing), "ranks");
   check.divides(ranks, model.attention.heads, "attention heads");
   check.shares(ranks, model.attention.kv_heads);

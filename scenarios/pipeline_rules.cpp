@@ -113,7 +113,6 @@ std::vector<std::string> refusals(const StepSplit& sharing) {
   refuse(learners && splits_backward(s.pipeline_parallel.schedule),
          "is modelled for grpo with schedules that do not split backward passes");
   refuse(sharing.job.only_update, "is not modelled with job.only_update");
-  refuse(s.lora.rank > 0, "is not modelled with lora");
   refuse(s.optimizer_place != Offload::none || s.parameter_place != Offload::none ||
              s.activation_place != Offload::none,
          "is not modelled with offload");

@@ -13,6 +13,11 @@ endforeach()
 cli("tensor parallelism over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
   --set "strategy.tensor_parallel={size: 2}" CODE 2
   ERROR "--set: strategy.tensor_parallel.size: is not modelled for lfm2-1.2b, whose layers do not all attend: short convolution")
+cli("tensor parallelism over Mamba-2" ARGS run nemotron3-nano-tp2-ep8 --samples 0 --faster 0
+  OUTPUT "16 ranks: data 8 x tensor 2; experts 8 x tensor 1 x data 2\n\nstep time +[0-9]")
+cli("tensor parallelism that does not divide heads of Mamba-2" ARGS run nemotron3-nano-tp2-ep8 --set strategy.tensor_parallel.size=16 CODE 2
+  ERROR "--set: strategy.tensor_parallel.size: 16 does not divide 8 groups of heads of Mamba-2")
+cli("adapters in stages" ARGS memory llama33-70b-pipeline --set "strategy.lora={rank: 32}" OUTPUT "fits.*stage [0-3], the fullest of 4 stages")
 cli("sequences divided over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
   --set "strategy.sequence_parallel={ulysses: 2}" CODE 2
   ERROR "--set: strategy.sequence_parallel.ulysses: is not modelled for lfm2-1.2b, whose layers do not all attend: short convolution")

@@ -177,3 +177,36 @@ TEST_CASE("shared experts have adapters unless their stack leaves them out", "[w
   step.stack.adapters.shared = false;
   CHECK_THAT(before - trained(step), exactly(3 * rank * 3 * (h + shared)));
 }
+
+TEST_CASE("stages have adapters of their own layers", "[workloads]") {
+  TinyStep step = adapted(Sharding::zero1);
+  step.model.layers = 4;
+  const auto reduced = [&] {
+    return sum_of(build_step(step.input(), Folding::automatic).graph, OpKind::collective,
+                  Cause::gradient_reduce)
+        .bytes;
+  };
+  const double alone = reduced();
+  CHECK_THAT(alone, exactly(half * trained(step)));
+  step.strategy.pipeline_parallel.size = 2;
+  step.job.accumulation = 4;
+  CHECK_THAT(reduced(), exactly(alone / 2));  // of rank 0, on the first of two stages
+}
+
+TEST_CASE("beside experts that ranks have of their own, each rank has its experts' adapters",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1, tiny_model(8));
+  step.strategy.lora = {4, LoraTargets::all, Quantised::none};
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  const Shares alone = step.rank().shares;
+  step.strategy.experts.parallel = 4;
+  const double attention = 3 * rank * attention_sides;
+  const double of_experts = alone.trained - attention;
+  const Shares dealt = step.rank().shares;
+  CHECK_THAT(dealt.trained, exactly(attention + of_experts / 4));
+  // Two ranks of eight have the same experts, and share what belongs to these.
+  CHECK_THAT(dealt.updated, exactly(attention / 8 + of_experts / 4 / 2));
+  // One beside all experts of a rank, of which there are two.
+  step.stack.adapters.one_beside_experts = true;
+  CHECK_THAT(step.rank().shares.trained, exactly(attention + of_experts / 4 / 2));
+}

@@ -118,6 +118,38 @@ TEST_CASE("a gated delta net solves its chunks and carries a state", "[workloads
   CHECK_THAT(mixer_flops(*step.model.mixer).forward, exactly(5 * in_chunk + 3 * in_state));
 }
 
+TEST_CASE("ranks that share a mixer have whole heads, and hand over its input and its result",
+          "[workloads]") {
+  for (const char* name : {"nemotron-3-nano-30b-a3b", "qwen3-next-80b-a3b"}) {
+    CAPTURE(name);
+    TinyStep alone = step_of(name, 1024);
+    alone.strategy.sharding = Sharding::zero1;
+    TinyStep shared = alone;
+    constexpr std::int64_t ranks = 4;
+    shared.strategy.tensor_parallel = {ranks, true};
+    const std::vector<Unit> all = units_of(alone.input()).layers.front(),
+                            mine = units_of(shared.input()).layers.front();
+    REQUIRE(all.size() == mine.size());
+    double arrived = 0, left = 0;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      for (const Transfer& transfer : mine[i].hand.arrive) arrived += transfer.bytes;
+      for (const Transfer& transfer : mine[i].hand.leave) left += transfer.bytes;
+      if (!in_mixer(mine[i].role)) continue;
+      CAPTURE(mine[i].name);
+      CHECK_THAT(ranks * flops_of(mine[i].forward), exactly(flops_of(all[i].forward)));
+      CHECK_THAT(ranks * flops_of(mine[i].backward), exactly(flops_of(all[i].backward)));
+      const bool of_a_head = mine[i].elements() == static_cast<double>(alone.model.mixer->width);
+      if (!of_a_head) CHECK_THAT(ranks * mine[i].elements(), exactly(all[i].elements()));
+    }
+    // Of a layer that is a mixer alone; the other one has a block behind it as well.
+    const double blocks =
+        kind_of(alone.model, 0).follows == LayerKind::Follows::nothing ? 1 : 2;
+    const double tokens = 2.0 * 1024 * static_cast<double>(alone.model.hidden);
+    CHECK_THAT(arrived, exactly(blocks * tokens));
+    CHECK_THAT(left, exactly(blocks * tokens));
+  }
+}
+
 TEST_CASE("layers with a state grow with the length of a row, attention with its square",
           "[workloads]") {
   const auto growth = [](const char* name, std::int64_t layer) {

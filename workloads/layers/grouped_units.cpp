@@ -272,17 +272,19 @@ void LayerWriter::grouped_experts(const Experts& e) {
 }
 
 // Adapters beside the matrices of each expert, in products as the experts' own are: all
-// experts of a group at once, or `times` single ones.
+// experts of a group at once, or `times` single ones. Or one adapter beside all experts of a rank.
 void LayerWriter::expert_adapter(double experts, double rows, double width, std::int64_t times) {
   if (!frozen() || strategy.lora.targets != LoraTargets::all) return;
   const double rank = static_cast<double>(strategy.lora.rank);
+  const bool one = stack.adapters.one_beside_experts;
   std::vector<KernelRow> products, sums;
   std::vector<double> tensors;
   const auto beside = [&](double in, double out) {
-    tensors.insert(tensors.end(), {experts * in * rank, experts * rank * out});
+    const double held = one ? 1 : experts;
+    tensors.insert(tensors.end(), {held * in * rank, held * rank * out});
     for (const auto& [from, to] : {std::pair{in, rank}, std::pair{rank, out}})
-      products.push_back(times > 1 ? gemm("lora", rows, from, to)
-                                   : grouped_gemm("lora", experts, rows, from, to));
+      products.push_back(times > 1 || one ? gemm("lora", experts * rows, from, to)
+                                          : grouped_gemm("lora", experts, rows, from, to));
     sums.push_back(lora_add(experts * rows * out));
   };
   const Lora& lora = strategy.lora;

@@ -27,8 +27,8 @@ enum class RolePlace : std::uint8_t {
   ends,     // a block, with a part of a sum
 };
 
-// Nothing for what is not in such a layer. Mixers are not: scenarios with them are refused, as what
-// ranks would share of a state is not modelled.
+// Nothing for what is not in such a layer. Ranks share the heads of a mixer, each with its state,
+// as Megatron-Core's mixers have it; short convolutions and Mamba are refused before.
 std::optional<RolePlace> place_of(Role role) {
   switch (role) {
     case Role::attention_norm:
@@ -51,6 +51,8 @@ std::optional<RolePlace> place_of(Role role) {
     case Role::shared_gate:
     case Role::shared_up:
     case Role::shared_weight:
+    case Role::mixer_in:
+    case Role::mixer_gates:
       return RolePlace::reads;
     case Role::narrow_query_norm:
     case Role::latent_norm:
@@ -64,8 +66,12 @@ std::optional<RolePlace> place_of(Role role) {
     case Role::shared_activation:
     case Role::experts:
     case Role::move_tokens:
+    case Role::convolution:
+    case Role::mix:
+    case Role::mixer_norm:
       return RolePlace::inside;
     case Role::attention_output:
+    case Role::mixer_out:
     case Role::down:
     case Role::shared_down:
       return RolePlace::ends;
@@ -92,6 +98,8 @@ bool keeps_what_is_read(const Unit& unit) {
     case Role::gate_up:
     case Role::router:
     case Role::shared_up:
+    case Role::mixer_in:
+    case Role::mixer_gates:
       return true;
     default:
       return false;
@@ -102,6 +110,10 @@ using Roles = std::initializer_list<Role>;
 
 bool is_one_of(const Unit& unit, Roles roles) {
   return std::find(roles.begin(), roles.end(), unit.role) != roles.end();
+}
+
+bool has(const std::vector<Unit>& units, Role role) {
+  return std::ranges::any_of(units, [&](const Unit& unit) { return unit.role == role; });
 }
 
 std::vector<Unit*> matrices(std::vector<Unit>& units, Roles roles) {
@@ -197,6 +209,10 @@ Model model_of_rank(const Model& model, const Strategy& strategy) {
   mine.attention.heads = part(model.attention.heads);
   mine.attention.kv_heads = part(model.attention.kv_heads);  // one is held by several ranks
   mine.feed_forward.width = part(model.feed_forward.width);
+  if (mine.mixer) {
+    mine.mixer->heads = part(model.mixer->heads);
+    mine.mixer->groups = part(model.mixer->groups);
+  }
   const auto words = [&](std::int64_t sharers) {
     return (model.vocabulary + sharers - 1) / sharers;
   };
@@ -248,20 +264,24 @@ void share_sequence(std::vector<Unit>& units, const Model& model, const Strategy
   }
 }
 
-void share_attention(std::vector<Unit>& units, const RoleSharing& sharing) {
+// Of attention, or of the mixer in its place. A layer that has neither has no such norm.
+void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
+  if (!has(units, Role::attention_norm)) return;
   const std::vector<Unit*> readers =
       matrices(units, {Role::query, Role::key, Role::value, Role::query_key_value,
-                       Role::narrow_query, Role::latent});
-  if (readers.empty()) throw std::logic_error("attention of a layer reads nothing");
+                       Role::narrow_query, Role::latent, Role::mixer_in, Role::mixer_gates});
+  if (readers.empty()) throw std::logic_error("what mixes tokens in a layer reads nothing");
   // What an adapter adds is a part of the sum as well.
-  Unit* const last =
-      last_of(units, [](const Unit& unit) { return unit.role == Role::attention_output; });
+  Unit* const last = last_of(units, [](const Unit& unit) {
+    return unit.role == Role::attention_output || unit.role == Role::mixer_out;
+  });
   share_block(*readers.front(), *last, sharing, readers);
 }
 
 // Routed tokens stay with their rank until they are sent to an expert (`sent`); a shared expert
 // takes all.
 void share_feed_forward(std::vector<Unit>& units, const RoleSharing& sharing, bool sent) {
+  if (!has(units, Role::feed_forward_norm)) return;
   Unit* const last = last_of(units, [](const Unit& unit) {
     return unit.role != Role::feed_forward_residual && unit.role != Role::feed_forward_result_norm;
   });
@@ -285,8 +305,8 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
   const RoleSharing sharing{strategy, overlaps, bytes};
   const bool sent = (sends_tokens(strategy) || repeats_experts(strategy)) &&
-                    !matrices(units, {Role::router}).empty();
-  share_attention(units, sharing);
+                    has(units, Role::router);
+  share_mixing(units, sharing);
   share_feed_forward(units, sharing, sent);
   const double ranks = share(strategy);
   const bool divided = divides_tokens(strategy);

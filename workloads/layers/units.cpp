@@ -154,8 +154,8 @@ void LayerWriter::adapter(const Part& matrix) {
   added.stops.reads = stack.adapters.reads;
   added.memory.saved = bytes_16 * t() * rank;
   // Beside columns the way down is whole on each rank, beside rows the way up.
-  const bool of_rows = matrix.role == Role::attention_output || matrix.role == Role::down ||
-                       matrix.role == Role::shared_down;
+  const bool of_rows = matrix.role == Role::attention_output || matrix.role == Role::mixer_out ||
+                       matrix.role == Role::down || matrix.role == Role::shared_down;
   if (strategy.tensor_parallel.size > 1) added.common = rank * (of_rows ? out : in);
 }
 

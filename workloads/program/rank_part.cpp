@@ -31,18 +31,23 @@ TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
 
 // With adapters: all elements as they are stored, in units of 16 bits, and those that have
 // gradients.
-Shares shares_with_adapters(const ModelUnits& units, double shards) {
-  double all = 0, trained = 0;
+Shares shares_with_adapters(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
+  Shares shares;
   for_each_unit(units, [&](const Unit& unit) {
-    all += unit.elements() * static_cast<double>(unit.times);
-    trained += unit.trained_elements() * static_cast<double>(unit.times);
+    const bool sent = unit.kind == TensorClass::expert && sends_tokens(input.strategy);
+    const double times = static_cast<double>(unit.times),
+                 shards = static_cast<double>(sent ? mesh.expert_shard : mesh.shard);
+    shares.whole += unit.elements() * times;
+    shares.shard += unit.elements() * times / shards;
+    shares.trained += unit.trained_elements() * times;
+    shares.updated += unit.trained_elements() * times / shards;
   });
-  return {all, all / shards, trained, trained / shards};
+  return shares;
 }
 
 Shares shares_of(const StepInput& input, const Mesh& mesh, const ModelUnits& units) {
+  if (input.strategy.lora.rank > 0) return shares_with_adapters(input, mesh, units);
   const double shards = static_cast<double>(mesh.shard);
-  if (input.strategy.lora.rank > 0) return shares_with_adapters(units, shards);
   const ParameterCount count = count_parameters(model_of_rank(input.model, input.strategy));
   const double experts = static_cast<double>(count.of(TensorClass::expert));
   const double all = static_cast<double>(count.total());

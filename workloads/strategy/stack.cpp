@@ -140,6 +140,7 @@ Stack read_stack(const Table& table) {
         .grouped = adapters->flag_or("grouped", false),
         .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
         .shared = adapters->flag_or("shared", true),
+        .one_beside_experts = adapters->flag_or("one_beside_experts", false),
     };
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);

@@ -121,6 +121,7 @@ struct Stack {
     bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel
     int reads = 0;         // values that the host reads back for each call of one
     bool shared = true;    // `linear` and `all` have shared experts, too
+    bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
   } adapters;
   // Between pipeline stages that are not interleaved the host waits for each message.
   bool stops_for_stages = false;
