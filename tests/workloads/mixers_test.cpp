@@ -56,7 +56,7 @@ TEST_CASE("totals of models with other mixers than attention", "[workloads]") {
     std::int64_t elements, attends;
   };
   // LFM2: the publisher's table. Jamba, Nemotron, DeepSeek V2, Kimi: sizes of the checkpoints.
-  // Granite and Qwen3-Next: the configuration's classes, checked by hand in the file's comment.
+  // Granite, Qwen3-Next and 3.5: the configuration's classes, checked by hand in the file's comment.
   const auto model = GENERATE(
       Published{"lfm2-350m", 354483968, 6}, Published{"lfm2-700m", 742489344, 6},
       Published{"lfm2-1.2b", 1170340608, 6}, Published{"lfm2-2.6b", 2569272320, 8},
@@ -64,7 +64,8 @@ TEST_CASE("totals of models with other mixers than attention", "[workloads]") {
       Published{"granite-4.0-h-tiny", 6939037248, 4},
       Published{"granite-4.0-h-small", 32207337984, 4}, Published{"jamba-v0.1", 51570323328, 4},
       Published{"nemotron-nano-9b-v2", 8888227328, 4},
-      Published{"qwen3-next-80b-a3b", 79674391296, 12});
+      Published{"qwen3-next-80b-a3b", 79674391296, 12}, Published{"qwen3.5-9b", 8953803264, 8},
+      Published{"qwen3.5-27b", 26895998464, 16}, Published{"qwen3.5-35b-a3b", 34660610688, 10});
   CAPTURE(model.name);
   const Model read = catalogued(model.name);
   CHECK(count_parameters(read).total() == model.elements);
@@ -120,7 +121,7 @@ TEST_CASE("a gated delta net solves its chunks and carries a state", "[workloads
 
 TEST_CASE("ranks that share a mixer have whole heads, and hand over its input and its result",
           "[workloads]") {
-  for (const char* name : {"nemotron-3-nano-30b-a3b", "qwen3-next-80b-a3b"}) {
+  for (const char* name : {"nemotron-3-nano-30b-a3b", "qwen3-next-80b-a3b", "qwen3.5-9b"}) {
     CAPTURE(name);
     TinyStep alone = step_of(name, 1024);
     alone.strategy.sharding = Sharding::zero1;

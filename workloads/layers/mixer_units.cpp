@@ -12,7 +12,9 @@ void LayerWriter::mixer() {
   norm(Role::attention_norm);
   units.back().plain_modules = 2;  // the layer and its mixer
   linear(Role::mixer_in);
-  if (has(Role::mixer_gates)) linear(Role::mixer_gates);
+  for (const Role role :
+       {Role::mixer_gates, Role::mixer_weigh, Role::mixer_put, Role::mixer_forget})
+    if (has(role)) linear(role);
   keeps_input(bytes_16 * t() * h());
   units.back().memory.normed = units.back().memory.saved;
   const Mixer& m = *model.mixer;
@@ -156,10 +158,12 @@ void LayerWriter::delta_net(const Mixer& m) {
   const double d = static_cast<double>(m.channels()), heads = static_cast<double>(m.heads);
   const double convolved = t() * static_cast<double>(m.convolved());
   const double keys = t() * heads * static_cast<double>(m.state);
-  // Projected, put together for the convolution, and convolved.
-  convolve(bytes_16 * (3 * convolved + t() * d));
-  units.back().forward.push_back(count(Operator::delta_join, convolved));
-  units.back().backward.push_back(count(Operator::delta_join, convolved));
+  // Projected, put together for the convolution unless it comes so, and convolved.
+  convolve(bytes_16 * ((m.split ? 2 : 3) * convolved + t() * d));
+  if (!m.split) {
+    units.back().forward.push_back(count(Operator::delta_join, convolved));
+    units.back().backward.push_back(count(Operator::delta_join, convolved));
+  }
   const MixerFlops flops = mixer_flops(m);
   std::vector<KernelRow> rows{count(Operator::delta_gates, t() * heads),
                               count(Operator::delta_norms, 2 * keys)};

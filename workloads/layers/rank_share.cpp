@@ -53,6 +53,9 @@ std::optional<RolePlace> place_of(Role role) {
     case Role::shared_weight:
     case Role::mixer_in:
     case Role::mixer_gates:
+    case Role::mixer_weigh:
+    case Role::mixer_put:
+    case Role::mixer_forget:
       return RolePlace::reads;
     case Role::narrow_query_norm:
     case Role::latent_norm:
@@ -100,6 +103,7 @@ bool keeps_what_is_read(const Unit& unit) {
     case Role::shared_up:
     case Role::mixer_in:
     case Role::mixer_gates:
+    case Role::mixer_forget:
       return true;
     default:
       return false;
@@ -269,7 +273,8 @@ void share_mixing(std::vector<Unit>& units, const RoleSharing& sharing) {
   if (!has(units, Role::attention_norm)) return;
   const std::vector<Unit*> readers =
       matrices(units, {Role::query, Role::key, Role::value, Role::query_key_value,
-                       Role::narrow_query, Role::latent, Role::mixer_in, Role::mixer_gates});
+                       Role::narrow_query, Role::latent, Role::mixer_in, Role::mixer_gates,
+                       Role::mixer_weigh, Role::mixer_put, Role::mixer_forget});
   if (readers.empty()) throw std::logic_error("what mixes tokens in a layer reads nothing");
   // What an adapter adds is a part of the sum as well.
   Unit* const last = last_of(units, [](const Unit& unit) {

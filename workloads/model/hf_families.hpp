@@ -40,6 +40,8 @@ Model read_deepseek(const Table& root);
 Model read_deepseek_v2(const Table& root);
 Model read_granite_moe(const Table& root);
 Model read_qwen3_next(const Table& root);
+Model read_qwen3_5(const Table& root);
+Model read_qwen3_5_moe(const Table& root);
 Model read_bailing_moe(const Table& root);
 Model read_bailing_moe_v2(const Table& root);
 Model read_llama4(const Table& root);

@@ -107,8 +107,10 @@ Model read_glm4_moe(const Table& root) {
   return model;
 }
 
+namespace {
+
 // Every fourth layer attends, and weighs what it finds; the others are delta nets.
-Model read_qwen3_next(const Table& root) {
+Model read_delta_decoder(const Table& root) {
   Model model = read_decoder(root, {.heads = {.width = 256}});
   Attention& a = model.attention;
   set_bias(model, root.flag_or("attention_bias", false));
@@ -117,9 +119,6 @@ Model read_qwen3_next(const Table& root) {
   const double turned = root.number_or("partial_rotary_factor", 0.25, 0, 1);
   a.rotary = static_cast<std::int64_t>(turned * static_cast<double>(a.head_dim));
   if (a.rotary == a.head_dim) a.rotary = 0;
-  read_qwen_moe(root, model,
-                {"num_experts", "moe_intermediate_size", "", "shared_expert_intermediate_size"});
-  model.experts->shared_gate = model.experts->shared_width > 0;
   Mixer mixer{.kind = MixerKind::delta};
   mixer.heads = root.integer_or("linear_num_value_heads", 32, 1, hf_limits.heads);
   mixer.width = root.integer_or("linear_value_head_dim", 128, 1, hf_limits.heads);
@@ -128,6 +127,11 @@ Model read_qwen3_next(const Table& root) {
   mixer.taps = root.integer_or("linear_conv_kernel_dim", 4, 1, hf_limits.taps);
   mixer.chunk = 64;  // of the kernels
   model.mixer = mixer;
+  return model;
+}
+
+// Behind what says which layers have experts.
+Model with_delta_layers(const Table& root, Model model) {
   if (root.has("layer_types")) {
     set_kinds(root, "layer_types", model,
               {{"linear_attention", LayerKind::Mixes::mixer},
@@ -140,6 +144,42 @@ Model read_qwen3_next(const Table& root) {
     mixes.push_back(layer % every == 0 ? LayerKind::Mixes::attention : LayerKind::Mixes::mixer);
   set_kinds(model, mixes);
   return model;
+}
+
+constexpr ExpertKeys qwen3_next_experts{"num_experts", "moe_intermediate_size", "",
+                                        "shared_expert_intermediate_size"};
+
+Model read_qwen3_5_text(const Table& root) {
+  Model model = read_delta_decoder(root);
+  model.mixer->split = true;
+  return with_delta_layers(root, std::move(model));
+}
+
+Model read_qwen3_5_moe_text(const Table& root) {
+  Model model = read_delta_decoder(root);
+  model.mixer->split = true;
+  Experts experts = read_experts(root, qwen3_next_experts);
+  experts.fused = true;
+  experts.shared_gate = experts.shared_width > 0;
+  model.experts = experts;
+  return with_delta_layers(root, std::move(model));
+}
+
+}  // namespace
+
+Model read_qwen3_next(const Table& root) {
+  Model model = read_delta_decoder(root);
+  read_qwen_moe(root, model, qwen3_next_experts);
+  model.experts->shared_gate = model.experts->shared_width > 0;
+  return with_delta_layers(root, std::move(model));
+}
+
+Model read_qwen3_5(const Table& root) {
+  return read_text_tower(root, read_qwen3_5_text);
+}
+
+Model read_qwen3_5_moe(const Table& root) {
+  return read_text_tower(root, read_qwen3_5_moe_text);
 }
 
 Model read_qwen3_moe_tower(const Table& root) {

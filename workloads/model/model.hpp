@@ -98,6 +98,7 @@ struct Mixer {
   std::int64_t step_width = 0;  // Mamba: of the narrow vector that time steps are made from
   bool bias = false;            // in the matrices at both ends
   bool taps_bias = false;       // in the convolution
+  bool split = false;           // what comes in, weighs and gates has a matrix each
 
   std::int64_t channels() const { return heads * width; }
   // What goes through the convolution: the channels, and what all heads of a group share.

@@ -143,8 +143,15 @@ void add_delta_net(Parts& list, const Model& model, const Mixer& m) {
   add_container(list, "linear_attn");
   for (const char* name : {"linear_attn.dt_bias", "linear_attn.A_log"})
     add_constant(list, name, m.heads);
-  add_matrix(list, "linear_attn.in_proj_qkvz", Role::mixer_in, model.hidden, m.convolved() + d);
-  add_matrix(list, "linear_attn.in_proj_ba", Role::mixer_gates, model.hidden, 2 * m.heads);
+  if (m.split) {
+    add_matrix(list, "linear_attn.in_proj_qkv", Role::mixer_in, model.hidden, m.convolved());
+    add_matrix(list, "linear_attn.in_proj_z", Role::mixer_weigh, model.hidden, d);
+    add_matrix(list, "linear_attn.in_proj_b", Role::mixer_put, model.hidden, m.heads);
+    add_matrix(list, "linear_attn.in_proj_a", Role::mixer_forget, model.hidden, m.heads);
+  } else {
+    add_matrix(list, "linear_attn.in_proj_qkvz", Role::mixer_in, model.hidden, m.convolved() + d);
+    add_matrix(list, "linear_attn.in_proj_ba", Role::mixer_gates, model.hidden, 2 * m.heads);
+  }
   add_convolution(list, "linear_attn.conv1d", m);
   add_vector(list, "linear_attn.norm", Role::mixer_norm, m.width, false);
   add_matrix(list, "linear_attn.out_proj", Role::mixer_out, d, model.hidden);
@@ -268,6 +275,9 @@ bool in_mixer(Role role) {
   switch (role) {
     case Role::mixer_in:
     case Role::mixer_gates:
+    case Role::mixer_weigh:
+    case Role::mixer_put:
+    case Role::mixer_forget:
     case Role::mixer_constant:
     case Role::convolution:
     case Role::mixer_narrow:

@@ -38,6 +38,9 @@ enum class Role : std::uint8_t {
   attention_residual,
   mixer_in,        // in place of attention: what is convolved, and what weighs its result
   mixer_gates,     // of each head: how much is forgotten, and how much is put in
+  mixer_weigh,     // where each comes alone: what weighs the result, ...
+  mixer_put,       // ... how much is put in ...
+  mixer_forget,    // ... and how much is forgotten
   mixer_constant,  // vectors, and one matrix that nothing is multiplied with
   convolution,     // over the last tokens, channel by channel
   mixer_narrow,    // Mamba: down to time steps and to what is put in and read out ...
