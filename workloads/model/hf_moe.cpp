@@ -110,8 +110,8 @@ Model read_glm4_moe(const Table& root) {
 namespace {
 
 // Every fourth layer attends, and weighs what it finds; the others are delta nets.
-Model read_delta_decoder(const Table& root) {
-  Model model = read_decoder(root, {.heads = {.width = 256}});
+Model read_delta_decoder(const Table& root, std::string_view width = "intermediate_size") {
+  Model model = read_decoder(root, {.width = width, .heads = {.width = 256}});
   Attention& a = model.attention;
   set_bias(model, root.flag_or("attention_bias", false));
   a.qk_norm = Attention::QkNorm::per_head;
@@ -156,7 +156,7 @@ Model read_qwen3_5_text(const Table& root) {
 }
 
 Model read_qwen3_5_moe_text(const Table& root) {
-  Model model = read_delta_decoder(root);
+  Model model = read_delta_decoder(root, qwen3_next_experts.width);  // no layer is dense
   model.mixer->split = true;
   Experts experts = read_experts(root, qwen3_next_experts);
   experts.fused = true;
