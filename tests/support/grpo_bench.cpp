@@ -39,7 +39,11 @@ GrpoRun GrpoBench::run() const {
        .engines = engines,
        .learners = learners,
        .training = [this](std::span<const double>) { return Seconds{training_seconds}; },
-       .sync = sync});
+       .sync = sync,
+       .scorers = scorers,
+       .beside = beside,
+       .beside_learners = 1,
+       .whole_batches = whole_batches});
 }
 
 double mean_step(const GrpoRun& run, std::size_t from, std::size_t to) {

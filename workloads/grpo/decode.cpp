@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "sim/base/lists.hpp"
 #include "workloads/collectives/plan.hpp"
 #include "workloads/model/parts.hpp"
 
@@ -52,6 +53,14 @@ double whole_weights(const Model& model) {
     for (const Part& part : layer_parts(model, layer))
       if (is_whole(part.role)) sum += width(part.elements());
   return sum;
+}
+
+double sparse_layers(const Model& model) {
+  double count = 0;
+  for (const AlikeLayers& alike : alike_layers(model))
+    if (holds(layer_parts(model, alike.first), TensorClass::expert, &Part::kind))
+      count += width(alike.count);
+  return count;
 }
 
 }  // namespace
@@ -106,7 +115,9 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   stream_ = gpu.memory.stream.number() * kernels.cache.number();
   expert_rates_ = gpu.attention.later ? kernels.experts_later : kernels.experts;
   fixed_ = stack.host.iteration.number();
-  small_ = layers * kernels.small.number();
+  const double sparse = sparse_layers(model), latent = model.attention.latent ? layers : 0;
+  small_ = layers * kernels.small.number() + sparse * kernels.small_experts.number() +
+           latent * kernels.small_latent.number();
   if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
   per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
@@ -114,10 +125,12 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
     speed_up_ = kernels.fp8.number() * gpu.peak.fp8->value / gpu.peak.bf16.value;
   if (grpo.enforce_eager) {
     const EngineStack::Eager& eager = stack.eager;
-    const double launches = eager.kernels.number() * gpu.host_launch.eager_op.number();
+    const double launches = layers * eager.kernels.number() + sparse * eager.experts.number() +
+                            latent * eager.latent.number();
     const double reductions = grpo.tensor_parallel > 1 ? 2 * eager.reduction.number() : 0;
-    host_floor_ = layers * (launches + eager.layer.number() + reductions) /
-                  cluster.node.host.core_speed.number();
+    const double each = gpu.host_launch.eager_op.number() + eager.python.number();
+    host_floor_ =
+        (launches * each + layers * reductions) / cluster.node.host.core_speed.number();
   } else {
     graph_step_ = stack.graphs.step.number();
     graph_largest_ = stack.graphs.largest.number();
@@ -135,6 +148,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   if (whole_sequences) batches_ = grpo.tensor_parallel;
   token_share_ = 1 / (whole_sequences ? tp : std::min(tp, width(token.heads)));
   const bool narrow_reads = !gpu.attention.later && gpu.vendor == "nvidia" && !a.latent;
+  copies_ = stack.copies_cache ? 2 : 0;
   if (narrow_reads && stack.mixed_reads == MixedReads::per_query_head)
     mixed_readers_ = std::max(1.0, width(a.heads) / tp / std::max(1.0, width(token.heads) / tp));
   layer_token_bytes_ = width(token.numbers) * bytes_of(grpo.cache);
@@ -149,6 +163,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   const double outer = width(count.of(TensorClass::embedding)), whole = whole_weights(model);
   weight_bytes_ = (weight_width_ * (width(count.total()) - outer - whole) + bytes_16 * outer) / tp +
                   weight_width_ * whole;
+  if (stack.own_weights) weight_bytes_ = 0;  // of a learner's, which are there
   cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.number() - weight_bytes_ -
                  stack.memory.overhead.number();
 }
@@ -258,8 +273,8 @@ double DecodeModel::looked_at(double sequences, double cached) const {
 // What is cached is read once for all heads that share it, or by each of them. Latent vectors are
 // shared by all, so their products may take longer than their reading.
 double DecodeModel::attend(double looked_at, double readers) const {
-  return std::max(readers * looked_at * layer_token_bytes_ * token_share_ / stream_,
-                  looked_at * attention_per_cached_);
+  const double passed = looked_at * layer_token_bytes_ * token_share_ / stream_;
+  return std::max(readers * passed, looked_at * attention_per_cached_) + copies_ * passed;
 }
 
 double DecodeModel::step(const StepBatch& b) const {

@@ -77,6 +77,7 @@ class DecodeModel {
   double attention_per_pair_ = 0;    // of a prompt
   double attention_per_cached_ = 0;  // of a new token and one that it looks at, if not read for
   double mixed_readers_ = 1;         // times that the cache is read when prompts are in the batch
+  double copies_ = 0;                // times that it is read and written beside that
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double small_ = 0;  // kernels beside products: on the device, so a slow host hides them
   double graph_step_ = 1, graph_largest_ = 0;

@@ -339,8 +339,10 @@ void Engine::advance(Held& held) {
   held.computed += held.planned + iterations_ - 1;
   if (!sampled) return;
   if (held.sequence.done == 0) held.sequence.first_token = block_.end;
+  const std::int64_t kept = held.sequence.kept;
+  block_.tokens += kept > 0 ? std::clamp<std::int64_t>(kept - held.sequence.done, 0, iterations_)
+                            : iterations_;
   held.sequence.done += iterations_;
-  block_.tokens += iterations_;
 }
 
 std::vector<Sequence> Engine::finish_block(double now) {

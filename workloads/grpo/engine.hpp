@@ -44,6 +44,7 @@ struct Sequence {
   std::int64_t prompt = 0;
   std::int64_t target = 0;  // tokens to generate
   std::int64_t asked = 0;   // most tokens that it may have; less than the target: the target
+  std::int64_t kept = 0;    // of a padded row: tokens of its own; 0: all
   std::int64_t done = 0;
   std::int64_t first_version = 0;  // of the weights, when its first token was made
   bool mixed = false;              // weights changed on the way

@@ -22,6 +22,15 @@ Sequence request(const Requests& requests, std::int64_t number) {
 
 EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo) {
   const EngineStack::Scheduler& scheduler = stack.scheduler;
+  if (scheduler.order == StepOrder::whole_batches) {
+    constexpr std::int64_t all = std::int64_t{1} << 40;
+    return {.cache = decode.capacity(),
+            .sequences = all,
+            .admitted = all,
+            .block = stack.memory.block.number(),
+            .tokens = all,
+            .prompts_first = true};
+  }
   return {.cache = decode.capacity(),
           .sequences = grpo.batched_sequences * decode.batches(),
           .admitted = grpo.admitted_samples,
