@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
+#include "scenarios/entries.hpp"
 #include "scenarios/keys/grpo_keys.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/whole_file.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
@@ -109,6 +114,28 @@ void check_lengths(const Table& job, const Scenario& scenario) {
 }
 
 }  // namespace
+
+void take_length_file(Document& document) {
+  constexpr std::string_view key = "job.response_lengths.list";
+  const std::string name = document.peek(key).value_or("");
+  if (name.empty()) return;  // a list, or nothing
+  const std::string path = beside(document.file(), name);
+  std::string numbers = read_text(path);
+  const auto separates = [](unsigned char c) { return std::isspace(c) != 0 || c == ','; };
+  std::ranges::replace_if(numbers, separates, ' ');
+  std::string list;
+  for (const std::string_view number : split(numbers, ' ')) {
+    if (number.empty()) continue;
+    if (number.find_first_not_of("0123456789") != std::string_view::npos)
+      throw UserError({{path, 0, "",
+                        fmt::format("expected lengths in tokens, one on each line, "
+                                    "found \"{}\"",
+                                    number.substr(0, 40))}});
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", number);
+  }
+  if (list.empty()) throw UserError({{path, 0, "", "has no lengths"}});
+  document.set(key, fmt::format("[{}]", list));
+}
 
 Grpo read_grpo(const Table& job) {
   Grpo grpo;

@@ -9,6 +9,9 @@
 
 namespace stepsim {
 
+// Puts lengths of responses that stand in a file of their own, beside the scenario, in the place of
+// its name.
+void take_length_file(Document& document);
 // Reads everything but what depends on the cluster.
 Grpo read_grpo(const Table& job);
 // DeepSpeed's switches under open-instruct's names: they go before the strategy block.

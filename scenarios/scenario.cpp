@@ -343,6 +343,7 @@ void note_oddities(Scenario& scenario) {
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
+  take_length_file(document);
   scenario.text = document.canonical();
   if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
   if (draw) document.draw_constants(*draw, "scenario");

@@ -326,7 +326,8 @@ constexpr std::array length_keys{
     whole<&Grpo::lengths, &ResponseLengths::seed>("seed", 0, most_pack_tokens, "of the draws"),
     Key<Grpo>{
         .facts = {.name = "list",
-                  .sentence = "empirical: lengths that are drawn with equal odds",
+                  .sentence = "empirical: lengths that are drawn with equal odds, or the name of a "
+                              "text file that has them",
                   .kind = KeyKind::list,
                   .example = "[120, 480, 2048]",
                   .left_out = true},

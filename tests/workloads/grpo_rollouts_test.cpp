@@ -31,9 +31,8 @@ double call_of(const GrpoBench& bench, double rows) {
   const Grpo& g = bench.grpo;
   const DecodeModel decode = bench.decode();
   const auto prompt = static_cast<double>(g.prompt_tokens);
-  const double first = decode.step({.prompt = rows * prompt,
-                                    .pairs = rows * decode.pairs_of(prompt),
-                                    .sampled = rows});
+  const double first = decode.step(
+      {.prompt = rows * prompt, .pairs = rows * decode.pairs_of(prompt), .sampled = rows});
   const auto more = static_cast<std::int64_t>(g.lengths.mean) - 1;
   return first + decode.steps(rows, rows * (prompt + 1), more, 0);
 }
@@ -105,8 +104,7 @@ TEST_CASE("padded rows of a whole batch end with the longest", "[grpo]") {
   CHECK(counted == without);
 }
 
-TEST_CASE("tokens are kept from prompt to gradient where a part is generated at a time",
-          "[grpo]") {
+TEST_CASE("tokens are kept from prompt to gradient where a part is generated at a time", "[grpo]") {
   GrpoBench bench = in_parts();
   bench.grpo.lengths = {
       .kind = LengthKind::lognormal, .mean = 900, .sigma = 0.9, .list = {}, .seed = 3};

@@ -57,7 +57,11 @@ void in_order_of_prompts(Batch& batch) {
 class Actors {
  public:
   explicit Actors(const GrpoInput& input) : in_(input), grpo_(input.grpo) {
-    out_.engines.assign(input.engines, Engine(input.decode, input.limits));
+    for (std::size_t i = 0; i < input.engines; ++i) {
+      EngineLimits limits = input.limits;
+      if (i < input.speeds.size()) limits.speed = input.speeds[i];
+      out_.engines.emplace_back(input.decode, limits);
+    }
     times_.assign(input.engines, -1);
     calls_.resize(input.engines);
     left_.resize(input.learners);
@@ -241,8 +245,7 @@ class Actors {
   void hand_over(std::size_t learner) {
     std::deque<std::uint32_t>& left = left_[learner];
     if (left.empty()) return;
-    const std::int64_t most =
-        std::max<std::int64_t>(1, grpo_.rollout_at_once / grpo_.samples);
+    const std::int64_t most = std::max<std::int64_t>(1, grpo_.rollout_at_once / grpo_.samples);
     const auto count = std::min(left.size(), static_cast<std::size_t>(most));
     const auto end = left.begin() + static_cast<std::ptrdiff_t>(count);
     const std::size_t engine = learner % out_.engines.size();
@@ -435,9 +438,9 @@ class Actors {
     record.rewards = std::ceil(record.responses / static_cast<double>(grpo_.verifiers)) *
                      grpo_.verify_time.value;
     if (in_.beside)
-      beside_until_ = now_ + record.rewards +
-                      seconds_of(updates_of(grpo_, lengths_of(batch), in_.beside_learners),
-                                 in_.beside);
+      beside_until_ =
+          now_ + record.rewards +
+          seconds_of(updates_of(grpo_, lengths_of(batch), in_.beside_learners), in_.beside);
     out_.steps.push_back(record);
     if (begins_more()) stop_engines();
     at(now_ + record.rewards + record.reference + record.train, What::trained, 0);
@@ -540,12 +543,12 @@ class Actors {
   std::uint32_t next_group_ = 0;
   std::int64_t outstanding_ = 0;  // prompts asked for whose results nobody took
   std::size_t turn_ = 0;
-  std::vector<GroupResult> open_;  // [group]
-  std::vector<std::deque<Call>> calls_;                // [engine]: under way and waiting
-  std::vector<std::deque<std::uint32_t>> left_;        // [learner]: groups of the step
-  std::vector<std::vector<std::uint32_t>> scored_;     // [learner]: of the call that is scored
-  std::vector<std::vector<double>> free_;              // [scorer][server]: from when on
-  double beside_until_ = 0;                            // a critic on GPUs of its own is trained
+  std::vector<GroupResult> open_;                   // [group]
+  std::vector<std::deque<Call>> calls_;             // [engine]: under way and waiting
+  std::vector<std::deque<std::uint32_t>> left_;     // [learner]: groups of the step
+  std::vector<std::vector<std::uint32_t>> scored_;  // [learner]: of the call that is scored
+  std::vector<std::vector<double>> free_;           // [scorer][server]: from when on
+  double beside_until_ = 0;                         // a critic on GPUs of its own is trained
   std::deque<GroupResult> results_;
   std::vector<GroupResult> accepted_;
   std::int64_t counted_ = 0;  // groups towards the next batch

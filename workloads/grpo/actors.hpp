@@ -28,7 +28,8 @@ struct GrpoInput {
   const DecodeModel& decode;
   EngineLimits limits;
   std::size_t engines = 0;
-  std::size_t learners = 0;  // that train on packs of their own
+  std::vector<double> speeds{};  // [engine]; none: all are as fast
+  std::size_t learners = 0;      // that train on packs of their own
   TrainingCost training;
   SyncCost sync;
   std::vector<Scorer> scorers{};    // where a part of a step is handed over at a time
@@ -45,7 +46,7 @@ struct StepRecord {
   double reference = 0;  // a parked reference model comes
   double train = 0;
   double beside = 0;  // a critic on GPUs of its own ends later than the sync
-  double drain = 0;                                   // engines finished what they had
+  double drain = 0;   // engines finished what they had
   double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it
   double end = 0;
   double responses = 0, tokens = 0, dropped_tokens = 0;  // trained on; left over by packing

@@ -99,6 +99,7 @@ EngineStack read_engine_stack(const Table& table) {
   stack.reduction = {.start = reduction.constant<Seconds>("start"),
                      .largest = reduction.constant<Bytes>("largest")};
   stack.copies_cache = kernels.flag_or("copies_cache", false);
+  stack.unexplained = table.constant<Ratio>("unexplained");
   stack.own_weights = table.flag_or("own_weights", false);
   const Table graphs = table.table("graphs");
   stack.graphs = {.step = graphs.constant<Ratio>("step"),

@@ -53,6 +53,9 @@ struct EngineStack {
   bool own_weights = false;
   // Keys and values of each step are put behind a copy of the others'.
   bool copies_cache = false;
+  // Steps that published loads took over those that are simulated. The value is one; what is known
+  // is its range.
+  Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
   struct Reduction {
     Constant<Seconds> start;  // of the engine's own all-reduce
     Constant<Bytes> largest;  // what is beyond goes to the library

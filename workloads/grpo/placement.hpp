@@ -12,11 +12,11 @@
 namespace stepsim {
 
 struct Placement {
-  Group learners;                  // ranks; the first one sends the weights
-  Group critic, reference, reward; // that have GPUs of their own: the last ones of the cluster
-  std::vector<Group> engines;      // ranks of each
-  std::uint32_t stranded = 0;      // GPUs that belong to neither
-  std::uint32_t most_engines = 0;  // that find room beside the learners
+  Group learners;                   // ranks; the first one sends the weights
+  Group critic, reference, reward;  // that have GPUs of their own: the last ones of the cluster
+  std::vector<Group> engines;       // ranks of each
+  std::uint32_t stranded = 0;       // GPUs that belong to neither
+  std::uint32_t most_engines = 0;   // that find room beside the learners
 };
 Placement place(const Cluster& cluster, const Grpo& grpo);
 

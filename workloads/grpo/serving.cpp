@@ -31,12 +31,13 @@ EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, cons
             .tokens = all,
             .prompts_first = true};
   }
-  return {.cache = decode.capacity(),
-          .sequences = grpo.batched_sequences * decode.batches(),
+  return {.ranks = static_cast<std::size_t>(decode.batches()),
+          .cache = decode.capacity() / static_cast<double>(decode.batches()),
+          .sequences = grpo.batched_sequences,
           .admitted = grpo.admitted_samples,
           .prefix_caching = grpo.prefix_caching,
           .block = stack.memory.block.number(),
-          .tokens = grpo.batched_tokens * decode.batches(),
+          .tokens = grpo.batched_tokens,
           .prompts_first = scheduler.order == StepOrder::prompts_first,
           .reserve = {.own = scheduler.reserves_answer,
                       .first = scheduler.reserves_first,

@@ -140,8 +140,7 @@ void add_alone(const Scenario& scenario, MomentBytes& bytes) {
     at_least(critic.states.all, (critic.states.all + critic.peak.bytes) * slack);
   }
   for (const GrpoModel frozen : {GrpoModel::reference, GrpoModel::reward})
-    if (stands_alone(scenario, frozen))
-      at_least(needs_of(scenario, frozen).states.parameters, 0);
+    if (stands_alone(scenario, frozen)) at_least(needs_of(scenario, frozen).states.parameters, 0);
 }
 
 GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,

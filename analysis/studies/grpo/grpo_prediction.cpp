@@ -242,6 +242,17 @@ std::size_t servers_of(const Scenario& scenario, GrpoModel model) {
   return alone || beside_critic ? packers_of(scenario, model) : 0;
 }
 
+// An engine is as fast as its slowest GPU.
+std::vector<double> engine_speeds(const Cluster& cluster, const Placement& placement) {
+  std::vector<double> speeds;
+  for (const Group& engine : placement.engines) {
+    double& speed = speeds.emplace_back(1);
+    for (const Rank rank : engine)
+      if (rank < cluster.speeds.size()) speed = std::min(speed, cluster.speeds[rank]);
+  }
+  return speeds;
+}
+
 GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners& learners,
                    GrpoPrediction& p) {
   const Grpo& grpo = *scenario.grpo;
@@ -271,6 +282,7 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
        .decode = decode,
        .limits = limits,
        .engines = p.placement.engines.size(),
+       .speeds = engine_speeds(scenario.cluster, p.placement),
        .learners = packers_of(scenario),
        .training =
            [&](std::span<const double> tokens) {
