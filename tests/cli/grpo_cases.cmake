@@ -66,10 +66,11 @@ cli("grpo learners as a share" ARGS ${production} --set job.learner_gpus=0.2 --s
   OUTPUT "16 learners, 32 engines of 2 GPUs")
 cli("grpo a part at a time" ARGS run ppo-70b OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")
 cli("grpo a slow engine" ARGS ${production} "--set;cluster.slow_gpus=[{rank: 1, speed: 0.5}, {rank: 2, speed: 0.5}]" OUTPUT "step time")
-cli("grpo lengths of a file" ARGS run @ROOT@/tests/cli/grpo-small.yaml --set job.response_lengths.type=empirical
-  --set job.response_lengths.mean=null --set job.response_lengths.sigma=null --set job.response_lengths.list=lengths.txt OUTPUT "step time")
-cli("grpo lengths of a file that has words" ARGS run @ROOT@/tests/cli/grpo-small.yaml --set job.response_lengths.type=empirical
-  --set job.response_lengths.list=grpo-small.yaml CODE 2 ERROR "grpo-small.yaml: expected lengths in tokens, one on each line, found")
+cli("grpo lengths of a file" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.response_lengths={type: empirical, list: lengths.txt}"
+  OUTPUT "step time")
+cli("grpo lengths of a file that has words" ARGS run @ROOT@/tests/cli/grpo-small.yaml
+  "--set;job.response_lengths={type: empirical, list: grpo-small.yaml}" CODE 2
+  ERROR_MATCHES "grpo-small.yaml: expected lengths in tokens, one on each line, found \"#\"")
 refused("more groups than are needed, ahead" "--set;job.oversampling=2" "needs async_steps: 0, as it stops engines in turn")
 refused("parts of nothing" "--set;job.async_steps=0;--set;job.partial_rollouts=true" "needs oversampling above 1")
 cli("grpo goodput of nodes that fail" ARGS ${production} "--set;job.failures.mtbf=6000 h"

@@ -37,6 +37,7 @@ GrpoRun GrpoBench::run() const {
                   .admitted = grpo.admitted_samples > 0 ? grpo.admitted_samples : 4096,
                   .prefix_caching = grpo.prefix_caching},
        .engines = engines,
+       .speeds = speeds,
        .learners = learners,
        .training = [this](std::span<const double>) { return Seconds{training_seconds}; },
        .sync = sync,

@@ -54,6 +54,13 @@ TEST_CASE("calls of learners that share an engine follow each other", "[grpo]") 
   }
 }
 
+TEST_CASE("a slow engine takes as much longer, and its learner with it", "[grpo]") {
+  GrpoBench bench = in_parts();
+  const double call = call_of(bench, 2);
+  bench.speeds = {1, 1, 0.5, 1};
+  CHECK(mean_step(bench.run(), warm, last) == Approx(2 * 2 * call + 10).epsilon(1e-9));
+}
+
 TEST_CASE("a learner has its rows scored before it asks for more", "[grpo]") {
   GrpoBench bench = in_parts();
   const double call = call_of(bench, 2);
@@ -128,6 +135,9 @@ TEST_CASE("models with GPUs of their own have the last ones", "[grpo]") {
   CHECK(placement.engines.size() == 5);  // 4 to 8
   CHECK(cluster_of(cluster, placement.critic).ranks() == 4);
   CHECK(cluster_of(cluster, placement.critic).nodes == 2);
+  cluster.speeds.assign(16, 1);
+  cluster.speeds[10] = 0.5;
+  CHECK(cluster_of(cluster, placement.critic).speeds == std::vector<double>{1, 0.5, 1, 1});
   grpo.layout = GrpoLayout::colocated;
   CHECK(place(cluster, grpo).learners.size() == 9);
   CHECK(learner_cluster(cluster, grpo).ranks() == 9);

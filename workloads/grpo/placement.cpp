@@ -82,11 +82,16 @@ Placement place(const Cluster& cluster, const Grpo& grpo) {
   return placement;
 }
 
-namespace {
+Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo) {
+  if (grpo.layout == GrpoLayout::colocated && grpo.own.all() == 0) return cluster;
+  return cluster_of(cluster, place(cluster, grpo).learners);
+}
 
-Cluster with_counts(const Cluster& cluster, const std::vector<std::uint32_t>& by_node) {
+Cluster cluster_of(const Cluster& cluster, const Group& ranks) {
   Cluster part = cluster;
-  std::vector<std::uint32_t> counts;
+  if (ranks.empty()) return part;
+  std::vector<std::uint32_t> by_node(cluster.nodes, 0), counts;
+  for (const Rank rank : ranks) ++by_node[rank / cluster.gpus_per_node()];
   std::copy_if(by_node.begin(), by_node.end(), std::back_inserter(counts),
                [](auto n) { return n > 0; });
   part.nodes = static_cast<std::uint32_t>(counts.size());
@@ -94,21 +99,10 @@ Cluster with_counts(const Cluster& cluster, const std::vector<std::uint32_t>& by
   const bool even =
       std::all_of(counts.begin(), counts.end(), [&](auto n) { return n == part.gpus_used; });
   if (!even) part.uneven = std::move(counts);
+  if (cluster.speeds.empty()) return part;
+  part.speeds.clear();
+  for (const Rank rank : ranks) part.speeds.push_back(cluster.speeds[rank]);
   return part;
-}
-
-}  // namespace
-
-Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo) {
-  if (grpo.layout == GrpoLayout::separate) return with_counts(cluster, grpo.learners);
-  if (grpo.own.all() == 0) return cluster;
-  return with_counts(cluster, first_gpus(cluster, cluster.ranks() - grpo.own.all()));
-}
-
-Cluster cluster_of(const Cluster& cluster, const Group& ranks) {
-  std::vector<std::uint32_t> counts(cluster.nodes, 0);
-  for (const Rank rank : ranks) ++counts[rank / cluster.gpus_per_node()];
-  return with_counts(cluster, counts);
 }
 
 }  // namespace stepsim
