@@ -57,15 +57,16 @@ bool asks_for_faults(const Table& cluster) {
 void read_faults(const Table& table, const Variation& variation, Scenario& scenario) {
   Cluster& cluster = scenario.cluster;
   if (scenario.job.method == Method::grpo) {
-    for (const std::string_view key : {"vary", "slow_gpus", "slow_links"})
+    for (const std::string_view key : {"vary", "slow_links"})
       if (table.has(key)) table.problem(key, "is not modelled for method: grpo");
-    return;
+    if (!table.has("slow_gpus")) return;
   }
   cluster.speeds.assign(cluster.ranks(), 1);
-  if (const auto block = table.table_if("vary"))
+  const bool trains = scenario.job.method != Method::grpo;
+  if (const auto block = table.table_if("vary"); block && trains)
     vary(*block, variation.gpu_time.value.value, cluster);
   if (table.has("slow_gpus")) slow_gpus(table, cluster);
-  if (table.has("slow_links")) slow_links(table, cluster);
+  if (trains && table.has("slow_links")) slow_links(table, cluster);
 }
 
 }  // namespace stepsim

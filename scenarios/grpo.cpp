@@ -3,8 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 
+#include "scenarios/entries.hpp"
 #include "scenarios/keys/grpo_keys.hpp"
+#include "sim/base/error.hpp"
+#include "sim/base/letters.hpp"
+#include "sim/base/whole_file.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
@@ -76,6 +82,24 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
                             tp == 1 ? "" : "s", placement.most_engines));
 }
 
+// An engine that is the learner itself.
+void check_own_weights(const Table& job, const Scenario& scenario) {
+  if (!scenario.engine || !scenario.engine->own_weights) return;
+  const Grpo& grpo = *scenario.grpo;
+  const std::string& title = scenario.engine->title;
+  if (grpo.layout != GrpoLayout::colocated)
+    job.problem("layout", fmt::format("{} generates with the learners' weights: colocated", title));
+  if (grpo.tensor_parallel > 1)
+    job.problem("vllm_tensor_parallel_size", fmt::format("{} has one GPU", title));
+  if (grpo.rollout_at_once == 0)
+    job.problem("micro_rollout_batch_size",
+                fmt::format("{} takes rows of one batch: expected how many", title));
+  if (scenario.strategy.sharding == Sharding::zero3 || is_fsdp(scenario.strategy.sharding))
+    job.problem("layout", fmt::format("{} would gather every layer for every token, which is not "
+                                      "modelled: zero 0 to 2",
+                                      title));
+}
+
 void check_lengths(const Table& job, const Scenario& scenario) {
   const Grpo& grpo = *scenario.grpo;
   if (grpo.pack_length < grpo.model_length())
@@ -90,6 +114,28 @@ void check_lengths(const Table& job, const Scenario& scenario) {
 }
 
 }  // namespace
+
+void take_length_file(Document& document) {
+  constexpr std::string_view key = "job.response_lengths.list";
+  const std::string name = document.peek(key).value_or("");
+  if (name.empty()) return;  // a list, or nothing
+  const std::string path = beside(document.file(), name);
+  std::string numbers = read_text(path);
+  const auto separates = [](unsigned char c) { return std::isspace(c) != 0 || c == ','; };
+  std::ranges::replace_if(numbers, separates, ' ');
+  std::string list;
+  for (const std::string_view number : split(numbers, ' ')) {
+    if (number.empty()) continue;
+    if (number.find_first_not_of("0123456789") != std::string_view::npos)
+      throw UserError({{path, 0, "",
+                        fmt::format("expected lengths in tokens, one on each line, "
+                                    "found \"{}\"",
+                                    number.substr(0, 40))}});
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", number);
+  }
+  if (list.empty()) throw UserError({{path, 0, "", "has no lengths"}});
+  document.set(key, fmt::format("[{}]", list));
+}
 
 Grpo read_grpo(const Table& job) {
   Grpo grpo;
@@ -110,12 +156,45 @@ void apply_grpo_strategy(const Table& job, Strategy& strategy) {
   read_block(std::optional(job), grpo_switches(), strategy);
 }
 
-void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo) {
+namespace {
+
+// Below 1 it is a share of all GPUs.
+std::uint32_t gpus_said(const Table& job, std::string_view key, const Cluster& cluster) {
+  const double all = cluster.ranks(), said = job.number_or(key, 0, 0, 1 << 20);
+  const double count = said < 1 ? said * all : said;
+  if (count != std::floor(count) || count > all) {
+    job.problem(key, fmt::format("{:g} of {:.0f} GPUs: expected whole ones, or a share that makes "
+                                 "whole ones",
+                                 count, all));
+    return 0;
+  }
+  return static_cast<std::uint32_t>(count);
+}
+
+}  // namespace
+
+void place_learners(const Table& job, const Cluster& cluster, Grpo& grpo) {
+  const std::uint32_t nodes = cluster.nodes;
+  grpo.own = {.critic = gpus_said(job, "critic_gpus", cluster),
+              .reference = gpus_said(job, "reference_gpus", cluster),
+              .reward = gpus_said(job, "reward_gpus", cluster)};
+  const std::uint32_t first = gpus_said(job, "learner_gpus", cluster);
+  if (!grpo.critic) grpo.own.critic = 0;
+  if (!grpo.reference_model) grpo.own.reference = 0;
+  if (!grpo.reward_model) grpo.own.reward = 0;
+  if (grpo.own.all() + std::max(1U, first) > cluster.ranks())
+    return job.problem("critic_gpus",
+                       fmt::format("{} GPUs for models of their own leave too few of {} to learn",
+                                   grpo.own.all(), cluster.ranks()));
   const std::string_view key = learner_key(job);
   const bool colocated = grpo.layout == GrpoLayout::colocated;
   if (colocated && job.has(key))
     return job.problem(key, "layout: colocated has learners everywhere");
   if (colocated) return;
+  if (first > 0 && !job.has(key)) {
+    grpo.learners = first_gpus(cluster, first);
+    return;
+  }
   std::vector<std::int64_t> list = whole_numbers(job, key, 0);
   if (list.empty()) list = {1};
   if (list.size() > nodes)
@@ -158,6 +237,19 @@ void check_grpo(const Table& job, const Scenario& scenario) {
     job.problem("oversampling", "needs async_steps: 0, as it stops engines in turn");
   if (grpo.partial_rollouts && grpo.oversampling <= 1)
     job.problem("partial_rollouts", "needs oversampling above 1");
+  if (grpo.own.all() > 0 && grpo.rollout_at_once == 0)
+    job.problem(grpo.own.critic > 0      ? "critic_gpus"
+                : grpo.own.reference > 0 ? "reference_gpus"
+                                         : "reward_gpus",
+                "is modelled where rows are scored as they come: micro_rollout_batch_size above 0");
+  if (grpo.rollout_at_once > 0 && (grpo.async_steps > 0 || grpo.oversampling > 1))
+    job.problem("micro_rollout_batch_size",
+                "needs async_steps: 0 and oversampling: 1, as engines are called in turn");
+  if (grpo.rollout_at_once > 0 && grpo.rollout_at_once < grpo.samples)
+    job.problem("micro_rollout_batch_size",
+                fmt::format("{} are fewer than the {} responses of a group", grpo.rollout_at_once,
+                            grpo.samples));
+  check_own_weights(job, scenario);
   if (grpo.reward_model && !grpo.critic)
     job.problem("reward_model", "is modelled beside a critic: true");
   if (grpo.park_reference && !grpo.reference_model)

@@ -9,12 +9,15 @@
 
 namespace stepsim {
 
+// Puts lengths of responses that stand in a file of their own, beside the scenario, in the place of
+// its name.
+void take_length_file(Document& document);
 // Reads everything but what depends on the cluster.
 Grpo read_grpo(const Table& job);
 // DeepSpeed's switches under open-instruct's names: they go before the strategy block.
 void apply_grpo_strategy(const Table& job, Strategy& strategy);
 // Where learners are, once the number of nodes is known.
-void place_learners(const Table& job, std::uint32_t nodes, Grpo& grpo);
+void place_learners(const Table& job, const Cluster& cluster, Grpo& grpo);
 
 // The second copy of parameters when the job says nothing of it: of as many ranks as divide the
 // learners, at most open-instruct's default. A note says when they are fewer.

@@ -150,7 +150,7 @@ void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
   // Of the micro-batches that a step will have, as many as fill a pipeline.
   scenario.job.accumulation = scenario.strategy.pipeline_parallel.size;
   if (!found.cluster || !found.model) return;
-  place_learners(job, scenario.cluster.nodes, grpo);
+  place_learners(job, scenario.cluster, grpo);
   fit_default_partition(job, scenario);
   check_grpo(job, scenario);
   for (std::string& note : grpo_notes(job)) scenario.notes.push_back(std::move(note));
@@ -343,6 +343,7 @@ void note_oddities(Scenario& scenario) {
 Scenario read_scenario(const std::string& data, Document document, const MaybeDraw& draw,
                        std::span<const Setting> stack) {
   Scenario scenario;
+  take_length_file(document);
   scenario.text = document.canonical();
   if (document.peek("strategy")) lay_defaults(data, document);  // one without is refused below
   if (draw) document.draw_constants(*draw, "scenario");

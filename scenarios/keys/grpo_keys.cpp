@@ -17,6 +17,27 @@ bool separate(const Grpo& grpo) {
   return !colocated(grpo);
 }
 
+// Read where the number of GPUs is known. Below 1 a share of all of them.
+constexpr Key<Grpo> own_gpus(std::string_view name, std::string_view sentence,
+                             std::string (*text)(const KeyFacts&, const Grpo&),
+                             bool (*matters)(const Grpo&)) {
+  return {.facts = {.name = name,
+                    .sentence = sentence,
+                    .kind = KeyKind::number,
+                    .low = 0,
+                    .high = 1 << 20,
+                    .otherwise = "0",
+                    .example = "0.25",
+                    .left_out = true},
+          .text = text,
+          .matters = matters};
+}
+
+template <std::uint32_t OwnGpus::*Count>
+std::string count_text(const KeyFacts&, const Grpo& grpo) {
+  return fmt::to_string(grpo.own.*Count);
+}
+
 constexpr std::array place_keys{
     word<&Grpo::layout>("layout", grpo_layout_names,
                         "separate: some GPUs learn and others generate; colocated: every GPU "
@@ -74,6 +95,18 @@ constexpr std::array place_keys{
                                : fmt::format("[{}]", fmt::join(grpo.learners, ", "));
                   },
               .matters = separate},
+    own_gpus("learner_gpus",
+             "learners in all, on the first GPUs, where there is no list by node; below 1 a share "
+             "of all GPUs",
+             nullptr, separate),
+    own_gpus("critic_gpus",
+             "of the critic alone, at the end of the cluster; below 1 a share; 0: the learners'",
+             count_text<&OwnGpus::critic>, [](const Grpo& grpo) { return grpo.critic; }),
+    own_gpus("reference_gpus", "of the reference model alone, the same; 0: the learners'",
+             count_text<&OwnGpus::reference>,
+             [](const Grpo& grpo) { return grpo.reference_model; }),
+    own_gpus("reward_gpus", "of the reward model alone, the same; 0: the critic's",
+             count_text<&OwnGpus::reward>, [](const Grpo& grpo) { return grpo.reward_model; }),
     flag<&Grpo::park_learners>("park_learners",
                                "colocated: states are moved to host memory while engines generate "
                                "(verl's offload, NeMo-RL)")
@@ -172,6 +205,10 @@ constexpr std::array batch_keys{
     whole<&Grpo::prompts>("num_unique_prompts_rollout", 1, most_pack_tokens, "groups of a step"),
     whole<&Grpo::samples>("num_samples_per_prompt_rollout", 1, most_pack_tokens,
                           "responses of a group"),
+    whole<&Grpo::rollout_at_once>("micro_rollout_batch_size", 0, most_pack_tokens,
+                                  "in turn: responses that a learner asks an engine for at a time, "
+                                  "waits for and has scored (older OpenRLHF); 0: all at once")
+        .when([](const Grpo& grpo) { return grpo.async_steps == 0; }),
     whole<&Grpo::prompt_limit>("max_prompt_token_length", 1, most_pack_tokens,
                                "longest prompt, in tokens")
         .example("512"),
@@ -289,7 +326,8 @@ constexpr std::array length_keys{
     whole<&Grpo::lengths, &ResponseLengths::seed>("seed", 0, most_pack_tokens, "of the draws"),
     Key<Grpo>{
         .facts = {.name = "list",
-                  .sentence = "empirical: lengths that are drawn with equal odds",
+                  .sentence = "empirical: lengths that are drawn with equal odds, or the name of a "
+                              "text file that has them",
                   .kind = KeyKind::list,
                   .example = "[120, 480, 2048]",
                   .left_out = true},

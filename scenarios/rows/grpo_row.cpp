@@ -104,15 +104,17 @@ void settle_learners(const GrpoRow& row, const RowCatalog& catalog, StepRow& ste
     if (const double layers = known_of(catalog.models, same_model(catalog, row.model)).layers;
         layers > 0)
       step.layers = layers;
-  const std::string usual = made.resolved(catalog).peek("strategy.zero").value_or("3");
+  const Document recipes = made.resolved(catalog);
+  const std::string usual = recipes.peek("strategy.zero").value_or("3");
   if (contains(in_small_letters(row.train_strategy + " " + row.framework), "fsdp")) {
     step.strategy = "fsdp2";
   } else if (usual == "1" || step.tensor_parallel.value_or(1) > 1) {
     step.stage = 1;
     made.assume("learners keep parameters and gradients whole (zero: 1)");
   } else {
-    step.stage = 3;
-    made.assume("learners share parameters (zero: 3)");
+    std::vector<std::string> none;
+    step.stage = number_in(usual, "", none);
+    if (!recipes.peek("strategy.zero")) made.assume("learners share parameters (zero: 3)");
   }
   made.assume("learners recompute their layers");
 }
@@ -230,6 +232,10 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
     usual("job.vllm_gpu_memory_utilization", "0.7", "engines take 0.7 of their GPU");
     return;
   }
+  made.set("job.async_steps", in_turn(row) ? 0.0 : 1.0);
+  usual("job.inflight_updates", "false", "");
+  made.set("job.drop_stale_results", false);
+  if (!row.train_gpus && !row.gen_gpus && resolved.peek("job.learner_gpus")) return;
   const RowCatalog::NodeSize* size = catalog.node(node);
   const double gpus = row.gpus.value_or(0), each = size != nullptr ? size->gpus : 8;
   double learners = row.train_gpus.value_or(0);
@@ -245,9 +251,6 @@ void write_layout(const GrpoRow& row, const RowCatalog& catalog, const std::stri
   if (const double rest = learners - static_cast<double>(full) * each; rest > 0)
     list += fmt::format("{:.0f}, ", rest);
   made.set("job.num_learners_per_node", fmt::format("[{}0]", list));
-  made.set("job.async_steps", in_turn(row) ? 0.0 : 1.0);
-  usual("job.inflight_updates", "false", "");
-  made.set("job.drop_stale_results", false);
 }
 
 void write_batch(const GrpoRow& row, const Document& recipes, RowScenario& made) {

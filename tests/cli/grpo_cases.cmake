@@ -52,6 +52,25 @@ refused("adapters that are not there" "--set;job.sync_adapters=true" "strategy.l
 refused("a reward model without a critic" "--set;job.reward_model=true" "is modelled beside a critic: true")
 refused("protocol that the framework has not" "--set;recipe=verl;--set;job.sync_protocol=v3"
   "v3 is not in verl's trainer, which has buckets, host_buckets")
+set(in_turn "--set;job.async_steps=0;--set;job.inflight_updates=false")
+refused("a part at a time, ahead" "--set;job.micro_rollout_batch_size=16" "needs async_steps: 0 and oversampling: 1")
+refused("less than a group at a time" "${in_turn};--set;job.micro_rollout_batch_size=4" "4 are fewer than the 8 responses of a group")
+refused("models alone without parts" "${in_turn};--set;job.reference_gpus=4;--set;job.load_ref_policy=true"
+  "is modelled where rows are scored as they come: micro_rollout_batch_size above 0")
+refused("a share that is no whole GPU" "--set;job.learner_gpus=0.33" "26.4 of 80 GPUs: expected whole ones, or a share that makes whole ones")
+refused("too many GPUs for other models" "${in_turn};--set;job.micro_rollout_batch_size=8;--set;job.load_ref_policy=true;--set;job.reference_gpus=80"
+  "80 GPUs for models of their own leave too few of 80 to learn")
+refused("own weights beside learners" "--set;engine=transformers;${in_turn};--set;job.micro_rollout_batch_size=8"
+  "Hugging Face generate generates with the learners' weights: colocated")
+cli("grpo learners as a share" ARGS ${production} --set job.learner_gpus=0.2 --set job.num_learners_per_node=null
+  OUTPUT "16 learners, 32 engines of 2 GPUs")
+cli("grpo a part at a time" ARGS run ppo-70b OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")
+cli("grpo a slow engine" ARGS ${production} "--set;cluster.slow_gpus=[{rank: 1, speed: 0.5}, {rank: 2, speed: 0.5}]" OUTPUT "step time")
+cli("grpo lengths of a file" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.response_lengths={type: empirical, list: lengths.txt}"
+  OUTPUT "step time")
+cli("grpo lengths of a file that has words" ARGS run @ROOT@/tests/cli/grpo-small.yaml
+  "--set;job.response_lengths={type: empirical, list: grpo-small.yaml}" CODE 2
+  ERROR_MATCHES "grpo-small.yaml: expected lengths in tokens, one on each line, found \"#\"")
 refused("more groups than are needed, ahead" "--set;job.oversampling=2" "needs async_steps: 0, as it stops engines in turn")
 refused("parts of nothing" "--set;job.async_steps=0;--set;job.partial_rollouts=true" "needs oversampling above 1")
 cli("grpo goodput of nodes that fail" ARGS ${production} "--set;job.failures.mtbf=6000 h"

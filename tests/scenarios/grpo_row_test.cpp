@@ -6,6 +6,7 @@
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 #include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/placement.hpp"
 
 using namespace stepsim;
 
@@ -166,8 +167,22 @@ TEST_CASE("a script beside a table fills in what its rows leave open", "[grpo]")
   CHECK(ppo.model.name == "llama-2-7b");
   CHECK(ppo.grpo->critic);
   CHECK(ppo.grpo->reward_model);
-  CHECK(ppo.grpo->layout == GrpoLayout::separate);
+  // Its script has no engines: half of the GPUs learn and generate, the other models have the rest.
+  CHECK(ppo.grpo->layout == GrpoLayout::colocated);
+  CHECK(ppo.engine->own_weights);
+  CHECK(ppo.grpo->own.critic == 4);
+  CHECK(ppo.grpo->own.reference == 2);
+  CHECK(ppo.grpo->own.reward == 2);
+  CHECK(ppo.grpo->rollout_at_once == 16);
+  CHECK(ppo.strategy.sharding == Sharding::zero2);
   CHECK(ppo.grpo->async_steps == 0);
+  const Scenario ppo_70b =
+      loaded(row("s,A800-80GB,4,32,OpenRLHF,Llama-2 class 70B,PPO,1024,,,4489\n"));
+  CHECK(ppo_70b.engine->name == "vllm-v0");
+  CHECK(ppo_70b.grpo->layout == GrpoLayout::separate);
+  CHECK(ppo_70b.grpo->learners == std::vector<std::uint32_t>{8, 0, 0, 0});
+  CHECK(place(ppo_70b.cluster, *ppo_70b.grpo).engines.size() == 4);
+  CHECK(ppo_70b.strategy.sharding == Sharding::zero3);
 }
 
 TEST_CASE("a time that nobody published has a range to draw from", "[grpo]") {

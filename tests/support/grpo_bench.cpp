@@ -37,9 +37,14 @@ GrpoRun GrpoBench::run() const {
                   .admitted = grpo.admitted_samples > 0 ? grpo.admitted_samples : 4096,
                   .prefix_caching = grpo.prefix_caching},
        .engines = engines,
+       .speeds = speeds,
        .learners = learners,
        .training = [this](std::span<const double>) { return Seconds{training_seconds}; },
-       .sync = sync});
+       .sync = sync,
+       .scorers = scorers,
+       .beside = beside,
+       .beside_learners = 1,
+       .whole_batches = whole_batches});
 }
 
 double mean_step(const GrpoRun& run, std::size_t from, std::size_t to) {

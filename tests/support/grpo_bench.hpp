@@ -15,6 +15,10 @@ struct GrpoBench {
   std::size_t learners = 4;
   double training_seconds = 10;  // of a step, whatever its length
   SyncCost sync{.gather = {0.5}, .send = {1.5}, .busy = {}, .window = {}, .pause = {}};
+  std::vector<Scorer> scorers{};
+  TrainingCost beside{};
+  bool whole_batches = false;
+  std::vector<double> speeds{};
   double cache = 0;  // tokens; 0: what the machine has
 
   DecodeModel decode() const { return {cluster, model, stack, grpo}; }

@@ -1,6 +1,7 @@
 // An engine that serves by itself, against closed forms and against itself step by step.
 #include "workloads/grpo/serving.hpp"
 
+#include "scenarios/scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/grpo_bench.hpp"
 #include "workloads/grpo/lengths.hpp"
@@ -41,14 +42,16 @@ Requests varied(std::int64_t count, std::int64_t at_once) {
   return {.count = count, .at_once = at_once, .prompt = tokens(150, 2), .answer = tokens(120, 1)};
 }
 
-// One of each way to schedule, with a cache for a few sequences and with one for all.
+// One of each way to schedule, with a cache for a few sequences and with one for all, on GPUs that
+// share their sequences and on three that do not.
 std::vector<EngineLimits> ways() {
   std::vector<EngineLimits> list;
-  for (const double cache : {2000.0, 6000.0, 1e6})
+  for (const auto& [ranks, cache] :
+       {std::pair<std::size_t, double>{1, 2000.0}, {1, 6000.0}, {1, 1e6}, {3, 2000.0}, {3, 1e6}})
     for (const bool caching : {false, true})
       for (const bool prompts_first : {false, true})
         for (const double share : {0.0, 0.7, 1.0}) {
-          EngineLimits one{.cache = cache, .sequences = 24, .admitted = 1 << 20};
+          EngineLimits one{.ranks = ranks, .cache = cache, .sequences = 24, .admitted = 1 << 20};
           one.prefix_caching = caching;
           one.tokens = 256;
           one.prompts_first = prompts_first;
@@ -114,7 +117,7 @@ TEST_CASE("every token of a prompt is computed, every one of an answer is made o
     CHECK(served.totals.prefilled - served.totals.recomputed >= served.prompted);
     CHECK(served.totals.prefilled - served.totals.recomputed <=
           served.prompted + static_cast<double>(served.totals.preemptions));
-    CHECK(served.totals.most_cached <= way.cache);
+    CHECK(served.totals.most_cached <= way.cache * static_cast<double>(way.ranks));
   }
 }
 
@@ -150,6 +153,33 @@ TEST_CASE("no step has more tokens than its budget, and prompts slow down answer
   const Served among = serve(decode, narrow, equal(200, 1000, 50));
   CHECK(among.per_token > 1.3 * decode.iteration(16, 16 * 1025));
   CHECK(among.per_token > 1.3 * alone.per_token);
+}
+
+TEST_CASE("GPUs with sequences of their own wait for the one with most to do", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h200-8"});
+  bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen3-235b-a22b");
+  bench.stack =
+      read_engine_stack(open_entry(STEPSIM_SOURCE_DATA, engine_shelf, "tensorrt-llm").root());
+  bench.grpo.tensor_parallel = 8;
+  bench.grpo.weights = EngineBits::fp8;
+  const DecodeModel decode = bench.decode();
+  REQUIRE(decode.batches() == 8);
+  const auto step = [&](std::vector<double> prompts) {
+    std::vector<StepBatch> ranks;
+    for (const double tokens : prompts)
+      ranks.push_back({.prompt = tokens, .pairs = decode.pairs_of(tokens), .sampled = 1});
+    return decode.step(ranks);
+  };
+  const double even = step({2048, 2048, 2048, 2048, 2048, 2048, 2048, 2048});
+  const double uneven = step({8192, 8192, 0, 0, 0, 0, 0, 0});
+  const double one = step({8192, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(uneven > 1.5 * even);  // the same tokens
+  CHECK(one > 0.5 * uneven);   // half of them: experts alone are shared by all
+  CHECK(one < uneven);
+  // As one batch it is dealt out evenly.
+  CHECK(decode.step({.prompt = 8 * 2048, .pairs = 8 * decode.pairs_of(2048), .sampled = 8}) ==
+        Approx(even));
 }
 
 TEST_CASE("where prompts go first, answers stand still, and less is admitted", "[grpo]") {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <queue>
 #include <stdexcept>
+#include <utility>
 
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/packing.hpp"
@@ -13,7 +14,7 @@
 namespace stepsim {
 namespace {
 
-enum class What : std::uint8_t { engine, reward, trained, gathered, synced };
+enum class What : std::uint8_t { engine, scored, reward, trained, gathered, synced };
 
 struct Event {
   double time;
@@ -30,6 +31,12 @@ struct GroupResult {
   std::vector<Sequence> samples;
   double tokens = 0;         // generated
   std::int64_t version = 0;  // the oldest weights in it
+};
+
+// Groups that a learner hands to an engine, and waits for.
+struct Call {
+  std::size_t learner = 0;
+  std::vector<std::uint32_t> groups;
 };
 
 struct Batch {
@@ -50,8 +57,17 @@ void in_order_of_prompts(Batch& batch) {
 class Actors {
  public:
   explicit Actors(const GrpoInput& input) : in_(input), grpo_(input.grpo) {
-    out_.engines.assign(input.engines, Engine(input.decode, input.limits));
+    for (std::size_t i = 0; i < input.engines; ++i) {
+      EngineLimits limits = input.limits;
+      if (i < input.speeds.size()) limits.speed = input.speeds[i];
+      out_.engines.emplace_back(input.decode, limits);
+    }
     times_.assign(input.engines, -1);
+    calls_.resize(input.engines);
+    left_.resize(input.learners);
+    scored_.resize(input.learners);
+    for (const Scorer& scorer : input.scorers)
+      free_.emplace_back(std::max<std::size_t>(1, scorer.servers), 0);
   }
 
   GrpoRun run() {
@@ -59,9 +75,12 @@ class Actors {
     out_.first_sync = {0, in_.sync.gather.value, sync_alone()};
     now_ = synced_at_ = out_.first_sync.end;
     const std::int64_t ahead = grpo_.async_steps > 0 && !replaced_at_once() ? 1 : 0;
-    add_prompts(begins_more()
-                    ? begun()
-                    : (std::max<std::int64_t>(1, grpo_.async_steps) + ahead) * grpo_.prompts);
+    if (in_parts())
+      deal_prompts();
+    else
+      add_prompts(begins_more()
+                      ? begun()
+                      : (std::max<std::int64_t>(1, grpo_.async_steps) + ahead) * grpo_.prompts);
     while (static_cast<std::int64_t>(out_.steps.size()) < wanted_steps()) {
       if (events_.empty()) throw std::logic_error("GRPO actors wait for each other for ever");
       const Event event = events_.top();
@@ -96,6 +115,9 @@ class Actors {
     switch (event.what) {
       case What::engine:
         engine_boundary(event.whom);
+        break;
+      case What::scored:
+        rows_scored(event.whom);
         break;
       case What::reward:
         result_arrived(event.whom);
@@ -180,6 +202,12 @@ class Actors {
   }
 
   void give(std::size_t engine, std::uint32_t group) {
+    const std::vector<Sequence> samples = samples_of(group);
+    out_.engines[engine].give(now_, samples);
+    watch(engine);
+  }
+
+  std::vector<Sequence> samples_of(std::uint32_t group) {
     std::vector<Sequence> samples;
     for (std::int64_t i = 0; i < grpo_.samples; ++i) {
       const auto sample = static_cast<std::uint32_t>(i);
@@ -193,8 +221,88 @@ class Actors {
                          .mixed = false});
     }
     open_.resize(std::max<std::size_t>(open_.size(), group + 1));
-    out_.engines[engine].give(now_, samples);
+    return samples;
+  }
+
+  // ---- a part of the step at a time
+
+  bool in_parts() const { return grpo_.rollout_at_once > 0; }
+
+  // Learners share out the step's prompts.
+  void deal_prompts() {
+    const auto prompts = static_cast<std::size_t>(grpo_.prompts);
+    for (std::size_t learner = 0; learner < in_.learners; ++learner)
+      for (std::size_t i = learner * prompts / in_.learners;
+           i < (learner + 1) * prompts / in_.learners; ++i) {
+        left_[learner].push_back(next_group_++);
+        ++outstanding_;
+      }
+    out_.most_prompts = std::max(out_.most_prompts, outstanding_);
+    for (std::size_t learner = 0; learner < in_.learners; ++learner) hand_over(learner);
+  }
+
+  // The learner's next call, to its engine.
+  void hand_over(std::size_t learner) {
+    std::deque<std::uint32_t>& left = left_[learner];
+    if (left.empty()) return;
+    const std::int64_t most = std::max<std::int64_t>(1, grpo_.rollout_at_once / grpo_.samples);
+    const auto count = std::min(left.size(), static_cast<std::size_t>(most));
+    const auto end = left.begin() + static_cast<std::ptrdiff_t>(count);
+    const std::size_t engine = learner % out_.engines.size();
+    calls_[engine].push_back({learner, {left.begin(), end}});
+    left.erase(left.begin(), end);
+    if (calls_[engine].size() == 1) take_call(engine);
+  }
+
+  void take_call(std::size_t engine) {
+    std::vector<Sequence> rows;
+    for (const std::uint32_t group : calls_[engine].front().groups)
+      for (const Sequence& sample : samples_of(group)) rows.push_back(sample);
+    if (in_.whole_batches) {
+      std::int64_t longest = 0;
+      for (const Sequence& row : rows) longest = std::max(longest, row.target);
+      for (Sequence& row : rows) row.kept = std::exchange(row.target, longest);
+    }
+    out_.engines[engine].give(now_, rows);
     watch(engine);
+  }
+
+  // The call under way is done: its learner has the rows scored, the engine takes the next call.
+  void call_done(std::size_t engine) {
+    const Call call = std::move(calls_[engine].front());
+    calls_[engine].pop_front();
+    double rows = 0, longest = 0;
+    for (const std::uint32_t group : call.groups)
+      for (const Sequence& s : open_[group].samples) {
+        rows += 1;
+        longest = std::max(longest, static_cast<double>(s.prompt + s.done));
+      }
+    scored_[call.learner] = call.groups;
+    at(all_passes(call.learner, rows * longest), What::scored, call.learner);
+    if (!calls_[engine].empty()) take_call(engine);
+  }
+
+  // When all models have read rows of so many tokens: those on the learner's own GPUs one after the
+  // other, the others beside them, each behind what it was given before.
+  double all_passes(std::size_t learner, double tokens) {
+    double here = now_, last = now_;
+    for (std::size_t i = 0; i < in_.scorers.size(); ++i) {
+      const Scorer& scorer = in_.scorers[i];
+      const double seconds = scorer.pass(tokens).value;
+      if (scorer.servers == 0) {
+        here += seconds;
+        continue;
+      }
+      double& free = free_[i][learner % scorer.servers];
+      free = std::max(free, now_) + seconds;
+      last = std::max(last, free);
+    }
+    return std::max(here, last);
+  }
+
+  void rows_scored(std::size_t learner) {
+    for (const std::uint32_t group : std::exchange(scored_[learner], {})) result_arrived(group);
+    hand_over(learner);
   }
 
   // The engine's next event may have moved.
@@ -207,14 +315,16 @@ class Actors {
 
   void engine_boundary(std::size_t number) {
     times_[number] = -1;
-    for (const Sequence& sample : out_.engines[number].finish_block(now_)) {
+    for (Sequence sample : out_.engines[number].finish_block(now_)) {
+      if (sample.kept > 0) sample.done = sample.kept;
       GroupResult& group = open_[sample.group];
       group.samples.push_back(sample);
       group.tokens += static_cast<double>(sample.done);
       out_.generated += static_cast<double>(sample.done);
-      if (static_cast<std::int64_t>(group.samples.size()) == grpo_.samples)
+      if (!in_parts() && static_cast<std::int64_t>(group.samples.size()) == grpo_.samples)
         at(now_ + grpo_.reward_latency.value, What::reward, sample.group);
     }
+    if (in_parts() && out_.engines[number].idle() && !calls_[number].empty()) call_done(number);
     watch(number);
     dispatch();
     if (draining_) drain();
@@ -272,11 +382,23 @@ class Actors {
 
   // ---- learners
 
-  Updates updates(const Batch& batch, StepRecord& record) {
+  static std::vector<std::int64_t> lengths_of(const Batch& batch) {
     std::vector<std::int64_t> lengths;
+    for (const GroupResult& group : batch.groups)
+      for (const Sequence& s : group.samples) lengths.push_back(s.prompt + s.done);
+    return lengths;
+  }
+
+  double seconds_of(const Updates& work, const TrainingCost& cost) const {
+    double seconds = 0;
+    for (const std::vector<double>& rounds : work.rounds) seconds += cost(rounds).value;
+    return seconds * static_cast<double>(grpo_.epochs);
+  }
+
+  Updates updates(const Batch& batch, StepRecord& record) {
+    const std::vector<std::int64_t> lengths = lengths_of(batch);
     for (const GroupResult& group : batch.groups) {
       for (const Sequence& s : group.samples) {
-        lengths.push_back(s.prompt + s.done);
         const double age = static_cast<double>(batch.step - s.first_version);
         record.staleness += age;
         record.most_stale = std::max(record.most_stale, age);
@@ -311,12 +433,14 @@ class Actors {
     record.wait = now_ - synced_at_;
     const Updates work = updates(batch, record);
     account(batch, record);
-    for (const std::vector<double>& rounds : work.rounds)
-      record.train += in_.training(rounds).value;
-    record.train *= static_cast<double>(grpo_.epochs);
+    record.train = seconds_of(work, in_.training);
     record.reference = in_.reference.value;
     record.rewards = std::ceil(record.responses / static_cast<double>(grpo_.verifiers)) *
                      grpo_.verify_time.value;
+    if (in_.beside)
+      beside_until_ =
+          now_ + record.rewards +
+          seconds_of(updates_of(grpo_, lengths_of(batch), in_.beside_learners), in_.beside);
     out_.steps.push_back(record);
     if (begins_more()) stop_engines();
     at(now_ + record.rewards + record.reference + record.train, What::trained, 0);
@@ -377,7 +501,9 @@ class Actors {
         out_.engines[i].pause(now_);
       watch(i);
     }
-    at(now_ + sending + record.pause, What::synced, 0);
+    const double sent = now_ + sending + record.pause;
+    record.beside = std::max(0.0, beside_until_ - sent);
+    at(sent + record.beside, What::synced, 0);
   }
 
   void synced() {
@@ -398,7 +524,10 @@ class Actors {
     busy_ = false;
     if (begins_more() && !grpo_.partial_rollouts) forget_open_groups();
     const std::int64_t more = begins_more() ? begun() - outstanding_ : grpo_.prompts;
-    add_prompts(replaced_at_once() ? 0 : std::max<std::int64_t>(0, more));
+    if (in_parts())
+      deal_prompts();
+    else
+      add_prompts(replaced_at_once() ? 0 : std::max<std::int64_t>(0, more));
     learn();
   }
 
@@ -414,7 +543,12 @@ class Actors {
   std::uint32_t next_group_ = 0;
   std::int64_t outstanding_ = 0;  // prompts asked for whose results nobody took
   std::size_t turn_ = 0;
-  std::vector<GroupResult> open_;  // [group]
+  std::vector<GroupResult> open_;                   // [group]
+  std::vector<std::deque<Call>> calls_;             // [engine]: under way and waiting
+  std::vector<std::deque<std::uint32_t>> left_;     // [learner]: groups of the step
+  std::vector<std::vector<std::uint32_t>> scored_;  // [learner]: of the call that is scored
+  std::vector<std::vector<double>> free_;           // [scorer][server]: from when on
+  double beside_until_ = 0;                         // a critic on GPUs of its own is trained
   std::deque<GroupResult> results_;
   std::vector<GroupResult> accepted_;
   std::int64_t counted_ = 0;  // groups towards the next batch

@@ -16,14 +16,26 @@ namespace stepsim {
 // One optimizer step over micro-batches of so many tokens on each learner.
 using TrainingCost = std::function<Seconds(std::span<const double> tokens)>;
 
+// Who reads rows before learners train on them, a call of an engine at a time: the policy, the
+// critic, a frozen model. Learners share out its GPUs; 0: it is on their own.
+struct Scorer {
+  std::size_t servers = 0;
+  std::function<Seconds(double tokens)> pass;
+};
+
 struct GrpoInput {
   const Grpo& grpo;
   const DecodeModel& decode;
   EngineLimits limits;
   std::size_t engines = 0;
-  std::size_t learners = 0;  // that train on packs of their own
+  std::vector<double> speeds{};  // [engine]; none: all are as fast
+  std::size_t learners = 0;      // that train on packs of their own
   TrainingCost training;
   SyncCost sync;
+  std::vector<Scorer> scorers{};    // where a part of a step is handed over at a time
+  TrainingCost beside{};            // of a critic on GPUs of its own, while the policy is trained
+  std::size_t beside_learners = 0;  // of it
+  bool whole_batches = false;       // rows of a call are padded, and end together
   Seconds reference{};  // until a parked reference model is there, before a batch is trained on
 };
 
@@ -33,7 +45,8 @@ struct StepRecord {
   double rewards = 0;    // of all its responses are found
   double reference = 0;  // a parked reference model comes
   double train = 0;
-  double drain = 0;                                   // engines finished what they had
+  double beside = 0;  // a critic on GPUs of its own ends later than the sync
+  double drain = 0;   // engines finished what they had
   double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it
   double end = 0;
   double responses = 0, tokens = 0, dropped_tokens = 0;  // trained on; left over by packing

@@ -45,12 +45,16 @@ bool is_whole(Role role) {
   return together_with(role) == Role::narrow_query;
 }
 
-// Of the layers what every GPU has whole.
-double whole_weights(const Model& model) {
+// Of the layers what every GPU has whole: with sequences of its own all but the experts.
+bool is_whole(const Part& part, bool by_sequence) {
+  return is_whole(part.role) || (by_sequence && part.kind != TensorClass::expert);
+}
+
+double whole_weights(const Model& model, bool by_sequence) {
   double sum = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
     for (const Part& part : layer_parts(model, layer))
-      if (is_whole(part.role)) sum += width(part.elements());
+      if (is_whole(part, by_sequence)) sum += width(part.elements());
   return sum;
 }
 
@@ -59,6 +63,7 @@ double whole_weights(const Model& model) {
 void DecodeModel::add_products(const Model& model, double tp) {
   struct Sum {
     double count = 0, weights = 0, experts = 0, per_token = 0;
+    bool whole = false;
   };
   std::map<Role, Sum> sums;
   const auto add = [&](const std::vector<Part>& parts, std::int64_t count) {
@@ -67,6 +72,7 @@ void DecodeModel::add_products(const Model& model, double tp) {
       if (!part.multiplies()) continue;
       Sum& sum = once[together_with(part.role)];
       sum.weights += width(part.weights());
+      sum.whole = is_whole(part, batches_ > 1) && part.role != Role::head;
       if (part.kind != TensorClass::expert) continue;
       sum.experts = width(part.copies);
       sum.per_token = width(model.experts->per_token);
@@ -82,7 +88,7 @@ void DecodeModel::add_products(const Model& model, double tp) {
   for (const auto& [role, sum] : sums) {
     // The head stays in 16 bits whatever the layers have.
     const bool narrow = role != Role::head;
-    const double gpus = is_whole(role) ? 1 : tp;
+    const double gpus = sum.whole ? 1 : tp;
     const double stored = sum.weights * std::max(1.0, sum.experts);
     const double met = sum.weights * std::max(1.0, sum.per_token);
     products_.push_back({.count = sum.count,
@@ -101,12 +107,15 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   const double tp = width(grpo.tensor_parallel), layers = width(model.layers);
   bandwidth_ = gpu.gemm.bandwidth.number() * kernels.weights.number();
   rate_ = gpu.gemm.rate.number() * gpu.gemm.sustained.number() * kernels.flops.number();
+  stretch_ = stack.unexplained.number();
   blend_ = kernels.blend.number();
   start_ = gpu.gemm.start.number();
   stream_ = gpu.memory.stream.number() * kernels.cache.number();
   expert_rates_ = gpu.attention.later ? kernels.experts_later : kernels.experts;
   fixed_ = stack.host.iteration.number();
-  small_ = layers * kernels.small.number();
+  const double sparse = width(expert_layers(model)), latent = model.attention.latent ? layers : 0;
+  small_ = layers * kernels.small.number() + sparse * kernels.small_experts.number() +
+           latent * kernels.small_latent.number();
   if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
   per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
@@ -114,14 +123,17 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
     speed_up_ = kernels.fp8.number() * gpu.peak.fp8->value / gpu.peak.bf16.value;
   if (grpo.enforce_eager) {
     const EngineStack::Eager& eager = stack.eager;
-    const double launches = eager.kernels.number() * gpu.host_launch.eager_op.number();
+    const double launches = layers * eager.kernels.number() + sparse * eager.experts.number() +
+                            latent * eager.latent.number();
     const double reductions = grpo.tensor_parallel > 1 ? 2 * eager.reduction.number() : 0;
-    host_floor_ = layers * (launches + eager.layer.number() + reductions) /
-                  cluster.node.host.core_speed.number();
+    const double each = gpu.host_launch.eager_op.number() + eager.python.number();
+    host_floor_ = (launches * each + layers * reductions) / cluster.node.host.core_speed.number();
   } else {
     graph_step_ = stack.graphs.step.number();
     graph_largest_ = stack.graphs.largest.number();
   }
+  const bool whole_sequences = stack.attention_by_sequence && model.experts.has_value();
+  if (whole_sequences) batches_ = grpo.tensor_parallel;
   add_products(model, tp);
   add_reductions(cluster, model, stack.reduction, grpo.tensor_parallel);
 
@@ -131,10 +143,9 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   window_ = width(a.sliding_window);
   const CachedToken token = cached_token_of(a);
   // Fewer heads than GPUs: every GPU keeps a copy of one, unless each has sequences of its own.
-  const bool whole_sequences = stack.attention_by_sequence && model.experts.has_value();
-  if (whole_sequences) batches_ = grpo.tensor_parallel;
   token_share_ = 1 / (whole_sequences ? tp : std::min(tp, width(token.heads)));
   const bool narrow_reads = !gpu.attention.later && gpu.vendor == "nvidia" && !a.latent;
+  copies_ = stack.copies_cache ? 2 : 0;
   if (narrow_reads && stack.mixed_reads == MixedReads::per_query_head)
     mixed_readers_ = std::max(1.0, width(a.heads) / tp / std::max(1.0, width(token.heads) / tp));
   layer_token_bytes_ = width(token.numbers) * bytes_of(grpo.cache);
@@ -142,13 +153,19 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   const AttentionWidths widths = widths_of(a);
   const Gpu::Attention::Kernel& prompts =
       gpu.attention.later ? *gpu.attention.later : gpu.attention.flash;
-  attention_per_pair_ = 2 * width(widths.queries + widths.result) / tp / prompts.forward.number();
-  attention_per_cached_ = 2 * width(token.products) / tp / gpu.attention.flash.forward.number();
+  const double heads_over = whole_sequences ? 1 : tp;
+  own_share_ = whole_sequences ? 1 : token_share_;
+  attention_per_pair_ =
+      2 * width(widths.queries + widths.result) / heads_over / prompts.forward.number();
+  attention_per_cached_ =
+      2 * width(token.products) / heads_over / gpu.attention.flash.forward.number();
   bytes_per_token_ = layers * layer_token_bytes_;
   const ParameterCount count = count_parameters(model);
-  const double outer = width(count.of(TensorClass::embedding)), whole = whole_weights(model);
+  const double outer = width(count.of(TensorClass::embedding)),
+               whole = whole_weights(model, whole_sequences);
   weight_bytes_ = (weight_width_ * (width(count.total()) - outer - whole) + bytes_16 * outer) / tp +
                   weight_width_ * whole;
+  if (stack.own_weights) weight_bytes_ = 0;  // of a learner's, which are there
   cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.number() - weight_bytes_ -
                  stack.memory.overhead.number();
 }
@@ -159,7 +176,9 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
   if (gpus < 2) return;
   Group group(gpus);
   for (Rank r = 0; r < gpus; ++r) group[r] = r;
-  const double row = bytes_16 * width(model.hidden), count = 2 * width(model.layers);
+  // Sequences of its own: rows of all are collected before the experts, and their sums dealt out.
+  const double row = bytes_16 * width(model.hidden),
+               count = (batches_ > 1 ? 1 : 2) * width(model.layers);
   const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
   double rows = 1;
   for (Reduction& reduction : reductions_) {
@@ -233,6 +252,24 @@ double DecodeModel::products(double rows) const {
   });
 }
 
+double DecodeModel::own_products(double rows) const {
+  return once(own_of_, rows, [&] {
+    double time = 0;
+    for (const Product& p : products_)
+      if (!p.head && p.experts == 0) time += product(p, rows);
+    return time;
+  });
+}
+
+double DecodeModel::expert_products(double rows) const {
+  return once(experts_of_, rows, [&] {
+    double time = reductions(rows);
+    for (const Product& p : products_)
+      if (p.experts > 0) time += product(p, rows);
+    return time;
+  });
+}
+
 double DecodeModel::head(double rows) const {
   if (rows <= 0) return 0;
   return once(head_of_, rows, [&] {
@@ -258,12 +295,45 @@ double DecodeModel::looked_at(double sequences, double cached) const {
 // What is cached is read once for all heads that share it, or by each of them. Latent vectors are
 // shared by all, so their products may take longer than their reading.
 double DecodeModel::attend(double looked_at, double readers) const {
-  return std::max(readers * looked_at * layer_token_bytes_ * token_share_ / stream_,
-                  looked_at * attention_per_cached_);
+  const double passed = looked_at * layer_token_bytes_ * own_share_ / stream_;
+  return std::max(readers * passed, looked_at * attention_per_cached_) + copies_ * passed;
+}
+
+// What a GPU does for its own sequences.
+double DecodeModel::own_time(const StepBatch& b) const {
+  const double readers = b.prompt > 0 ? mixed_readers_ : 1;
+  return small_ + own_products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
+         attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_;
+}
+
+double DecodeModel::step(std::span<const StepBatch> ranks) const {
+  if (ranks.size() == 1) return step(ranks.front());
+  if (free_) return 0;
+  double slowest = 0, rows = 0, sequences = 0;
+  for (const StepBatch& b : ranks) {
+    slowest = std::max(slowest, own_time(b));
+    rows += padded(b.decoding + b.prompt);
+    sequences = std::max(sequences, b.decoding + b.sampled);
+  }
+  return stretch_ * (std::max(slowest + expert_products(rows), host_floor_) + fixed_ +
+                     per_sequence_ * sequences);
 }
 
 double DecodeModel::step(const StepBatch& b) const {
   if (free_) return 0;
+  if (batches_ > 1) {
+    const double each = 1 / static_cast<double>(batches_);
+    const StepBatch part{.decoding = b.decoding * each,
+                         .cached = b.cached * each,
+                         .prompt = b.prompt * each,
+                         .pairs = b.pairs * each,
+                         .sampled = b.sampled * each};
+    return step(std::vector<StepBatch>(static_cast<std::size_t>(batches_), part));
+  }
+  return stretch_ * one_step(b);
+}
+
+double DecodeModel::one_step(const StepBatch& b) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
   const double device =
       small_ + products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
@@ -279,7 +349,7 @@ double DecodeModel::iteration(double sequences, double cached) const {
 // where the device takes longer than the host or the pace.
 int DecodeModel::regime(double sequences, double cached, double pace) const {
   const double time = iteration(sequences, cached);
-  const double floor = host_floor_ + fixed_ + per_sequence_ * sequences;
+  const double floor = stretch_ * (host_floor_ + fixed_ + per_sequence_ * sequences);
   return (window_ > 0 && cached >= sequences * window_ ? 1 : 0) + (time > floor ? 2 : 0) +
          (time > pace ? 4 : 0);
 }
@@ -309,7 +379,7 @@ double DecodeModel::steps(double sequences, double cached, std::int64_t count, d
 double DecodeModel::per_cached(double sequences, double cached) const {
   if (free_) return 0;
   const bool all = window_ <= 0 || cached < sequences * window_;
-  return attend(full_layers_ + (all ? window_layers_ : 0), 1);
+  return stretch_ * attend(full_layers_ + (all ? window_layers_ : 0), 1);
 }
 
 double DecodeModel::pairs_of(double tokens) const {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "topology/cluster.hpp"
@@ -27,6 +28,8 @@ class DecodeModel {
               const Grpo& grpo);
 
   double step(const StepBatch& batch) const;
+  // Of GPUs that have sequences of their own: attention of each, experts of all together.
+  double step(std::span<const StepBatch> ranks) const;
   // One token for each of `sequences`, which have `cached` tokens of context in all.
   double iteration(double sequences, double cached) const;
   // So many iterations one after the other, the context growing, none shorter than `pace`.
@@ -63,6 +66,10 @@ class DecodeModel {
                       std::uint32_t gpus);
   double product(const Product& p, double rows) const;
   double products(double rows) const;  // of the layers, with what is between them
+  double one_step(const StepBatch& batch) const;
+  double own_time(const StepBatch& batch) const;
+  double own_products(double rows) const;
+  double expert_products(double rows) const;
   double head(double rows) const;
   double reductions(double rows) const;
   double expert_share(double tokens_each) const;
@@ -77,6 +84,7 @@ class DecodeModel {
   double attention_per_pair_ = 0;    // of a prompt
   double attention_per_cached_ = 0;  // of a new token and one that it looks at, if not read for
   double mixed_readers_ = 1;         // times that the cache is read when prompts are in the batch
+  double copies_ = 0;                // times that it is read and written beside that
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double small_ = 0;  // kernels beside products: on the device, so a slow host hides them
   double graph_step_ = 1, graph_largest_ = 0;
@@ -84,10 +92,12 @@ class DecodeModel {
   std::vector<EngineStack::ExpertRate> expert_rates_;
   double weight_width_ = 2, speed_up_ = 1;
   double weight_bytes_ = 0, cache_bytes_ = 0, bytes_per_token_ = 0, token_share_ = 0;
+  double own_share_ = 0;  // of a sequence's cache that a GPU looks at
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
   std::int64_t batches_ = 1;
+  double stretch_ = 1;  // all takes so many times as long
   bool free_ = false;
-  mutable std::vector<double> products_of_, head_of_;  // by rows, once asked for
+  mutable std::vector<double> products_of_, own_of_, experts_of_, head_of_;  // by rows, once asked
 };
 
 }  // namespace stepsim

@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 
 Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
     : decode_(&decode),
       limits_(limits),
-      pool_(static_cast<std::int64_t>(std::floor(limits.cache / limits.block))),
+      pools_(limits.ranks,
+             BlockPool(static_cast<std::int64_t>(std::floor(limits.cache / limits.block)))),
+      budget_(limits.ranks, 0),
+      batches_(limits.ranks),
       share_(limits.reserve.first) {}
 
 double Engine::iteration() const {
@@ -25,9 +32,26 @@ double Engine::iterations_left() const {
   return longest(running_) + longest(waiting_);
 }
 
+double Engine::together(double StepBatch::*part) const {
+  return std::accumulate(batches_.begin(), batches_.end(), 0.0,
+                         [&](double sum, const StepBatch& b) { return sum + b.*part; });
+}
+
 double Engine::seconds_of(std::int64_t steps) const {
-  if (batch_.prompt > 0) return std::max(decode_->step(batch_), pace_);
-  return decode_->steps(batch_.decoding, batch_.cached, steps, pace_);
+  return steps_time(steps) / limits_.speed;
+}
+
+double Engine::steps_time(std::int64_t steps) const {
+  if (batches_.size() == 1 && batches_.front().prompt == 0)
+    return decode_->steps(batches_.front().decoding, batches_.front().cached, steps, pace_);
+  // Which GPU ends last may change from step to step.
+  std::vector<StepBatch> ranks = batches_;
+  double seconds = 0;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    seconds += std::max(decode_->step(ranks), pace_);
+    for (StepBatch& b : ranks) b.cached += b.decoding;
+  }
+  return seconds;
 }
 
 void Engine::count_held(double now) {
@@ -62,12 +86,13 @@ Engine::Found Engine::look_up(const Held& next) const {
   Found found;
   if (!limits_.prefix_caching) return found;
   const Sequence& s = next.sequence;
-  const auto prompt = prompts_.find(s.group);
+  const BlockPool& pool = pools_[next.rank];
+  const auto prompt = prompts_.find({next.rank, s.group});
   if (prompt != prompts_.end())
     found.live = prompt->second.blocks;
   else
-    found.kept = std::min(shareable(s), pool_.kept({s.group, -1}));
-  if (found.live + found.kept == shareable(s)) found.own = pool_.kept({s.group, s.sample});
+    found.kept = std::min(shareable(s), pool.kept({s.group, -1}));
+  if (found.live + found.kept == shareable(s)) found.own = pool.kept({s.group, s.sample});
   const auto block = static_cast<std::int64_t>(limits_.block);
   const std::int64_t whole = (next.context() - 1) / block;
   found.own = std::min(found.own, whole - found.live - found.kept);
@@ -79,14 +104,15 @@ Engine::Found Engine::look_up(const Held& next) const {
 bool Engine::grow(Held& held, std::int64_t tokens) {
   const std::int64_t needed = blocks_of(held.computed + tokens);
   const std::int64_t more = needed - held.shared - held.own;
-  if (more > pool_.free()) return false;
+  BlockPool& pool = pools_[held.rank];
+  if (more > pool.free()) return false;
   if (more <= 0) return true;
-  pool_.take(more);
+  pool.take(more);
   if (!held.provides) {
     held.own += more;
     return true;
   }
-  Prompt& prompt = prompts_[held.sequence.group];
+  Prompt& prompt = prompts_[{held.rank, held.sequence.group}];
   const std::int64_t part = std::min(more, shareable(held.sequence) - held.shared);
   held.shared += part;
   held.own += more - part;
@@ -101,22 +127,27 @@ void Engine::leave(const Held& held, bool comes_back) {
   const std::int64_t whole = held.computed / block - held.shared;
   const std::int64_t kept =
       limits_.prefix_caching && comes_back ? std::clamp<std::int64_t>(whole, 0, held.own) : 0;
-  pool_.give_back(held.own - kept);
-  pool_.give_back({s.group, s.sample}, kept);
+  BlockPool& pool = pools_[held.rank];
+  pool.give_back(held.own - kept);
+  pool.give_back({s.group, s.sample}, kept);
   if (!limits_.prefix_caching) return;
-  const auto prompt = prompts_.find(s.group);
+  const auto prompt = prompts_.find({held.rank, s.group});
   if (--prompt->second.sharers > 0) return;
-  pool_.give_back({s.group, -1}, prompt->second.blocks);
+  pool.give_back({s.group, -1}, prompt->second.blocks);
   prompts_.erase(prompt);
 }
 
-void Engine::preempt_last() {
-  Held last = running_.back();
-  running_.pop_back();
-  if (last.planned > 0) {
-    budget_ += last.planned;
-    last.planned = 0;
-  }
+// The place of the rank's newest sequence, which it has.
+std::size_t Engine::last_of(std::size_t rank) const {
+  std::size_t place = running_.size() - 1;
+  while (running_[place].rank != rank) --place;
+  return place;
+}
+
+void Engine::preempt(std::size_t place) {
+  Held last = running_[place];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
+  budget_[last.rank] += std::exchange(last.planned, 0);
   leave(last, true);
   last.reached = std::max(last.reached, last.computed);
   last.computed = last.shared = last.own = 0;
@@ -132,11 +163,12 @@ void Engine::empty() {
   empties_ = false;
   for (Held& h : running_) h.planned = 0;
   while (!running_.empty()) {
-    preempt_last();
+    preempt(running_.size() - 1);
     --totals_.preemptions;
   }
   // Weights change, so nothing is found again.
-  pool_ = BlockPool(static_cast<std::int64_t>(std::floor(limits_.cache / limits_.block)));
+  for (BlockPool& pool : pools_)
+    pool = BlockPool(static_cast<std::int64_t>(std::floor(limits_.cache / limits_.block)));
   prompts_.clear();
   if (!gives_up_) return;
   for (const Held& h : waiting_) totals_.given_up += static_cast<double>(h.sequence.done);
@@ -148,37 +180,39 @@ void Engine::empty() {
 
 // Running sequences in the order of their coming; who finds no block puts out who came last.
 void Engine::schedule_running() {
-  for (std::size_t i = 0; i < running_.size(); ++i) {
-    Held& held = running_[i];
-    const std::int64_t tokens = std::min(held.left(), budget_);
-    bool placed = tokens > 0 && grow(held, tokens);
-    while (tokens > 0 && !placed && running_.size() > i + 1) {
-      preempt_last();
+  std::vector<bool> others(pools_.size(), false);  // [rank] runs an older one
+  for (std::size_t i = 0; i < running_.size();) {
+    const std::size_t rank = running_[i].rank;
+    const std::int64_t tokens = std::min(running_[i].left(), budget_[rank]);
+    bool placed = tokens > 0 && grow(running_[i], tokens);
+    while (tokens > 0 && !placed && last_of(rank) > i) {
+      preempt(last_of(rank));
       placed = grow(running_[i], tokens);
     }
-    if (tokens > 0 && !placed) {
-      if (i > 0) {
-        preempt_last();
-        return;
-      }
-      placed = true;  // alone, it goes on with what there is
+    if (tokens > 0 && !placed && others[rank]) {
+      preempt(i);
+      continue;
     }
-    if (!placed) continue;
-    running_[i].planned = tokens;
-    budget_ -= tokens;
+    if (tokens > 0) {  // alone, it goes on with what there is
+      running_[i].planned = tokens;
+      budget_[rank] -= tokens;
+    }
+    others[rank] = true;
+    ++i;
   }
 }
 
 // Cache for its own answer and for a share of the others'.
 bool Engine::reserved(const Held& next) const {
   const Reservation& reserve = limits_.reserve;
-  if (!reserve.any() || running_.empty()) return true;
+  if (!reserve.any() || !holds(running_, next.rank, &Held::rank)) return true;
   double needed = 0;
   const auto open = [](const Held& h) {
     return static_cast<double>(std::max(h.sequence.asked, h.sequence.target) - h.sequence.done);
   };
   double stored = 0;
   for (const Held& h : running_) {
+    if (h.rank != next.rank) continue;
     needed += share_ * open(h) + static_cast<double>(h.left());
     stored += static_cast<double>(h.computed);
   }
@@ -186,22 +220,36 @@ bool Engine::reserved(const Held& next) const {
   return stored + needed <= limits_.cache;
 }
 
+// Who runs fewest of those that can take one more in this step; none: the number of ranks.
+std::size_t Engine::rank_with_room() const {
+  std::vector<std::int64_t> running(pools_.size(), 0);
+  for (const Held& h : running_) ++running[h.rank];
+  std::size_t best = pools_.size();
+  for (std::size_t rank = 0; rank < pools_.size(); ++rank)
+    if (budget_[rank] > 0 && running[rank] < limits_.sequences &&
+        (best == pools_.size() || running[rank] < running[best]))
+      best = rank;
+  return best;
+}
+
 bool Engine::admit_next() {
-  if (waiting_.empty() || budget_ <= 0) return false;
-  if (static_cast<std::int64_t>(running_.size()) >= limits_.sequences) return false;
+  const std::size_t rank = waiting_.empty() ? pools_.size() : rank_with_room();
+  if (rank == pools_.size()) return false;
   Held next = waiting_.front();
+  next.rank = rank;
+  BlockPool& pool = pools_[rank];
   const Sequence& s = next.sequence;
   if (!reserved(next)) return false;
   const Found found = look_up(next);
   next.computed = found.start;
-  const std::int64_t tokens = std::min(next.left(), budget_);
-  if (blocks_of(found.start + tokens) - found.live > pool_.free()) return false;
+  const std::int64_t tokens = std::min(next.left(), budget_[rank]);
+  if (blocks_of(found.start + tokens) - found.live > pool.free()) return false;
   waiting_.pop_front();
   if (limits_.prefix_caching) {
-    const auto [prompt, first] = prompts_.try_emplace(s.group);
+    const auto [prompt, first] = prompts_.try_emplace({rank, s.group});
     next.provides = first;
-    pool_.take_again({s.group, -1}, found.kept);
-    pool_.take_again({s.group, s.sample}, found.own);
+    pool.take_again({s.group, -1}, found.kept);
+    pool.take_again({s.group, s.sample}, found.own);
     if (first) prompt->second.blocks = found.kept;
     ++prompt->second.sharers;
     next.shared = found.live + found.kept;
@@ -209,7 +257,7 @@ bool Engine::admit_next() {
   }
   grow(next, tokens);
   next.planned = tokens;
-  budget_ -= tokens;
+  budget_[rank] -= tokens;
   if (s.done == 0) next.sequence.first_version = version_;
   running_.push_back(next);
   return true;
@@ -230,52 +278,56 @@ void Engine::lower_share(std::int64_t steps) {
 void Engine::note(const Held& held) {
   if (held.planned == 0) return;
   const bool decodes = held.planned == 1 && held.left() == 1 && held.sequence.done > 0;
+  StepBatch& batch = batches_[held.rank];
   if (decodes) {
-    batch_.decoding += 1;
-    batch_.cached += static_cast<double>(held.context());
+    batch.decoding += 1;
+    batch.cached += static_cast<double>(held.context());
     return;
   }
   const auto from = static_cast<double>(held.computed);
   const auto tokens = static_cast<double>(held.planned);
-  batch_.prompt += tokens;
-  batch_.pairs += decode_->pairs_of(from + tokens) - decode_->pairs_of(from);
-  if (held.samples()) batch_.sampled += 1;
+  batch.prompt += tokens;
+  batch.pairs += decode_->pairs_of(from + tokens) - decode_->pairs_of(from);
+  if (held.samples()) batch.sampled += 1;
   totals_.recomputed +=
       static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, held.planned));
 }
 
 void Engine::schedule() {
   preempted_ = false;
-  batch_ = {};
+  batches_.assign(pools_.size(), {});
   for (Held& h : running_) h.planned = 0;
-  budget_ = limits_.tokens;
+  budget_.assign(pools_.size(), limits_.tokens);
   if (limits_.prompts_first) {
     // A prompt that is under way goes on, then others come; answers stand still meanwhile.
     for (Held& h : running_) {
-      const std::int64_t tokens = std::min(h.left(), budget_);
+      const std::int64_t tokens = std::min(h.left(), budget_[h.rank]);
       if (h.left() == 1 && h.sequence.done > 0) continue;
       if (tokens == 0 || !grow(h, tokens)) continue;
       h.planned = tokens;
-      budget_ -= tokens;
+      budget_[h.rank] -= tokens;
     }
     admit();
-    if (budget_ == limits_.tokens) {
+    if (std::ranges::count(budget_, limits_.tokens) == std::ssize(budget_)) {
       schedule_running();
       lower_share(1);
     }
   } else {
     schedule_running();
+    if (!running_.empty()) lower_share(1);
     if (!preempted_) admit();
   }
   for (const Held& h : running_) note(h);
-  block_.prefilled = batch_.prompt;
+  block_.prefilled = together(&StepBatch::prompt);
 }
 
 // ---- steps that are alike
 
 // Nothing but the running sequences can be scheduled until one of them is done.
 bool Engine::block_may_go_on() const {
-  if (batch_.prompt > 0 || batch_.decoding < static_cast<double>(running_.size())) return false;
+  if (together(&StepBatch::prompt) > 0 ||
+      together(&StepBatch::decoding) < static_cast<double>(running_.size()))
+    return false;
   if (waiting_.empty()) return true;
   // Whoever was put out may come back in the very next step.
   const bool falling = limits_.reserve.any() && share_ > limits_.reserve.last;
@@ -283,10 +335,12 @@ bool Engine::block_may_go_on() const {
 }
 
 bool Engine::steps_fit(std::int64_t steps) const {
-  std::int64_t more = 0;
+  std::vector<std::int64_t> more(pools_.size(), 0);
   for (const Held& h : running_)
-    more += std::max<std::int64_t>(0, blocks_of(h.computed + steps) - h.shared - h.own);
-  return more <= pool_.free();
+    more[h.rank] += std::max<std::int64_t>(0, blocks_of(h.computed + steps) - h.shared - h.own);
+  for (std::size_t rank = 0; rank < pools_.size(); ++rank)
+    if (more[rank] > pools_[rank].free()) return false;
+  return true;
 }
 
 std::int64_t Engine::steps_together() const {
@@ -310,7 +364,7 @@ void Engine::start_block(double now) {
   if (paused_) return;
   block_ = {.start = now, .end = now};
   schedule();
-  if (batch_.decoding + batch_.prompt == 0) return;
+  if (together(&StepBatch::decoding) + together(&StepBatch::prompt) == 0) return;
   iterations_ = steps_together();
   block_.sequences = static_cast<double>(running_.size());
   block_.end = now + seconds_of(iterations_);
@@ -339,8 +393,10 @@ void Engine::advance(Held& held) {
   held.computed += held.planned + iterations_ - 1;
   if (!sampled) return;
   if (held.sequence.done == 0) held.sequence.first_token = block_.end;
+  const std::int64_t kept = held.sequence.kept;
+  block_.tokens +=
+      kept > 0 ? std::clamp<std::int64_t>(kept - held.sequence.done, 0, iterations_) : iterations_;
   held.sequence.done += iterations_;
-  block_.tokens += iterations_;
 }
 
 std::vector<Sequence> Engine::finish_block(double now) {
@@ -352,8 +408,9 @@ std::vector<Sequence> Engine::finish_block(double now) {
   totals_.tokens += block_.tokens;
   totals_.prefilled += block_.prefilled;
   ++totals_.blocks;
-  totals_.most_cached =
-      std::max(totals_.most_cached, static_cast<double>(pool_.used()) * limits_.block);
+  std::int64_t used = 0;
+  for (const BlockPool& pool : pools_) used += pool.used();
+  totals_.most_cached = std::max(totals_.most_cached, static_cast<double>(used) * limits_.block);
   log_.push_back(block_);
   const auto still = std::stable_partition(running_.begin(), running_.end(), [](const Held& h) {
     return h.sequence.done < h.sequence.target;

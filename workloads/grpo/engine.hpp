@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "workloads/grpo/block_pool.hpp"
@@ -27,6 +28,8 @@ struct Reservation {
 };
 
 struct EngineLimits {
+  // GPUs that have sequences of their own: what follows is of each. A step ends with the last.
+  std::size_t ranks = 1;
   double cache = 0;             // tokens
   std::int64_t sequences = 0;   // in one batch
   std::int64_t admitted = 0;    // samples that the engine takes off the queue
@@ -35,6 +38,7 @@ struct EngineLimits {
   std::int64_t tokens = 2048;   // of one step, prompts and answers together
   bool prompts_first = false;   // a step has prompts or answers, and prompts go first
   Reservation reserve{};
+  double speed = 1;                                                  // of the slowest of its GPUs
   std::int64_t together = std::numeric_limits<std::int64_t>::max();  // steps of a block at most
 };
 
@@ -44,6 +48,7 @@ struct Sequence {
   std::int64_t prompt = 0;
   std::int64_t target = 0;  // tokens to generate
   std::int64_t asked = 0;   // most tokens that it may have; less than the target: the target
+  std::int64_t kept = 0;    // of a padded row: tokens of its own; 0: all
   std::int64_t done = 0;
   std::int64_t first_version = 0;  // of the weights, when its first token was made
   bool mixed = false;              // weights changed on the way
@@ -113,6 +118,7 @@ class Engine {
     std::int64_t shared = 0;    // blocks held together with its group
     std::int64_t own = 0;       // blocks of its own
     std::int64_t planned = 0;   // tokens of the step under way
+    std::size_t rank = 0;       // who has it
     bool provides = false;      // the group's prompt is computed by it
 
     std::int64_t context() const { return sequence.prompt + sequence.done; }
@@ -137,12 +143,15 @@ class Engine {
   void lower_share(std::int64_t steps);
   void admit();
   bool admit_next();
+  std::size_t rank_with_room() const;
   bool reserved(const Held& next) const;
   Found look_up(const Held& next) const;
   bool grow(Held& held, std::int64_t tokens);
   void note(const Held& held);
+  double together(double StepBatch::*part) const;
   void leave(const Held& held, bool comes_back);
-  void preempt_last();
+  void preempt(std::size_t place);
+  std::size_t last_of(std::size_t rank) const;
   void stop(double now);
   void empty();
   bool block_may_go_on() const;
@@ -151,24 +160,25 @@ class Engine {
   std::int64_t blocks_of(std::int64_t tokens) const;
   std::int64_t shareable(const Sequence& sequence) const;
   double seconds_of(std::int64_t steps) const;
+  double steps_time(std::int64_t steps) const;  // at full speed
   void advance(Held& held);
 
   const DecodeModel* decode_;
   EngineLimits limits_;
-  BlockPool pool_;
-  std::vector<Held> running_;  // in the order of admission
+  std::vector<BlockPool> pools_;  // [rank]
+  std::vector<Held> running_;     // in the order of admission
   std::deque<Held> waiting_;
-  std::map<std::uint32_t, Prompt> prompts_;
-  std::int64_t held_ = 0;  // samples running or waiting
-  double counted_ = 0;     // until when held_seconds is known
+  std::map<std::pair<std::size_t, std::uint32_t>, Prompt> prompts_;  // [rank and group]
+  std::int64_t held_ = 0;                                            // samples running or waiting
+  double counted_ = 0;  // until when held_seconds is known
   std::int64_t version_ = 0;
   double share_ = 0;  // of what running sequences may still need, see Reservation
   double pace_ = 0, next_pace_ = 0;
   bool paused_ = false, running_block_ = false;
   bool empties_ = false, gives_up_ = false;  // when the step under way is done
   bool preempted_ = false;                   // in the step under way
-  std::int64_t budget_ = 0;
-  StepBatch batch_;
+  std::vector<std::int64_t> budget_;         // [rank] tokens of the step that are left
+  std::vector<StepBatch> batches_;           // [rank] of the step
   StepBlock block_;
   std::int64_t iterations_ = 0;
   EngineTotals totals_;

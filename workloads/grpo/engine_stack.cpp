@@ -54,6 +54,8 @@ EngineStack::Kernels read_kernels(const Table& kernels) {
           .blend = kernels.constant<Ratio>("blend"),
           .cache = kernels.constant<Ratio>("cache"),
           .small = kernels.constant<Seconds>("small"),
+          .small_experts = kernels.constant<Seconds>("small_experts"),
+          .small_latent = kernels.constant<Seconds>("small_latent"),
           .experts = expert_rates(kernels, "experts"),
           .experts_later = expert_rates(kernels, "experts_later")};
 }
@@ -96,12 +98,17 @@ EngineStack read_engine_stack(const Table& table) {
   const Table reduction = table.table("reduction");
   stack.reduction = {.start = reduction.constant<Seconds>("start"),
                      .largest = reduction.constant<Bytes>("largest")};
+  stack.copies_cache = kernels.flag_or("copies_cache", false);
+  stack.unexplained = table.constant<Ratio>("unexplained");
+  stack.own_weights = table.flag_or("own_weights", false);
   const Table graphs = table.table("graphs");
   stack.graphs = {.step = graphs.constant<Ratio>("step"),
                   .largest = graphs.constant<Ratio>("largest")};
   const Table eager = table.table("eager");
   stack.eager = {.kernels = eager.constant<Ratio>("kernels"),
-                 .layer = eager.constant<Seconds>("layer"),
+                 .experts = eager.constant<Ratio>("experts"),
+                 .latent = eager.constant<Ratio>("latent"),
+                 .python = eager.constant<Seconds>("python"),
                  .reduction = eager.constant<Seconds>("reduction")};
   stack.scheduler = read_scheduler(table.table("scheduler"));
   const Table host = table.table("host");

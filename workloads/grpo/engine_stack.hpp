@@ -19,9 +19,11 @@ enum class MixedReads : std::uint8_t { shared, per_query_head };
 inline constexpr std::array<std::string_view, 2> mixed_reads_names{"shared", "per_query_head"};
 
 // mixed: running sequences use the step's tokens first, prompts fill it up; prompts_first: a step
-// has prompts or answers.
-enum class StepOrder : std::uint8_t { mixed, prompts_first };
-inline constexpr std::array<std::string_view, 2> step_order_names{"mixed", "prompts_first"};
+// has prompts or answers; whole_batches: all that was given at once is one batch of padded rows,
+// which goes on until the last of them is done.
+enum class StepOrder : std::uint8_t { mixed, prompts_first, whole_batches };
+inline constexpr std::array<std::string_view, 3> step_order_names{"mixed", "prompts_first",
+                                                                  "whole_batches"};
 
 struct EngineStack {
   std::string name;
@@ -36,7 +38,9 @@ struct EngineStack {
     Constant<Ratio> fp8;              // of what the peaks promise of products in 8 bits
     Constant<Ratio> blend;            // p of (memory^p + arithmetic^p)^(1/p)
     Constant<Ratio> cache;            // share of the stream rate when keys and values are read
-    Constant<Seconds> small;          // norms, rotation, activation of one layer
+    Constant<Seconds> small;          // norms, rotation, activation of one dense layer
+    Constant<Seconds> small_experts;  // more of it: the choice of experts, their order, their sum
+    Constant<Seconds> small_latent;   // more of it: vectors split, joined and turned around
     std::vector<ExpertRate> experts;  // share of the GEMM rate of products of experts
     std::vector<ExpertRate> experts_later;  // on GPUs with kernels of their generation
   } kernels;
@@ -45,6 +49,13 @@ struct EngineStack {
   bool attention_by_sequence = false;
   // With weights in 8 bits keys and values have 8 bits too, unless somebody says otherwise.
   bool cache_follows_weights = false;
+  // The learner itself, with the weights that it trains: nothing is sent, and nothing falls asleep.
+  bool own_weights = false;
+  // Keys and values of each step are put behind a copy of the others'.
+  bool copies_cache = false;
+  // Steps that published loads took over those that are simulated. The value is one; what is known
+  // is its range.
+  Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};
   struct Reduction {
     Constant<Seconds> start;  // of the engine's own all-reduce
     Constant<Bytes> largest;  // what is beyond goes to the library
@@ -54,8 +65,10 @@ struct EngineStack {
     Constant<Ratio> largest;  // tokens; larger ones are not padded
   } graphs;
   struct Eager {
-    Constant<Ratio> kernels;      // of a layer, launched one by one
-    Constant<Seconds> layer;      // Python around them
+    Constant<Ratio> kernels;      // of a dense layer, launched one by one
+    Constant<Ratio> experts;      // more of them in a layer with experts
+    Constant<Ratio> latent;       // and in one with latent attention
+    Constant<Seconds> python;     // around each of them
     Constant<Seconds> reduction;  // a call of the engine's all-reduce
   } eager;
   struct Limits {

@@ -77,6 +77,15 @@ struct Failures {
   std::uint64_t seed = 1;
 };
 
+// GPUs of models that are neither on the learners' GPUs nor on engines'. None: it is on the GPUs of
+// whom it stands beside, the critic and the reference model beside the policy, the reward model
+// beside the critic.
+struct OwnGpus {
+  std::uint32_t critic = 0, reference = 0, reward = 0;
+
+  std::uint32_t all() const { return critic + reference + reward; }
+};
+
 struct Grpo {
   GrpoLayout layout = GrpoLayout::separate;
   SyncProtocol protocol = SyncProtocol::v3;
@@ -108,6 +117,7 @@ struct Grpo {
   bool send_adapters = false;            // these alone: engines have what they stand beside
   std::optional<std::uint32_t> engines;  // nothing: as many as find room
   std::vector<std::uint32_t> learners;   // on each node
+  OwnGpus own;
   double memory_utilization = 0.9;
   std::int64_t admitted_samples =
       0;  // of one engine at a time; 0: what the engine says it can hold
@@ -116,6 +126,10 @@ struct Grpo {
   std::optional<Seconds> per_tensor_overhead;  // instead of what the protocol's parts add up to
   std::optional<Bytes> sync_bucket;            // instead of what the engine's file says
   std::int64_t async_steps = 8;                // steps that generation may be ahead; 0: in turn
+
+  // Sequences that a learner hands to an engine at a time. It waits for them, has them scored, and
+  // hands over the next ones; an engine takes such calls one after the other. 0: engines get all.
+  std::int64_t rollout_at_once = 0;
 
   std::int64_t prompts = 16;  // U: groups of a step
   std::int64_t samples = 4;   // n: responses of a group

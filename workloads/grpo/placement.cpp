@@ -17,8 +17,34 @@ std::vector<std::uint32_t> learners_by_node(const std::vector<std::int64_t>& lis
   return counts;
 }
 
+std::vector<std::uint32_t> first_gpus(const Cluster& cluster, std::uint32_t count) {
+  std::vector<std::uint32_t> counts(cluster.nodes, 0);
+  for (std::uint32_t& here : counts) {
+    here = std::min(count, cluster.gpus_per_node());
+    count -= here;
+  }
+  return counts;
+}
+
+namespace {
+
+// The cluster's last GPUs, in this order.
+void place_models(const Cluster& cluster, const OwnGpus& own, Placement& placement) {
+  Rank next = cluster.ranks() - std::min(cluster.ranks(), own.all());
+  const auto take = [&](Group& group, std::uint32_t count) {
+    while (group.size() < count && next < cluster.ranks()) group.push_back(next++);
+  };
+  take(placement.critic, own.critic);
+  take(placement.reference, own.reference);
+  take(placement.reward, own.reward);
+}
+
+}  // namespace
+
 Placement place(const Cluster& cluster, const Grpo& grpo) {
   Placement placement;
+  place_models(cluster, grpo.own, placement);
+  const Rank free_end = cluster.ranks() - std::min(cluster.ranks(), grpo.own.all());
   const std::uint32_t gpus = cluster.gpus_per_node(), each = grpo.tensor_parallel;
   const bool colocated = grpo.layout == GrpoLayout::colocated;
   Group free;
@@ -39,13 +65,15 @@ Placement place(const Cluster& cluster, const Grpo& grpo) {
     const std::uint32_t listed = node < grpo.learners.size() ? grpo.learners[node] : 0;
     const std::uint32_t learn = colocated ? gpus : std::min(listed, gpus);
     for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+      if (node * gpus + gpu >= free_end) continue;
       if (gpu < learn) placement.learners.push_back(node * gpus + gpu);
       if (gpu >= learn || colocated) free.push_back(node * gpus + gpu);
     }
     // An engine of several nodes has all of each.
     if (each > gpus && !colocated && learn > 0) {
-      free.resize(free.size() - (gpus - learn));
-      placement.stranded += gpus - learn;
+      const std::size_t rest = std::min<std::size_t>(free.size(), gpus - learn);
+      free.resize(free.size() - rest);
+      placement.stranded += static_cast<std::uint32_t>(rest);
     }
     while (free.size() >= each) take();
     if (each <= gpus) strand();
@@ -55,17 +83,25 @@ Placement place(const Cluster& cluster, const Grpo& grpo) {
 }
 
 Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo) {
+  if (grpo.layout == GrpoLayout::colocated && grpo.own.all() == 0) return cluster;
+  return cluster_of(cluster, place(cluster, grpo).learners);
+}
+
+Cluster cluster_of(const Cluster& cluster, const Group& ranks) {
   Cluster part = cluster;
-  if (grpo.layout == GrpoLayout::colocated) return part;
-  part.nodes = static_cast<std::uint32_t>(
-      std::count_if(grpo.learners.begin(), grpo.learners.end(), [](auto n) { return n > 0; }));
-  part.gpus_used = *std::max_element(grpo.learners.begin(), grpo.learners.end());
-  std::vector<std::uint32_t> counts;
-  std::copy_if(grpo.learners.begin(), grpo.learners.end(), std::back_inserter(counts),
+  if (ranks.empty()) return part;
+  std::vector<std::uint32_t> by_node(cluster.nodes, 0), counts;
+  for (const Rank rank : ranks) ++by_node[rank / cluster.gpus_per_node()];
+  std::copy_if(by_node.begin(), by_node.end(), std::back_inserter(counts),
                [](auto n) { return n > 0; });
+  part.nodes = static_cast<std::uint32_t>(counts.size());
+  part.gpus_used = *std::max_element(counts.begin(), counts.end());
   const bool even =
       std::all_of(counts.begin(), counts.end(), [&](auto n) { return n == part.gpus_used; });
   if (!even) part.uneven = std::move(counts);
+  if (cluster.speeds.empty()) return part;
+  part.speeds.clear();
+  for (const Rank rank : ranks) part.speeds.push_back(cluster.speeds[rank]);
   return part;
 }
 

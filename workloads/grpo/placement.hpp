@@ -12,10 +12,11 @@
 namespace stepsim {
 
 struct Placement {
-  Group learners;                  // ranks; the first one sends the weights
-  std::vector<Group> engines;      // ranks of each
-  std::uint32_t stranded = 0;      // GPUs that belong to neither
-  std::uint32_t most_engines = 0;  // that find room beside the learners
+  Group learners;                   // ranks; the first one sends the weights
+  Group critic, reference, reward;  // that have GPUs of their own: the last ones of the cluster
+  std::vector<Group> engines;       // ranks of each
+  std::uint32_t stranded = 0;       // GPUs that belong to neither
+  std::uint32_t most_engines = 0;   // that find room beside the learners
 };
 Placement place(const Cluster& cluster, const Grpo& grpo);
 
@@ -25,5 +26,11 @@ std::vector<std::uint32_t> learners_by_node(const std::vector<std::int64_t>& lis
 
 // The nodes that learn, with only those GPUs that do.
 Cluster learner_cluster(const Cluster& cluster, const Grpo& grpo);
+
+// The nodes that these ranks are on, with only their GPUs.
+Cluster cluster_of(const Cluster& cluster, const Group& ranks);
+
+// The first so many GPUs, node by node.
+std::vector<std::uint32_t> first_gpus(const Cluster& cluster, std::uint32_t count);
 
 }  // namespace stepsim

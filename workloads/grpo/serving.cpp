@@ -22,12 +22,22 @@ Sequence request(const Requests& requests, std::int64_t number) {
 
 EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, const Grpo& grpo) {
   const EngineStack::Scheduler& scheduler = stack.scheduler;
-  return {.cache = decode.capacity(),
-          .sequences = grpo.batched_sequences * decode.batches(),
+  if (scheduler.order == StepOrder::whole_batches) {
+    constexpr std::int64_t all = std::int64_t{1} << 40;
+    return {.cache = decode.capacity(),
+            .sequences = all,
+            .admitted = all,
+            .block = stack.memory.block.number(),
+            .tokens = all,
+            .prompts_first = true};
+  }
+  return {.ranks = static_cast<std::size_t>(decode.batches()),
+          .cache = decode.capacity() / static_cast<double>(decode.batches()),
+          .sequences = grpo.batched_sequences,
           .admitted = grpo.admitted_samples,
           .prefix_caching = grpo.prefix_caching,
           .block = stack.memory.block.number(),
-          .tokens = grpo.batched_tokens * decode.batches(),
+          .tokens = grpo.batched_tokens,
           .prompts_first = scheduler.order == StepOrder::prompts_first,
           .reserve = {.own = scheduler.reserves_answer,
                       .first = scheduler.reserves_first,

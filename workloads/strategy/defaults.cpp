@@ -62,8 +62,8 @@ std::vector<Default> read_defaults(const Table& file, const std::string& origin)
         check_condition(*when, key, made.when.back().second);
       }
     for (const std::string& part : made.set.keys())
-      if (part != "job" && part != "strategy")
-        made.set.problem(part, "a default is a key of job or strategy");
+      if (part != "job" && part != "strategy" && part != "engine")
+        made.set.problem(part, "a default is a key of job or strategy, or the engine");
     defaults.push_back(std::move(made));
   }
   return defaults;

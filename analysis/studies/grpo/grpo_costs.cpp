@@ -84,31 +84,53 @@ TrainingParts operator*(double factor, TrainingParts parts) {
   return parts;
 }
 
-Scenario learners_of(const Scenario& scenario, Trained trained) {
+bool stands_alone(const Scenario& scenario, GrpoModel model) {
+  const OwnGpus& own = scenario.grpo->own;
+  return (model == GrpoModel::critic && own.critic > 0) ||
+         (model == GrpoModel::reference && own.reference > 0) ||
+         (model == GrpoModel::reward && own.reward > 0);
+}
+
+Cluster cluster_of(const Scenario& scenario, GrpoModel model) {
+  const Cluster& cluster = scenario.cluster;
+  if (model == GrpoModel::reward && !stands_alone(scenario, model)) model = GrpoModel::critic;
+  if (!stands_alone(scenario, model)) return learner_cluster(cluster, *scenario.grpo);
+  const Placement placement = place(cluster, *scenario.grpo);
+  if (model == GrpoModel::critic) return cluster_of(cluster, placement.critic);
+  return cluster_of(cluster,
+                    model == GrpoModel::reference ? placement.reference : placement.reward);
+}
+
+Scenario learners_of(const Scenario& scenario, GrpoModel model, Passes passes) {
   const Grpo& grpo = *scenario.grpo;
+  const bool critic = model == GrpoModel::critic || model == GrpoModel::reward;
   Scenario learner = scenario;
   learner.grpo.reset();
-  learner.cluster = learner_cluster(scenario.cluster, grpo);
+  learner.cluster = cluster_of(scenario, model);
   learner.job.method = Method::grpo;
   learner.job.sequence = whole_rows(scenario.strategy, grpo.pack_length);
-  learner.job.reference_model = grpo.reference_model;
+  const bool all = passes == Passes::all;
+  const auto beside = [&](bool there, GrpoModel frozen) {
+    return all && there && !stands_alone(scenario, frozen);
+  };
+  learner.job.reference_model = beside(grpo.reference_model, GrpoModel::reference);
   // A prompt and its response attend to themselves.
   learner.job.documents.mean = static_cast<double>(grpo.prompt_tokens) + mean_response(grpo);
   const auto learners = static_cast<std::int64_t>(learner.cluster.ranks());
   learner.strategy.zero.hpz = std::min(grpo.hpz, learners);
   // Scores of the policy before the first of several updates.
-  learner.job.scoring_passes = grpo.scores() ? 1 : 0;
-  if (trained == Trained::policy) return learner;
-  learner.job.reference_model = grpo.reward_model;
-  learner.job.scoring_passes = 1;
+  learner.job.scoring_passes = all && grpo.scores() ? 1 : 0;
+  if (!critic) return learner;
+  learner.job.reference_model = beside(grpo.reward_model, GrpoModel::reward);
+  learner.job.scoring_passes = all ? 1 : 0;
   learner.model.looked_up = learner.model.rows_of_table();
   learner.model.vocabulary = 1;
   learner.model.tied_embeddings = false;
   return learner;
 }
 
-std::size_t packers_of(const Scenario& scenario) {
-  return mesh_of(scenario.strategy, learner_cluster(scenario.cluster, *scenario.grpo)).data();
+std::size_t packers_of(const Scenario& scenario, GrpoModel model) {
+  return mesh_of(scenario.strategy, cluster_of(scenario, model)).data();
 }
 
 CauseSet active_causes(const Scenario& grpo_scenario) {
@@ -121,8 +143,9 @@ CauseSet active_causes(const Scenario& grpo_scenario) {
   return causes;
 }
 
-TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free, Trained trained)
-    : learner_(learners_of(scenario, trained)), free_(free) {
+TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free, GrpoModel model,
+                                 Passes passes)
+    : learner_(learners_of(scenario, model)), free_(free) {
   // The first stage, which has the embedding and waits longest.
   const PipelineParallel& pipeline = learner_.strategy.pipeline_parallel;
   const Model stage =
@@ -132,6 +155,7 @@ TrainingReplays::TrainingReplays(const Scenario& scenario, CauseSet free, Traine
   const std::int64_t level = (scenario.grpo->pack_length + levels - 1) / levels;
   least_ = whole_rows(scenario.strategy, least_level);
   grid_ = std::max(least_, whole_rows(scenario.strategy, level));
+  if (passes == Passes::update) learner_ = learners_of(scenario, model, passes);
 }
 
 void TrainingReplays::replay_point(std::int64_t tokens, bool further) {
@@ -176,6 +200,16 @@ TrainingParts TrainingReplays::parts(std::span<const double> tokens) {
   TrainingParts sum;
   for (std::size_t i = 0; i < tokens.size(); ++i) sum += at(tokens[i], i == 0);
   return sum;
+}
+
+PassReplays::PassReplays(const Scenario& scenario, CauseSet free, GrpoModel model)
+    : with_(scenario, free, model, Passes::update), without_(with_) {
+  with_.score();
+}
+
+Seconds PassReplays::seconds(double tokens) {
+  const std::array rows{tokens};
+  return {std::max(0.0, with_.parts(rows).seconds - without_.parts(rows).seconds)};
 }
 
 namespace {

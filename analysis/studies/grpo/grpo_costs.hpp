@@ -46,8 +46,12 @@ struct LearnerStates {
   double parked(const Grpo& grpo) const { return grpo.park_learners ? here(grpo) - gradients : 0; }
 };
 
-// Which model learners train: with a critic these are two, one after the other.
-enum class Trained : std::uint8_t { policy, critic };
+// The models of a step: with a critic two are trained, one after the other or each on GPUs of its
+// own; the others are frozen.
+enum class GrpoModel : std::uint8_t { policy, critic, reference, reward };
+
+// Of a model's work in a step: all, or the update alone.
+enum class Passes : std::uint8_t { all, update };
 
 // The learners' optimizer step over micro-batches of any length. Steps of one and of two equal
 // micro-batches are replayed, or of as many as there are stages and twice as many; the difference
@@ -55,9 +59,11 @@ enum class Trained : std::uint8_t { policy, critic };
 class TrainingReplays {
  public:
   explicit TrainingReplays(const Scenario& scenario, CauseSet free = {},
-                           Trained trained = Trained::policy);
+                           GrpoModel model = GrpoModel::policy, Passes passes = Passes::all);
 
   TrainingParts parts(std::span<const double> tokens);
+  // With a forward pass before the update from now on.
+  void score() { learner_.job.scoring_passes = 1; }
   const LearnerStates& states() const { return states_; }
   std::size_t replays() const { return replays_; }
 
@@ -75,6 +81,16 @@ class TrainingReplays {
   std::int64_t grid_ = 1, least_ = 1;
   std::map<std::int64_t, Point> points_;
   std::size_t replays_ = 0;
+};
+
+// One forward pass over rows of any length: the step with it less the step without.
+class PassReplays {
+ public:
+  PassReplays(const Scenario& scenario, CauseSet free, GrpoModel model);
+  Seconds seconds(double tokens);
+
+ private:
+  TrainingReplays with_, without_;
 };
 
 struct SyncReplay {
@@ -96,10 +112,15 @@ LearnerStates states_between_steps(const Resident& resident);
 // What a step's time can be made of: causes of training, of generation and of the weight sync.
 CauseSet active_causes(const Scenario& grpo_scenario);
 // Learners that train on packs of their own; others share them.
-std::size_t packers_of(const Scenario& scenario);
+std::size_t packers_of(const Scenario& scenario, GrpoModel model = GrpoModel::policy);
+// The GPUs that have the model: its own, or those of whom it stands beside.
+Cluster cluster_of(const Scenario& scenario, GrpoModel model);
+// Whether it has GPUs of its own.
+bool stands_alone(const Scenario& scenario, GrpoModel model);
 
 // The learners alone, as the training job that they are. A critic has one number for each token in
 // the place of the head, finds values before it is updated, and a reward model as its reference.
-Scenario learners_of(const Scenario& scenario, Trained trained = Trained::policy);
+Scenario learners_of(const Scenario& scenario, GrpoModel model = GrpoModel::policy,
+                     Passes passes = Passes::all);
 
 }  // namespace stepsim

@@ -73,7 +73,9 @@ double host_bytes(const Scenario& scenario, const Placement& placement) {
   if (s.optimizer_place != Offload::none)  // gradient, parameter and moments, all in fp32
     each += 4 * (2 + s.optimizer.moments) * parameters_of(scenario) / learners;
   if (s.parameter_place != Offload::none) each += bytes_16 * parameters_of(scenario) / learners;
-  const double models = scenario.grpo->critic ? 2 : 1;  // that are trained
+  // That are trained; a critic on GPUs of its own has a node of its own, or as much of one.
+  const bool both = scenario.grpo->critic && !stands_alone(scenario, GrpoModel::critic);
+  const double models = both ? 2 : 1;
   return models * each * most_learners(scenario);
 }
 
@@ -114,12 +116,40 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
   return std::nullopt;
 }
 
+struct LearnerNeeds {
+  LearnerStates states;
+  MemoryPeak peak;
+};
+LearnerNeeds needs_of(const Scenario& scenario, GrpoModel model) {
+  const Scenario learner = learners_of(scenario, model);
+  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
+                        learner.job};
+  const StepProgram program = build_step(input, Folding::automatic, Written::memory);
+  return {states_between_steps(program.resident), peak_memory_in_order(program.graph, 0)};
+}
+
+// What stands on GPUs of its own there: as much as the fullest of these.
+void add_alone(const Scenario& scenario, MomentBytes& bytes) {
+  const double slack = 1 + scenario.stack.allocator_slack.number();
+  const auto at_least = [&](double start, double training) {
+    bytes.start = std::max(bytes.start, start);
+    bytes.training = std::max(bytes.training, training);
+  };
+  if (scenario.grpo->critic && stands_alone(scenario, GrpoModel::critic)) {
+    const LearnerNeeds critic = needs_of(scenario, GrpoModel::critic);
+    at_least(critic.states.all, (critic.states.all + critic.peak.bytes) * slack);
+  }
+  for (const GrpoModel frozen : {GrpoModel::reference, GrpoModel::reward})
+    if (stands_alone(scenario, frozen)) at_least(needs_of(scenario, frozen).states.parameters, 0);
+}
+
 GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
                      const LearnerStates& states, const MemoryPeak& peak) {
   const Grpo& grpo = *scenario.grpo;
   const DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   GrpoMemory m;
   m.learner = learner_bytes(scenario, placement, states, peak);
+  add_alone(scenario, m.learner);
   m.learner_capacity = scenario.cluster.gpu.memory.usable.value.value;
   m.engine_capacity = scenario.cluster.gpu.memory.capacity.value.value;
   const double engine = grpo.memory_utilization * m.engine_capacity;
@@ -156,26 +186,10 @@ double MomentBytes::most() const {
   return std::max({start, training, sync});
 }
 
-namespace {
-
-struct LearnerNeeds {
-  LearnerStates states;
-  MemoryPeak peak;
-};
-LearnerNeeds needs_of(const Scenario& scenario, Trained trained) {
-  const Scenario learner = learners_of(scenario, trained);
-  const StepInput input{learner.cluster, learner.model, learner.stack, learner.strategy,
-                        learner.job};
-  const StepProgram program = build_step(input, Folding::automatic, Written::memory);
-  return {states_between_steps(program.resident), peak_memory_in_order(program.graph, 0)};
-}
-
-}  // namespace
-
 GrpoMemory grpo_memory(const Scenario& scenario) {
-  LearnerNeeds needs = needs_of(scenario, Trained::policy);
-  if (scenario.grpo->critic) {
-    const LearnerNeeds critic = needs_of(scenario, Trained::critic);
+  LearnerNeeds needs = needs_of(scenario, GrpoModel::policy);
+  if (scenario.grpo->critic && !stands_alone(scenario, GrpoModel::critic)) {
+    const LearnerNeeds critic = needs_of(scenario, GrpoModel::critic);
     needs.states += critic.states;
     if (critic.peak.bytes > needs.peak.bytes) needs.peak = critic.peak;
   }

@@ -96,6 +96,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
     p.phases.per_tensor += p.sync_replay.overhead / n;
     p.phases.parking += p.sync_replay.parking / n;
     p.phases.iterations += s.calls / n;
+    p.phases.critic += s.beside / n;
     p.phases.pause += (s.pause + p.sync_replay.sleep) / n;
     p.sync += s.sync() / n;
     p.staleness += s.staleness / n;
@@ -196,17 +197,61 @@ void add_run_warnings(const Scenario& scenario, GrpoPrediction& p) {
                                      scenario.grpo->responses()));
 }
 
-// What is trained, one after the other.
+// What is trained and what reads along.
 struct Learners {
   TrainingReplays policy;
   std::optional<TrainingReplays> critic;
+  bool alone = false;  // the critic has GPUs of its own
+  std::vector<std::pair<GrpoModel, PassReplays>> passes{};
 
+  // On a GPU of the policy.
   LearnerStates states() const {
     LearnerStates all = policy.states();
-    if (critic) all += critic->states();
+    if (critic && !alone) all += critic->states();
     return all;
   }
 };
+
+// Whoever reads a call's rows before they are trained on.
+std::vector<GrpoModel> readers_of(const Grpo& grpo) {
+  std::vector<GrpoModel> models;
+  if (grpo.rollout_at_once == 0) return models;
+  if (grpo.scores()) models.push_back(GrpoModel::policy);
+  if (grpo.reference_model) models.push_back(GrpoModel::reference);
+  if (grpo.critic) models.push_back(GrpoModel::critic);
+  if (grpo.reward_model) models.push_back(GrpoModel::reward);
+  return models;
+}
+
+Learners learners_at_work(const Scenario& scenario, CauseSet free) {
+  const Grpo& grpo = *scenario.grpo;
+  const Passes passes = grpo.rollout_at_once > 0 ? Passes::update : Passes::all;
+  Learners learners{TrainingReplays(scenario, free, GrpoModel::policy, passes), {}};
+  if (grpo.critic) learners.critic.emplace(scenario, free, GrpoModel::critic, passes);
+  learners.alone = stands_alone(scenario, GrpoModel::critic);
+  for (const GrpoModel model : readers_of(grpo))
+    learners.passes.emplace_back(model, PassReplays(scenario, free, model));
+  return learners;
+}
+
+// A frozen model that stands beside another one reads where that is.
+std::size_t servers_of(const Scenario& scenario, GrpoModel model) {
+  const bool alone = stands_alone(scenario, model);
+  const bool beside_critic =
+      model == GrpoModel::reward && stands_alone(scenario, GrpoModel::critic);
+  return alone || beside_critic ? packers_of(scenario, model) : 0;
+}
+
+// An engine is as fast as its slowest GPU.
+std::vector<double> engine_speeds(const Cluster& cluster, const Placement& placement) {
+  std::vector<double> speeds;
+  for (const Group& engine : placement.engines) {
+    double& speed = speeds.emplace_back(1);
+    for (const Rank rank : engine)
+      if (rank < cluster.speeds.size()) speed = std::min(speed, cluster.speeds[rank]);
+  }
+  return speeds;
+}
 
 GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners& learners,
                    GrpoPrediction& p) {
@@ -223,22 +268,34 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
                                                 decode.bytes_per_token() /
                                                 static_cast<double>(grpo.model_length())));
   TrainingParts all;
+  std::vector<Scorer> scorers;
+  for (auto& [model, pass] : learners.passes)
+    scorers.push_back({servers_of(scenario, model),
+                       [&replays = pass](double tokens) { return replays.seconds(tokens); }});
+  const auto train_critic = [&](std::span<const double> tokens) {
+    const TrainingParts beside = learners.critic->parts(tokens);
+    p.critic_parts += beside;
+    return Seconds{beside.seconds};
+  };
   GrpoRun run = run_grpo(
       {.grpo = grpo,
        .decode = decode,
        .limits = limits,
        .engines = p.placement.engines.size(),
+       .speeds = engine_speeds(scenario.cluster, p.placement),
        .learners = packers_of(scenario),
        .training =
            [&](std::span<const double> tokens) {
              const TrainingParts parts = learners.policy.parts(tokens);
              all += parts;
-             if (!learners.critic) return Seconds{parts.seconds};
-             const TrainingParts beside = learners.critic->parts(tokens);
-             p.critic_parts += beside;
-             return Seconds{parts.seconds + beside.seconds};
+             if (!learners.critic || learners.alone) return Seconds{parts.seconds};
+             return Seconds{parts.seconds} + train_critic(tokens);
            },
        .sync = p.sync_replay.cost,
+       .scorers = std::move(scorers),
+       .beside = learners.alone ? TrainingCost(train_critic) : TrainingCost(),
+       .beside_learners = learners.alone ? packers_of(scenario, GrpoModel::critic) : 0,
+       .whole_batches = scenario.engine->scheduler.order == StepOrder::whole_batches,
        .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo))});
   p.training_parts = all;
   return run;
@@ -257,20 +314,21 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   p.warnings = grpo_warnings(scenario, p.placement);
   for (const NamedConstant& constant : scenario.constants)
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
-  Learners learners{TrainingReplays(scenario, free), {}};
-  if (grpo.critic) learners.critic.emplace(scenario, free, Trained::critic);
+  Learners learners = learners_at_work(scenario, free);
   p.memory = grpo_memory(scenario);
   if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   if (free.has(Cause::generation)) decode.set_free();
-  if (!free.has(Cause::weight_sync))
+  if (!free.has(Cause::weight_sync) && !scenario.engine->own_weights)
     p.sync_replay = replay_sync(scenario, p.placement, turn_bytes(scenario, learners.states()));
   p.run = run_actors(scenario, decode, learners, p);
   p.ran = true;
   measure_steps(scenario, p);
-  const double trained = p.training - p.phases.reference, critic = p.critic_parts.seconds;
-  p.phases.critic = critic > 0 ? trained * critic / (p.training_parts.seconds + critic) : 0;
-  split_training(p.training_parts, trained - p.phases.critic, p.phases);
+  const double trained = p.training - p.phases.reference;
+  const double critic = learners.alone ? 0 : p.critic_parts.seconds;
+  const double in_turn = critic > 0 ? trained * critic / (p.training_parts.seconds + critic) : 0;
+  split_training(p.training_parts, trained - in_turn, p.phases);
+  p.phases.critic += in_turn;
   measure_card(scenario, p);
   p.bottleneck = bottleneck_of(p);
   p.start_up = {start_up(scenario, decode)};
