@@ -4,6 +4,7 @@
 
 #include "cli/job_cost.hpp"
 #include "cli/next_steps_text.hpp"
+#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 
 namespace stepsim {
@@ -134,7 +135,7 @@ std::string memory_table(const GrpoMemory& m) {
 std::string remarks(const Scenario& scenario, const GrpoPrediction& p) {
   std::string text;
   for (const std::string& warning : p.warnings) text += fmt::format("\nwarning: {}", warning);
-  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
+  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", readable(note));
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses", p.guesses.size());
   return text.empty() ? text : text + "\n";

@@ -115,7 +115,7 @@ int kernels_command(const CommandLine& line) {
     return fit_kernels(line, words, *options);
   }
   const KernelTimes times =
-      predict_kernels(line.data, read_kernel_tables(line.data, options->words));
+      predict_kernels(row_catalog(line.data), read_kernel_tables(line.data, options->words));
   if (options->has("json"))
     print_result(kernels_kind, {}, records_of(times));
   else

@@ -16,6 +16,7 @@
 #include "cli/row_reading.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 #include "sim/base/whole_file.hpp"
 
@@ -302,7 +303,7 @@ int validate_row_tables(const CommandLine& line, const RowTablesQuestion& questi
   if (!question.recorded.empty()) recorded = read_csv(question.recorded);
   if (!question.record.empty()) require_no_input(question.record, question.files);
   const RowTables tables = read_row_tables(question.files);
-  for (const std::string& note : tables.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : tables.notes) fmt::print(stderr, "note: {}\n", readable(note));
   std::vector<PredictedRow> predicted = predict_rows({.data = line.data,
                                                       .rows = tables.steps,
                                                       .samples = question.samples,

@@ -10,6 +10,7 @@
 #include "cli/beside_text.hpp"
 #include "cli/next_steps_text.hpp"
 #include "cli/screen.hpp"
+#include "sim/base/readable.hpp"
 #include "sim/base/table.hpp"
 #include "workloads/strategy/mesh.hpp"
 
@@ -307,7 +308,7 @@ std::string run_text(const Scenario& scenario, const Prediction& p, const RunExt
     text += movers_text(*interval);
   }
   text += unknown_text(scenario);
-  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", note);
+  for (const std::string& note : scenario.notes) text += fmt::format("\nnote: {}", readable(note));
   if (!scenario.notes.empty()) text += '\n';
   if (!p.guesses.empty())
     text += fmt::format("\nnote: {} of the constants behind this are guesses\n", p.guesses.size());

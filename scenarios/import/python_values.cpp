@@ -15,9 +15,9 @@ namespace {
 using Kind = PythonValue::Kind;
 using Tokens = std::span<const PythonToken>;
 
-constexpr int deepest_literal = 24;             // names that are assigned names
-constexpr std::size_t most_reductions = 20000;  // steps of one value
-constexpr std::size_t most_steps = 1u << 20;    // of all values of a file, which may be very many
+constexpr int deepest_literal = 24;            // names that are assigned names
+constexpr std::size_t most_reductions = 4000;  // steps of one value: people's take tens
+constexpr std::size_t most_steps = 1u << 16;   // of all values of a file, which may be very many
 
 PythonValue unknown(std::string why, std::string variable = "") {
   return {.kind = Kind::unknown, .text = std::move(why), .variable = std::move(variable)};

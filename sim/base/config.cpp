@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "sim/base/config_tree.hpp"
 #include "sim/base/letters.hpp"
@@ -40,16 +41,23 @@ void add_homes(Homes& homes, const Node& node, const std::string& path) {
     if (child.used) add_homes(homes, child, path_of(path, key));
 }
 
-void note_unknown(Notes& notes, const Homes& homes, const Node& node, const std::string& path) {
+// The homes are found when the first of them is asked for: most files need none.
+const Homes& homes_in(const Notes& notes, std::optional<Homes>& homes) {
+  if (!homes) add_homes(homes.emplace(), notes.root, "");
+  return *homes;
+}
+
+void note_unknown(Notes& notes, std::optional<Homes>& found, const Node& node,
+                  const std::string& path) {
   for (const auto& [key, child] : node.entries) {
-    const std::string full = path_of(path, key);
     if (child.used) {
-      note_unknown(notes, homes, child, full);
+      note_unknown(notes, found, child, path_of(path, key));
       continue;
     }
     if (node.asked.empty()) continue;  // a mapping whose keys are free
     std::string message = "unknown key" + did_you_mean(key, node.asked);
     const bool near = message != "unknown key";
+    const Homes& homes = homes_in(notes, found);
     const auto home = homes.find(key);
     if (!near && home != homes.end() && home->second.size() == 1)
       message += fmt::format(" here (did you mean \"{}\"?)", home->second.front());
@@ -57,15 +65,24 @@ void note_unknown(Notes& notes, const Homes& homes, const Node& node, const std:
       message += node.asked.size() > most_named
                      ? fmt::format("; none of the {} known ones is near", node.asked.size())
                      : fmt::format("; expected {}", one_of(node.asked));
-    notes.add(child.line, full, message);
+    notes.add(child.line, path_of(path, key), message);
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    note_unknown(notes, homes, node.items[i], fmt::format("{}[{}]", path, i));
+    note_unknown(notes, found, node.items[i], fmt::format("{}[{}]", path, i));
+}
+
+bool has_unknown(const Node& node) {
+  return std::ranges::any_of(node.entries,
+                             [&](const Entry& entry) {
+                               return entry.value.used ? has_unknown(entry.value)
+                                                       : !node.asked.empty();
+                             }) ||
+         std::ranges::any_of(node.items, has_unknown);
 }
 
 void note_left_over(Notes& notes) {
-  Homes homes;
-  add_homes(homes, notes.root, "");
+  if (!has_unknown(notes.root)) return;  // as nearly always
+  std::optional<Homes> homes;
   note_unknown(notes, homes, notes.root, "");
 }
 

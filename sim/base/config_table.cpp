@@ -77,6 +77,30 @@ std::string joined(const std::string& path, std::string_view key) {
   return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
 }
 
+// No reader has so many keys of its own: who asks for more goes through those of the file.
+constexpr std::size_t most_asked = 500;
+
+void note_asked(const Node& mapping, std::string_view key) {
+  if (mapping.asked.size() < most_asked && !holds(mapping.asked, key))
+    mapping.asked.emplace_back(key);
+}
+
+// Begins behind the key found last, as most keys are asked for in the order of the file: so going
+// through all of them takes no time that grows with the square of their number.
+const Node* child_at(const Node& mapping, std::string_view key) {
+  const std::vector<detail::Entry>& entries = mapping.entries;
+  const auto is_it = [&](const detail::Entry& entry) { return entry.key == key; };
+  const auto middle =
+      entries.begin() + static_cast<std::ptrdiff_t>(std::min(mapping.next, entries.size()));
+  auto found = std::find_if(middle, entries.end(), is_it);
+  if (found == entries.end()) {
+    found = std::find_if(entries.begin(), middle, is_it);
+    if (found == middle) return nullptr;
+  }
+  mapping.next = static_cast<std::size_t>(found - entries.begin()) + 1;
+  return &found->value;
+}
+
 // The name of an entry of a list, if it has one.
 std::string own_name(const Node& item) {
   for (const auto& [key, value] : item.entries)
@@ -99,11 +123,10 @@ std::string Table::name_of(std::string_view key) const {
 
 const Node* Table::find(std::string_view key, bool required) const {
   if (node_ == nullptr) return nullptr;
-  if (!holds(node_->asked, key)) node_->asked.emplace_back(key);
-  for (const auto& [name, child] : node_->entries) {
-    if (name != key) continue;
-    child.used = true;
-    if (child.shape != Shape::nothing) return &child;
+  note_asked(*node_, key);
+  if (const Node* child = child_at(*node_, key)) {
+    child->used = true;
+    if (child->shape != Shape::nothing) return child;
   }
   if (required) notes_->add(node_->line, path_of(key), "is missing");
   return nullptr;

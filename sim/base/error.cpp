@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/base/readable.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -17,8 +19,10 @@ std::string all_of(const std::vector<Problem>& problems) {
   return text;
 }
 
-// Edits that turn one word into the other; a swap of neighbours counts as one.
-std::size_t distance(std::string_view a, std::string_view b) {
+// Edits that turn one word into the other, or `enough` where that many do not; a swap of neighbours
+// counts as one.
+std::size_t distance(std::string_view a, std::string_view b, std::size_t enough) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= enough) return enough;
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -61,7 +65,9 @@ bool leaves_out_parts(std::span<const std::string> few, std::span<const std::str
   return few.size() > 1 && met == few.size();
 }
 
-// Nobody reads a name of a megabyte to its end. Cut between letters of UTF-8.
+}  // namespace
+
+// Cut between letters of UTF-8.
 std::string readable(std::string_view text) {
   constexpr std::size_t longest = 4000, head = 2000, tail = 500;
   if (text.size() <= longest) return std::string(text);
@@ -74,8 +80,6 @@ std::string readable(std::string_view text) {
   return fmt::format("{} ... {} bytes more ... {}", text.substr(0, from), to - from,
                      text.substr(to));
 }
-
-}  // namespace
 
 std::string to_text(const Problem& problem) {
   std::string place = problem.file;
@@ -106,7 +110,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   // Two edits would turn a short word into any other.
   std::size_t best = (plain.size() < 4 ? 1 : std::max<std::size_t>(2, plain.size() / 3)) + 1;
   for (const std::string& candidate : candidates) {
-    const std::size_t edits = distance(plain, simplified(candidate));
+    const std::size_t edits = distance(plain, simplified(candidate), best);
     if (edits < best) {
       best = edits;
       nearest = &candidate;

@@ -127,15 +127,15 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   void put_key(Unfinished& mapping, const Node& key) {
-    const std::string outer = path();
-    mapping.after_key = true;
+    mapping.dropped = true;
     mapping.key = key.scalar;
     mapping.key_line = key.line;
-    mapping.dropped = true;
     if (key.shape != Shape::scalar) {
-      notes_.add(key.line, outer, "a key must be a word");
+      notes_.add(key.line, path(), "a key must be a word");
+      mapping.after_key = true;
       return;
     }
+    mapping.after_key = true;
     const auto [first, is_new] = mapping.first_lines.emplace(key.scalar, key.line);
     if (!is_new) {
       notes_.add(key.line, path(),

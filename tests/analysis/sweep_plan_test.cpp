@@ -91,11 +91,18 @@ TEST_CASE("an axis that cannot be meant is refused", "[sweep]") {
   CHECK(complaint([] {
           zip("--zip", Words{"a=1,2", "b=1,2,3"});
         }) == "--zip: a has 2 values and b has 3: they move together");
+  CHECK(axis("a=1:1e9") == "--vary a: \"1:1e9\" is more than 1048576 values");
+  CHECK(axis("a=1:1e300:*1.0001") == "--vary a: \"1:1e300:*1.0001\" is more than 1048576 values");
+  CHECK(axis("a=1:1e6,1:1e6,1:1e6") == "--vary a: more than 1048576 values in one list");
   SweepPlan plan;
   CHECK(complaint([&] { expand(plan); }) ==
         "nothing is varied: --vary KEY=VALUES such as cluster.nodes=2:32");
   plan.axes = {parse_axis("--vary", "a=1"), parse_axis("--vary", "a=2")};
   CHECK(complaint([&] { expand(plan); }) == "a is varied twice");
+  plan.axes = {parse_axis("--vary", "a=1:1e6")};
+  for (int i = 0; i < 20; ++i) plan.axes.push_back(Axis{{"b" + std::to_string(i)}, {{"1"}}});
+  CHECK(complaint([&] { expand(plan); }) ==
+        "1000000 points of 21 settings are more than 16777216 values");
   plan.axes = {parse_axis("--vary", "a=1")};
   plan.fixed = {{"a", "2"}};
   CHECK(complaint([&] { expand(plan); }) == "a is both set and varied");

@@ -1,9 +1,9 @@
 // read_corpus FOLDER...: reads every file of each folder by the target that the folder is named
 // after, without a fuzzer.
-//   --repeat N FOLDER...  N times for each file, with a piece of it repeated very often: what is
-//   nested without end, or takes a time
-//                         that grows with the square of its size, is found by no fuzzer that keeps
-//                         its inputs short
+//   --repeat N FOLDER...  N times for each file, with a piece of it repeated very often, each time
+//                         as it is or with another number in it: what is nested without end, or
+//                         takes a time that grows with the square of its size, is found by no
+//                         fuzzer that keeps its inputs short
 //   --list                the targets
 #include <fmt/format.h>
 
@@ -46,10 +46,22 @@ void read_repeated(const std::string& target, const std::string& file, const std
   for (int i = 0; i < times && !bytes.empty(); ++i) {
     constexpr std::size_t longest_piece = 12;
     const std::size_t at = below(bytes.size());
-    const std::string piece = bytes.substr(at, 1 + below(longest_piece));
+    // Whole lines are what most formats have many of.
+    const std::size_t line_end = std::min(bytes.find('\n', at), bytes.size() - 1);
+    const bool whole_line = below(3) == 0;
+    const std::string piece =
+        bytes.substr(at, whole_line ? line_end + 1 - at : 1 + below(longest_piece));
+    const bool numbered = below(2) == 0;
+    const std::size_t place = below(piece.size());
     std::string all;
-    while (all.size() < repeated_bytes) all += piece;
-    read_in_time(target, fmt::format("{}, {} bytes from {} repeated", file, piece.size(), at),
+    for (int number = 0; all.size() < repeated_bytes; ++number) {
+      const std::size_t begin = all.size();
+      all += piece;
+      if (numbered) all.insert(begin + place, std::to_string(number));
+    }
+    read_in_time(target,
+                 fmt::format("{}, {} bytes from {} repeated{}", file, piece.size(), at,
+                             numbered ? fmt::format(" with a number at {}", place) : ""),
                  std::string(bytes).insert(at, all));
   }
 }

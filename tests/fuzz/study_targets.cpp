@@ -68,7 +68,7 @@ void read_nccl(const std::string& bytes) {
 }
 
 void read_kernel_rows(const std::string& bytes) {
-  families_of(predict_kernels(data, std::vector{parse_csv(bytes, "file.csv")}).kernels);
+  families_of(predict_kernels(catalog(), std::vector{parse_csv(bytes, "file.csv")}).kernels);
 }
 
 void read_recorded(const std::string& bytes) {

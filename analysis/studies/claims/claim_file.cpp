@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "analysis/studies/claims/claim_metrics.hpp"
 #include "analysis/studies/claims/claim_points.hpp"
@@ -26,10 +28,15 @@ std::vector<Setting> read_settings(const Table& table) {
   return settings;
 }
 
+// What is wrong with a scenario under settings, once it is known: the same ones stand in many
+// claims.
+using Checked = std::map<std::pair<std::string, std::vector<Setting>>, std::vector<Problem>>;
+
 class ClaimReader {
  public:
-  ClaimReader(const std::string& data, const std::string& path, const Table& table)
-      : data_(data), path_(path), table_(table) {}
+  ClaimReader(const std::string& data, const std::string& path, const Table& table,
+              Checked& checked)
+      : data_(data), path_(path), table_(table), checked_(checked) {}
 
   Claim read() {
     claim_.id = table_.text("id");
@@ -39,17 +46,26 @@ class ClaimReader {
     claim_.missing = table_.text_or("missing", "");
     if (!claim_.missing.empty()) return std::move(claim_);
     read_scenarios(table_.table("scenarios"));
-    const std::vector<Table> holds = table_.tables("holds");
+    const std::vector<Table> holds = few(table_, "holds", table_.tables("holds"));
     for (const Table& each : holds) read_assertion(each);
     if (holds.empty() && table_.sound()) table_.problem("holds", "asserts nothing");
     if (table_.has("vary"))
-      for (const Table& each : table_.tables("vary")) read_condition(each);
+      for (const Table& each : few(table_, "vary", table_.tables("vary"))) read_condition(each);
     return std::move(claim_);
   }
 
  private:
+  // Everything in a claim is held against everything else in it.
+  template <class Items>
+  static Items few(const Table& table, std::string_view key, Items items) {
+    constexpr std::size_t most = 1000;
+    if (items.size() <= most) return items;
+    table.problem(key, fmt::format("{} of them, at most {} are read", items.size(), most));
+    return {};
+  }
+
   void read_scenarios(const Table& table) {
-    for (const std::string& alias : table.keys()) {
+    for (const std::string& alias : few(table_, "scenarios", table.keys())) {
       ClaimScenario scenario{alias, "", {}};
       if (alias.find('.') != std::string::npos)
         table.problem(alias, "a scenario's name here may not contain a point");
@@ -88,14 +104,15 @@ class ClaimReader {
       table.problem("set", fmt::format("{}: {}", problem.key, problem.message));
   }
 
-  std::vector<Problem> problems_of(const std::string& source,
-                                   const std::vector<Setting>& settings) const {
-    try {
-      allowed_scenario(data_, source, settings);
-    } catch (const UserError& error) {
-      return error.problems();
-    }
-    return {};
+  const std::vector<Problem>& problems_of(const std::string& source,
+                                          const std::vector<Setting>& settings) const {
+    const auto [known, is_new] = checked_.try_emplace({source, settings});
+    if (is_new) try {
+        allowed_scenario(data_, source, settings);
+      } catch (const UserError& error) {
+        known->second = error.problems();
+      }
+    return known->second;
   }
 
   std::optional<std::size_t> scenario_called(const Table& table, std::string_view key,
@@ -200,7 +217,7 @@ class ClaimReader {
   }
 
   void read_ratio(const Table& table, ClaimQuantity& quantity) {
-    const std::vector<std::string> words = table.texts("ratio");
+    const std::vector<std::string> words = few(table, "ratio", table.texts("ratio"));
     if (words.size() != 2) {
       table.problem("ratio", "expected two metrics, [a.step_time, b.step_time]");
       return;
@@ -217,14 +234,14 @@ class ClaimReader {
   }
 
   void read_closes(const Table& table, ClaimQuantity& quantity) {
-    const std::vector<std::string> between = table.texts("between");
+    const std::vector<std::string> between = few(table, "between", table.texts("between"));
     if (between.size() != 2 && table.sound())
       table.problem("between", "expected two scenarios, the slower one first");
     for (const std::string& alias : between)
       if (const auto scenario = scenario_called(table, "between", alias))
         quantity.metrics.push_back({*scenario, "step_time"});
     const std::vector<std::string> names(cause_names.begin(), cause_names.end());
-    const std::vector<std::string> free = table.texts("free");
+    const std::vector<std::string> free = few(table, "free", table.texts("free"));
     for (const std::string& word : free) {
       const auto place = std::ranges::find(names, word);
       if (place == names.end())
@@ -240,7 +257,7 @@ class ClaimReader {
     if (table.has("over")) {
       const std::string of = table.text("of"), over = table.text("over");
       const auto metric = read_metric(table, "of", of);
-      const std::vector<std::string> values = table.texts("values");
+      const std::vector<std::string> values = few(table, "values", table.texts("values"));
       if (values.size() < 2) table.problem("values", "expected at least two values");
       for (const std::string& value : values) add_point(table, metric, over, value, quantity);
       quantity.text = fmt::format("{} of {} over {} {}", kind, of, over, fmt::join(values, ", "));
@@ -248,7 +265,7 @@ class ClaimReader {
     }
     const std::string of = table.text("of"), against = table.text("against");
     const bool known = check_metric(table, "of", of) && check_metric(table, "against", against);
-    const std::vector<std::string> among = table.texts("among");
+    const std::vector<std::string> among = few(table, "among", table.texts("among"));
     if (among.size() < 2) table.problem("among", "expected at least two scenarios");
     for (const std::string& alias : among)
       if (const auto scenario = scenario_called(table, "among", alias); scenario && known) {
@@ -309,7 +326,7 @@ class ClaimReader {
     condition.name = table.text("name");
     const std::vector<Setting> settings = read_settings(table.table("set"));
     std::vector<std::size_t> changed;
-    for (const std::string& alias : table.texts_or("of"))
+    for (const std::string& alias : few(table, "of", table.texts_or("of")))
       if (const auto scenario = scenario_called(table, "of", alias)) changed.push_back(*scenario);
     if (!table.has("of"))
       for (std::size_t i = 0; i < own_; ++i) changed.push_back(i);
@@ -324,6 +341,7 @@ class ClaimReader {
   const std::string& data_;
   const std::string& path_;  // of the file
   const Table& table_;
+  Checked& checked_;
   Claim claim_;
   std::size_t own_ = 0;  // scenarios that the file names; points come behind them
   std::vector<std::pair<std::size_t, std::size_t>> origins_;  // point, scenario
@@ -335,13 +353,13 @@ std::vector<Claim> read_claims(const std::string& data, const std::string& path)
   const Document document = read_document(path);
   const Table root = document.root();
   std::vector<Claim> claims;
-  std::vector<std::string> ids;
+  Checked checked;
+  std::set<std::string> ids;
   for (const Table& table : root.tables("claims")) {
-    claims.push_back(ClaimReader(data, path, table).read());
+    claims.push_back(ClaimReader(data, path, table, checked).read());
     const std::string& id = claims.back().id;
-    if (!id.empty() && holds(ids, id))
+    if (!ids.insert(id).second && !id.empty())
       table.problem("id", fmt::format("\"{}\" stands here twice", id));
-    ids.push_back(id);
   }
   if (claims.empty() && root.sound()) root.problem("claims", "no claims stand here");
   document.finish();

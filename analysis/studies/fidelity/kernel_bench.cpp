@@ -161,9 +161,9 @@ std::vector<CsvTable> read_kernel_tables(const std::string& data,
   return tables;
 }
 
-MeasuredKernels read_kernels(const std::string& data, std::span<const CsvTable> tables) {
+MeasuredKernels read_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables) {
   MeasuredKernels result;
-  const RowCatalog catalog = row_catalog(data);
+  const std::string& data = catalog.data;
   const Document counts = read_document(data_file(data, "workloads/operators.yaml"));
   const Operators operators = read_operators(counts.root());
   counts.finish();

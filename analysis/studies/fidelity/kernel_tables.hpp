@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/studies/fidelity/robust_fit.hpp"
-#include "scenarios/rows/measured.hpp"
+#include "scenarios/rows/row_catalog.hpp"
 #include "workloads/kernels/kernels.hpp"
 
 namespace stepsim {
@@ -34,7 +34,7 @@ struct KernelTimes {
 };
 // Matrix products, grouped ones and attention. Single kernels: clocks have not fallen yet, and no
 // stack stands in between.
-KernelTimes predict_kernels(const std::string& data, std::span<const CsvTable> tables);
+KernelTimes predict_kernels(const RowCatalog& catalog, std::span<const CsvTable> tables);
 
 // By GPU and kind, the last one all of them.
 struct KernelFamily {

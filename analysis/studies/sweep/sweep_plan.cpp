@@ -19,6 +19,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t most_points = 1u << 20;
+constexpr std::size_t most_values = 1u << 24;  // of all points together
 
 // At the sign, but not inside brackets or quotes.
 std::vector<std::string> split_outside_brackets(std::string_view text, char at) {
@@ -67,19 +68,25 @@ std::optional<Bounds> bounds_of(std::string_view text) {
   return bounds;
 }
 
+UserError too_many(std::string_view where, std::string_view text) {
+  return UserError(fmt::format("{}: \"{}\" is more than {} values", where, text, most_points));
+}
+
 std::vector<std::string> count_through(std::string_view where, std::string_view text,
                                        const Bounds& b) {
   if (b.last < b.first) throw UserError(fmt::format("{}: \"{}\" runs backwards", where, text));
   if (b.doubles ? b.step <= 1 || b.first <= 0 : b.step <= 0)
     throw UserError(fmt::format("{}: \"{}\" never arrives: expected a step above {}", where, text,
                                 b.doubles ? "1, and a start above 0" : "0"));
-  std::vector<std::string> values;
   const double slack = b.doubles ? 0 : b.step * 1e-9;  // 0.1 + 0.1 + 0.1 is 0.3 here
+  const double steps =
+      b.doubles ? std::log(b.last / b.first) / std::log(b.step) : (b.last - b.first) / b.step;
+  if (steps > static_cast<double>(most_points)) throw too_many(where, text);
+  std::vector<std::string> values;
   double value = b.first;
   while (value <= b.last + slack) {
     values.push_back(fmt::format("{:.12g}", value));
-    if (values.size() > most_points)
-      throw UserError(fmt::format("{}: \"{}\" is more than {} values", where, text, most_points));
+    if (values.size() > most_points) throw too_many(where, text);
     value = b.doubles ? value * b.step : b.first + b.step * static_cast<double>(values.size());
   }
   return values;
@@ -94,6 +101,8 @@ void add_values(std::string_view where, const std::string& item, std::vector<std
   const auto bounds = bounds_of(value);
   const std::vector<std::string> found =
       bounds ? count_through(where, value, *bounds) : std::vector{value};
+  if (values.size() + found.size() > most_points)
+    throw UserError(fmt::format("{}: more than {} values in one list", where, most_points));
   values.insert(values.end(), found.begin(), found.end());
 }
 
@@ -251,6 +260,9 @@ std::vector<SweepValues> expand(const SweepPlan& plan) {
   for (const Axis& axis : plan.axes) size *= static_cast<double>(axis.choices.size());
   if (size > static_cast<double>(most_points))
     throw UserError(fmt::format("{:.0f} points are more than {}", size, most_points));
+  if (size * static_cast<double>(plan.keys().size()) > static_cast<double>(most_values))
+    throw UserError(fmt::format("{:.0f} points of {} settings are more than {} values", size,
+                                plan.keys().size(), most_values));
   std::vector<SweepValues> points;
   for (std::size_t number = 0; number < static_cast<std::size_t>(size); ++number) {
     std::vector<const std::vector<std::string>*> chosen(plan.axes.size());
