@@ -69,4 +69,9 @@ MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log) {
   return log.kind;
 }
 
+bool memory_is_bound(const StepRow& row) {
+  return contains(in_small_letters(row.memory_unit), "script header") ||
+         (row.gpu_memory && value(row.memory) >= *row.gpu_memory);
+}
+
 }  // namespace stepsim

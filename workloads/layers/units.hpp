@@ -45,6 +45,7 @@ struct Unit {
     // What selective recomputation tells apart.
     double result = 0;  // of a single matrix product
     double core = 0;    // of what is saved, that of attention's own kernels
+    double shared = 0;  // of `core`, the result that the product behind keeps as its input
     double normed = 0;  // of what is saved, the result of the norm before
     double acted = 0;   // of what is saved, the result of an activation inside
     // What is kept and what is computed again: see checkpointing.hpp.

@@ -99,6 +99,7 @@ struct Stack {
     bool norm = false;  // one kernel instead of six
     bool rope = false;
     bool activation = false;  // SwiGLU in one kernel
+    bool in_place = false;    // ... whose gradients take the place of what was saved
     bool residual = false;    // added in the kernel of the norm behind it
     bool permute = false;     // tokens to experts and back in kernels of their own
   } fused;
@@ -122,6 +123,9 @@ struct Stack {
     int reads = 0;         // values that the host reads back for each call of one
     bool shared = true;    // `linear` and `all` have shared experts, too
   } adapters;
+  // The product for a weight's gradient adds to the buffer of all, and hands autograd a tensor
+  // without meaning; of matrices in layers there is one for each shape, for good.
+  bool gradient_placeholders = false;
   // Between pipeline stages that are not interleaved the host waits for each message.
   bool stops_for_stages = false;
   struct MemoryLog {

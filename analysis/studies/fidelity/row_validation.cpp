@@ -136,7 +136,10 @@ void compare(const StepRow& row, const ExpressedRow& made, const RowAnswer& answ
     const double unit = bytes / *row.memory;
     const double predicted = predicted_memory(answer, measured_kind(row, answer.log));
     result.figures.push_back({"mem_GB", *row.memory, predicted / unit});
-    result.memory_error = result.figures.back().error();
+    result.memory_counts = measured_kind(row, answer.log);
+    result.memory_bound = memory_is_bound(row);
+    const double error = result.figures.back().error();
+    result.memory_error = result.memory_bound ? std::max(0.0, error) : error;
   }
   const double step = measured_step(row, answer);
   if (step <= 0) return;
@@ -154,7 +157,7 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
   for (const PredictedRow* row : rows) {
     family.fits += row->judged ? 1 : 0;
     family.fits_right += row->judged && row->measured_fits == (row->fit != Fit::oom) ? 1 : 0;
-    if (row->memory_error) memories.push_back(std::abs(*row->memory_error));
+    if (row->memory_error && !row->memory_bound) memories.push_back(std::abs(*row->memory_error));
     if (!row->timed) continue;
     times.push_back(std::abs(row->step_error));
     sum += row->step_error;
@@ -196,6 +199,37 @@ std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
     };
   }
   return predict_all(tasks, question.samples, question.seed);
+}
+
+std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows) {
+  constexpr std::size_t bound = memory_kind_names.size() + 1;
+  std::array<MemoryErrors, bound + 1> kinds;
+  std::array<std::vector<double>, kinds.size()> errors;
+  for (std::size_t i = 0; i < memory_kind_names.size(); ++i) kinds[i].counts = memory_kind_names[i];
+  kinds[memory_kind_names.size()].counts = "unsaid";
+  kinds[bound].counts = "at most";
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted() || !row.memory_error) continue;
+    const std::size_t kind =
+        row.memory_bound ? bound : static_cast<std::size_t>(row.memory_counts);
+    const double error = *row.memory_error;
+    errors[kind].push_back(std::abs(error));
+    kinds[kind].signed_mean += error;
+    if (std::abs(error) < std::abs(kinds[kind].worst_error)) continue;
+    kinds[kind].worst = row.id;
+    kinds[kind].worst_error = error;
+  }
+  std::vector<MemoryErrors> found;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (errors[i].empty()) continue;
+    std::ranges::sort(errors[i]);
+    kinds[i].rows = errors[i].size();
+    kinds[i].median = quantile(errors[i], 0.5);
+    kinds[i].p90 = quantile(errors[i], 0.9);
+    kinds[i].signed_mean /= static_cast<double>(errors[i].size());
+    found.push_back(std::move(kinds[i]));
+  }
+  return found;
 }
 
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {
