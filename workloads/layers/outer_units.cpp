@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "workloads/layers/units.hpp"
 
@@ -61,6 +62,12 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.memory.saved += (cost.kept + held) * logits;
   head.memory.forward = (cost.forward + more - held) * logits;
   head.memory.backward = (cost.backward + more) * logits;
+  const bool in_place = kind == CrossEntropy::in_place;
+  head.loss = {.forward = 1,
+               .backward = 1,
+               .saved = in_place ? 0 : (cost.kept + held) * logits,
+               .logits = cost.output * logits,
+               .gradient = in_place ? 0 : cost.output * logits};
 }
 
 // The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
@@ -199,11 +206,44 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     const KernelRow cap = counted(stack.operators, Operator::softcap, logits);
     const std::vector<KernelRow> back = backward_of({cap}, stack.operators);
     head.forward.insert(head.forward.begin() + 1, cap);
-    head.backward.insert(head.backward.begin(), back.begin(), back.end());
+    const std::size_t behind = head.loss ? head.loss->backward : 0;
+    head.backward.insert(head.backward.begin() + static_cast<std::ptrdiff_t>(behind), back.begin(),
+                         back.end());
     head.memory.saved += numbers * logits;
   }
-  if (!head.trained) head.backward = frozen_backward_of(head.forward, stack.operators);
+  if (!head.trained) {
+    head.backward = frozen_backward_of(head.forward, stack.operators);
+    head.loss.reset();
+  }
   return {norm, head};
+}
+
+void part_from_loss(std::vector<Unit>& head) {
+  if (head.empty() || !head.back().loss) return;
+  Unit& product = head.back();
+  const Unit::Loss part = *product.loss;
+  Unit loss;
+  loss.name = "loss";
+  loss.role = Role::loss;
+  const auto first = product.forward.end() - static_cast<std::ptrdiff_t>(part.forward);
+  loss.forward.assign(first, product.forward.end());
+  product.forward.erase(first, product.forward.end());
+  const auto last = product.backward.begin() + static_cast<std::ptrdiff_t>(part.backward);
+  loss.backward.assign(product.backward.begin(), last);
+  product.backward.erase(product.backward.begin(), last);
+  loss.memory.saved = part.saved;
+  loss.memory.gradient = part.gradient;
+  loss.memory.forward = std::exchange(product.memory.forward, part.logits);
+  loss.memory.backward = std::exchange(product.memory.backward, 0) - part.gradient;
+  product.memory.saved -= part.saved;
+  // What ranks agree on over a divided vocabulary.
+  std::vector<Transfer>& leave = product.hand.leave;
+  const auto sums = std::ranges::stable_partition(
+      leave, [](const Transfer& each) { return each.kind != Handover::sum; });
+  loss.hand.leave.assign(sums.begin(), sums.end());
+  leave.erase(sums.begin(), sums.end());
+  product.loss.reset();
+  head.push_back(std::move(loss));
 }
 
 }  // namespace stepsim

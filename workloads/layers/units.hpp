@@ -52,6 +52,13 @@ struct Unit {
     double kept = 0;   // waits from the forward pass on
     double input = 0;  // of the layer's input, at its first unit
   } memory;
+  struct Loss {           // behind a head: the rows last forward and first backward
+    std::size_t forward = 0, backward = 0;
+    double saved = 0;     // bytes of what the unit saves
+    double logits = 0;    // bytes, as the head gives them
+    double gradient = 0;  // bytes of theirs, where that has a place of its own
+  };
+  std::optional<Loss> loss;
   struct HostStops {
     int reads = 0;        // values that the host reads back before each round
     bool agrees = false;  // the ranks agree on a number first, and the host waits for it
@@ -85,6 +92,9 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
                     const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job);
+// Makes what runs behind the head's product a unit of its own, if it does: its backward pass is over
+// before anybody asks for the head's parameters.
+void part_from_loss(std::vector<Unit>& head);
 
 // The kernels that a stack has fused, and those that a compiler fuses beyond them.
 Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);

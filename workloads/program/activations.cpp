@@ -127,7 +127,7 @@ void Activations::pass_gradient(std::size_t visit, Mark compute) {
   if (now.unit->trained)
     for (const double elements : now.unit->borrowed) waits_ += writer_.number_bytes() * elements;
   if (!now.unit->borrowed.empty()) writer_.allocate(compute, Held::gradients, waits_);
-  if (residual_ == 0) {
+  if (residual_ == 0 && now.unit->role != Role::loss) {
     residual_ = writer_.number_bytes() * writer_.input().job.slots() *
                 static_cast<double>(writer_.input().model.hidden);
     writer_.allocate(compute, Held::activation_gradients, residual_);

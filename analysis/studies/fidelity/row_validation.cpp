@@ -45,13 +45,14 @@ RowAnswer answer_of(const RowQuestion& question, const ExpressedRow& row, const 
   const Prediction p = predict(scenario, Folding::automatic, Kept::figures);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const Stack::MemoryLog& log = scenario.stack.memory_log;
-  const bool first = log.first_stage && p.memory.first_stage > 0;
-  const double allocated = first ? p.memory.first_stage : p.memory.device.peak.bytes;
+  const Footprint asked = footprint(scenario);
+  const bool first = log.first_stage && asked.first_stage > 0;
+  const double allocated = first ? asked.first_stage : asked.device.peak.bytes;
   return {.step = p.step_time.value,
           .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
           .gpus = gpus,
           .allocated = allocated,
-          .reserved = allocated + p.memory.slack,
+          .reserved = allocated + asked.slack,
           .needed = p.memory.needed(),
           .capacity = p.memory.capacity,
           .shown = p.memory.shown(),

@@ -82,7 +82,8 @@ std::size_t FullyShardedGroups::group_of(const Visit& visit) {
 }
 
 // Recomputation and backward of a layer share one gather: it is freed after its backward. Experts
-// are called inside their layer, which goes on behind them.
+// are called inside their layer, which goes on behind them. The loss is none of the model: a forward
+// call ends before it, a backward one begins behind it.
 void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const Phase phase = now.phase == Phase::recompute ? Phase::backward : now.phase;
   const std::size_t group = group_of(now);
@@ -92,11 +93,12 @@ void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const bool inside = groups_[group].experts;
   const bool again = inside && !call_of_.empty() && same(calls_.size() - 1);
   if (!again && (inside || !same(open_))) {
-    calls_.push_back({visit, visit, group, phase, false});
+    const std::size_t first = now.unit->role == Role::loss ? visit + 1 : visit;
+    calls_.push_back({first, first, group, phase, false});
     if (!inside) open_ = calls_.size() - 1;
   }
   const std::size_t call = inside ? calls_.size() - 1 : open_;
-  calls_[call].last = calls_[open_].last = visit;
+  if (now.unit->role != Role::loss) calls_[call].last = calls_[open_].last = visit;
   call_of_.push_back(call);
 }
 
