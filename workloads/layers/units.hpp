@@ -42,6 +42,7 @@ struct Unit {
     double gradient = 0;  // gradients of its inputs, until the unit before it has used them
     double forward = 0;   // beside what is saved, only while it runs forward
     double backward = 0;  // beside gradients of inputs and outputs, only while it runs backward
+    double piece = 0;     // of what is there only while it runs: the largest tensor; 0: all is one
     // What selective recomputation tells apart.
     double result = 0;  // of a single matrix product
     double core = 0;    // of what is saved, that of attention's own kernels
@@ -57,6 +58,7 @@ struct Unit {
     double saved = 0;     // bytes of what the unit saves
     double logits = 0;    // bytes, as the head gives them
     double gradient = 0;  // bytes of theirs, where that has a place of its own
+    double largest = 0;   // bytes of logits as the loss takes them
   };
   std::optional<Loss> loss;
   struct HostStops {

@@ -32,6 +32,7 @@ enum class Held : std::uint8_t {
   activation_gradients,
   temporary,  // what one kernel needs while it runs
   gathered,   // parameters
+  arrived,    // as they were gathered, before they are cut apart
   reduce_input,
   gradient_copy,
   flat_gradient,
@@ -45,7 +46,7 @@ enum class Held : std::uint8_t {
   saved_part,
   saved_model,
 };
-inline constexpr std::array<std::string_view, 31> held_names{"parameters",
+inline constexpr std::array<std::string_view, 32> held_names{"parameters",
                                                              "cast_weights",
                                                              "reference",
                                                              "persistent",
@@ -65,6 +66,7 @@ inline constexpr std::array<std::string_view, 31> held_names{"parameters",
                                                              "activation_gradients",
                                                              "temporary",
                                                              "gathered",
+                                                             "arrived",
                                                              "reduce_input",
                                                              "gradient_copy",
                                                              "flat_gradient",

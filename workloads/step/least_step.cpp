@@ -5,6 +5,7 @@
 #include <span>
 
 #include "sim/base/lists.hpp"
+#include "workloads/layers/routing.hpp"
 #include "workloads/pipeline/schedule.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/program/rank_part.hpp"

@@ -236,7 +236,7 @@ RankClock Pace::operator()(const RankClock& begin) const {
 }
 
 double end_of_pairs(const PacedPiece& piece, std::int64_t micro_batches) {
-  PairClock device{.clock = piece.forward({})};
+  PairClock device{.clock = piece.forward({}), .exchange = piece.ahead.exchange};
   Work both = piece.ahead;
   both += piece.back;
   for (std::int64_t pair = 0; pair + 1 < micro_batches; ++pair) device.run_both(both);

@@ -9,6 +9,7 @@
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -38,7 +39,9 @@ std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) 
   return 0;
 }
 
-RowAnswer answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
+// PyTorch's allocator follows the host, so its figures are those of the program's order.
+RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const ExpressedRow& row,
+                    const MaybeDraw& draw) {
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
@@ -48,11 +51,14 @@ RowAnswer answer_of(const RowQuestion& question, const ExpressedRow& row, const 
   const Footprint asked = footprint(scenario);
   const bool first = log.first_stage && asked.first_stage > 0;
   const double allocated = first ? asked.first_stage : asked.device.peak.bytes;
+  const bool counts_reserved =
+      measured.memory && measured_kind(measured, log) == MemoryKind::reserved;
+  const double reserved = counts_reserved ? reserved_in_order(scenario, asked) : 0;
   return {.step = p.step_time.value,
           .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
           .gpus = gpus,
           .allocated = allocated,
-          .reserved = allocated + asked.slack,
+          .reserved = reserved,
           .needed = p.memory.needed(),
           .capacity = p.memory.capacity,
           .shown = p.memory.shown(),
@@ -194,7 +200,9 @@ std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
     task.result.family = made.family;
     task.result.missing = made.missing;
     task.result.assumed = made.assumed;
-    task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
+    task.ask = [&question, &row, made](const MaybeDraw& draw) {
+      return answer_of(question, row, made, draw);
+    };
     task.compare = [&row, made](const RowAnswer& answer, PredictedRow& result) {
       compare(row, made, answer, result);
     };
