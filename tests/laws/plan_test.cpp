@@ -36,8 +36,8 @@ std::vector<PlanQuestion> spaces() {
                   4096),
       question_of("qwen3-30b-a3b", "{node: superpod-h100, nodes: 2}", "megatron", 64, 4096),
   };
-  for (const auto& [key, value] : {std::pair{"strategy.moe.overlap", "true"},
-                                   std::pair{"strategy.moe.dispatcher", "deepep"}})
+  for (const auto& [key, value] :
+       {std::pair{"strategy.moe.overlap", "true"}, std::pair{"strategy.moe.dispatcher", "deepep"}})
     all.back().settings.emplace_back(key, value);
   all.front().settings.emplace_back("strategy.precision", "fp8-current");
   all[1].settings.emplace_back("strategy.precision", "tf32");

@@ -95,10 +95,8 @@ TEST_CASE("stages whose passes run in pairs end no later than those that wait fo
     pass->collective(0, 0.5);
   }
   piece.ahead = piece.back = {0, 1, 0.5};
-  const PipelineParallel pipeline{.size = 2,
-                                  .schedule = PipelineSchedule::interleaved,
-                                  .virtual_stages = 2,
-                                  .layers = {}};
+  const PipelineParallel pipeline{
+      .size = 2, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2, .layers = {}};
   const std::vector<std::vector<PacedPiece>> stages(2, std::vector<PacedPiece>(2, piece));
   const auto end = [&](bool paired) {
     return end_of_turns(pipeline, stages, 8, {.stops = false, .paired = paired}, {});

@@ -288,6 +288,7 @@ TEST_CASE("a loss over logits is a unit behind the head, with what it needs", "[
   // In place there is one tensor of logits, from the head to the head.
   const std::vector<Unit> in_place = units(CrossEntropy::in_place);
   CHECK_THAT(in_place[1].memory.saved, exactly(2 * t * h + 2 * t * v));
+  CHECK(in_place[1].memory.forward == 0);
   CHECK(in_place[1].memory.backward == 0);
   CHECK(in_place[2].memory.saved == 0);
 }

@@ -49,8 +49,8 @@ void LayerWriter::attention() {
 bool LayerWriter::shares_result() const {
   const AttentionKernel kernel = attention_of(stack, strategy);
   const bool in_memory = kernel == AttentionKernel::eager || kernel == AttentionKernel::sdpa_math;
-  const bool cast = strategy.precision.saved < bytes_16 &&
-                    strategy.precision.multiplies(Products::attention);
+  const bool cast =
+      strategy.precision.saved < bytes_16 && strategy.precision.multiplies(Products::attention);
   return !in_memory && !cast && !model.attention.gated && strategy.sequence_parallel.ulysses == 1;
 }
 

@@ -73,7 +73,7 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.loss = {.forward = 1,
                .backward = 1,
                .saved = in_place ? 0 : (cost.kept + held) * logits,
-               .logits = cost.output * logits,
+               .logits = in_place ? 0 : cost.output * logits,
                .gradient = in_place ? 0 : cost.output * logits,
                .largest = std::max(cost.output, cost.kept) * logits};
 }

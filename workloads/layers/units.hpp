@@ -53,10 +53,10 @@ struct Unit {
     double kept = 0;   // waits from the forward pass on
     double input = 0;  // of the layer's input, at its first unit
   } memory;
-  struct Loss {           // behind a head: the rows last forward and first backward
+  struct Loss {  // behind a head: the rows last forward and first backward
     std::size_t forward = 0, backward = 0;
     double saved = 0;     // bytes of what the unit saves
-    double logits = 0;    // bytes, as the head gives them
+    double logits = 0;    // bytes, as the head gives them, unless it keeps them
     double gradient = 0;  // bytes of theirs, where that has a place of its own
     double largest = 0;   // bytes of logits as the loss takes them
   };
@@ -94,8 +94,8 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
                     const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job);
-// Makes what runs behind the head's product a unit of its own, if it does: its backward pass is over
-// before anybody asks for the head's parameters.
+// Makes what runs behind the head's product a unit of its own, if it does: its backward pass is
+// over before anybody asks for the head's parameters.
 void part_from_loss(std::vector<Unit>& head);
 
 // The kernels that a stack has fused, and those that a compiler fuses beyond them.

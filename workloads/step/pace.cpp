@@ -127,8 +127,7 @@ class Stages {
       return true;
     }
     const PacedPiece& piece = piece_of(act.turn);
-    device.exchange =
-        std::max(device.exchange, device.clock.host) + work_of(act.turn).exchange;
+    device.exchange = std::max(device.exchange, device.clock.host) + work_of(act.turn).exchange;
     device.clock = (goes_back(act.turn.pass) ? piece.backward : piece.forward)(device.clock);
     return true;
   }

@@ -219,8 +219,7 @@ std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows) {
   kinds[bound].counts = "at most";
   for (const PredictedRow& row : rows) {
     if (!row.predicted() || !row.memory_error) continue;
-    const std::size_t kind =
-        row.memory_bound ? bound : static_cast<std::size_t>(row.memory_counts);
+    const std::size_t kind = row.memory_bound ? bound : static_cast<std::size_t>(row.memory_counts);
     const double error = *row.memory_error;
     errors[kind].push_back(std::abs(error));
     kinds[kind].signed_mean += error;

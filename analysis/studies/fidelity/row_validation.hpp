@@ -41,7 +41,7 @@ struct PredictedRow {
   double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
   bool timed = false;
   double tokens_per_gpu = 0, measured_tokens_per_gpu = 0;  // per second, as the model counts them
-  std::optional<double> memory_error;  // of a bound: 0 below it
+  std::optional<double> memory_error;                      // of a bound: 0 below it
   MemoryKind memory_counts = MemoryKind::unsaid;
   bool memory_bound = false;  // the figure says what was enough, not what was needed
   std::vector<DrawnError> drawn;

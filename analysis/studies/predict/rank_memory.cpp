@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/studies/predict/replayed_step.hpp"
-#include "analysis/studies/predict/stages.hpp"
 #include "analysis/placement.hpp"
 #include "analysis/requests.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
+#include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
 
 namespace stepsim {

@@ -83,8 +83,8 @@ std::size_t FullyShardedGroups::group_of(const Visit& visit) {
 }
 
 // Recomputation and backward of a layer share one gather: it is freed after its backward. Experts
-// are called inside their layer, which goes on behind them. The loss is none of the model: a forward
-// call ends before it, a backward one begins behind it.
+// are called inside their layer, which goes on behind them. The loss is none of the model: a
+// forward call ends before it, a backward one begins behind it.
 void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const Phase phase = now.phase == Phase::recompute ? Phase::backward : now.phase;
   const std::size_t group = group_of(now);
