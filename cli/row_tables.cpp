@@ -118,6 +118,33 @@ TextTable family_table(const std::vector<RowFamily>& families, bool intervals) {
   return table;
 }
 
+RecordList memory_list(const std::vector<MemoryErrors>& errors) {
+  return list_of(errors, [](const MemoryErrors& kind) -> Records {
+    return {
+        {"counts",
+         "what the figure counts: tensors (allocated), what the allocator holds for them "
+         "(reserved), all that the device has lost (device), or the source does not say; at "
+         "most: rounded up, or all of the card",
+         std::string(kind.counts)},
+        {"rows", "with a figure of memory", kind.rows},
+        {"median_abs_error", "of the memory; a bound's is 0 below it", kind.median, Measure::share},
+        {"p90_abs_error", "of the memory", kind.p90, Measure::share},
+        {"signed_mean", "of the memory", kind.signed_mean, Measure::error},
+        {"worst", "row of the worst error", kind.worst},
+        {"worst_error", "of the memory", kind.worst_error, Measure::error}};
+  });
+}
+
+TextTable memory_table(const std::vector<PredictedRow>& rows) {
+  return table_of(memory_list(memory_errors(rows)).items, {{"counts", "memory that counts"},
+                                                           {"rows", " rows"},
+                                                           {"median_abs_error", " median |error|"},
+                                                           {"p90_abs_error", " 90 %"},
+                                                           {"signed_mean", " signed mean"},
+                                                           {"worst_error", " worst"},
+                                                           {"worst", ""}});
+}
+
 RecordList series_list(const std::vector<AxisErrors>& errors) {
   return list_of(errors, [](const AxisErrors& axis) -> Records {
     return {{"along", "from one row to the next along",
@@ -185,6 +212,7 @@ std::string text_of(const std::vector<PredictedRow>& rows, const RowComparisons&
   if (const TextTable assumed = assumed_table(rows); !assumed.rows.empty())
     text += "\n" + render(assumed);
   text += "\n" + render(family_table(families_of(rows), intervals));
+  if (const TextTable table = memory_table(rows); !table.rows.empty()) text += "\n" + render(table);
   if (const TextTable table = series_table(beside.series); !table.rows.empty())
     text += "\n" + render(table);
   text += order_text(beside.order);
@@ -261,14 +289,16 @@ Records records_of(const std::vector<PredictedRow>& rows, const RowComparisons& 
       assumed.items.emplace_back(
           "", "", Records{{"id", "row", row.id}, {"assumed", "what", list_of(row.assumed)}});
   }
-  return {{"rows", "figures of each row, then its verdict", predicted},
-          {"not_predicted", "rows that do not say enough", missing},
-          {"no_answer", "rows whose workers died", crashed},
-          {"assumed", "what rows leave open and how it was taken", assumed},
-          {"scenarios", "that rows became", scenarios},
-          {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
-          {"series", "errors of what changes from one row to the next", series_list(beside.series)},
-          {"order", "of layouts", order_records(beside.order)}};
+  return {
+      {"rows", "figures of each row, then its verdict", predicted},
+      {"not_predicted", "rows that do not say enough", missing},
+      {"no_answer", "rows whose workers died", crashed},
+      {"assumed", "what rows leave open and how it was taken", assumed},
+      {"scenarios", "that rows became", scenarios},
+      {"families", "errors by family, then of all", list_of(families_of(rows), family_records)},
+      {"memory", "errors of the memory, by what figures count", memory_list(memory_errors(rows))},
+      {"series", "errors of what changes from one row to the next", series_list(beside.series)},
+      {"order", "of layouts", order_records(beside.order)}};
 }
 
 // The answer is no when a family got worse.
@@ -294,6 +324,7 @@ Records rows_sample() {
   PredictedRow row, other, third;
   row.figures.emplace_back();
   row.scenario = "a scenario";
+  row.memory_error = 0;
   row.assumed = other.missing = third.crashes = {""};
   return records_of({row, other, third}, {{AxisErrors{}}, {OrderedGroup{}}});
 }

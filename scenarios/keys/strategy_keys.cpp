@@ -171,8 +171,10 @@ constexpr std::array strategy_own_keys{
         "cross_entropy", cross_entropy_words,
         "how the loss is computed. stack: as the stack does it; logits: PyTorch's over all logits "
         "in 32 bits; logits_16: the same in 16 bits; logits_32: from a head that multiplies in 32 "
-        "bits; kernel: one kernel over 16-bit logits; in_place: the same, and the gradient takes "
-        "the place of the logits; fused: chunk by chunk with the head; words_32: 2048 words of the "
+        "bits; kernel: one kernel over 16-bit logits; kernel_32: the same over logits that are "
+        "cast "
+        "to 32 bits first; in_place: as kernel, and the gradient takes the place of the logits; "
+        "fused: chunk by chunk with the head; words_32: 2048 words of the "
         "vocabulary at a time in 32 bits; chunks: an eighth of the tokens at a time"),
     Key<Strategy>{
         .facts = {.name = "optimizer",

@@ -55,8 +55,21 @@ double counted_peak(const StepRow& row, const RowCatalog& catalog) {
   return node == nullptr ? 0 : node->peak;
 }
 
+// Not by the framework.
+static bool shown_by_device(const StepRow& row) {
+  const std::string unit = in_small_letters(row.memory_unit);
+  return contains(unit, "nvidia-smi") || contains(unit, "device tool");
+}
+
+// By whom the source does not say; W&B is told what the framework logs.
+static bool said_elsewhere(const StepRow& row) {
+  const std::string unit = in_small_letters(row.memory_unit);
+  return contains(unit, "kind not stated") && !contains(unit, "w&b");
+}
+
 double measured_memory(const StepRow& row, const Stack::MemoryLog& log) {
-  const bool binary = contains(row.memory_unit, "GiB") || log.binary;
+  const bool logged = !shown_by_device(row) && !said_elsewhere(row);
+  const bool binary = contains(row.memory_unit, "GiB") || (log.binary && logged);
   return value(row.memory) * (binary ? 0x1p30 : 1e9);
 }
 
@@ -64,9 +77,15 @@ MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log) {
   const std::string unit = in_small_letters(row.memory_unit);
   const bool allocated = contains(unit, "allocated") || contains(unit, "active");
   const bool reserved = contains(unit, "reserved");
-  if (contains(unit, "nvidia-smi")) return MemoryKind::device;
+  if (shown_by_device(row)) return MemoryKind::device;
+  if (said_elsewhere(row)) return MemoryKind::unsaid;
   if (allocated != reserved) return allocated ? MemoryKind::allocated : MemoryKind::reserved;
   return log.kind;
+}
+
+bool memory_is_bound(const StepRow& row) {
+  return contains(in_small_letters(row.memory_unit), "script header") ||
+         (row.gpu_memory && value(row.memory) >= *row.gpu_memory);
 }
 
 }  // namespace stepsim

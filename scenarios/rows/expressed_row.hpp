@@ -39,5 +39,8 @@ double counted_peak(const StepRow& row, const RowCatalog& catalog);
 // stack does.
 double measured_memory(const StepRow& row, const Stack::MemoryLog& log);
 MemoryKind measured_kind(const StepRow& row, const Stack::MemoryLog& log);
+// Whether the figure says no more than that it was enough: it stands in the head of a script, which
+// people round up, or is all that the card has.
+bool memory_is_bound(const StepRow& row);
 
 }  // namespace stepsim

@@ -44,6 +44,33 @@ TEST_CASE("families are summed up by the errors of the step time", "[analysis]")
   CHECK(families[2].rows == 4);
 }
 
+TEST_CASE("figures of memory are summed up by what they count, bounds apart", "[analysis]") {
+  const auto sized = [](MemoryKind counts, double error, bool bound) {
+    PredictedRow row;
+    row.id = "r" + std::to_string(error);
+    row.family = "a";
+    row.memory_error = error;
+    row.memory_counts = counts;
+    row.memory_bound = bound;
+    return row;
+  };
+  std::vector<PredictedRow> rows{sized(MemoryKind::device, -0.5, false),
+                                 sized(MemoryKind::allocated, 0.01, false),
+                                 sized(MemoryKind::allocated, -0.03, false),
+                                 sized(MemoryKind::allocated, 0, true), timed("a", 0.5)};
+  const std::vector<MemoryErrors> kinds = memory_errors(rows);
+  REQUIRE(kinds.size() == 3);
+  CHECK(kinds[0].counts == "allocated");
+  CHECK(kinds[0].rows == 2);
+  CHECK(kinds[0].median == Approx(0.02));
+  CHECK(kinds[0].signed_mean == Approx(-0.01));
+  CHECK(kinds[0].worst_error == Approx(-0.03));
+  CHECK(kinds[1].counts == "device");
+  CHECK(kinds[2].counts == "at most");
+  CHECK(kinds[2].median == 0);
+  CHECK(families_of(rows).back().memory_rows == 3);
+}
+
 TEST_CASE("a row whose worker crashes is not one that lacks data", "[analysis]") {
   const auto task = [](bool crashes, bool draws_crash) {
     RowTask<int> row;

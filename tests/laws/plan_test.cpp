@@ -34,7 +34,11 @@ std::vector<PlanQuestion> spaces() {
       question_of("mixtral-8x7b", "{node: superpod-h100, nodes: 2}", "megatron", 16, 2048),
       question_of("llama-3.1-8b", "{node: superpod-h100, nodes: 2}", "megatron-deepspeed", 16,
                   4096),
+      question_of("qwen3-30b-a3b", "{node: superpod-h100, nodes: 2}", "megatron", 64, 4096),
   };
+  for (const auto& [key, value] :
+       {std::pair{"strategy.moe.overlap", "true"}, std::pair{"strategy.moe.dispatcher", "deepep"}})
+    all.back().settings.emplace_back(key, value);
   all.front().settings.emplace_back("strategy.precision", "fp8-current");
   all[1].settings.emplace_back("strategy.precision", "tf32");
   for (PlanQuestion& question : all) question.where = {"job.micro_batch <= 2"};
@@ -43,6 +47,8 @@ std::vector<PlanQuestion> spaces() {
     all[place].where.emplace_back(
         "strategy.checkpointing == \"none\" and strategy.pipeline_parallel.virtual_stages <= 2");
   all[3].where.emplace_back("strategy.pipeline_parallel.size <= 2");
+  all.back().where = {"job.micro_batch <= 2", "strategy.checkpointing == \"none\"",
+                      "strategy.tensor_parallel.size == 1", "strategy.pipeline_parallel.size <= 2"};
   return all;
 }
 

@@ -372,6 +372,25 @@ TEST_CASE("a figure of memory counts what the row says, else what the log of the
   CHECK(measured_memory(row, binary) == 70 * 0x1p30);
   row.memory_unit = "GiB";
   CHECK(measured_memory(row, decimal) == 70 * 0x1p30);
+  // What the device's tool shows is not in the units of the framework's log.
+  CHECK(counts("GB as shown by the device tool") == MemoryKind::device);
+  CHECK(measured_memory(row, binary) == 70e9);
+  CHECK(counts("GB, kind not stated") == MemoryKind::unsaid);
+  CHECK(measured_memory(row, binary) == 70e9);
+  CHECK(counts("GB (W&B, kind not stated)") == MemoryKind::reserved);
+  CHECK(measured_memory(row, binary) == 70 * 0x1p30);
+}
+
+TEST_CASE("heads of scripts and full cards say what was enough", "[scenarios]") {
+  StepRow row = row_of(usual);
+  row.memory = 70;
+  row.gpu_memory = 80;
+  CHECK_FALSE(memory_is_bound(row));
+  row.memory_unit = "GiB per GPU (script header)";
+  CHECK(memory_is_bound(row));
+  row.memory_unit = "GiB per GPU";
+  row.memory = 80;
+  CHECK(memory_is_bound(row));
 }
 
 TEST_CASE("experts and adapters of a row are those that its framework usually has", "[scenarios]") {

@@ -65,6 +65,22 @@ TEST_CASE("layers gather once forward and once backward, the head stays in betwe
   CHECK_THAT(gathered(step), exactly(accumulation * half * e.total));
 }
 
+TEST_CASE("a root that was given up comes back when the loss has run backward", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.fsdp.root_group = step.strategy.fsdp.reshard_root = true;
+  const OpGraph graph = graph_of(step);
+  std::vector<std::string> order;  // backward, of rank 0
+  for (const Op& op : graph.ops()) {
+    const std::string name(graph.names()[index(op.name)]);
+    const bool told = name == "loss" || name == "lm_head" || name == "gather_group";
+    if (op.rank == 0 && op.phase == Phase::backward && told) order.push_back(name);
+  }
+  const auto first = [&](std::string_view name) { return std::ranges::find(order, name); };
+  CHECK(first("loss") < first("gather_group"));
+  CHECK(first("gather_group") < first("lm_head"));
+  CHECK(first("lm_head") != order.end());
+}
+
 TEST_CASE("shards that are gathered in place are not copied, whatever is sent", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   const auto copies = [&](std::string_view name) {

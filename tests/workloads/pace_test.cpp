@@ -70,4 +70,41 @@ TEST_CASE("stages end when the last has had its turns", "[workloads]") {
   CHECK(end(true, {.post = 0, .sync = 0.5}) > (8 + 3) * 3.5);
 }
 
+TEST_CASE("passes in pairs take as long as their kernels, their host or their tokens",
+          "[workloads]") {
+  PacedPiece piece;
+  const auto of = [&](double host, double kernels, double exchange) {
+    Pace pass;
+    pass.run(host, kernels);
+    pass.collective(0, exchange);
+    piece.forward = piece.backward = pass;
+    piece.ahead = piece.back = {host, kernels, exchange};
+    return end_of_pairs(piece, 10);
+  };
+  // The first and the last pass are alone, and wait for their tokens.
+  CHECK_THAT(of(0, 3, 1), exactly(4 + 9 * 6 + 4));
+  CHECK_THAT(of(5, 1, 1), exactly(5 + 9 * 10 + 5 + 1 + 1));
+  CHECK_THAT(of(0, 1, 4), exactly(20 * 4 + 1));  // one behind the other, from the first kernel on
+}
+
+TEST_CASE("stages whose passes run in pairs end no later than those that wait for tokens",
+          "[workloads]") {
+  PacedPiece piece;
+  for (Pace* pass : {&piece.forward, &piece.backward}) {
+    pass->run(0, 1);
+    pass->collective(0, 0.5);
+  }
+  piece.ahead = piece.back = {0, 1, 0.5};
+  const PipelineParallel pipeline{
+      .size = 2, .schedule = PipelineSchedule::interleaved, .virtual_stages = 2, .layers = {}};
+  const std::vector<std::vector<PacedPiece>> stages(2, std::vector<PacedPiece>(2, piece));
+  const auto end = [&](bool paired) {
+    return end_of_turns(pipeline, stages, 8, {.stops = false, .paired = paired}, {});
+  };
+  const double kernels = 2 * 8 * 2;  // of a stage
+  CHECK(end(true) > kernels);
+  CHECK(end(true) < end(false));
+  CHECK(end(false) > 1.5 * kernels);
+}
+
 }  // namespace stepsim

@@ -133,6 +133,22 @@ TEST_CASE("pieces travel beside products, as many bytes as at once", "[workloads
   CHECK_THAT(flops(cut), exactly(flops(whole)));
 }
 
+TEST_CASE("what is cast behind its collection comes at once", "[workloads]") {
+  TinyStep step = tensor_step(4, true);
+  step.stack.tensor_layers = TensorLayers::plain;
+  step.strategy.checkpointing = Checkpointing::none;
+  step.strategy.tensor_parallel.in_pieces = true;
+  step.strategy.precision.type = ProductType::fp8;
+  for (const Products which : {Products::attention, Products::feed_forward})
+    step.strategy.precision.products[static_cast<std::size_t>(which)] = true;
+  step.strategy.precision.rate.value = Ratio{1};
+  step.strategy.precision.collected = 1;  // cast first
+  const double layers = static_cast<double>(step.model.layers), bytes = slot_bytes(step);
+  CHECK_THAT(named(graph_of(step), "pass_piece"), exactly((2 + 4 / 2.0) * layers * bytes * 3 / 4));
+  step.strategy.precision.collected = 2;
+  CHECK_THAT(named(graph_of(step), "pass_piece"), exactly(2 * layers * bytes * 3 / 4));
+}
+
 TEST_CASE("under Megatron's layers pieces travel where nothing else hides them", "[workloads]") {
   TinyStep step = tensor_step(4, true);
   step.strategy.checkpointing = Checkpointing::none;

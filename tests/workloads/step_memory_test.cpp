@@ -251,6 +251,25 @@ TEST_CASE("under every scheme what is set up is what the step begins with, in ev
   CHECK(schemes.size() == scheme_count);
 }
 
+TEST_CASE("products that add to the buffer leave a tensor for each shape", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.strategy.distributed.used = true;
+  step.strategy.gradients = GradientType::fp32;
+  const double before = resident(step);
+  step.stack.gradient_placeholders = true;
+  // Queries with keys and values, what comes out of attention, gate with up, down: of one layer.
+  const double h = 64, q = 64, kv = 32, w = 192;
+  const double shapes = h * (q + 2 * kv) + q * h + 2 * h * w + w * h;
+  CHECK_THAT(resident(step) - before, exactly(half * shapes));
+  step.model.layers *= 2;
+  const double more = resident(step);
+  step.stack.gradient_placeholders = false;
+  CHECK_THAT(more - resident(step), exactly(half * shapes));
+  // Table and head have gradients of their own, one after the other, until these are added.
+  CHECK_THAT(highest(step, "gradients"),
+             exactly(half * static_cast<double>(step.model.vocabulary * step.model.hidden)));
+}
+
 TEST_CASE("experts exchanged hold the same optimizer shard and fewer parameters", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
   step.strategy.experts.kernel = MoeKernel::tutel;

@@ -216,6 +216,7 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
   CHECK_THAT(most(CrossEntropy::logits_32, true), exactly(4.0 + 4 + 4 + 4));
   // The logits themselves are what is kept.
   CHECK_THAT(most(CrossEntropy::kernel, true), exactly(2.0 + 2));
+  CHECK_THAT(most(CrossEntropy::kernel_32, true), exactly(4.0 + 4));  // cast first
   CHECK_THAT(most(CrossEntropy::in_place, true), exactly(2.0));
 }
 
@@ -254,10 +255,78 @@ TEST_CASE("ranks that gather logits hold those of the whole vocabulary", "[workl
   TinyStep tiny = tiny_step(Sharding::zero1);
   tiny.strategy.tensor_parallel.size = 2;
   const auto kept = [&] { return units_of(tiny.input()).head.back().memory.saved; };
-  const double t = tiny.job.slots(), h = 64, v = 2000;
-  CHECK_THAT(kept(), exactly(4 * t * v / 2 + 2 * t * h));
+  const double t = tiny.job.slots(), v = 2000;
+  CHECK_THAT(kept(), exactly(4 * t * v / 2));
   CHECK_THAT(units_of(tiny.input()).head.back().memory.backward,
              exactly((4.0 + 4 + 4) * t * v / 2));
   tiny.strategy.tensor_parallel.gathers_logits = true;
-  CHECK_THAT(kept(), exactly(4 * t * v + 2 * t * h));
+  CHECK_THAT(kept(), exactly(4 * t * v));
+}
+
+TEST_CASE("a loss over logits is a unit behind the head, with what it needs", "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero3);
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, h = 64, v = 2000;
+  const auto units = [&](CrossEntropy kind) {
+    tiny.strategy.cross_entropy = kind;
+    return units_of(tiny.input()).head;
+  };
+  const std::vector<Unit> whole = units(CrossEntropy::chunks), parts = units(CrossEntropy::logits);
+  REQUIRE(whole.size() == 2);
+  REQUIRE(parts.size() == 3);
+  const Unit &head = parts[1], &loss = parts[2];
+  CHECK(loss.role == Role::loss);
+  CHECK(loss.tensors.empty());
+  CHECK(head.forward.size() == 1);
+  CHECK(loss.forward.size() == 1);
+  CHECK_THAT(flops_of(head.backward), exactly(2 * 2 * t * h * v));
+  CHECK(flops_of(loss.backward) == 0);
+  CHECK_THAT(head.memory.saved, exactly(2 * t * h));
+  CHECK_THAT(loss.memory.saved, exactly(4 * t * v));
+  CHECK_THAT(loss.memory.backward, exactly((4.0 + 4) * t * v));
+  CHECK_THAT(loss.memory.piece, exactly(4 * t * v));
+  CHECK_THAT(head.memory.backward, exactly(2 * t * v));  // the gradient of the logits
+  // In place there is one tensor of logits, from the head to the head.
+  const std::vector<Unit> in_place = units(CrossEntropy::in_place);
+  CHECK_THAT(in_place[1].memory.saved, exactly(2 * t * h + 2 * t * v));
+  CHECK(in_place[1].memory.forward == 0);
+  CHECK(in_place[1].memory.backward == 0);
+  CHECK(in_place[2].memory.saved == 0);
+}
+
+TEST_CASE("what a flash kernel gives is kept once, for itself and for the product behind",
+          "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero2);
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, q = 64, kv = 32, heads = 4;
+  const auto saved = [&](std::string_view name) {
+    const ModelUnits units = units_of(tiny.input());
+    for (const Unit& unit : units.layers.front())
+      if (unit.name == name) return unit.memory.saved;
+    return -1.0;
+  };
+  CHECK_THAT(saved("self_attn.attend"), exactly(2 * t * (q + 2 * kv + q) + 4 * t * heads));
+  CHECK(saved("self_attn.o_proj") == 0);
+  tiny.strategy.attention = AttentionKernel::eager;  // nobody else keeps it
+  CHECK_THAT(saved("self_attn.o_proj"), exactly(2 * t * q));
+  tiny.strategy.attention = AttentionKernel::flash;
+  tiny.strategy.precision.name = "narrow";  // the product keeps what it was cast to
+  tiny.strategy.precision.saved = 1;
+  tiny.strategy.precision.type = ProductType::fp8;
+  tiny.strategy.precision.products[static_cast<std::size_t>(Products::attention)] = true;
+  CHECK_THAT(saved("self_attn.o_proj"), exactly(1 * t * q));
+}
+
+TEST_CASE("gradients of a fused activation take the place of what it kept, or a place of their own",
+          "[workloads]") {
+  TinyStep tiny = tiny_step(Sharding::zero2);
+  const double t = load_of(tiny.model, tiny.job, 0).tokens, w = 192;
+  tiny.stack.fused.activation = true;
+  const auto gradient = [&] {
+    const ModelUnits units = units_of(tiny.input());
+    for (const Unit& unit : units.layers.front())
+      if (unit.role == Role::activation) return unit.memory.gradient;
+    return -1.0;
+  };
+  CHECK_THAT(gradient(), exactly(2 * t * 2 * w));
+  tiny.stack.fused.in_place = true;
+  CHECK(gradient() == 0);
 }

@@ -34,10 +34,24 @@ void LayerWriter::attention() {
     gate.memory.saved = bytes_16 * t() * result;
     gate.memory.gradient = 2 * bytes_16 * t() * result;
   }
+  const std::size_t core_unit = units.size() - 1;
   linear(Role::attention_output);
-  keeps_input(bytes_16 * t() * result);
+  if (shares_result())
+    units[core_unit].memory.shared = bytes_16 * t() * result;
+  else
+    keeps_input(bytes_16 * t() * result);
   result_norm(Role::attention_result_norm);
   residual(Role::attention_residual, "attention_residual");
+}
+
+// A flash kernel keeps its result for its backward pass, and the product behind keeps the same
+// tensor, unless it casts it, or something stands between them.
+bool LayerWriter::shares_result() const {
+  const AttentionKernel kernel = attention_of(stack, strategy);
+  const bool in_memory = kernel == AttentionKernel::eager || kernel == AttentionKernel::sdpa_math;
+  const bool cast =
+      strategy.precision.saved < bytes_16 && strategy.precision.multiplies(Products::attention);
+  return !in_memory && !cast && !model.attention.gated && strategy.sequence_parallel.ulysses == 1;
 }
 
 void LayerWriter::project() {

@@ -22,7 +22,7 @@ void recompute_attention(Unit& unit, const RecomputedModules& modules) {
   const auto own = unit.forward.end() - unit.core_rows;
   if (inputs) unit.again.assign(unit.forward.begin(), own);
   if (core) unit.again.insert(unit.again.end(), own, unit.forward.end());
-  if (core) unit.memory.kept -= unit.memory.core;
+  if (core) unit.memory.kept -= unit.memory.core - unit.memory.shared;
   if (inputs) unit.memory.kept -= unit.memory.saved - unit.memory.core;
 }
 

@@ -56,6 +56,7 @@ struct LayerWriter {
   void residual(Role role, std::string name);
 
   void attention();
+  bool shares_result() const;
   void mixer();
   void feed_forward(bool with_experts);
   void experts(const Experts& e);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "workloads/layers/units.hpp"
 
@@ -26,6 +27,8 @@ LossCost loss_cost(CrossEntropy kind) {
       return {4, 4, 4, 8, Operator::cross_entropy_32, Operator::cross_entropy_32_backward};
     case CrossEntropy::kernel:
       return {2, 2, 0, 2, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
+    case CrossEntropy::kernel_32:
+      return {2, 4, 2, 4, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     case CrossEntropy::in_place:
       return {2, 2, 0, 0, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     default:
@@ -37,9 +40,10 @@ LossCost loss_cost(CrossEntropy kind) {
 void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
-  const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  const bool cast = kind == CrossEntropy::kernel_32;
+  const bool single = cast || kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
   LossCost cost = loss_cost(kind);
-  if (single)  // one kernel over logits as they come
+  if (single && !cast)  // one kernel over logits as they come
     for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
       *bytes *= strategy.precision.numbers / bytes_16;
   // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.
@@ -51,6 +55,10 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
     KernelRow kernels = counted(stack.operators, op, logits);
     kernels.bytes = (one.bytes + beside.bytes * more) * logits;
     if (divided) kernels.launches += beside.kernels;
+    if (cast) {  // twice as wide, and from one width to the other
+      kernels.bytes = (2 * one.bytes + bytes_16 + 4) * logits;
+      kernels.launches += 1;
+    }
     return kernels;
   };
   if (kind == CrossEntropy::logits_32) head.forward.front().type = ProductType::tf32;
@@ -61,6 +69,13 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.memory.saved += (cost.kept + held) * logits;
   head.memory.forward = (cost.forward + more - held) * logits;
   head.memory.backward = (cost.backward + more) * logits;
+  const bool in_place = kind == CrossEntropy::in_place;
+  head.loss = {.forward = 1,
+               .backward = 1,
+               .saved = in_place ? 0 : (cost.kept + held) * logits,
+               .logits = in_place ? 0 : cost.output * logits,
+               .gradient = in_place ? 0 : cost.output * logits,
+               .largest = std::max(cost.output, cost.kept) * logits};
 }
 
 // The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
@@ -199,11 +214,44 @@ std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strat
     const KernelRow cap = counted(stack.operators, Operator::softcap, logits);
     const std::vector<KernelRow> back = backward_of({cap}, stack.operators);
     head.forward.insert(head.forward.begin() + 1, cap);
-    head.backward.insert(head.backward.begin(), back.begin(), back.end());
+    const std::size_t behind = head.loss ? head.loss->backward : 0;
+    head.backward.insert(head.backward.begin() + static_cast<std::ptrdiff_t>(behind), back.begin(),
+                         back.end());
     head.memory.saved += numbers * logits;
   }
-  if (!head.trained) head.backward = frozen_backward_of(head.forward, stack.operators);
+  if (!head.trained) {
+    head.backward = frozen_backward_of(head.forward, stack.operators);
+    head.loss.reset();
+  }
   return {norm, head};
+}
+
+void part_from_loss(std::vector<Unit>& head) {
+  if (head.empty() || !head.back().loss) return;
+  Unit& product = head.back();
+  const Unit::Loss part = *product.loss;
+  Unit loss;
+  loss.name = "loss";
+  loss.role = Role::loss;
+  const auto first = product.forward.end() - static_cast<std::ptrdiff_t>(part.forward);
+  loss.forward.assign(first, product.forward.end());
+  product.forward.erase(first, product.forward.end());
+  const auto last = product.backward.begin() + static_cast<std::ptrdiff_t>(part.backward);
+  loss.backward.assign(product.backward.begin(), last);
+  product.backward.erase(product.backward.begin(), last);
+  loss.memory.saved = part.saved;
+  loss.memory.forward = std::exchange(product.memory.forward, part.logits);
+  loss.memory.backward = std::exchange(product.memory.backward, part.gradient);
+  loss.memory.piece = part.largest;
+  product.memory.saved -= part.saved;
+  // What ranks agree on over a divided vocabulary.
+  std::vector<Transfer>& leave = product.hand.leave;
+  const auto sums = std::ranges::stable_partition(
+      leave, [](const Transfer& each) { return each.kind != Handover::sum; });
+  loss.hand.leave.assign(sums.begin(), sums.end());
+  leave.erase(sums.begin(), sums.end());
+  product.loss.reset();
+  head.push_back(std::move(loss));
 }
 
 }  // namespace stepsim

@@ -182,8 +182,9 @@ void widen(Unit& unit, const Precision& precision) {
     *bytes *= more;
   if (unit.role == Role::head) return;
   Unit::Memory& memory = unit.memory;
-  for (double* bytes : {&memory.saved, &memory.gradient, &memory.forward, &memory.backward,
-                        &memory.result, &memory.core, &memory.normed, &memory.acted})
+  for (double* bytes :
+       {&memory.saved, &memory.gradient, &memory.forward, &memory.backward, &memory.result,
+        &memory.core, &memory.shared, &memory.normed, &memory.acted})
     *bytes *= more;
 }
 

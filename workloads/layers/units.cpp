@@ -195,9 +195,8 @@ void LayerWriter::dense_ffn(const FeedForwardRoles& roles) {
       unit(roles.activation, part(roles.activation).name, {}, {activation_row(t(), width, gated)});
   act.plain_modules = 2;  // the block and its activation
   act.memory.saved = activation_bytes(t(), width, gated);
-  // Fused, gradients take the place of what was saved; the two parts of one tensor are put
-  // together.
-  const bool in_place = fused.activation && !fuse;
+  // The two parts of one tensor are put together.
+  const bool in_place = fused.in_place && !fuse;
   act.memory.gradient = in_place ? 0 : bytes_16 * t() * width * (gated ? 2 : 1);
   act.memory.backward = gated && !fused.activation ? bytes_16 * t() * width : 0;
   linear(roles.down);

@@ -42,15 +42,25 @@ struct Unit {
     double gradient = 0;  // gradients of its inputs, until the unit before it has used them
     double forward = 0;   // beside what is saved, only while it runs forward
     double backward = 0;  // beside gradients of inputs and outputs, only while it runs backward
+    double piece = 0;     // of what is there only while it runs: the largest tensor; 0: all is one
     // What selective recomputation tells apart.
     double result = 0;  // of a single matrix product
     double core = 0;    // of what is saved, that of attention's own kernels
+    double shared = 0;  // of `core`, the result that the product behind keeps as its input
     double normed = 0;  // of what is saved, the result of the norm before
     double acted = 0;   // of what is saved, the result of an activation inside
     // What is kept and what is computed again: see checkpointing.hpp.
     double kept = 0;   // waits from the forward pass on
     double input = 0;  // of the layer's input, at its first unit
   } memory;
+  struct Loss {  // behind a head: the rows last forward and first backward
+    std::size_t forward = 0, backward = 0;
+    double saved = 0;     // bytes of what the unit saves
+    double logits = 0;    // bytes, as the head gives them, unless it keeps them
+    double gradient = 0;  // bytes of theirs, where that has a place of its own
+    double largest = 0;   // bytes of logits as the loss takes them
+  };
+  std::optional<Loss> loss;
   struct HostStops {
     int reads = 0;        // values that the host reads back before each round
     bool agrees = false;  // the ranks agree on a number first, and the host waits for it
@@ -84,6 +94,9 @@ Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& stra
                     const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,
                              const Job& job);
+// Makes what runs behind the head's product a unit of its own, if it does: its backward pass is
+// over before anybody asks for the head's parameters.
+void part_from_loss(std::vector<Unit>& head);
 
 // The kernels that a stack has fused, and those that a compiler fuses beyond them.
 Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy);

@@ -73,6 +73,7 @@ enum class Role : std::uint8_t {
   feed_forward_residual,
   final_norm,
   head,
+  loss,  // over logits that the head has made
 };
 
 // Of attention, with its projections, but without the norm before it.

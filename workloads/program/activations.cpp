@@ -93,8 +93,11 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
   const double passing = now.phase == Phase::backward ? unit.memory.backward
                          : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
                                       : unit.memory.forward;
-  writer_.allocate(compute, Held::temporary, passing);
-  writer_.release(compute, Held::temporary, passing);
+  const double piece = unit.memory.piece > 0 ? unit.memory.piece : passing;
+  for (double left = passing; left > 0; left -= piece)
+    writer_.allocate(compute, Held::temporary, std::min(left, piece));
+  for (double left = passing; left > 0; left -= piece)
+    writer_.release(compute, Held::temporary, std::min(left, piece));
   if (now.frozen) return;
   switch (now.phase) {
     case Phase::forward:
@@ -127,7 +130,7 @@ void Activations::pass_gradient(std::size_t visit, Mark compute) {
   if (now.unit->trained)
     for (const double elements : now.unit->borrowed) waits_ += writer_.number_bytes() * elements;
   if (!now.unit->borrowed.empty()) writer_.allocate(compute, Held::gradients, waits_);
-  if (residual_ == 0) {
+  if (residual_ == 0 && now.unit->role != Role::loss) {
     residual_ = writer_.number_bytes() * writer_.input().job.slots() *
                 static_cast<double>(writer_.input().model.hidden);
     writer_.allocate(compute, Held::activation_gradients, residual_);

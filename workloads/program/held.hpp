@@ -32,6 +32,7 @@ enum class Held : std::uint8_t {
   activation_gradients,
   temporary,  // what one kernel needs while it runs
   gathered,   // parameters
+  arrived,    // as they were gathered, before they are cut apart
   reduce_input,
   gradient_copy,
   flat_gradient,
@@ -45,37 +46,18 @@ enum class Held : std::uint8_t {
   saved_part,
   saved_model,
 };
-inline constexpr std::array<std::string_view, 31> held_names{"parameters",
-                                                             "cast_weights",
-                                                             "reference",
-                                                             "persistent",
-                                                             "secondary",
-                                                             "master_weights",
-                                                             "optimizer",
-                                                             "gradients",
-                                                             "own_gradients",
-                                                             "fp32_gradients",
-                                                             "bucket",
-                                                             "update_copy",
-                                                             "offload_buffer",
-                                                             "swap_buffers",
-                                                             "parameter_buffers",
-                                                             "activations",
-                                                             "checkpoints",
-                                                             "activation_gradients",
-                                                             "temporary",
-                                                             "gathered",
-                                                             "reduce_input",
-                                                             "gradient_copy",
-                                                             "flat_gradient",
-                                                             "fp32_gradient",
-                                                             "update_temporary",
-                                                             "stage_buffers",
-                                                             "checkpoint",
-                                                             "whole_module",
-                                                             "optimizer_temporary",
-                                                             "saved_part",
-                                                             "saved_model"};
+inline constexpr std::array<std::string_view, 32> held_names{
+    "parameters",     "cast_weights",     "reference",
+    "persistent",     "secondary",        "master_weights",
+    "optimizer",      "gradients",        "own_gradients",
+    "fp32_gradients", "bucket",           "update_copy",
+    "offload_buffer", "swap_buffers",     "parameter_buffers",
+    "activations",    "checkpoints",      "activation_gradients",
+    "temporary",      "gathered",         "arrived",
+    "reduce_input",   "gradient_copy",    "flat_gradient",
+    "fp32_gradient",  "update_temporary", "stage_buffers",
+    "checkpoint",     "whole_module",     "optimizer_temporary",
+    "saved_part",     "saved_model"};
 static_assert(held_names.size() == static_cast<std::size_t>(Held::saved_model) + 1);
 constexpr std::string_view to_text(Held held) {
   return name_of(held_names, held);

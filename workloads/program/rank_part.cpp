@@ -1,6 +1,9 @@
 #include "workloads/program/rank_part.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "workloads/layers/rank_share.hpp"
 
@@ -12,6 +15,46 @@ void for_each_unit(const ModelUnits& units, const auto& look) {
   for (std::size_t layer = 0; layer < units.layers.size(); ++layer)
     for (const Unit& unit : units.like(layer)) look(unit);
   for (const Unit& unit : units.head) look(unit);
+}
+
+// Matrices of one parameter: what reads one input is stored side by side.
+Role first_of_parameter(Role role) {
+  switch (role) {
+    case Role::key:
+    case Role::value:
+      return Role::query;
+    case Role::up:
+      return Role::gate;
+    case Role::shared_up:
+      return Role::shared_gate;
+    default:
+      return role;
+  }
+}
+
+double experts_of_rank(const StepInput& input) {
+  return static_cast<double>(input.model.experts->count / input.strategy.experts.parallel);
+}
+
+bool is_matrix_of_layer(const Unit& unit) {
+  return unit.kind == TensorClass::dense || unit.kind == TensorClass::expert;
+}
+
+// Elements of one matrix for each shape; the two of an expert are one here.
+double elements_of_shapes(const StepInput& input, const ModelUnits& units) {
+  std::set<std::pair<Role, double>> met;
+  for (std::size_t layer = 0; layer < units.layers.size(); ++layer) {
+    std::map<Role, double> parameters;
+    for (const Unit& unit : units.like(layer)) {
+      if (!is_matrix_of_layer(unit) || !unit.trained || unit.role == Role::router) continue;
+      const double alike = unit.role == Role::experts ? experts_of_rank(input) : 1;
+      parameters[first_of_parameter(unit.role)] += unit.elements() / alike;
+    }
+    met.insert(parameters.begin(), parameters.end());
+  }
+  double sum = 0;
+  for (const auto& [role, elements] : met) sum += elements;
+  return sum;
 }
 
 TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
@@ -26,6 +69,7 @@ TensorSizes sizes_of(const StepInput& input, const ModelUnits& units) {
     const double owners = std::max(1, unit.owners);
     sizes.largest_module = std::max(sizes.largest_module, unit.elements() / owners);
   });
+  if (input.stack.gradient_placeholders) sizes.shapes = elements_of_shapes(input, units);
   return sizes;
 }
 

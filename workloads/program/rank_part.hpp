@@ -10,6 +10,7 @@ struct TensorSizes {          // elements
   double largest_module = 0;  // what is built, or gathered, at once
   double narrow = 0;          // multiplied in a type of their own
   double persistent = 0;      // in tensors that stage 3 does not partition between modules
+  double shapes = 0;          // one of each shape of matrices in layers
 };
 
 // Elements on a rank: its share of the model before anything is sharded (experts are shared out

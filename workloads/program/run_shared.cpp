@@ -105,7 +105,9 @@ void run_overlapped(StepWriter& writer, const Unit& unit, const std::vector<Kern
 // PyTorch's asynchronous tensor parallelism, or Transformer Engine's user buffers: the product
 // behind a collection, or before a scattering, is cut into a piece for each rank. Of what the
 // gradients of inputs are sums of several products, so their scattering stays as it is; and so does
-// what goes beside a whole product of the backward pass.
+// what goes beside a whole product of the backward pass. What is cast behind its collection is no
+// input of the product, so nothing is cut there (PyTorch @00122fb,
+// torch/_inductor/fx_passes/micro_pipeline_tp.py: consumers are looked for through views alone).
 bool in_pieces(const Strategy& strategy, const std::vector<Transfer>& transfers, Handover kind) {
   return strategy.tensor_parallel.in_pieces && transfers.size() == 1 &&
          transfers.front().kind == kind;
@@ -127,7 +129,9 @@ Pieces pieces_of(const Strategy& strategy, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return pieces;
   const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;
-  if (in_pieces(strategy, arrive, Handover::collect)) pieces.come = arrive.front().bytes;
+  const bool cast_behind = unit.narrow > 0 && strategy.precision.collected >= bytes_16;
+  if (!cast_behind && in_pieces(strategy, arrive, Handover::collect))
+    pieces.come = arrive.front().bytes;
   if (backward || (phase == Phase::recompute && !leaves_again(strategy, unit))) return pieces;
   if (in_pieces(strategy, unit.hand.leave, Handover::scatter))
     pieces.go = unit.hand.leave.front().bytes;

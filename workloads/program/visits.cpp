@@ -92,6 +92,7 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
     checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
+  part_from_loss(units.head);
   for (Unit& unit : units.head) unit.memory.kept = unit.memory.saved;
   units.embedding.memory.kept = units.embedding.memory.saved;
   if (splits_backward(strategy.pipeline_parallel.schedule) || strategy.experts.delays_weights) {

@@ -30,10 +30,11 @@ double states_of(const RankPart& rank) {
 
 AllocatingStreams allocating_streams(const Strategy& strategy) {
   AllocatingStreams streams{};
-  if (!facts_of(strategy).takes_apart) return streams;
   const auto place = [&](Held held) -> std::uint8_t& {
     return streams[static_cast<std::size_t>(held)];
   };
+  place(Held::arrived) = 1;
+  if (!facts_of(strategy).takes_apart) return streams;
   place(Held::gathered) = 1;
   for (const Held reduced : {Held::reduce_input, Held::gradient_copy, Held::own_gradients})
     place(reduced) = 2;

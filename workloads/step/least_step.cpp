@@ -5,6 +5,7 @@
 #include <span>
 
 #include "sim/base/lists.hpp"
+#include "workloads/layers/routing.hpp"
 #include "workloads/pipeline/schedule.hpp"
 #include "workloads/pipeline/stages.hpp"
 #include "workloads/program/rank_part.hpp"
@@ -81,6 +82,8 @@ LeastSteps::Passes& LeastSteps::Passes::operator+=(const Passes& more) {
   Pace back = more.paced.backward;
   back.go_on(paced.backward);
   paced.backward = back;
+  paced.ahead += more.paced.ahead;
+  paced.back += more.paced.back;
   return *this;
 }
 
@@ -93,9 +96,38 @@ double LeastSteps::alone(Collective kind, Rank size, Rank stride, double bytes) 
     for (const Candidate& way : plan_collective(cluster_, kind, {group}).candidates)
       place->second.push_back(way.cost);
   }
+  return least_of(place->second, bytes);
+}
+
+double LeastSteps::least_of(const std::vector<Cost>& ways, double bytes) const {
   double least = std::numeric_limits<double>::infinity();
-  for (const Cost& cost : place->second) least = std::min(least, cost.at({bytes}).value);
+  for (const Cost& cost : ways) least = std::min(least, cost.at({bytes}).value);
   return least;
+}
+
+// Once to each node and once to each rank there, at the same time, or straight to all.
+double LeastSteps::exchanged(const StepInput& input, const Mesh& mesh, const Unit& unit) {
+  if (!sends_once(input.strategy.experts.dispatcher))
+    return alone(Collective::all_to_all, mesh.experts, mesh.beside(), unit.exchange);
+  const auto rows_to = [&](Rank parts) {
+    const Experts& e = *input.model.experts;
+    return unit.once * parts_met(e.count, e.per_token, static_cast<double>(parts),
+                                 chosen_groups(e, input.strategy.experts));
+  };
+  const auto send = [&](Rank size, Rank stride, double bytes) {
+    if (size <= 1) return 0.0;
+    const auto [place, added] = exchanges_.try_emplace({size, stride});
+    if (added) {
+      Group group(size);
+      for (Rank i = 0; i < size; ++i) group[i] = i * stride;
+      for (const Candidate& way : plan_exchange(cluster_, {group}).candidates)
+        place->second.push_back(way.cost);
+    }
+    return least_of(place->second, bytes);
+  };
+  const Rank inside = mesh.experts / mesh.expert_nodes;
+  return std::max(send(mesh.expert_nodes, mesh.beside() * inside, rows_to(mesh.expert_nodes)),
+                  send(inside, mesh.beside(), rows_to(mesh.experts)));
 }
 
 LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vector<Unit>& units) {
@@ -113,8 +145,7 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
       }
     const Visit visit{.unit = &unit, .phase = phase};
     const bool sends = sends_before(visit) || sends_behind(visit);
-    if (sends && !sends_once(input.strategy.experts.dispatcher))
-      sum += alone(Collective::all_to_all, mesh.experts, mesh.beside(), unit.exchange);
+    if (sends) sum += exchanged(input, mesh, unit);
     return waits ? sum : 0;
   };
   const auto dispatched = [&](const std::vector<KernelRow>& rows, Seconds launch) {
@@ -149,7 +180,7 @@ LeastSteps::Passes LeastSteps::passes_of(const StepInput& input, const std::vect
 }
 
 // As run_visit writes it.
-void LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
+Work LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
                            const Visit& visit) {
   const Unit& unit = *visit.unit;
   const bool backward = visit.phase == Phase::backward;
@@ -162,23 +193,32 @@ void LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   const auto exchange = [&](double bytes) {
     return alone(Collective::all_to_all, mesh.experts, mesh.beside(), bytes);
   };
+  Work work;
   const auto send_tokens = [&] {
-    if (!sends_once(input.strategy.experts.dispatcher))
-      pace.collective(launch, exchange(unit.exchange));
+    const double alone = exchanged(input, mesh, unit);
+    pace.collective(launch, alone);
+    work += {.host = launch, .exchange = alone};
   };
   const auto hand_over = [&](std::span<const Transfer> transfers) {
     for (const Transfer& transfer : transfers) {
       const auto [kind, size, stride] = shape_of(transfer.kind, mesh);
       pace.collective(launch, alone(kind, size, stride, transfer.bytes));
+      work.host += launch;
     }
   };
   const Awaited awaits = awaited(input.strategy, unit, visit.phase);
   if (sends_before(visit)) send_tokens();
-  if (unit.stops.agrees && !backward) pace.ask(launch, 0, sync);
+  const auto ask = [&](double alone) {
+    pace.ask(launch, alone, sync);
+    work.host += launch + sync;
+  };
+  if (unit.stops.agrees && !backward) ask(0);
   const double dispatcher = dispatcher_calls(input, unit).value;
+  const double calls = module_calls(input, unit, backward).value;
   pace.spend(dispatcher / 2);
-  if (unit.stops.told > 0 && !backward) pace.ask(launch, exchange(unit.stops.told), sync);
-  pace.spend(dispatcher / 2 + module_calls(input, unit, backward).value);
+  if (unit.stops.told > 0 && !backward) ask(exchange(unit.stops.told));
+  pace.spend(dispatcher / 2 + calls);
+  work.host += dispatcher + calls;
   hand_over(awaits.before);
   const double each = (backward ? host.backward_launch : host.forward_launch).number() / core;
   const double dispatch = operators_of(rows, input.stack.operators) * each;
@@ -186,7 +226,9 @@ void LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   const bool apart = unit.hand.rounds > 1 || (unit.hand.overlapped && backward) ||
                      input.strategy.tensor_parallel.in_pieces;
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
-    if (unit.stops.reads > 0 && !backward) pace.drain(unit.stops.reads * sync);
+    const double reads = backward ? 0 : unit.stops.reads * sync;
+    if (reads > 0) pace.drain(reads);
+    work += {.host = reads + dispatch, .kernels = device};
     if (apart)
       pace.run_apart(dispatch, device);
     else
@@ -194,6 +236,7 @@ void LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   }
   hand_over(awaits.behind);
   if (sends_behind(visit)) send_tokens();
+  return work;
 }
 
 PacedPiece LeastSteps::paced(const StepInput& input, const Mesh& mesh,
@@ -201,8 +244,11 @@ PacedPiece LeastSteps::paced(const StepInput& input, const Mesh& mesh,
   PacedPiece paced;
   const auto add = [&](Pace& pace, const Unit& unit, Phase phase) {
     Pace visit;
-    add_visit(visit, input, mesh, {.unit = &unit, .phase = phase});
+    const Work once = add_visit(visit, input, mesh, {.unit = &unit, .phase = phase});
     pace.go_on(unit.times == 1 ? visit : visit.repeated(unit.times));
+    const auto times = static_cast<double>(unit.times);
+    (phase == Phase::forward ? paced.ahead : paced.back) +=
+        {times * once.host, times * once.kernels, times * once.exchange};
   };
   for (const Unit& unit : units) add(paced.forward, unit, Phase::forward);
   for (const Unit& unit : units)
@@ -296,21 +342,23 @@ LeastSteps::Stages LeastSteps::all_stages(const StepInput& input) {
 Seconds LeastSteps::in_turns(const StepInput& input) {
   const PipelineParallel& p = input.strategy.pipeline_parallel;
   const ExpertStrategy& experts = input.strategy.experts;
-  if (p.way() != PipelineWay::round || splits_backward(p.schedule) || experts.overlaps ||
-      experts.delays_weights || input.job.only_update || forward_passes(input.job) != 1)
+  if (p.way() != PipelineWay::round || splits_backward(p.schedule) || input.job.only_update ||
+      forward_passes(input.job) != 1)
     return Seconds{0};
   const auto& host = input.stack.host;
   const double core = cluster_.node.host.core_speed.number();
   const auto stages = mapped(all_stages(input).stages,
                              [](const Stage& stage) { return mapped(stage, &Passes::paced); });
   double time = 0;
-  if (p.size == 1) {
+  if (p.size == 1 && experts.overlaps) {
+    time = end_of_pairs(stages.front().front(), input.micro_batches());
+  } else if (p.size == 1) {
     Pace batch = stages.front().front().forward;
     batch.go_on(stages.front().front().backward);
     time = batch.repeated(input.micro_batches())({}).last();
   } else {
     time = end_of_turns(p, stages, input.micro_batches(),
-                        {.stops = input.stack.stops_for_stages, .paired = false},
+                        {.stops = input.stack.stops_for_stages, .paired = experts.overlaps},
                         {host.collective_launch.number() / core, host.sync.number() / core});
   }
   return Seconds{time / fastest_gpu(cluster_) * input.stack.stretch(input.job)};

@@ -59,7 +59,7 @@ class LeastSteps {
 
   Stages all_stages(const StepInput& input);
   Passes passes_of(const StepInput& input, const std::vector<Unit>& units);
-  void add_visit(Pace& pace, const StepInput& input, const Mesh& mesh, const Visit& visit);
+  Work add_visit(Pace& pace, const StepInput& input, const Mesh& mesh, const Visit& visit);
   PacedPiece paced(const StepInput& input, const Mesh& mesh, const std::vector<Unit>& units);
   std::vector<Passes> layers_of(const StepInput& input, const ModelUnits& units);
   // Bytes of a stage at the most, beyond what it holds from step to step.
@@ -71,9 +71,13 @@ class LeastSteps {
   static double least_time(const StepInput& input, const std::vector<Stage>& stages);
   // Seconds of a message with nothing else under way.
   double alone(Collective kind, Rank size, Rank stride, double bytes);
+  // The same of a unit's tokens on their way to experts, by its dispatcher.
+  double exchanged(const StepInput& input, const Mesh& mesh, const Unit& unit);
 
   const Cluster& cluster_;
+  double least_of(const std::vector<Cost>& ways, double bytes) const;
   std::map<std::tuple<Collective, Rank, Rank>, std::vector<Cost>> costs_;
+  std::map<std::pair<Rank, Rank>, std::vector<Cost>> exchanges_;  // by kernels of a library
 };
 
 }  // namespace stepsim

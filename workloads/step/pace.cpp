@@ -31,7 +31,8 @@ class Stages {
       for (std::size_t stage = 0; stage < stages_.size(); ++stage) moved = advance(stage) || moved;
     }
     double end = 0;
-    for (const Stage& stage : stages_) end = std::max(end, stage.clock.last());
+    for (const Stage& stage : stages_)
+      end = std::max({end, stage.device.clock.last(), stage.device.exchange});
     return end;
   }
 
@@ -39,7 +40,7 @@ class Stages {
   struct Stage {
     std::vector<StageAct> acts{};
     std::size_t next = 0;
-    RankClock clock{};
+    PairClock device{};
     std::vector<Message> open{};  // asked for or sent since the host last waited
   };
 
@@ -66,29 +67,29 @@ class Stages {
         return true;
       case StageAct::Kind::send: {
         const Message message = *output_of(pipeline_, own, act.turn);
-        ends_of(message).made = std::max(stage.clock.kernel, stage.clock.ready);
+        ends_of(message).made = std::max(stage.device.clock.kernel, stage.device.clock.ready);
         post(stage, message, &Ends::source);
         return true;
       }
       case StageAct::Kind::settle:
         return settle(stage);
       case StageAct::Kind::run:
-        return run(number, stage, act.turn);
+        return run(number, stage, act);
     }
     return true;
   }
 
   void post(Stage& stage, const Message& message, double Ends::*end) {
-    stage.clock.host += costs_.post;
+    stage.device.clock.host += costs_.post;
     stage.open.push_back(message);
     Ends& ends = ends_of(message);
-    ends.*end = stage.clock.host;
+    ends.*end = stage.device.clock.host;
     if (ends.source > not_yet && ends.target > not_yet)
       ends.there = std::max({ends.source, ends.made, ends.target});
   }
 
   bool settle(Stage& stage) {
-    RankClock after = stage.clock;
+    RankClock after = stage.device.clock;
     for (const Message& message : stage.open) {
       const double there = ends_of(message).there;
       if (there == not_yet) return false;
@@ -96,19 +97,38 @@ class Stages {
       after.host = std::max(after.host, there);
     }
     after.host = std::max(after.host, after.kernel) + costs_.sync;
-    stage.clock = after;
+    stage.device.clock = after;
     stage.open.clear();
     return true;
   }
 
-  bool run(std::size_t number, Stage& stage, const Turn& turn) {
-    if (const auto message = input_of(pipeline_, static_cast<std::int64_t>(number), turn)) {
-      const double there = ends_of(*message).there;
-      if (there == not_yet) return false;
-      stage.clock.ready = std::max(stage.clock.ready, there);
+  bool run(std::size_t number, Stage& stage, const StageAct& act) {
+    double there = not_yet;
+    for (const Turn* turn : {&act.turn, act.beside ? &*act.beside : nullptr}) {
+      if (turn == nullptr) continue;
+      const auto message = input_of(pipeline_, static_cast<std::int64_t>(number), *turn);
+      if (!message) continue;
+      const double arrived = ends_of(*message).there;
+      if (arrived == not_yet) return false;
+      there = std::max(there, arrived);
     }
-    const PacedPiece& piece = pieces_[number][static_cast<std::size_t>(turn.piece)];
-    stage.clock = (goes_back(turn.pass) ? piece.backward : piece.forward)(stage.clock);
+    PairClock& device = stage.device;
+    device.clock.ready = std::max(device.clock.ready, there);
+    const auto piece_of = [&](const Turn& turn) -> const PacedPiece& {
+      return pieces_[number][static_cast<std::size_t>(turn.piece)];
+    };
+    const auto work_of = [&](const Turn& turn) {
+      return goes_back(turn.pass) ? piece_of(turn).back : piece_of(turn).ahead;
+    };
+    if (act.beside) {
+      Work both = work_of(act.turn);
+      both += work_of(*act.beside);
+      device.run_both(both);
+      return true;
+    }
+    const PacedPiece& piece = piece_of(act.turn);
+    device.exchange = std::max(device.exchange, device.clock.host) + work_of(act.turn).exchange;
+    device.clock = (goes_back(act.turn.pass) ? piece.backward : piece.forward)(device.clock);
     return true;
   }
 
@@ -121,6 +141,21 @@ class Stages {
 };
 
 }  // namespace
+
+Work& Work::operator+=(const Work& more) {
+  host += more.host;
+  kernels += more.kernels;
+  exchange += more.exchange;
+  return *this;
+}
+
+void PairClock::run_both(const Work& work) {
+  const double begin = std::max(clock.host, clock.ready);
+  exchange = std::max(exchange, clock.host) + work.exchange;
+  clock.host += work.host;
+  clock.kernel = std::max(begin + work.kernels, clock.host);
+  clock.ready = std::max(clock.kernel, exchange);
+}
 
 double RankClock::last() const {
   return std::max({host, kernel, ready});
@@ -197,6 +232,14 @@ RankClock Pace::operator()(const RankClock& begin) const {
     return std::max({row[0] + begin.host, row[1] + begin.kernel, row[2] + begin.ready});
   };
   return {end(host_), end(kernel_), end(ready_)};
+}
+
+double end_of_pairs(const PacedPiece& piece, std::int64_t micro_batches) {
+  PairClock device{.clock = piece.forward({}), .exchange = piece.ahead.exchange};
+  Work both = piece.ahead;
+  both += piece.back;
+  for (std::int64_t pair = 0; pair + 1 < micro_batches; ++pair) device.run_both(both);
+  return std::max(device.exchange, piece.backward(device.clock).last());
 }
 
 double end_of_turns(const PipelineParallel& pipeline,

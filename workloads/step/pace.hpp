@@ -49,9 +49,27 @@ class Pace {
   double spent_ = 0;  // with what the host does next
 };
 
+// What a pass takes of each, seconds, whatever waits for whatever.
+struct Work {
+  double host = 0;
+  double kernels = 0;
+  double exchange = 0;  // of tokens, on the stream for them
+
+  Work& operator+=(const Work& more);
+};
+// Two passes on one device that take turns: neither waits for the other's tokens. Both begin when
+// all that both need is there.
+struct PairClock {
+  RankClock clock{};
+  double exchange = 0;  // when the last tokens are there
+
+  void run_both(const Work& work);
+};
+
 // Of a piece of the model.
 struct PacedPiece {
   Pace forward, backward;
+  Work ahead{}, back{};  // of these
 };
 // What a stage does beside its turns, seconds.
 struct StageCosts {
@@ -63,5 +81,8 @@ struct StageCosts {
 double end_of_turns(const PipelineParallel& pipeline,
                     const std::vector<std::vector<PacedPiece>>& stages, std::int64_t micro_batches,
                     const StageHabits& habits, const StageCosts& costs);
+// The same of one stage, each of whose passes forward runs beside the backward pass of the one
+// before.
+double end_of_pairs(const PacedPiece& piece, std::int64_t micro_batches);
 
 }  // namespace stepsim

@@ -126,6 +126,7 @@ Stack read_stack(const Table& table) {
   stack.fused = {.norm = fused.flag_or("norm", false),
                  .rope = fused.flag_or("rope", false),
                  .activation = fused.flag_or("activation", false),
+                 .in_place = fused.flag_or("in_place", false),
                  .residual = fused.flag_or("residual", false),
                  .permute = fused.flag_or("permute", false)};
   stack.cross_entropy = read_cross_entropy(table);
@@ -142,6 +143,7 @@ Stack read_stack(const Table& table) {
         .shared = adapters->flag_or("shared", true),
         .one_beside_experts = adapters->flag_or("one_beside_experts", false),
     };
+  stack.gradient_placeholders = table.flag_or("gradient_placeholders", false);
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);
   if (const auto log = table.table_if("memory_log")) stack.memory_log = read_memory_log(*log);
   if (table.has("attention")) {

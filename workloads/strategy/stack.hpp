@@ -99,6 +99,7 @@ struct Stack {
     bool norm = false;  // one kernel instead of six
     bool rope = false;
     bool activation = false;  // SwiGLU in one kernel
+    bool in_place = false;    // ... whose gradients take the place of what was saved
     bool residual = false;    // added in the kernel of the norm behind it
     bool permute = false;     // tokens to experts and back in kernels of their own
   } fused;
@@ -123,6 +124,9 @@ struct Stack {
     bool shared = true;    // `linear` and `all` have shared experts, too
     bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
   } adapters;
+  // The product for a weight's gradient adds to the buffer of all, and hands autograd a tensor
+  // without meaning; of matrices in layers there is one for each shape, for good.
+  bool gradient_placeholders = false;
   // Between pipeline stages that are not interleaved the host waits for each message.
   bool stops_for_stages = false;
   struct MemoryLog {

@@ -9,6 +9,7 @@
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/rank_memory.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -38,20 +39,26 @@ std::size_t way_that_fits(const RowQuestion& question, const ExpressedRow& row) 
   return 0;
 }
 
-RowAnswer answer_of(const RowQuestion& question, const ExpressedRow& row, const MaybeDraw& draw) {
+// PyTorch's allocator follows the host, so its figures are those of the program's order.
+RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const ExpressedRow& row,
+                    const MaybeDraw& draw) {
   const std::size_t way = way_that_fits(question, row);
   const std::string& text = way == 0 ? row.scenario : row.lighter[way - 1].scenario;
   const Scenario scenario = parse_scenario(question.data, text, row.id, draw, question.stack);
   const Prediction p = predict(scenario, Folding::automatic, Kept::figures);
   const double gpus = static_cast<double>(scenario.cluster.ranks());
   const Stack::MemoryLog& log = scenario.stack.memory_log;
-  const bool first = log.first_stage && p.memory.first_stage > 0;
-  const double allocated = first ? p.memory.first_stage : p.memory.device.peak.bytes;
+  const Footprint asked = footprint(scenario);
+  const bool first = log.first_stage && asked.first_stage > 0;
+  const double allocated = first ? asked.first_stage : asked.device.peak.bytes;
+  const bool counts_reserved =
+      measured.memory && measured_kind(measured, log) == MemoryKind::reserved;
+  const double reserved = counts_reserved ? reserved_in_order(scenario, asked) : 0;
   return {.step = p.step_time.value,
           .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
           .gpus = gpus,
           .allocated = allocated,
-          .reserved = allocated + p.memory.slack,
+          .reserved = reserved,
           .needed = p.memory.needed(),
           .capacity = p.memory.capacity,
           .shown = p.memory.shown(),
@@ -136,7 +143,10 @@ void compare(const StepRow& row, const ExpressedRow& made, const RowAnswer& answ
     const double unit = bytes / *row.memory;
     const double predicted = predicted_memory(answer, measured_kind(row, answer.log));
     result.figures.push_back({"mem_GB", *row.memory, predicted / unit});
-    result.memory_error = result.figures.back().error();
+    result.memory_counts = measured_kind(row, answer.log);
+    result.memory_bound = memory_is_bound(row);
+    const double error = result.figures.back().error();
+    result.memory_error = result.memory_bound ? std::max(0.0, error) : error;
   }
   const double step = measured_step(row, answer);
   if (step <= 0) return;
@@ -154,7 +164,7 @@ RowFamily family_of(const std::string& name, const std::vector<const PredictedRo
   for (const PredictedRow* row : rows) {
     family.fits += row->judged ? 1 : 0;
     family.fits_right += row->judged && row->measured_fits == (row->fit != Fit::oom) ? 1 : 0;
-    if (row->memory_error) memories.push_back(std::abs(*row->memory_error));
+    if (row->memory_error && !row->memory_bound) memories.push_back(std::abs(*row->memory_error));
     if (!row->timed) continue;
     times.push_back(std::abs(row->step_error));
     sum += row->step_error;
@@ -190,12 +200,44 @@ std::vector<PredictedRow> predict_rows(const RowQuestion& question) {
     task.result.family = made.family;
     task.result.missing = made.missing;
     task.result.assumed = made.assumed;
-    task.ask = [&question, made](const MaybeDraw& draw) { return answer_of(question, made, draw); };
+    task.ask = [&question, &row, made](const MaybeDraw& draw) {
+      return answer_of(question, row, made, draw);
+    };
     task.compare = [&row, made](const RowAnswer& answer, PredictedRow& result) {
       compare(row, made, answer, result);
     };
   }
   return predict_all(tasks, question.samples, question.seed);
+}
+
+std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows) {
+  constexpr std::size_t bound = memory_kind_names.size() + 1;
+  std::array<MemoryErrors, bound + 1> kinds;
+  std::array<std::vector<double>, kinds.size()> errors;
+  for (std::size_t i = 0; i < memory_kind_names.size(); ++i) kinds[i].counts = memory_kind_names[i];
+  kinds[memory_kind_names.size()].counts = "unsaid";
+  kinds[bound].counts = "at most";
+  for (const PredictedRow& row : rows) {
+    if (!row.predicted() || !row.memory_error) continue;
+    const std::size_t kind = row.memory_bound ? bound : static_cast<std::size_t>(row.memory_counts);
+    const double error = *row.memory_error;
+    errors[kind].push_back(std::abs(error));
+    kinds[kind].signed_mean += error;
+    if (std::abs(error) < std::abs(kinds[kind].worst_error)) continue;
+    kinds[kind].worst = row.id;
+    kinds[kind].worst_error = error;
+  }
+  std::vector<MemoryErrors> found;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (errors[i].empty()) continue;
+    std::ranges::sort(errors[i]);
+    kinds[i].rows = errors[i].size();
+    kinds[i].median = quantile(errors[i], 0.5);
+    kinds[i].p90 = quantile(errors[i], 0.9);
+    kinds[i].signed_mean /= static_cast<double>(errors[i].size());
+    found.push_back(std::move(kinds[i]));
+  }
+  return found;
 }
 
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows) {

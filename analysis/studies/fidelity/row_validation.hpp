@@ -41,7 +41,9 @@ struct PredictedRow {
   double step_error = 0;  // predicted time of a step over the measured one, less one; 0: no time
   bool timed = false;
   double tokens_per_gpu = 0, measured_tokens_per_gpu = 0;  // per second, as the model counts them
-  std::optional<double> memory_error;
+  std::optional<double> memory_error;                      // of a bound: 0 below it
+  MemoryKind memory_counts = MemoryKind::unsaid;
+  bool memory_bound = false;  // the figure says what was enough, not what was needed
   std::vector<DrawnError> drawn;
   std::optional<Range> interval;  // of the step error: eight of ten draws
   double needed = 0, capacity = 0;
@@ -76,5 +78,17 @@ struct RowFamily {
 };
 // By name; the last is all of them.
 std::vector<RowFamily> families_of(std::span<const PredictedRow> rows);
+
+// Figures of memory that count the same.
+struct MemoryErrors {
+  std::string_view counts;  // "allocated", ..., "unsaid", or "at most"
+  std::size_t rows = 0;
+  double median = 0, p90 = 0;  // of the absolute errors
+  double signed_mean = 0;
+  std::string worst;
+  double worst_error = 0;
+};
+// Those that there are, in the order of MemoryKind, and bounds behind them.
+std::vector<MemoryErrors> memory_errors(std::span<const PredictedRow> rows);
 
 }  // namespace stepsim

@@ -1,8 +1,11 @@
 #include "analysis/studies/predict/rank_memory.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "analysis/placement.hpp"
+#include "analysis/requests.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
 #include "sim/base/lists.hpp"
@@ -53,6 +56,44 @@ StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint) 
       read_timelines({before, timeline_in_order(program.graph, alike ? 0 : stage->lane)},
                      device_pool, std::numeric_limits<double>::infinity());
   return memory;
+}
+
+double reserved_in_order(const Scenario& scenario, const Footprint& footprint) {
+  const StepProgram program = build_step(step_input(scenario), Folding::automatic);
+  const bool alike = program.stages.empty();
+  const StepStage* stage = alike ? nullptr : &program.stages[footprint.stage.number];
+  Scenario own = scenario;
+  if (stage != nullptr) own.model = stage->model;
+  const Timeline set_up = setup_timeline(rank_part(step_input(own)));
+  const Timeline step = timeline_in_order(program.graph, alike ? 0 : stage->lane);
+  const auto states = std::ranges::find(set_up, "first update", &MemoryChange::moment);
+  Timeline all(set_up.begin(), states);
+  append(all, step);
+  all.insert(all.end(), states, set_up.end());
+  append(all, step);
+  const AllocatingStreams streams = allocating_streams(own.strategy);
+  const auto& memory = own.cluster.gpu.memory;
+  MemoryPlacement placement(
+      static_cast<std::uint64_t>((memory.usable.value - memory.library.value).value),
+      own.strategy.expandable_segments);
+  const std::vector<Request> requests = requests_of(program.graph, all);
+  std::vector<std::vector<std::size_t>> given(all.size());
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    if (requests[i].given != never) given[requests[i].given].push_back(i);
+  std::vector<MemoryPlacement::Address> addresses(requests.size());
+  std::vector<MemoryPlacement::Change> changes;
+  std::uint64_t most = 0;
+  std::size_t next = 0;
+  for (std::size_t change = 0; change < all.size(); ++change) {
+    for (; next < requests.size() && requests[next].taken == change; ++next) {
+      const double bytes = std::max(1.0, std::round(requests[next].bytes));
+      addresses[next] = placement.take(static_cast<std::uint64_t>(bytes),
+                                       stream_of(streams, all[change].tensor_class), next, changes);
+      most = std::max(most, placement.reserved());
+    }
+    for (const std::size_t request : given[change]) placement.give(addresses[request]);
+  }
+  return static_cast<double>(most);
 }
 
 }  // namespace stepsim

@@ -29,4 +29,8 @@ struct StepMemory {
 };
 StepMemory memory_of_step(const Scenario& scenario, const Footprint& footprint);
 
+// Bytes that the allocator has of the device, at the most, when two steps have run in the order of
+// the program: states of the optimizer come between them, where the first has left room.
+double reserved_in_order(const Scenario& scenario, const Footprint& footprint);
+
 }  // namespace stepsim

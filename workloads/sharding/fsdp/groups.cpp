@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "workloads/sharding/states.hpp"
 #include "workloads/sharding/updates.hpp"
@@ -82,7 +83,8 @@ std::size_t FullyShardedGroups::group_of(const Visit& visit) {
 }
 
 // Recomputation and backward of a layer share one gather: it is freed after its backward. Experts
-// are called inside their layer, which goes on behind them.
+// are called inside their layer, which goes on behind them. The loss is none of the model: a
+// forward call ends before it, a backward one begins behind it.
 void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const Phase phase = now.phase == Phase::recompute ? Phase::backward : now.phase;
   const std::size_t group = group_of(now);
@@ -92,11 +94,12 @@ void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const bool inside = groups_[group].experts;
   const bool again = inside && !call_of_.empty() && same(calls_.size() - 1);
   if (!again && (inside || !same(open_))) {
-    calls_.push_back({visit, visit, group, phase, false});
+    const std::size_t first = now.unit->role == Role::loss ? visit + 1 : visit;
+    calls_.push_back({first, first, group, phase, false});
     if (!inside) open_ = calls_.size() - 1;
   }
   const std::size_t call = inside ? calls_.size() - 1 : open_;
-  calls_[call].last = calls_[open_].last = visit;
+  if (now.unit->role != Role::loss) calls_[call].last = calls_[open_].last = visit;
   call_of_.push_back(call);
 }
 
@@ -169,21 +172,25 @@ void FullyShardedGroups::gather(std::size_t call) {
     group.arrival =
         writer_.collective(group.experts ? Plan::expert_gather : Plan::all_gather, {bytes},
                            Stream::gather, Cause::gather_bytes, "gather_group", {ready});
-  writer_.allocate(group.arrival, Held::gathered, bytes);
+  writer_.allocate(group.arrival, cuts_out(group) ? Held::arrived : Held::gathered, bytes);
 }
 
 // Version 2 cuts tensors out of the flat output, which then goes; so it does where they are cast.
+bool FullyShardedGroups::cuts_out(const Group& group) const {
+  const bool casts = group.used_bytes < group.gathered_bytes;
+  return casts || (keys_.version != 1 && !writer_.input().stack.fsdp_in_place);
+}
+
 void FullyShardedGroups::cut_out(Group& group) {
   group.copied_out = true;
-  const bool casts = group.used_bytes < group.gathered_bytes;
-  if (!casts && (keys_.version == 1 || writer_.input().stack.fsdp_in_place)) return;
+  if (!cuts_out(group)) return;
   const double bytes = group.gathered_bytes + group.used_bytes;
   const Mark cut = writer_.run({{"copy_out", KernelClass::memory, 0, bytes, 1}}, false,
                                Cause::gather_bytes, "copy_out");
   copied_out_before_ = copied_out_;
   copied_out_ = cut;
   writer_.allocate(cut, Held::gathered, group.used_bytes);
-  writer_.release(cut, Held::gathered, group.gathered_bytes);
+  writer_.release(cut, Held::arrived, group.gathered_bytes);
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
@@ -269,6 +276,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
                "reduce_hooks");
   // Version 2 has one buffer: the device waits until the last reduction has left it.
   if (keys_.version != 1 && reduced_) writer_.compute_after(*reduced_);
+  give_up_input();
   const Mark copied = keys_.version == 1 ? flattened(group) : copied_in(group);
   reduced_ = copied;
   if (!group.experts || sharers(group) > 1)
@@ -276,7 +284,10 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
         writer_.collective(group.experts ? Plan::expert_scatter : Plan::reduce_scatter, {bytes},
                            Stream::reduce, Cause::gradient_reduce, "reduce_group", {copied});
   writer_.allocate(copied, Held::reduce_input, bytes);
-  writer_.release(*reduced_, Held::reduce_input, bytes);
+  if (keys_.version == 1)
+    writer_.release(*reduced_, Held::reduce_input, bytes);
+  else
+    input_ = bytes;
   writer_.release(*reduced_, Held::gradients, group.unreduced);
   group.unreduced = 0;
   const double shard = group.trained / sharers(group);
@@ -293,6 +304,12 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
   writer_.allocate(*kept_, Held::gradients, group.kept);
 }
 
+// Version 2 has a name for it until the next reduction begins (FSDPCommContext's
+// reduce_scatter_state).
+void FullyShardedGroups::give_up_input() {
+  writer_.release(writer_.last_compute(), Held::reduce_input, std::exchange(input_, 0));
+}
+
 void FullyShardedGroups::finish_backward(bool) {
   std::sort(held_back_.begin(), held_back_.end());
   for (const std::size_t number : held_back_) {
@@ -301,6 +318,7 @@ void FullyShardedGroups::finish_backward(bool) {
   }
   held_back_.clear();
   if (kept_) writer_.compute_after(*kept_);
+  give_up_input();
   kept_.reset();
   reduced_.reset();
   copied_out_.reset();

@@ -55,7 +55,9 @@ class FullyShardedGroups {
   bool stays(const Call& call, bool last_micro_batch) const;
   void gather(std::size_t call);
   void limit_gathers();
+  bool cuts_out(const Group& group) const;
   void cut_out(Group& group);
+  void give_up_input();
   void reshard(Group& group);
   void reduce(Group& group, bool last_micro_batch);
   Mark copied_in(const Group& group);
@@ -77,6 +79,7 @@ class FullyShardedGroups {
   std::deque<Mark> given_up_;           // version 1: last uses of groups that were resharded
   std::vector<std::size_t> held_back_;  // of a stage: groups that are resharded behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
+  double input_ = 0;                    // version 2: bytes of what was reduced last
   double shard_ = 0;                    // trained elements of a rank
   double tensors_ = 0;                  // trained
 };

@@ -45,6 +45,12 @@ Pool pool_of_gradients(const Strategy& s) {
   return s.offload.pins || keeps_whole_gradient(s) ? Pool::pinned : Pool::pageable;
 }
 
+// What autograd is handed for matrices whose gradients are in the buffer already.
+double placeholders(const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  return s.distributed.used ? s.precision.numbers * rank.tensors.shapes : 0;
+}
+
 void add_gradient_buffers(Setup& setup, double on_host) {
   setup.at("gradient buffers");
   const auto add = [&](Held held, double bytes) {
@@ -56,6 +62,7 @@ void add_gradient_buffers(Setup& setup, double on_host) {
   const StepInput& input = setup.rank().input;
   const double largest = input.strategy.precision.numbers * setup.rank().tensors.largest;
   const bool kept = keeps_whole_gradient(input.strategy);
+  setup.take(Pool::device, Held::gradients, placeholders(setup.rank()));
   if (kept)
     setup.take(Pool::device, Held::gradients,
                gradient_bytes(input.strategy) * setup.rank().shares.trained);
@@ -107,6 +114,7 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
     holdings.add(Pool::device, Held::reference, s.precision.numbers * rank.shares.whole);
   if (keeps_whole_gradient(s))
     holdings.add(Pool::device, Held::gradients, gradient_bytes(s) * rank.shares.trained);
+  holdings.add(Pool::device, Held::gradients, placeholders(rank));
   const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
   holdings.add(Pool::device, Held::master_weights, s.master_weights ? 4 * on_device : 0);
   holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
