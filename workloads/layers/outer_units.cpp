@@ -26,6 +26,13 @@ LossCost loss_cost(CrossEntropy kind) {
       return {4, 4, 4, 8, Operator::cross_entropy_32, Operator::cross_entropy_32_backward};
     case CrossEntropy::kernel:
       return {2, 2, 0, 2, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
+    case CrossEntropy::kernel_32:
+      return {2,
+              4,
+              2,
+              4,
+              Operator::cross_entropy_kernel_32,
+              Operator::cross_entropy_kernel_32_backward};
     case CrossEntropy::in_place:
       return {2, 2, 0, 0, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     default:
@@ -37,9 +44,10 @@ LossCost loss_cost(CrossEntropy kind) {
 void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
-  const bool single = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  const bool as_they_come = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  const bool single = as_they_come || kind == CrossEntropy::kernel_32;
   LossCost cost = loss_cost(kind);
-  if (single)  // one kernel over logits as they come
+  if (as_they_come)
     for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
       *bytes *= strategy.precision.numbers / bytes_16;
   // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.

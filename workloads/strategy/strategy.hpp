@@ -42,13 +42,15 @@ enum class CrossEntropy : std::uint8_t {
   logits_16,  // PyTorch's, over the logits in 16 bits
   logits_32,  // PyTorch's, over the logits of a head that multiplies in 32 bits
   kernel,     // one kernel over 16-bit logits, and one for their gradient
-  in_place,   // the same, the gradient takes the place of the logits
+  kernel_32,  // the same over a copy of the logits in 32 bits
+  in_place,   // as `kernel`, the gradient takes the place of the logits
   fused,      // chunk by chunk with the head
   words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
   chunks,     // an eighth of the tokens after the other, over logits in 16 bits
 };
-inline constexpr std::array<std::string_view, 8> cross_entropy_names{
-    "logits", "logits_16", "logits_32", "kernel", "in_place", "fused", "words_32", "chunks"};
+inline constexpr std::array<std::string_view, 9> cross_entropy_names{
+    "logits",   "logits_16", "logits_32", "kernel", "kernel_32",
+    "in_place", "fused",     "words_32",  "chunks"};
 
 enum class AttentionKernel : std::uint8_t {
   flash,           // knows where documents end
@@ -99,6 +101,7 @@ struct Strategy {
   Precision precision;                        // of matrix products, or of all there is
   Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
+  MatrixUpdates matrix_updates = MatrixUpdates::dealt;
   ExpertStrategy experts;
   std::optional<AttentionKernel> attention;  // nothing: what the stack uses
   Offload optimizer_place = Offload::none;
