@@ -14,6 +14,8 @@ inline constexpr Shelf recipe_shelf{"scenarios/recipes", "recipe"};
 
 // Columns and words: the row's cell in each of them has to hold one of its words.
 using CellWords = std::vector<std::pair<std::string, std::vector<std::string>>>;
+// Columns and what stands in the row's cell.
+using Cells = std::vector<std::pair<std::string, std::string>>;
 
 struct Recipe {
   std::string name, title;
@@ -22,7 +24,9 @@ struct Recipe {
   // Keys and what its program knows of their values: others are refused.
   CellWords offers;
   // Cells that its rows leave empty, and what stands there.
-  std::vector<std::pair<std::string, std::string>> cells;
+  Cells cells;
+  // Cells that its rows print and the program of that release has otherwise: what ran.
+  Cells corrects;
 };
 
 // Without its defaults, which `lay_defaults` reads.

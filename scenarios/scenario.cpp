@@ -61,6 +61,9 @@ void check_optimizer(const Table& strategy, const Strategy& s) {
   if (s.optimizer_place == Offload::cpu && !optimizer.places.host)
     strategy.problem("optimizer",
                      fmt::format("{} is not modelled with its states on the host", optimizer.name));
+  const bool everywhere = s.matrix_updates == MatrixUpdates::everywhere;
+  if (everywhere && !(optimizer.orthogonal && is_fsdp(s.sharding)))
+    strategy.problem("matrix_updates", "everywhere is a choice of muon with zero: fsdp or hsdp");
   if (optimizer.orthogonal) {
     const auto whole = [&](std::string_view what) {
       strategy.problem("optimizer",

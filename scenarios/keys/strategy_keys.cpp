@@ -91,6 +91,9 @@ bool stage_3(const Strategy& s) {
 bool kernels_are_a_choice(const Strategy& s) {
   return !s.optimizer.kernels.empty();
 }
+bool matrices_are_shared(const Strategy& s) {
+  return s.optimizer.orthogonal && is_fsdp(s.sharding);
+}
 bool moment_type_is_a_choice(const Strategy& s) {
   return s.optimizer.moment_types.size() > 1;
 }
@@ -171,10 +174,9 @@ constexpr std::array strategy_own_keys{
         "cross_entropy", cross_entropy_words,
         "how the loss is computed. stack: as the stack does it; logits: PyTorch's over all logits "
         "in 32 bits; logits_16: the same in 16 bits; logits_32: from a head that multiplies in 32 "
-        "bits; kernel: one kernel over 16-bit logits; kernel_32: the same over logits that are "
-        "cast "
-        "to 32 bits first; in_place: as kernel, and the gradient takes the place of the logits; "
-        "fused: chunk by chunk with the head; words_32: 2048 words of the "
+        "bits; kernel: one kernel over 16-bit logits; kernel_32: over a copy of them in 32 bits; "
+        "in_place: as kernel, and the gradient takes the place of the logits; fused: chunk by "
+        "chunk with the head; words_32: 2048 words of the "
         "vocabulary at a time in 32 bits; chunks: an eighth of the tokens at a time"),
     Key<Strategy>{
         .facts = {.name = "optimizer",
@@ -189,6 +191,11 @@ constexpr std::array strategy_own_keys{
         "single: an operator at a time over one")
         .otherwise("the first that the optimizer has; adamw: fused")
         .when(kernels_are_a_choice),
+    word<&Strategy::matrix_updates>(
+        "matrix_updates", matrix_updates_names,
+        "with muon and zero: fsdp, who makes a matrix orthogonal: dealt: one of the ranks that "
+        "share it; everywhere: each of them, from all momenta, gathered in 16 bits")
+        .when(matrices_are_shared),
     flag<&Strategy::master_weights>("master_weights", "an fp32 copy of the parameters is kept")
         .otherwise("true, with zero: 0 false",
                    [](Strategy& s) { s.master_weights = s.sharding != Sharding::zero0; }),
@@ -428,6 +435,9 @@ constexpr std::array fsdp_keys{
                    [](Strategy& s) { s.fsdp.root_group = s.fsdp.version == 1; }),
     flag<&Strategy::fsdp, &FsdpKeys::reshard_root>(
         "reshard_root", "what stands outside the layers is freed between the passes"),
+    flag<&Strategy::fsdp, &FsdpKeys::root_experts>(
+        "root_experts",
+        "experts of all layers are one group, gathered from their first to their last use"),
     whole<&Strategy::fsdp, &FsdpKeys::shard>("shard", 1, most_ranks,
                                              "hsdp: GPUs that share one copy")
         .otherwise("ranks / replicate, or those of a node")

@@ -99,6 +99,7 @@ Recipe row_recipe(const Document& file) {
   for (const CellWords& words : recipe.of) check("of", words);
   check("not_of", recipe.not_of);
   for (const auto& [column, text] : recipe.cells) check("cells", {{column, {text}}});
+  for (const auto& [column, text] : recipe.corrects) check("corrects", {{column, {text}}});
   read_defaults(root, "");
   file.finish();
   return recipe;

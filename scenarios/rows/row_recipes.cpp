@@ -32,6 +32,14 @@ void find_recipes(StepRow& row, const RowCatalog& catalog, RowScenario& made) {
     for (const auto& [column, text] : recipe->cells)
       if (fill_in(row, column, text))
         made.assume(fmt::format("as {} have it: {} {}", recipe->title, column, text));
+  for (const Recipe* recipe : made.recipes)
+    for (const auto& [column, text] : recipe->corrects) {
+      const std::string printed = cell_of(row, column);
+      if (printed == text) continue;
+      put_in(row, column, text);
+      made.assume(fmt::format("as {} have it: {} {}{}", recipe->title, column, text,
+                              printed.empty() ? "" : ", where the row says " + printed));
+    }
 }
 
 void write_recipes(RowScenario& made) {

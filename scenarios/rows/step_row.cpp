@@ -128,17 +128,17 @@ std::string cell_of(const StepRow& row, std::string_view column) {
 }
 
 bool fill_in(StepRow& row, std::string_view column, const std::string& text) {
+  const std::string said = cell_of(row, column);
+  if (!said.empty() && !said.starts_with("not stated")) return false;
+  put_in(row, column, text);
+  return true;
+}
+
+void put_in(StepRow& row, std::string_view column, const std::string& text) {
   for (const auto& [name, member] : step_texts)
-    if (name == column && ((row.*member).empty() || (row.*member).starts_with("not stated"))) {
-      row.*member = text;
-      return true;
-    }
+    if (name == column) row.*member = text;
   for (const auto& [name, member] : step_numbers)
-    if (name == column && !(row.*member)) {
-      row.*member = std::stod(text);
-      return true;
-    }
-  return false;
+    if (name == column) row.*member = std::stod(text);
 }
 
 bool contains(std::string_view text, std::string_view part) {

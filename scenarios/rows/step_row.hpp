@@ -37,6 +37,8 @@ std::string cell_of(const StepRow& row, std::string_view column);
 // What a source says of a cell that the row leaves open, or in which it only says that it does not
 // know. False: the row says it.
 bool fill_in(StepRow& row, std::string_view column, const std::string& text);
+// Whatever the row says.
+void put_in(StepRow& row, std::string_view column, const std::string& text);
 
 // A row that refers to another one is of the same run: what it does not say of that run is taken
 // from there. What was measured is not, and what both have measured counts once, so that a row

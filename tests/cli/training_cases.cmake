@@ -170,6 +170,8 @@ cli("memory says what the device's own tool shows" ARGS memory mpt7b-zero3-offlo
 cli("run with kernels of an update that an 8-bit optimizer has not" ARGS run phi4-14b-sft-zero3
     --set strategy.optimizer_kernels=foreach CODE 2
   ERROR "--set: strategy.optimizer_kernels: adamw_8bit has kernels of its own")
+cli("run with matrices that nobody shares" ARGS run phi4-14b-sft-zero3 --set strategy.matrix_updates=everywhere CODE 2
+  ERROR "--set: strategy.matrix_updates: everywhere is a choice of muon with zero: fsdp or hsdp")
 cli("run with kernels of an update that are not there" ARGS run phi4-14b-sft-zero3
     --set strategy.optimizer=adafactor --set strategy.optimizer_kernels=fused CODE 2
   ERROR "--set: strategy.optimizer_kernels: expected what adafactor has: single")

@@ -2,6 +2,7 @@
 
 #include "scenarios/rows/expressed_row.hpp"
 #include "scenarios/scenario.hpp"
+#include "sim/base/config.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
 
@@ -457,6 +458,47 @@ TEST_CASE("what a source fixes of empty cells is filled in and said", "[scenario
   CHECK(std::ranges::count(made.assumed, "as Megatron-Bridge's recipes have it: ep 16") == 1);
   row.expert_parallel = 8;  // what a row says stands
   CHECK(parse_scenario(data, express(row, catalog()).scenario, "r").strategy.experts.parallel == 8);
+}
+
+TEST_CASE("what a release's own code has otherwise is put right and said", "[scenarios]") {
+  StepRow row = without_widths(row_of(usual));
+  row.model = "GPT OSS 120B";
+  row.framework = "Megatron-Bridge / Megatron-Core";
+  row.source = "docs/performance-summary-archive.md (25.11)";
+  row.nodes = 8;
+  row.gpus = 64;
+  row.stage = 1;
+  row.shards.reset();
+  row.replicas.reset();
+  row.pipeline = 4;
+  row.tensor_parallel = 1;
+  row.expert_parallel = 8;
+  row.micro_batch = 4;
+  row.accumulation = 8;
+  row.global_batch = 512;
+  row.sequence = 4096;
+  const auto batch = [&] {
+    const ExpressedRow made = express(row, catalog());
+    CAPTURE(made.missing);
+    REQUIRE(made.expressed());
+    const Scenario scenario = parse_scenario(data, made.scenario, "r");
+    const bool said = std::ranges::count(
+        made.assumed,
+        "as Megatron-Bridge's recipes of release 25.11 have it: micro_batch 1, where the row says "
+        "4");
+    return std::tuple(scenario.job.micro_batch, scenario.job.accumulation, said);
+  };
+  CHECK(batch() == std::tuple(1, 32, true));
+  row.source = "docs/performance-summary-archive.md (26.02)";
+  CHECK(batch() == std::tuple(4, 8, false));
+  const Document bare =
+      parse_document("name: r\ntitle: t\ncorrects: {cells: {tp: 1}}\n", "recipe.yaml");
+  CHECK_THROWS_WITH(
+      [&] {
+        read_recipe(bare.root());
+        bare.finish();
+      }(),
+      Contains("source"));
 }
 
 TEST_CASE("a framework on other GPUs is another stack", "[scenarios]") {

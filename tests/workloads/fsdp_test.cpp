@@ -103,6 +103,25 @@ TEST_CASE("tied embedding and head are one group, gathered once", "[workloads]")
   CHECK_THAT(gathered(step), exactly(half * (2 * (e.total - outside) + outside)));
 }
 
+TEST_CASE("experts that are left to the root are gathered once, held, and reduced once",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8), 1, 8);
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  step.strategy.experts.parallel = GENERATE(1, 2);
+  const auto count = [&](std::string_view name) {
+    return sum_named(graph_of(step), OpKind::collective, name).count;
+  };
+  const double all = elements_of(step).total, before = gathered(step),
+               gathers = count("gather_group"), held = highest(graph_of(step), "gathered"),
+               sent = reduced(step);
+  step.strategy.fsdp.root_experts = true;
+  CHECK(gathered(step) < before);  // not once more for the backward pass
+  CHECK(gathered(step) >= half * all);
+  CHECK(count("gather_group") <= gathers + 1);
+  CHECK(highest(graph_of(step), "gathered") > held);
+  CHECK_THAT(reduced(step), exactly(sent));
+}
+
 TEST_CASE("gradients travel in the dtype that is asked for, each micro-batch or once",
           "[workloads]") {
   TinyStep step = GENERATE(tiny_step(Sharding::fsdp), flat_step());

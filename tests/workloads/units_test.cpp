@@ -216,7 +216,7 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
   CHECK_THAT(most(CrossEntropy::logits_32, true), exactly(4.0 + 4 + 4 + 4));
   // The logits themselves are what is kept.
   CHECK_THAT(most(CrossEntropy::kernel, true), exactly(2.0 + 2));
-  CHECK_THAT(most(CrossEntropy::kernel_32, true), exactly(4.0 + 4));  // cast first
+  CHECK_THAT(most(CrossEntropy::kernel_32, true), exactly(4.0 + 4));
   CHECK_THAT(most(CrossEntropy::in_place, true), exactly(2.0));
 }
 

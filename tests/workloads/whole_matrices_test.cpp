@@ -151,6 +151,34 @@ TEST_CASE("ranks send each other matrices as the published code of their scheme 
   CHECK(sent(step_of(Sharding::zero3, "lion"), "gather_momentum") == 0);
 }
 
+TEST_CASE("matrices that nobody deals out are gathered by each rank, which updates all of them",
+          "[workloads]") {
+  TinyStep step = step_of(Sharding::fsdp, "muon");
+  step.strategy.matrix_updates = MatrixUpdates::everywhere;
+  CHECK_THAT(flops_of(step), exactly(products()));
+  CHECK_THAT(sent(step, "gather_momentum"), exactly(2 * in_matrices()));
+  CHECK(sent(step, "deal_matrices") + sent(step, "return_matrices") == 0);
+  CHECK_THAT(kept(step), exactly(kept(step_of(Sharding::fsdp, "muon"))));
+}
+
+TEST_CASE("a compiler has fewer passes between the products, and vmap those of a layer in one",
+          "[workloads]") {
+  const Optimizer muon = optimizer_called("muon");
+  const Matrix matrix{.rows = 64, .columns = 128, .batch = 1, .count = 6};
+  const auto between = [&](const Optimizer::Orthogonal& how) {
+    return orthogonal_rows(how, matrix, 1).back().bytes;
+  };
+  CHECK_THAT(between(*muon.orthogonal), exactly(2 * 5 * (5 * 64 * 128 + 7 * 64 * 64)));
+  CHECK_THAT(between(*muon.orthogonal_compiled), exactly(2 * 5 * 3 * (64 * 128 + 64 * 64)));
+  TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8), 1, 1);
+  step.strategy.optimizer = muon;
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  const double singly = flops_of(step), seconds = seconds_of(step);
+  step.stack.matrices_at_once = true;
+  CHECK_THAT(flops_of(step), exactly(singly));
+  CHECK(seconds_of(step) < seconds);
+}
+
 TEST_CASE("experts are matrices each, shared by those that hold the same", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp, tiny_model(8), 1, 8);
   step.strategy.optimizer = optimizer_called("muon");

@@ -28,7 +28,12 @@ LossCost loss_cost(CrossEntropy kind) {
     case CrossEntropy::kernel:
       return {2, 2, 0, 2, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     case CrossEntropy::kernel_32:
-      return {2, 4, 2, 4, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
+      return {2,
+              4,
+              2,
+              4,
+              Operator::cross_entropy_kernel_32,
+              Operator::cross_entropy_kernel_32_backward};
     case CrossEntropy::in_place:
       return {2, 2, 0, 0, Operator::cross_entropy_kernel, Operator::cross_entropy_kernel_backward};
     default:
@@ -40,10 +45,10 @@ LossCost loss_cost(CrossEntropy kind) {
 void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, double logits) {
   const CrossEntropy kind = cross_entropy_of(stack, strategy);
   const TensorParallel& tensor = strategy.tensor_parallel;
-  const bool cast = kind == CrossEntropy::kernel_32;
-  const bool single = cast || kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  const bool as_they_come = kind == CrossEntropy::kernel || kind == CrossEntropy::in_place;
+  const bool single = as_they_come || kind == CrossEntropy::kernel_32;
   LossCost cost = loss_cost(kind);
-  if (single && !cast)  // one kernel over logits as they come
+  if (as_they_come)
     for (double* bytes : {&cost.output, &cost.kept, &cost.forward, &cost.backward})
       *bytes *= strategy.precision.numbers / bytes_16;
   // Over a divided vocabulary PyTorch's loss goes operator by operator: one tensor more.
@@ -55,10 +60,6 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
     KernelRow kernels = counted(stack.operators, op, logits);
     kernels.bytes = (one.bytes + beside.bytes * more) * logits;
     if (divided) kernels.launches += beside.kernels;
-    if (cast) {  // twice as wide, and from one width to the other
-      kernels.bytes = (2 * one.bytes + bytes_16 + 4) * logits;
-      kernels.launches += 1;
-    }
     return kernels;
   };
   if (kind == CrossEntropy::logits_32) head.forward.front().type = ProductType::tf32;

@@ -21,8 +21,10 @@ Stack::Fusion fusion_of(const Stack& stack, const Strategy& strategy) {
 
 CrossEntropy cross_entropy_of(const Stack& stack, const Strategy& strategy) {
   const CrossEntropy kind = strategy.cross_entropy.value_or(stack.cross_entropy);
+  if (!strategy.precision.whole()) return kind;  // logits come in 16 bits
+  if (kind == CrossEntropy::kernel_32) return CrossEntropy::kernel;
   const bool casts = kind == CrossEntropy::logits || kind == CrossEntropy::logits_16;
-  return strategy.precision.whole() && casts ? CrossEntropy::logits_32 : kind;
+  return casts ? CrossEntropy::logits_32 : kind;
 }
 
 AttentionKernel attention_of(const Stack& stack, const Strategy& strategy) {

@@ -14,6 +14,7 @@ namespace stepsim {
 struct WholeMatrices {
   bool flat = true;         // an optimizer is given pieces of one long vector
   bool dealt = false;       // a rank takes whole matrices in turn; else all that its part touches
+  bool everywhere = false;  // each rank updates all
   bool by_shape = false;    // those of each shape are dealt out for themselves
   bool partitioned = true;  // a rank keeps the momentum of its part; else of what it updates
   double momentum = 4;      // bytes of a number

@@ -16,12 +16,17 @@ struct Work {
   Mark whole{};
 };
 
+const Optimizer::Orthogonal& as_run(const Strategy& strategy) {
+  const auto& compiled = strategy.optimizer.orthogonal_compiled;
+  return strategy.compiled && compiled ? *compiled : *strategy.optimizer.orthogonal;
+}
+
 class MatrixUpdate {
  public:
   MatrixUpdate(StepWriter& writer, double portion)
       : writer_(writer),
         rank_(writer.rank()),
-        how_(*rank_.input.strategy.optimizer.orthogonal),
+        how_(as_run(rank_.input.strategy)),
         shares_(facts_of(rank_.input.strategy).matrices) {
     for (const Matrix& matrix : rank_.matrices) {
       const double count = matrix.count * portion;
@@ -55,9 +60,14 @@ class MatrixUpdate {
     return shares_.partitioned ? 1 / sharers_of(rank_, part.matrix)
                                : share_of_matrices(rank_, part.matrix);
   }
+  // In one product: those of a layer.
+  double at_once(const Work& part) const {
+    if (!rank_.input.stack.matrices_at_once) return 1;
+    return std::max(1.0, part.mine / static_cast<double>(rank_.input.model.layers));
+  }
   double tensors() const {
     double sum = 0;
-    for (const Work& part : parts_) sum += part.mine;
+    for (const Work& part : parts_) sum += part.mine / at_once(part);
     return sum;
   }
 
@@ -97,11 +107,14 @@ class MatrixUpdate {
   // Three copies in 16 bits and the sum of two of them, and squares of the smaller side.
   Mark multiply(const Work& part) {
     writer_.compute_after(part.whole);
-    const Mark done = writer_.run(orthogonal_rows(how_, part.matrix, part.mine), false,
+    Matrix together = part.matrix;
+    const double at_once = this->at_once(part);
+    together.batch *= at_once;
+    const Mark done = writer_.run(orthogonal_rows(how_, together, part.mine / at_once), false,
                                   Cause::optimizer, "orthogonalise");
-    const double side = std::min(part.matrix.rows, part.matrix.columns);
-    const double each = part.matrix.rows * part.matrix.columns;
-    const double working = bytes_16 * part.matrix.batch * (4 * each + 2 * side * side);
+    const double side = std::min(together.rows, together.columns);
+    const double each = together.rows * together.columns;
+    const double working = bytes_16 * together.batch * (4 * each + 2 * side * side);
     writer_.allocate(done, Held::update_temporary, working);
     writer_.release(done, Held::update_temporary, working);
     writer_.release(done, Held::update_temporary, arrived(part));
@@ -138,7 +151,7 @@ double share_of_matrices(const RankPart& rank, const Matrix& matrix, double port
   for (const Matrix& each : rank.matrices)
     if (each.experts == matrix.experts && (!how.by_shape || &each == &matrix))
       count += each.count * portion;
-  if (ranks <= 1 || count <= 0) return 1;
+  if (ranks <= 1 || count <= 0 || how.everywhere) return 1;
   return how.dealt ? std::ceil(count / ranks) / count : (count + ranks - 1) / (count * ranks);
 }
 

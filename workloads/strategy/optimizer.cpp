@@ -65,6 +65,16 @@ Optimizer::Orthogonal read_orthogonal(const Table& table) {
           .applied_passes = number("applied_passes")};
 }
 
+Optimizer::Orthogonal read_compiled(const Table& table, Optimizer::Orthogonal as_is) {
+  const auto number = [&](std::string_view key) { return table.constant<Ratio>(key).number(); };
+  as_is.kernels = number("kernels");
+  as_is.passes = number("passes");
+  as_is.iteration_kernels = number("iteration_kernels");
+  as_is.iteration_passes = number("iteration_passes");
+  as_is.gram_passes = number("gram_passes");
+  return as_is;
+}
+
 }  // namespace
 
 bool Optimizer::runs(UpdateKernels which) const {
@@ -91,8 +101,11 @@ Optimizer read_optimizer(const Table& table) {
   if (table.has("moment_types"))
     optimizer.moment_types = words_of<MomentType>(table, "moment_types", moment_type_names);
   optimizer.places = read_places(table);
-  if (const auto block = table.table_if("orthogonal"))
+  if (const auto block = table.table_if("orthogonal")) {
     optimizer.orthogonal = read_orthogonal(*block);
+    if (const auto compiled = block->table_if("compiled"))
+      optimizer.orthogonal_compiled = read_compiled(*compiled, *optimizer.orthogonal);
+  }
   return optimizer;
 }
 

@@ -17,6 +17,10 @@ namespace stepsim {
 enum class UpdateKernels : std::uint8_t { fused, foreach, single };
 inline constexpr std::array<std::string_view, 3> update_kernels_names{"fused", "foreach", "single"};
 
+// Who makes a matrix orthogonal: one of the ranks that share it, or each of them for itself.
+enum class MatrixUpdates : std::uint8_t { dealt, everywhere };
+inline constexpr std::array<std::string_view, 2> matrix_updates_names{"dealt", "everywhere"};
+
 // Of moments, beside fp32 copies.
 enum class MomentType : std::uint8_t { fp32, bf16 };
 inline constexpr std::array<std::string_view, 2> moment_type_names{"fp32", "bf16"};
@@ -65,6 +69,7 @@ struct Optimizer {
     double applied_passes = 0;
   };
   std::optional<Orthogonal> orthogonal{};
+  std::optional<Orthogonal> orthogonal_compiled{};  // where a compiler has what is between products
 
   bool runs(UpdateKernels which) const;
   bool keeps_in(MomentType type) const;

@@ -70,6 +70,7 @@ struct FsdpKeys {
   bool narrow_gather = false;  // what is multiplied in 8 bits is gathered in 8 bits
   bool root_group = false;     // embedding and head together, gathered from first to last use
   bool reshard_root = false;   // given up between the two passes
+  bool root_experts = false;   // those of all layers together, like the root's
   // hsdp: ranks that share one copy, and how many copies; 0: a copy per node, or what is left.
   std::int64_t shard = 0;
   std::int64_t replicate = 0;

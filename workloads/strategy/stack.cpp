@@ -135,6 +135,7 @@ Stack read_stack(const Table& table) {
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
   stack.fsdp_in_place = table.flag_or("fsdp_in_place", false);
+  stack.matrices_at_once = table.flag_or("matrices_at_once", false);
   stack.fp32_frozen = table.flag_or("fp32_frozen", false);
   if (const auto adapters = table.table_if("adapters"))
     stack.adapters = {

@@ -117,7 +117,8 @@ struct Stack {
   // FSDP: shards are gathered as they are, beside an fp32 copy, and parameters are slices of what
   // came.
   bool fsdp_in_place = false;
-  bool fp32_frozen = false;  // FSDP: what adapters leave frozen is kept like what is trained
+  bool matrices_at_once = false;  // whole matrices of a layer in one product: JAX's vmap
+  bool fp32_frozen = false;       // FSDP: what adapters leave frozen is kept like what is trained
   struct Adapters {
     bool grouped = false;  // products of all adapters that share a batch, in a grouped kernel
     int reads = 0;         // values that the host reads back for each call of one

@@ -42,8 +42,8 @@ enum class CrossEntropy : std::uint8_t {
   logits_16,  // PyTorch's, over the logits in 16 bits
   logits_32,  // PyTorch's, over the logits of a head that multiplies in 32 bits
   kernel,     // one kernel over 16-bit logits, and one for their gradient
-  kernel_32,  // the same over logits that were cast to 32 bits
-  in_place,   // the same, the gradient takes the place of the logits
+  kernel_32,  // the same over a copy of the logits in 32 bits
+  in_place,   // as `kernel`, the gradient takes the place of the logits
   fused,      // chunk by chunk with the head
   words_32,   // 2048 words of the vocabulary after another, multiplied in 32 bits, in both passes
   chunks,     // an eighth of the tokens after the other, over logits in 16 bits
@@ -101,6 +101,7 @@ struct Strategy {
   Precision precision;                        // of matrix products, or of all there is
   Optimizer optimizer;
   UpdateKernels update_kernels = UpdateKernels::fused;
+  MatrixUpdates matrix_updates = MatrixUpdates::dealt;
   ExpertStrategy experts;
   std::optional<AttentionKernel> attention;  // nothing: what the stack uses
   Offload optimizer_place = Offload::none;

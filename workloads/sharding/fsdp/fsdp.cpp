@@ -18,20 +18,24 @@ double parameter_bytes(const RankPart& rank) {
 }  // namespace
 
 // Its second version shards matrices by rows; whole ones go to their ranks and back all to all,
-// shape by shape (github.com/microsoft/dion @0a059a4, dion/megabatch_base.py). It takes what it
-// gathers on the stream of the kernels.
+// shape by shape (github.com/microsoft/dion @0a059a4, dion/megabatch_base.py), or to all, which
+// keep their rows of the result (VMAP_REPLICATED of Levanter's optim/grugmuon.py, marin @4b384db).
+// It takes what it gathers on the stream of the kernels.
 SchemeFacts FullySharded::facts(const Strategy& strategy) {
   const double stored = strategy.master_weights ? 4.0 : strategy.precision.numbers;
+  const bool everywhere = strategy.matrix_updates == MatrixUpdates::everywhere;
   return {.gathers_parameters = true,
           .scatters_gradients = true,
           .takes_apart = strategy.fsdp.version == 1,
           .updates_stored = true,
           .stored_bytes = stored,
           .matrices = {.flat = strategy.fsdp.version == 1,
-                       .dealt = true,
+                       .dealt = !everywhere,
+                       .everywhere = everywhere,
                        .by_shape = true,
                        .momentum = stored,
-                       .exchanged = bytes_16}};
+                       .gathered = everywhere ? bytes_16 : 0.0,
+                       .exchanged = everywhere ? 0.0 : bytes_16}};
 }
 
 // The sharded parameters are the master copy themselves. Gradients come with the first reduction

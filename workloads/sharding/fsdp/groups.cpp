@@ -63,13 +63,16 @@ double FullyShardedGroups::sharers(const Group& group) const {
 }
 
 // A layer, its experts where they are apart, the embedding, the head; or one root group for both of
-// these. A head that borrows its matrix from the embedding cannot be apart from it.
+// these. A head that borrows its matrix from the embedding cannot be apart from it. Layers that are
+// wrapped without their experts leave these to the root.
 std::size_t FullyShardedGroups::group_of(const Visit& visit) {
   const Model& model = writer_.input().model;
   const bool together = keys_.root_group || model.tied_embeddings;
-  const bool outside = visit.layer < 0 || visit.layer >= model.layers;
-  const std::size_t layer = outside && together ? 0 : static_cast<std::size_t>(visit.layer + 1);
-  const std::size_t place = 2 * layer + (apart(visit) ? 1 : 0);
+  const bool left = keys_.root_experts && visit.unit->kind == TensorClass::expert;
+  const bool outside = visit.layer < 0 || visit.layer >= model.layers || left;
+  const std::size_t layer =
+      (outside && together) || left ? 0 : static_cast<std::size_t>(visit.layer + 1);
+  const std::size_t place = 2 * layer + (apart(visit) || left ? 1 : 0);
   std::vector<std::size_t>& numbers = numbers_[visit.frozen ? 1 : 0];
   if (place >= numbers.size()) numbers.resize(place + 1, no_group);
   if (numbers[place] == no_group) {
@@ -78,6 +81,7 @@ std::size_t FullyShardedGroups::group_of(const Visit& visit) {
     groups_.back().frozen = visit.frozen;
     groups_.back().outside = outside;
     groups_.back().experts = apart(visit);
+    groups_.back().inside = apart(visit) || left;
   }
   return numbers[place];
 }
@@ -91,7 +95,7 @@ void FullyShardedGroups::add_call(std::size_t visit, const Visit& now) {
   const auto same = [&](std::size_t call) {
     return call < calls_.size() && calls_[call].group == group && calls_[call].phase == phase;
   };
-  const bool inside = groups_[group].experts;
+  const bool inside = groups_[group].inside;
   const bool again = inside && !call_of_.empty() && same(calls_.size() - 1);
   if (!again && (inside || !same(open_))) {
     const std::size_t first = now.unit->role == Role::loss ? visit + 1 : visit;

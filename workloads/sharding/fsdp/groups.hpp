@@ -26,6 +26,7 @@ class FullyShardedGroups {
     bool frozen = false;
     bool outside = false;  // of the layers
     bool experts = false;  // that not all ranks hold
+    bool inside = false;   // called in the middle of a layer
     double elements = 0;
     double gathered_bytes = 0;  // as it travels
     double used_bytes = 0;      // as products take it
