@@ -89,6 +89,8 @@ hid_t number_type(const Values& values) {
 Type type_of(const Column& column, std::size_t width) {
   if (std::holds_alternative<std::vector<std::string>>(column.values)) return text_type(width);
   if (column.words.empty()) return {H5Tcopy(number_type(column.values)), "H5Tcopy"};
+  if (!std::holds_alternative<std::vector<std::uint8_t>>(column.values))
+    throw std::runtime_error("words are numbered in bytes");
   Type type(H5Tenum_create(number_type(column.values)), "H5Tenum_create");
   std::uint8_t value = 0;
   for (const std::string_view word : column.words) {

@@ -187,9 +187,12 @@ void note_unknown(const Table& root, Notes& notes) {
                                  "fp16"};
   known.insert(known.end(), deepspeed_without_effect.begin(), deepspeed_without_effect.end());
   for (const Unmodelled& what : unmodelled) known.emplace_back(what.key);
+  constexpr std::size_t most = 200;  // nobody reads on
+  std::size_t count = 0;
   for (const std::string& key : root.keys()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
     root.has(key);
+    if (++count > most) continue;
     const auto hoped = std::find_if(not_as_hoped.begin(), not_as_hoped.end(),
                                     [&](const NotAsHoped& each) { return each.key == key; });
     if (hoped != not_as_hoped.end()) {
@@ -201,6 +204,8 @@ void note_unknown(const Table& root, Notes& notes) {
     else
       notes.push_back(fmt::format("{} is no key of DeepSpeed, which ignores it", key));
   }
+  if (count > most)
+    notes.push_back(fmt::format("and {} more that are no keys of DeepSpeed", count - most));
 }
 
 }  // namespace

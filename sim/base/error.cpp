@@ -35,6 +35,8 @@ std::size_t distance(std::string_view a, std::string_view b, std::size_t enough)
     }
     before.swap(last);
     last.swap(row);
+    // A swap of neighbours goes back by two rows at most.
+    if (std::min(std::ranges::min(last), std::ranges::min(before)) >= enough) return enough;
   }
   return last[b.size()];
 }

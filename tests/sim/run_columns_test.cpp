@@ -1,5 +1,6 @@
 #include "sim/run_columns.hpp"
 
+#include <array>
 #include <limits>
 #include <map>
 #include <random>
@@ -158,6 +159,17 @@ TEST_CASE("a run that contradicts itself is not written", "[sim]") {
   refused([](Run& run) { run.graph.allocate({.op = OpId{99}}); });
   refused([](Run& run) { run.graph.add({.name = NameId{99}}, {}), run.trace.start.push_back(3); });
   refused([](Run& run) { run.platform.devices[0].engines.push_back(LinkId{99}); });
+}
+
+TEST_CASE("words are numbered in bytes", "[sim]") {
+  constexpr std::array<std::string_view, 2> words{"compute", "copy"};
+  const auto image_with = [&](Values values) {
+    return image_of_columns({}, [&](const ColumnSink& sink) {
+      sink({"/kind", ColumnKind::column, values, words});
+    });
+  };
+  CHECK(is_column_file(image_with(std::vector<std::uint8_t>{1})));
+  CHECK_THROWS_WITH(image_with(std::vector<std::int32_t>{1}), "words are numbered in bytes");
 }
 
 TEST_CASE("a run does not hold more than any machine", "[sim]") {
