@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/ideal.hpp"
 #include "sim/link_meter.hpp"
 #include "sim/occupancy.hpp"
 #include "sim/op_graph.hpp"
@@ -31,8 +32,9 @@ template <class Engine>
 class ReadyLoop {
  public:
   // `meters_links`: the trace says what links carried, and when operations were ready.
+  // Operations of causes that are `free` are instants.
   ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, Engine& engine,
-            bool meters_links)
+            bool meters_links, CauseSet free = {})
       : platform_(platform),
         graph_(graph),
         engine_(engine),
@@ -41,6 +43,7 @@ class ReadyLoop {
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
         load_(platform.devices.size()),
+        free_(free),
         meters_links_(meters_links),
         meter_(platform.links) {
     const std::size_t n = graph.size();
@@ -109,6 +112,7 @@ class ReadyLoop {
   void start(OpId id) {
     const Op& op = graph_[id];
     trace_.start[index(id)] = engine_.now();
+    if (free_.has(op.cause)) return finish(id);
     switch (op.kind) {
       case OpKind::join:
         finish(id);
@@ -215,6 +219,7 @@ class ReadyLoop {
   std::vector<OpId> released_, batch_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
+  CauseSet free_;
   bool meters_links_;
   LinkMeter meter_;
 };

@@ -185,12 +185,13 @@ class Engine {
 
 }  // namespace
 
-Trace replay(const Platform& platform, const OpGraph& graph, Watched watched) {
+Trace replay(const Platform& platform, const OpGraph& graph, Watched watched, CauseSet free) {
   validate(platform);
   validate(graph, platform);
   const Occupancy occupancy(graph, platform.devices.size());
   Engine engine(platform, graph, occupancy);
-  ReadyLoop<Engine> loop(platform, graph, occupancy, engine, watched == Watched::everything);
+  ReadyLoop<Engine> loop(platform, graph, occupancy, engine, watched == Watched::everything,
+                         free);
   return engine.run(loop);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "sim/ideal.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
@@ -13,6 +14,8 @@ namespace stepsim {
 // What a trace has to say: with `times` alone it is empty of links and of `ready`.
 enum class Watched : std::uint8_t { everything, times };
 
-Trace replay(const Platform& platform, const OpGraph& graph, Watched watched = Watched::everything);
+// As if operations of the causes in `free` cost nothing: see idealised().
+Trace replay(const Platform& platform, const OpGraph& graph, Watched watched = Watched::everything,
+             CauseSet free = {});
 
 }  // namespace stepsim

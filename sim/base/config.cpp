@@ -63,7 +63,18 @@ void note_unknown(Notes& notes, const Homes& homes, const Node& node, const std:
     note_unknown(notes, homes, node.items[i], fmt::format("{}[{}]", path, i));
 }
 
+// Nearly always; to say where a key might stand takes its time.
+bool all_known(const Node& node) {
+  return std::ranges::all_of(node.entries,
+                             [&](const Entry& entry) {
+                               return entry.value.used ? all_known(entry.value)
+                                                       : node.asked.empty();
+                             }) &&
+         std::ranges::all_of(node.items, all_known);
+}
+
 void note_left_over(Notes& notes) {
+  if (all_known(notes.root)) return;
   Homes homes;
   add_homes(homes, notes.root, "");
   note_unknown(notes, homes, notes.root, "");
