@@ -203,8 +203,8 @@ void memory_table(const auto& door, auto& effects) {
 
 template <class Row, class List>
 std::vector<typename List::value_type> put_list(const Put& put, const std::string& group,
-                                                const char* offsets_name,
-                                                std::span<const Row> rows, List Row::*list) {
+                                                const char* offsets_name, std::span<const Row> rows,
+                                                List Row::*list) {
   std::vector<std::uint64_t> offsets{0};
   std::vector<typename List::value_type> items;
   for (const Row& row : rows) {

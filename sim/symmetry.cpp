@@ -439,8 +439,8 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
     std::unordered_map<std::uint32_t, std::uint32_t> made;  // looked up, never iterated
     std::uint32_t group = first_group[family], flow = first_flow[family];
     for (const Pattern& each : families[family]) {
-      const auto [place, added] = made.try_emplace(quotient.groups.of[group],
-                                                   static_cast<std::uint32_t>(patterns.size()));
+      const auto [place, added] =
+          made.try_emplace(quotient.groups.of[group], static_cast<std::uint32_t>(patterns.size()));
       if (added) patterns.push_back(quotient.pattern(each, group, flow, incidence));
       classes.push_back(place->second);
       flow += flow_count(each);

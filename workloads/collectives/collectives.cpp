@@ -233,8 +233,7 @@ Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& sch
       Flow& flow = made.flows[i];  // behind those of the legs stand those inside the nodes
       const bool of_leg = i < round.legs.size();
       const bool crosses = of_leg && crosses_nodes(cluster, round.legs[i]);
-      flow.wire =
-          flow.share / efficiency.of(of_leg ? round.legs[i].medium : round.medium, crosses);
+      flow.wire = flow.share / efficiency.of(of_leg ? round.legs[i].medium : round.medium, crosses);
     }
     if (!made.exchange.ends.empty())
       made.exchange.wire = made.exchange.share / efficiency.of(round.medium, true);

@@ -221,7 +221,8 @@ std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
 }
 
 CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<Group> groups) {
-  CollectivePlan plan = plan_collective(cluster, kind, std::move(groups), {.detail = Detail::latency});
+  CollectivePlan plan =
+      plan_collective(cluster, kind, std::move(groups), {.detail = Detail::latency});
   plan.candidates = {plan.candidates[choose(plan, {})]};
   return plan;
 }

@@ -59,8 +59,9 @@ bool is_mesh(const Cluster& cluster, std::span<const Rank> group) {
     ends->erase(std::unique(ends->begin(), ends->end()), ends->end());
   }
   const auto has_one = [](const auto& ends, LinkId link) {
-    return std::ranges::equal_range(ends, link, {}, [](const auto& end) { return end.first; })
-               .size() == 1;
+    return std::ranges::equal_range(ends, link, {}, [](const auto& end) {
+             return end.first;
+           }).size() == 1;
   };
   bool own = group.size() > 2;
   every_pair([&](Rank, Rank, const Path& path) {

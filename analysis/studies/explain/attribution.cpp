@@ -46,8 +46,7 @@ void replay_all(const FreeReplay& replayed, const CausePlayers& players,
                 Times& times) {
   if (options.workers == 0) {
     for (const Coalition coalition : coalitions)
-      times[coalition] =
-          replayed(causes_of(coalition, players.causes) | players.apart).value;
+      times[coalition] = replayed(causes_of(coalition, players.causes) | players.apart).value;
     return;
   }
   Tasks<Seconds> tasks;

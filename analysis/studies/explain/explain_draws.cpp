@@ -24,8 +24,8 @@ DrawnSide draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
                     const ExplainOptions& options) {
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
-  const DrawnFigures figures = draw_figures(
-      drawn, {.only_pair = pair, .seed = options.attribution.seed, .workers = 0});
+  const DrawnFigures figures =
+      draw_figures(drawn, {.only_pair = pair, .seed = options.attribution.seed, .workers = 0});
   return {.step_time = figures.attribution.step_time.value,
           .rate = figures.tokens_per_second_per_gpu,
           .needed = figures.needed,
