@@ -48,12 +48,4 @@ std::optional<Beginning> beginning_of(const OpGraph& graph);
 // collective that is free slows nobody's kernels. Who waits for whom stays.
 OpGraph idealised(const OpGraph& graph, CauseSet causes);
 
-// The same with fewer operations: what is free is left out where it only hands waits on, waits that
-// follow from others are dropped, and work that nothing comes between is put together. It takes
-// exactly as long; single operations are not to be found again, and memory is left out. Where
-// causes are kept, each operation is of one cause still: what comes of it can be contracted again,
-// with more causes free.
-enum class Causes : std::uint8_t { merged, kept };
-OpGraph contracted(const OpGraph& graph, CauseSet free, Causes causes = Causes::merged);
-
 }  // namespace stepsim

@@ -57,31 +57,35 @@ void for_each_pair(const Exchange& exchange, bool feeding, Use use) {
 // Calls use(link, neighbour) along all paths; the neighbour feeds the link or is fed by it, and
 // is the link itself where a path ends.
 template <class Use>
-void for_each_pair(std::span<const Family> families, bool feeding, Use use) {
-  for (const Family& family : families)
-    for (const Pattern& pattern : family)
-      for (const Round& round : pattern.rounds)
-        for (const Flow& flow : round.flows) {
-          if (feeding) use(flow.path.front(), flow.path.front());
-          for_each_pair(flow.path, feeding, use);
-          if (!feeding) use(flow.path.back(), flow.path.back());
-        }
-  for (const Family& family : families)
-    for (const Pattern& pattern : family)
-      for (const Round& round : pattern.rounds) for_each_pair(round.exchange, feeding, use);
+void for_each_pair(std::span<const Family> families, const Twins& twins, bool feeding, Use use) {
+  const auto for_each_round = [&](const auto& look) {
+    for (std::uint32_t family = 0; family < families.size(); ++family)
+      if (!is_twin(twins, family))
+        for (const Pattern& pattern : families[family])
+          for (const Round& round : pattern.rounds) look(round);
+  };
+  for_each_round([&](const Round& round) {
+    for (const Flow& flow : round.flows) {
+      if (feeding) use(flow.path.front(), flow.path.front());
+      for_each_pair(flow.path, feeding, use);
+      if (!feeding) use(flow.path.back(), flow.path.back());
+    }
+  });
+  for_each_round([&](const Round& round) { for_each_pair(round.exchange, feeding, use); });
 }
 
 }  // namespace
 
-ImpliedLinks::ImpliedLinks(const Machinery& machinery, std::span<const Family> families)
+ImpliedLinks::ImpliedLinks(const Machinery& machinery, std::span<const Family> families,
+                           const Twins& twins)
     : machinery_(machinery),
       implied_(machinery.links, 0),
       pinned_(machinery.links, 0),
       capacity_(machinery.links, 0) {
   for (Rank rank = 0; rank < machinery.ranks; ++rank)  // engines change their capacity
     for (const LinkId engine : machinery.device(rank).engines) pinned_[index(engine)] = 1;
-  leave_out(families, true);
-  leave_out(families, false);
+  leave_out(families, twins, true);
+  leave_out(families, twins, false);
 }
 
 double ImpliedLinks::capacity(LinkId id) {
@@ -90,14 +94,14 @@ double ImpliedLinks::capacity(LinkId id) {
   return known;
 }
 
-void ImpliedLinks::leave_out(std::span<const Family> families, bool feeding) {
+void ImpliedLinks::leave_out(std::span<const Family> families, const Twins& twins, bool feeding) {
   // A neighbour of more than half the width is a cable in two pieces: worth showing in a trace.
   std::vector<std::uint8_t> stays = pinned_;
-  for_each_pair(families, feeding, [&](LinkId link, LinkId neighbour) {
+  for_each_pair(families, twins, feeding, [&](LinkId link, LinkId neighbour) {
     if (stays[index(link)] == 0 && 2 * capacity(neighbour) > capacity(link)) stays[index(link)] = 1;
   });
   std::vector<Pair> pairs;
-  for_each_pair(families, feeding, [&](LinkId link, LinkId neighbour) {
+  for_each_pair(families, twins, feeding, [&](LinkId link, LinkId neighbour) {
     if (stays[index(link)] == 0) pairs.emplace_back(link, neighbour);
   });
   std::ranges::sort(pairs);

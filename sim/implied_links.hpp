@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/symmetry.hpp"
+#include "sim/twins.hpp"
 
 namespace stepsim {
 
@@ -16,14 +17,15 @@ namespace stepsim {
 // for this are kept in turn, so two links never excuse each other.
 class ImpliedLinks {
  public:
-  ImpliedLinks(const Machinery& machinery, std::span<const Family> families);
+  // Twins take the same ways, and are passed by.
+  ImpliedLinks(const Machinery& machinery, std::span<const Family> families, const Twins& twins);
   bool operator[](LinkId id) const { return implied_[index(id)] != 0; }
 
  private:
   using Pair = std::pair<LinkId, LinkId>;  // a link and its neighbour on a path
 
   double capacity(LinkId id);
-  void leave_out(std::span<const Family> families, bool feeding);
+  void leave_out(std::span<const Family> families, const Twins& twins, bool feeding);
   void decide(std::span<const Pair> neighbours);
 
   const Machinery& machinery_;

@@ -19,37 +19,43 @@
 #include <utility>
 #include <vector>
 
+#include "sim/ideal.hpp"
 #include "sim/link_meter.hpp"
 #include "sim/occupancy.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
+#include "sim/waits.hpp"
 
 namespace stepsim {
 
 template <class Engine>
 class ReadyLoop {
  public:
-  // `meters_links`: the trace says what links carried, and when operations were ready.
-  ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, Engine& engine,
-            bool meters_links)
+  // What the trace has beside the makespan: when operations ran; what links carried, and when
+  // operations were ready.
+  struct Keeps {
+    bool times = true, links = true;
+  };
+
+  // Operations of causes that are `free` are instants.
+  ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, const Waits& waits,
+            Engine& engine, Keeps keeps = {}, CauseSet free = {})
       : platform_(platform),
         graph_(graph),
         engine_(engine),
         occupancy_(std::move(occupancy)),
-        successors_(graph),
+        successors_(waits.successors),
+        waiting_(waits.counts),
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
         load_(platform.devices.size()),
-        meters_links_(meters_links),
+        keeps_(keeps),
+        free_(free),
         meter_(platform.links) {
-    const std::size_t n = graph.size();
-    trace_.start.assign(n, 0);
-    trace_.finish.assign(n, -1);
-    waiting_.resize(n);
-    for (std::size_t i = 0; i < n; ++i)
-      waiting_[i] = static_cast<std::uint32_t>(
-          graph.predecessors(OpId{static_cast<std::uint32_t>(i)}).size());
+    if (!keeps.times) return;
+    trace_.start.assign(graph.size(), 0);
+    trace_.finish.assign(graph.size(), -1);
   }
 
   void begin() {
@@ -69,7 +75,7 @@ class ReadyLoop {
   }
 
   void sent(OpId id, const Flow& flow) {
-    if (meters_links_) meter_.leave(flow, engine_.now());
+    if (keeps_.links) meter_.leave(flow, engine_.now());
     if (--flows_left_[index(id)] == 0) next_round(id);
   }
 
@@ -86,12 +92,10 @@ class ReadyLoop {
   }
 
   Trace take() {
-    for (std::size_t i = 0; i < graph_.size(); ++i) {
-      if (trace_.finish[i] < 0)
-        throw std::logic_error(fmt::format("operation {} never finished", i));
-      trace_.makespan.value = std::max(trace_.makespan.value, trace_.finish[i]);
-    }
-    if (meters_links_) {
+    if (finished_ != graph_.size())
+      throw std::logic_error(
+          fmt::format("{} operations never finished", graph_.size() - finished_));
+    if (keeps_.links) {
       trace_.ready = first_arrivals(graph_, trace_);
       trace_.links = meter_.take();
     }
@@ -108,7 +112,8 @@ class ReadyLoop {
 
   void start(OpId id) {
     const Op& op = graph_[id];
-    trace_.start[index(id)] = engine_.now();
+    if (keeps_.times) trace_.start[index(id)] = engine_.now();
+    if (free_.has(op.cause)) return finish(id);
     switch (op.kind) {
       case OpKind::join:
         finish(id);
@@ -157,7 +162,7 @@ class ReadyLoop {
       const Flow& flow = flows[number];
       if (flow.wire * op.bytes.value <= 0) continue;
       ++started;
-      if (meters_links_) meter_.enter(flow, op.bytes, engine_.now());
+      if (keeps_.links) meter_.enter(flow, op.bytes, engine_.now());
       ++trace_.activities;
       engine_.send(op.pattern, round, number, op.bytes, id);
     }
@@ -171,7 +176,10 @@ class ReadyLoop {
   }
 
   void finish(OpId id) {
-    trace_.finish[index(id)] = engine_.now();
+    const double now = engine_.now();
+    if (keeps_.times) trace_.finish[index(id)] = now;
+    trace_.makespan.value = std::max(trace_.makespan.value, now);
+    ++finished_;
     for (const OpId next : successors_.of(id))
       if (--waiting_[index(next)] == 0) released_.push_back(next);
   }
@@ -208,14 +216,16 @@ class ReadyLoop {
   const OpGraph& graph_;
   Engine& engine_;
   Occupancy occupancy_;
-  Successors successors_;
+  const Successors& successors_;
   Trace trace_;
+  std::size_t finished_ = 0;
   std::vector<std::uint32_t> waiting_;
   std::vector<std::uint32_t> rounds_done_, flows_left_;
   std::vector<OpId> released_, batch_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
-  bool meters_links_;
+  Keeps keeps_;
+  CauseSet free_;
   LinkMeter meter_;
 };
 

@@ -185,13 +185,25 @@ class Engine {
 
 }  // namespace
 
-Trace replay(const Platform& platform, const OpGraph& graph, Watched watched) {
+Replayer::Replayer(const Platform& platform, const OpGraph& graph)
+    : platform_(platform),
+      graph_(graph),
+      occupancy_(graph, platform.devices.size()),
+      waits_(graph) {
   validate(platform);
   validate(graph, platform);
-  const Occupancy occupancy(graph, platform.devices.size());
-  Engine engine(platform, graph, occupancy);
-  ReadyLoop<Engine> loop(platform, graph, occupancy, engine, watched == Watched::everything);
+}
+
+Trace Replayer::play(Watched watched, CauseSet free) const {
+  Engine engine(platform_, graph_, occupancy_);
+  ReadyLoop<Engine> loop(
+      platform_, graph_, occupancy_, waits_, engine,
+      {.times = watched != Watched::makespan, .links = watched == Watched::everything}, free);
   return engine.run(loop);
+}
+
+Trace replay(const Platform& platform, const OpGraph& graph, Watched watched) {
+  return Replayer(platform, graph).play(watched);
 }
 
 }  // namespace stepsim

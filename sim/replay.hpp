@@ -4,14 +4,32 @@
 
 #include <cstdint>
 
+#include "sim/ideal.hpp"
+#include "sim/occupancy.hpp"
 #include "sim/op_graph.hpp"
 #include "sim/platform.hpp"
 #include "sim/trace.hpp"
+#include "sim/waits.hpp"
 
 namespace stepsim {
 
-// What a trace has to say: with `times` alone it is empty of links and of `ready`.
-enum class Watched : std::uint8_t { everything, times };
+// What a trace has to say: with `times` alone it is empty of links and of `ready`, with `makespan`
+// of all columns.
+enum class Watched : std::uint8_t { everything, times, makespan };
+
+// A program that is played more than once. Both parts have to outlive it.
+class Replayer {
+ public:
+  Replayer(const Platform& platform, const OpGraph& graph);
+  // As if operations of the causes in `free` cost nothing: see idealised().
+  Trace play(Watched watched, CauseSet free = {}) const;
+
+ private:
+  const Platform& platform_;
+  const OpGraph& graph_;
+  Occupancy occupancy_;
+  Waits waits_;
+};
 
 Trace replay(const Platform& platform, const OpGraph& graph, Watched watched = Watched::everything);
 

@@ -201,11 +201,12 @@ void memory_table(const auto& door, auto& effects) {
 
 // ---- lists within rows: the items of row i are items[offsets[i] .. offsets[i + 1]) ----
 
-template <class Row, class Item>
-std::vector<Item> put_list(const Put& put, const std::string& group, const char* offsets_name,
-                           std::span<const Row> rows, std::vector<Item> Row::*list) {
+template <class Row, class List>
+std::vector<typename List::value_type> put_list(const Put& put, const std::string& group,
+                                                const char* offsets_name, std::span<const Row> rows,
+                                                List Row::*list) {
   std::vector<std::uint64_t> offsets{0};
-  std::vector<Item> items;
+  std::vector<typename List::value_type> items;
   for (const Row& row : rows) {
     items.insert(items.end(), (row.*list).begin(), (row.*list).end());
     offsets.push_back(items.size());
@@ -220,9 +221,10 @@ void check_offsets(std::span<const std::uint64_t> offsets, std::size_t rows, std
           "offsets do not divide their items");
 }
 
-template <class Row, class Item>
+template <class Row, class List>
 void get_list(const Get& get, const std::string& group, const char* offsets_name,
-              std::vector<Row>& rows, std::vector<Item> Row::*list, std::vector<Item>& items) {
+              std::vector<Row>& rows, List Row::*list,
+              std::vector<typename List::value_type>& items) {
   std::vector<std::uint64_t> offsets;
   get.table(group, offsets, plain(offsets_name));
   check_offsets(offsets, rows.size(), items.size());

@@ -259,7 +259,8 @@ Trace simgrid_replay(const Platform& platform, const OpGraph& graph) {
   const Occupancy occupancy(graph, platform.devices.size());
   Machine machine(platform, graph, occupancy);
   SimGridEngine simgrid(graph, machine);
-  ReadyLoop<SimGridEngine> loop(platform, graph, occupancy, simgrid, true);
+  const Waits waits(graph);
+  ReadyLoop<SimGridEngine> loop(platform, graph, occupancy, waits, simgrid);
   return simgrid.run(loop, engine);
 }
 

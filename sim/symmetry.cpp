@@ -12,6 +12,7 @@
 #include "sim/base/lists.hpp"
 #include "sim/exchange_kinds.hpp"
 #include "sim/implied_links.hpp"
+#include "sim/twins.hpp"
 
 namespace stepsim {
 namespace {
@@ -54,7 +55,7 @@ std::vector<Color> roles_in(const Pattern& pattern, std::vector<std::uint32_t>& 
   return roles;
 }
 
-Structure flatten(const Machinery& machinery, std::span<const Family> families,
+Structure flatten(const Machinery& machinery, std::span<const Family> families, const Twins& twins,
                   const ImpliedLinks* implied) {
   Structure s;
   s.ranks = machinery.ranks;
@@ -70,6 +71,7 @@ Structure flatten(const Machinery& machinery, std::span<const Family> families,
   };
   std::vector<std::uint32_t> place_of(s.ranks);
   for (std::uint32_t family = 0; family < families.size(); ++family) {
+    if (is_twin(twins, family)) continue;
     for (const Pattern& pattern : families[family]) {
       const auto group = static_cast<std::uint32_t>(s.groups.size());
       s.groups.push_back(&pattern);
@@ -300,7 +302,7 @@ class Incidence {
   Path path(std::uint32_t flow_class) const {
     Path path;
     for (const auto& [link, n] : counts_[flow_class])
-      path.insert(path.end(), n / weight(link), LinkId{link});
+      for (std::uint32_t i = 0; i < n / weight(link); ++i) path.push_back(LinkId{link});
     return path;
   }
 
@@ -343,10 +345,10 @@ struct Quotient {
     return result;
   }
 
-  // The first group of each class, with one flow for all flows of a class in each round.
-  Pattern pattern(std::uint32_t group, std::uint32_t first_flow, std::uint32_t end_flow,
+  // The first group of each class, with one flow for all flows of a class in each round. `whole`:
+  // the group itself, or its twin.
+  Pattern pattern(const Pattern& whole, std::uint32_t group, std::uint32_t first_flow,
                   const Incidence& incidence) const {
-    const Pattern& whole = *s.groups[group];
     Pattern folded{.name = whole.name, .members = {}, .rounds = {}, .occupancy = whole.occupancy};
     std::vector<std::uint8_t> taken(ranks.first.size(), 0);
     for (const Rank member : whole.members)
@@ -358,32 +360,41 @@ struct Quotient {
     for (std::size_t r = 0; r < whole.rounds.size(); ++r)
       folded.rounds[r].latency = whole.rounds[r].latency;
     std::unordered_map<std::uint32_t, std::uint8_t> done;  // looked up, never iterated
-    for (std::uint32_t i = first_flow; i < end_flow; ++i) {
-      if (!done.try_emplace(flows.of[i], std::uint8_t{1}).second) continue;
-      const FlatFlow& flat = s.flows[i];
-      Flow flow = *flat.flow;
-      flow.source = ranks.of[flow.source];
-      flow.target = ranks.of[flow.target];
-      flow.path = incidence.path(flows.of[i]);
-      folded.rounds[flat.round].flows.push_back(std::move(flow));
-    }
+    std::uint32_t number = first_flow;
+    for (std::size_t r = 0; r < whole.rounds.size(); ++r)
+      for (const Flow& each : whole.rounds[r].flows) {
+        const std::uint32_t flow_class = flows.of[number++];
+        if (!done.try_emplace(flow_class, std::uint8_t{1}).second) continue;
+        Flow flow = each;
+        flow.source = ranks.of[flow.source];
+        flow.target = ranks.of[flow.target];
+        flow.path = incidence.path(flow_class);
+        folded.rounds[r].flows.push_back(std::move(flow));
+      }
     for (const ExchangeKinds& kinds : bundles.kinds) {
       const FlatExchange& exchange = kinds.exchange();
       if (exchange.group != group) continue;
       kinds.for_each(true, [&](const ExchangeKinds::Bundle& bundle) {
         const std::uint32_t flow_class = bundles.classes.at(bundle.color);
         if (!done.try_emplace(flow_class, std::uint8_t{1}).second) return;
+        const Exchange& amounts = whole.rounds[exchange.round].exchange;
         folded.rounds[exchange.round].flows.push_back(
             {.source = ranks.of[exchange.ends[bundle.end].rank],
              .target = ranks.of[exchange.ends[bundle.other].rank],
              .path = incidence.path(flow_class),
-             .share = exchange.whole->share,
-             .wire = exchange.whole->wire});
+             .share = amounts.share,
+             .wire = amounts.wire});
       });
     }
     return folded;
   }
 };
+
+std::uint32_t flow_count(const Pattern& pattern) {
+  std::size_t count = 0;
+  for (const Round& round : pattern.rounds) count += round.flows.size();
+  return static_cast<std::uint32_t>(count);
+}
 
 }  // namespace
 
@@ -393,9 +404,10 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
     for (const Family& family : families) whole.push_back(mapped(family, spelt_out));
     families = whole;
   }
+  const Twins twins = folding == Folding::automatic ? find_twins(families) : no_twins(families);
   std::optional<ImpliedLinks> implied;
-  if (folding == Folding::automatic) implied.emplace(machinery, families);
-  Structure s = flatten(machinery, families, implied ? &*implied : nullptr);
+  if (folding == Folding::automatic) implied.emplace(machinery, families, twins);
+  Structure s = flatten(machinery, families, twins, implied ? &*implied : nullptr);
   for (Rank rank = 0; rank < s.ranks; ++rank)
     for (const LinkId engine : machinery.device(rank).engines)
       if (s.compact[index(engine)] != none) s.engines[rank].push_back(s.compact[index(engine)]);
@@ -415,21 +427,28 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
   folded.lane_of = quotient.ranks.of;
   folded.rank_of = quotient.ranks.first;
   folded.lane_sizes = quotient.ranks.size;
-  std::uint32_t group = 0, flow = 0;
-  std::vector<std::uint32_t> made(quotient.groups.first.size(), none);
+  // Of each family the number of its first group, and of its first flow; a twin has those of the
+  // family that it is like.
+  std::vector<std::uint32_t> first_group(families.size()), first_flow(families.size());
+  std::uint32_t groups_so_far = 0, flows_so_far = 0;
   for (std::uint32_t family = 0; family < families.size(); ++family) {
+    first_group[family] = is_twin(twins, family) ? first_group[twins[family]] : groups_so_far;
+    first_flow[family] = is_twin(twins, family) ? first_flow[twins[family]] : flows_so_far;
     Family& patterns = folded.families.emplace_back();
     std::vector<std::uint32_t>& classes = folded.group_class.emplace_back();
-    for (std::size_t g = 0; g < families[family].size(); ++g, ++group) {
-      const std::uint32_t first = flow;
-      while (flow < s.flows.size() && s.flows[flow].group == group) ++flow;
-      std::uint32_t& number = made[quotient.groups.of[group]];
-      if (number == none) {
-        number = static_cast<std::uint32_t>(patterns.size());
-        patterns.push_back(quotient.pattern(group, first, flow, incidence));
-      }
-      classes.push_back(number);
+    std::unordered_map<std::uint32_t, std::uint32_t> made;  // looked up, never iterated
+    std::uint32_t group = first_group[family], flow = first_flow[family];
+    for (const Pattern& each : families[family]) {
+      const auto [place, added] =
+          made.try_emplace(quotient.groups.of[group], static_cast<std::uint32_t>(patterns.size()));
+      if (added) patterns.push_back(quotient.pattern(each, group, flow, incidence));
+      classes.push_back(place->second);
+      flow += flow_count(each);
+      ++group;
     }
+    if (is_twin(twins, family)) continue;
+    groups_so_far = group;
+    flows_so_far = flow;
   }
   return folded;
 }

@@ -1,5 +1,7 @@
 #include "sim/traffic.hpp"
 
+#include <array>
+
 #include "sim/base/lists.hpp"
 
 namespace stepsim {
@@ -10,8 +12,8 @@ Flow flow_between(const Exchange& exchange, const FarEnd& from, const FarEnd& to
             .path = from.out,
             .share = exchange.share,
             .wire = exchange.wire};
-  if (from.area != to.area) flow.path.insert(flow.path.end(), {from.up, to.down});
-  append(flow.path, to.in);
+  if (from.area != to.area) flow.path.append(std::array{from.up, to.down});
+  flow.path.append(to.in);
   return flow;
 }
 

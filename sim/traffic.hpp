@@ -7,12 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/short_list.hpp"
 #include "sim/platform.hpp"
 
 namespace stepsim {
 
 // Links crossed, in order. A link that stands there k times is used with k times the flow's rate.
-using Path = std::vector<LinkId>;
+using Path = ShortList<LinkId, 8>;
 
 struct Flow {
   Rank source = 0;

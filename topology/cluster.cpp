@@ -160,7 +160,6 @@ std::optional<FarEnd> far_end(const Cluster& cluster, Rank rank) {
 Path route(const Cluster& cluster, const Place& from, const Place& to) {
   const NodeGraph& graph = cluster.graph;
   Path path;
-  path.reserve(16);  // more than any route here has, and one allocation instead of five
   if (from.node == to.node) {
     append(path, cluster, from.node, graph.part(from.kind, from.index),
            graph.part(to.kind, to.index));

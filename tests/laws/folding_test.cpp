@@ -4,6 +4,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/symmetry.hpp"
+#include "sim/twins.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
@@ -192,6 +193,58 @@ TEST_CASE("what is alike is simulated once", "[laws]") {
   CHECK(fold(machinery_of(far), std::vector<Family>{plan(far, "direct").candidates[0].patterns},
              Folding::off)
             .rank_of.size() == far.ranks());
+}
+
+TEST_CASE("families that do the same with other numbers are twins, and folded as if alone",
+          "[laws]") {
+  const Cluster cluster = tiny_cluster({.gpus = 4, .nodes = 4});
+  std::vector<Family> families;
+  for (const Collective kind : {Collective::all_gather, Collective::reduce_scatter})
+    for (const Candidate& each :
+         plan_collective(cluster, kind, {all_ranks(cluster)}, {.algorithm = "ring"}).candidates)
+      families.push_back(each.patterns);
+  REQUIRE(families.size() >= 4);
+  CHECK(find_twins(families) == Twins(families.size(), 0));
+  const Machinery machinery = machinery_of(cluster);
+  const Folded together = fold(machinery, families, Folding::automatic);
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    CAPTURE(families[i].front().name);
+    const Folded alone = fold(machinery, std::span(&families[i], 1), Folding::automatic);
+    CHECK(together.families[i] == alone.families.front());
+    CHECK(together.group_class[i] == alone.group_class.front());
+    CHECK(together.platform.links == alone.platform.links);
+  }
+  SECTION("not if one flow has another amount, or another limit, or goes another way") {
+    std::vector<Flow>& flows = families.back().front().rounds.front().flows;
+    const int change = GENERATE(0, 1, 2);
+    if (change == 0) flows.front().wire *= 2;
+    if (change == 1) flows.front().rate_cap = 1e9;
+    if (change == 2) std::swap(flows.front().path, flows.back().path);
+    CHECK_FALSE(is_twin(find_twins(families), static_cast<std::uint32_t>(families.size()) - 1));
+  }
+}
+
+TEST_CASE("a pattern in another protocol is the one that is made in it", "[laws]") {
+  const Cluster cluster = tiny_cluster({.gpus = 4, .nodes = 3});
+  const Group group = all_ranks(cluster);
+  for (const Algorithm& algorithm : algorithms())
+    for (const Collective kind :
+         {Collective::all_gather, Collective::all_reduce, Collective::all_to_all}) {
+      const Schedule schedule = algorithm.schedule(cluster, kind, group, Detail::fluid);
+      if (schedule.empty()) continue;
+      CAPTURE(algorithm.name, to_text(kind));
+      const Schedule steps = algorithm.schedule(cluster, kind, group, Detail::latency);
+      REQUIRE(steps.size() == schedule.size());
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        CHECK(steps[i].steps.node == schedule[i].steps.node);
+        CHECK(steps[i].steps.network == schedule[i].steps.network);
+        CHECK(steps[i].steps.in_switch == schedule[i].steps.in_switch);
+      }
+      for (const Protocol& protocol : cluster.node.collectives.protocols)
+        CHECK(in_protocol(make_pattern(cluster, schedule, group, "simple", "simple"), cluster,
+                          schedule, protocol.name, protocol.name) ==
+              make_pattern(cluster, schedule, group, protocol.name, protocol.name));
+    }
 }
 
 }  // namespace stepsim

@@ -4,6 +4,8 @@
 
 #include "analysis/studies/fidelity/validation.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/prediction.hpp"
 #include "scenarios/scenario_catalog.hpp"
 #include "tests/support/catch.hpp"
 
@@ -31,6 +33,31 @@ TEST_CASE("every scenario file loads and has a title of its own", "[laws]") {
     CHECK(std::find(titles.begin(), titles.end(), scenario.name) == titles.end());
     titles.push_back(scenario.name);
     if (name.starts_with("seeds/")) CHECK((scenario.measured || scenario.estimated));
+  }
+}
+
+TEST_CASE("a constant that moves next to nothing at its further end is no mover", "[laws]") {
+  for (const std::string name :
+       {"llama32-3b-sft-zero3", "llama33-70b-sft", "mpt7b-zero2", "ring-mini-sft-zero3"}) {
+    const Scenario stated = load_scenario(STEPSIM_SOURCE_DATA, name);
+    const double time = step_figures(stated, {}, Asked::times).step_time.value;
+    std::vector<NamedConstant> constants;
+    add_uncertain(constants, stated.constants);
+    std::size_t little = 0;
+    for (const NamedConstant& constant : constants) {
+      CAPTURE(name, constant.name);
+      const auto at = [&](double value) {
+        const std::vector<Setting> settings{setting_of(constant, value)};
+        const Scenario set = load_scenario(STEPSIM_SOURCE_DATA, name, settings);
+        return step_figures(set, {}, Asked::times).step_time.value;
+      };
+      const Mover mover{constant, at(constant.low), at(constant.high)};
+      const double further = is_high_further(constant) ? mover.at_high : mover.at_low;
+      if (std::abs(further - time) > moves_little * time) continue;
+      ++little;
+      CHECK(strongest({mover}, time, 1).empty());
+    }
+    CHECK(2 * little > constants.size());  // most of them
   }
 }
 

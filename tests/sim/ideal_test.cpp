@@ -1,4 +1,4 @@
-// Idealised programs, and the same contracted. All times are worked out by hand.
+// Idealised programs. All times are worked out by hand.
 #include "sim/ideal.hpp"
 
 #include <algorithm>
@@ -74,16 +74,7 @@ TEST_CASE("causes of operations without any cost are not active", "[sim]") {
   CHECK(active_causes(graph) == only({Cause::gather_latency}));
 }
 
-TEST_CASE("a chain that nothing comes between is one operation", "[sim]") {
-  OpGraph graph;
-  OpId last = graph.add(host_op(0, 1), {});
-  for (int i = 0; i < 9; ++i) last = graph.add(host_op(0, 1), {last});
-  const OpGraph small = contracted(graph, {});
-  REQUIRE(small.size() == 1);
-  CHECK_THAT(small.ops().front().seconds.value, exactly(10));
-}
-
-TEST_CASE("a contracted program takes as long as the whole", "[sim]") {
+TEST_CASE("a program made ready once is played with any causes free", "[sim]") {
   constexpr std::array causes{Cause::compute, Cause::launch, Cause::gather_bytes, Cause::optimizer,
                               Cause::other};
   const std::uint64_t seed = GENERATE(range(std::uint64_t{1}, std::uint64_t{9}));
@@ -110,17 +101,16 @@ TEST_CASE("a contracted program takes as long as the whole", "[sim]") {
       after.push_back(OpId{i - 1 - dice.roll(std::min(i, 12u))});
     graph.add(with(op, causes[dice.roll(causes.size())]), after);
   }
-  const OpGraph less = contracted(graph, {}, Causes::kept);
-  CHECK(less.size() < graph.size());
+  const Replayer replayer(platform, graph);
   for (std::uint32_t bits = 0; bits < 8; ++bits) {
     CauseSet free;
     for (std::size_t i = 0; i < 3; ++i)
       if ((bits >> i & 1) != 0) free.add(causes[i]);
-    const OpGraph small = contracted(graph, free);
-    CHECK(small.size() < graph.size());
-    const double whole = seconds_without(graph, free, platform);
-    CHECK_THAT(seconds_without(small, {}, platform), exactly(whole));
-    CHECK_THAT(seconds_without(contracted(less, free), {}, platform), exactly(whole));
+    const Trace whole = replay(platform, idealised(graph, free));
+    CHECK(replayer.play(Watched::times, free).finish == whole.finish);
+    const Trace alone = replayer.play(Watched::makespan, free);
+    CHECK(alone.makespan == whole.makespan);
+    CHECK(alone.finish.empty());
   }
 }
 

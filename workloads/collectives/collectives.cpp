@@ -40,15 +40,37 @@ const Protocol& protocol_of(const Communication& communication, std::string_view
                               to_text(cluster, place_of(cluster, to)), cluster.name));
 }
 
-// Payload per byte on the wire, for one leg.
-double efficiency(const Cluster& cluster, const Leg& leg, bool crosses, std::string_view protocol) {
-  if (leg.medium == Medium::in_switch) return cluster.node.collectives.nvls->efficiency.value.value;
-  const Communication& fabric = crosses ? cluster.network->collectives : cluster.node.collectives;
-  const double share = protocol_of(fabric, protocol).efficiency.value.value;
-  return leg.medium == Medium::exchange ? share * fabric.exchange.value.value : share;
+// Payload per byte on the wire under one protocol, inside a node and between nodes.
+class Efficiency {
+ public:
+  Efficiency(const Cluster& cluster, std::string_view protocol) {
+    of_fabric(cluster.node.collectives, protocol, false);
+    if (cluster.network) of_fabric(cluster.network->collectives, protocol, true);
+    if (const auto& nvls = cluster.node.collectives.nvls)
+      at(Medium::in_switch, false) = nvls->efficiency.value.value;
+  }
+  double of(Medium medium, bool crosses) const {
+    return shares_[crosses ? 1 : 0][static_cast<std::size_t>(medium)];
+  }
+
+ private:
+  double& at(Medium medium, bool crosses) {
+    return shares_[crosses ? 1 : 0][static_cast<std::size_t>(medium)];
+  }
+  void of_fabric(const Communication& fabric, std::string_view protocol, bool crosses) {
+    const double share = protocol_of(fabric, protocol).efficiency.value.value;
+    at(Medium::link, crosses) = share;
+    at(Medium::exchange, crosses) = share * fabric.exchange.value.value;
+  }
+
+  std::array<std::array<double, 3>, 2> shares_{};
+};
+
+bool crosses_nodes(const Cluster& cluster, const Leg& leg) {
+  return place_of(cluster, leg.source).node != place_of(cluster, leg.target).node;
 }
 
-Flow make_flow(const Cluster& cluster, const Leg& leg, std::string_view protocol) {
+Flow make_flow(const Cluster& cluster, const Leg& leg, const Efficiency& efficiency) {
   Flow flow{.source = leg.source, .target = leg.target, .share = leg.share};
   if (leg.medium == Medium::in_switch)
     flow.path = leg.towards ? to_switch(cluster, leg.source) : from_switch(cluster, leg.source);
@@ -59,23 +81,21 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, std::string_view protocol
                                 leg.source, to_text(cluster, place_of(cluster, leg.source)),
                                 cluster.name));
   if (flow.path.empty()) no_route(cluster, leg.source, leg.target);
-  const bool crosses = place_of(cluster, leg.source).node != place_of(cluster, leg.target).node;
-  flow.wire = leg.share / efficiency(cluster, leg, crosses, protocol);
+  flow.wire = leg.share / efficiency.of(leg.medium, crosses_nodes(cluster, leg));
   return flow;
 }
 
 // What every member sends to each other one: to other nodes all at once.
 void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& round,
-                  std::span<const Rank> group, std::string_view protocol) {
-  const Leg leg{.share = round.to_each, .medium = round.medium};
+                  std::span<const Rank> group, const Efficiency& efficiency) {
   const Layout layout = lay_out(cluster, group);
   for (const Group& node : layout.nodes)
     for (const Leg& each :
          legs_of({.steps = {}, .legs = {}, .to_each = round.to_each, .medium = round.medium}, node))
-      made.flows.push_back(make_flow(cluster, each, protocol));
+      made.flows.push_back(make_flow(cluster, each, efficiency));
   if (layout.nodes.size() < 2) return;
-  made.exchange.share = leg.share;
-  made.exchange.wire = leg.share / efficiency(cluster, leg, true, protocol);
+  made.exchange.share = round.to_each;
+  made.exchange.wire = round.to_each / efficiency.of(round.medium, true);
   made.exchange.ends.reserve(group.size());
   for (const Rank rank : group) {
     const bool first = holds(layout.nodes.front(), rank);
@@ -171,25 +191,54 @@ Layout lay_out(const Cluster& cluster, std::span<const Rank> group) {
   return layout;
 }
 
+namespace {
+
+void add_latency(Pattern& pattern, const Cluster& cluster, const Schedule& schedule,
+                 std::string_view protocol) {
+  for (std::size_t i = 0; i < schedule.size(); ++i)
+    pattern.rounds[i].latency = latency(cluster, schedule[i].steps, protocol);
+  if (pattern.rounds.empty()) return;
+  pattern.rounds.front().latency += cluster.node.collectives.launch.value;
+  if (uses_network(schedule))
+    pattern.rounds.front().latency += cluster.network->collectives.launch.value;
+}
+
+}  // namespace
+
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol) {
   Pattern pattern{.name = std::string(name), .members = {group.begin(), group.end()}, .rounds = {}};
   if (!cluster.network && lay_out(cluster, group).nodes.size() > 1)
     no_route(cluster, group.front(), group.back());
+  const Efficiency efficiency(cluster, protocol);
   for (const ScheduleRound& round : schedule) {
     Round& made = pattern.rounds.emplace_back();
-    made.latency = latency(cluster, round.steps, protocol);
     made.flows.reserve(round.legs.size());
-    for (const Leg& leg : round.legs) made.flows.push_back(make_flow(cluster, leg, protocol));
-    if (round.to_each > 0) add_exchange(cluster, made, round, group, protocol);
+    for (const Leg& leg : round.legs) made.flows.push_back(make_flow(cluster, leg, efficiency));
+    if (round.to_each > 0) add_exchange(cluster, made, round, group, efficiency);
   }
-  if (!pattern.rounds.empty()) {
-    pattern.rounds.front().latency += cluster.node.collectives.launch.value;
-    if (uses_network(schedule)) {
-      pattern.rounds.front().latency += cluster.network->collectives.launch.value;
-      pattern.occupancy = occupancy_between_nodes(cluster, group);
+  add_latency(pattern, cluster, schedule, protocol);
+  if (uses_network(schedule)) pattern.occupancy = occupancy_between_nodes(cluster, group);
+  return pattern;
+}
+
+Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& schedule,
+                    std::string_view name, std::string_view protocol) {
+  pattern.name = name;
+  const Efficiency efficiency(cluster, protocol);
+  for (std::size_t r = 0; r < schedule.size(); ++r) {
+    const ScheduleRound& round = schedule[r];
+    Round& made = pattern.rounds[r];
+    for (std::size_t i = 0; i < made.flows.size(); ++i) {
+      Flow& flow = made.flows[i];  // behind those of the legs stand those inside the nodes
+      const bool of_leg = i < round.legs.size();
+      const bool crosses = of_leg && crosses_nodes(cluster, round.legs[i]);
+      flow.wire = flow.share / efficiency.of(of_leg ? round.legs[i].medium : round.medium, crosses);
     }
+    if (!made.exchange.ends.empty())
+      made.exchange.wire = made.exchange.share / efficiency.of(round.medium, true);
   }
+  add_latency(pattern, cluster, schedule, protocol);
   return pattern;
 }
 

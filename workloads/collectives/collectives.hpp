@@ -64,6 +64,7 @@ std::vector<Leg> legs_of(const ScheduleRound& round, std::span<const Rank> group
 enum class Detail : std::uint8_t {
   fluid,    // one flow per pair with all the bytes it carries; the steps are a latency
   stepped,  // every step of the algorithm is a round of its own
+  latency,  // as `fluid`, the steps alone: nobody asks for the flows
 };
 
 struct Algorithm {
@@ -93,5 +94,8 @@ Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
 // has no route between two members that have to talk.
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol);
+// The same schedule under another one: flows take the ways that are found already.
+Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& schedule,
+                    std::string_view name, std::string_view protocol);
 
 }  // namespace stepsim

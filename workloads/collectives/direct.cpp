@@ -29,7 +29,7 @@ Schedule direct_schedule(const Cluster& cluster, Collective kind, std::span<cons
     case Collective::reduce_scatter:
       return {every_pair(hop, 1 / n)};
     case Collective::all_reduce:
-      if (detail == Detail::fluid) return {every_pair({2 * hop.node, 2 * hop.network, 0}, 2 / n)};
+      if (detail != Detail::stepped) return {every_pair({2 * hop.node, 2 * hop.network, 0}, 2 / n)};
       return {every_pair(hop, 1 / n), every_pair(hop, 1 / n)};
     case Collective::all_to_all:
       return {{peer_steps(layout), {}, 1 / n}};

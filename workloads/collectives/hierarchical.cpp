@@ -27,10 +27,15 @@ struct TwoLevels {
   Layout layout;
   Detail detail;
 
+  // All take the same steps.
+  std::span<const Group> first_of(std::span<const Group> nodes) const {
+    return detail == Detail::latency ? nodes.first(1) : nodes;
+  }
+
   Schedule inside(Collective kind, double by) const {
     const bool mesh = cluster.node.count(PartKind::nvswitch) == 0;
     Schedule all;
-    for (const Group& node : layout.nodes)
+    for (const Group& node : first_of(layout.nodes))
       merge(all,
             mesh || kind == Collective::all_to_all ? direct_schedule(cluster, kind, node, detail)
                                                    : ring_schedule(cluster, kind, node, detail),
@@ -40,7 +45,8 @@ struct TwoLevels {
 
   Schedule between(Collective kind, double by) const {
     Schedule all;
-    for (std::size_t rail = 0; rail < layout.rails(); ++rail) {
+    const std::size_t rails = detail == Detail::latency ? 1 : layout.rails();
+    for (std::size_t rail = 0; rail < rails; ++rail) {
       Group group;
       for (const Group& node : layout.nodes) group.push_back(node[rail]);
       merge(all,

@@ -49,16 +49,21 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorith
   for (const Group& group : plan.groups) {
     schedules.push_back(algorithm.schedule(cluster, plan.kind, group, options.detail));
     if (schedules.back().empty()) return;
-    if (!options.only_latency) continue;
+    if (options.detail != Detail::latency) continue;
     for (ScheduleRound& round : schedules.back()) round = {.steps = round.steps, .legs = {}};
   }
+  std::optional<std::size_t> first;  // with the ways that the others take as well
   for (const std::string& protocol : wanted_protocols(cluster, options)) {
     if (!suits(algorithm.name, protocol)) continue;
     Candidate candidate{std::string(algorithm.name), protocol, {}, {}};
     const std::string name = fmt::format("{} {} {}", to_text(plan.kind), algorithm.name, protocol);
+    candidate.patterns.reserve(plan.groups.size());
     for (std::size_t g = 0; g < plan.groups.size(); ++g)
       candidate.patterns.push_back(
-          make_pattern(cluster, schedules[g], plan.groups[g], name, protocol));
+          first ? in_protocol(plan.candidates[*first].patterns[g], cluster, schedules[g], name,
+                              protocol)
+                : make_pattern(cluster, schedules[g], plan.groups[g], name, protocol));
+    if (!first) first = plan.candidates.size();
     candidate.cost = cost_of(cluster, candidate.patterns);
     plan.candidates.push_back(std::move(candidate));
   }
@@ -216,7 +221,8 @@ std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
 }
 
 CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<Group> groups) {
-  CollectivePlan plan = plan_collective(cluster, kind, std::move(groups), {.only_latency = true});
+  CollectivePlan plan =
+      plan_collective(cluster, kind, std::move(groups), {.detail = Detail::latency});
   plan.candidates = {plan.candidates[choose(plan, {})]};
   return plan;
 }

@@ -42,7 +42,6 @@ struct PlanOptions {
   std::string algorithm{};  // empty: those that the fabric's library considers
   std::string protocol{};   // empty: all
   Detail detail = Detail::fluid;
-  bool only_latency = false;  // nobody asks for the flows
 };
 
 // Throws UserError when no algorithm suits, or a group is empty, repeats a rank, or names a rank

@@ -1,8 +1,7 @@
 #include "workloads/collectives/ring.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <utility>
 
 #include "workloads/collectives/pair_shares.hpp"
 #include "workloads/collectives/swing.hpp"
@@ -46,19 +45,28 @@ std::vector<Leg> edges(const std::vector<Group>& all, double share, const Rank* 
 
 // Every pair of GPUs has a link that no other pair from the same one, or to the same one, takes.
 bool is_mesh(const Cluster& cluster, std::span<const Rank> group) {
-  std::map<LinkId, std::set<Rank>> sources, targets;
+  std::vector<std::pair<LinkId, Rank>> sources, targets;
   const auto every_pair = [&](const auto& visit) {
     for (const Rank from : group)
       for (const Rank to : group)
         if (from != to) visit(from, to, collective_route(cluster, from, to));
   };
   every_pair([&](Rank from, Rank to, const Path& path) {
-    for (const LinkId link : path) sources[link].insert(from), targets[link].insert(to);
+    for (const LinkId link : path) sources.emplace_back(link, from), targets.emplace_back(link, to);
   });
+  for (auto* ends : {&sources, &targets}) {
+    std::ranges::sort(*ends);
+    ends->erase(std::unique(ends->begin(), ends->end()), ends->end());
+  }
+  const auto has_one = [](const auto& ends, LinkId link) {
+    return std::ranges::equal_range(ends, link, {}, [](const auto& end) {
+             return end.first;
+           }).size() == 1;
+  };
   bool own = group.size() > 2;
   every_pair([&](Rank, Rank, const Path& path) {
     own = own && std::ranges::any_of(path, [&](LinkId link) {
-            return sources[link].size() == 1 && targets[link].size() == 1;
+            return has_one(sources, link) && has_one(targets, link);
           });
   });
   return own;
@@ -82,12 +90,13 @@ Schedule ring_schedule(const Cluster& cluster, Collective kind, std::span<const 
   const double n = static_cast<double>(group.size());
   const Layout layout = lay_out(cluster, group);
   const double m = static_cast<double>(layout.nodes.size());
-  const std::vector<Group> all = rings(layout);
-  if (kind == Collective::broadcast) return {{{n - m, m - 1, 0}, edges(all, 1, &group.front())}};
-  if (kind == Collective::send_recv) return {{{n - m, m - 1, 0}, edges(all, 1, nullptr)}};
   if (kind == Collective::all_to_all) return {};
   // An all-reduce is a reduce-scatter and an all-gather: each n - 1 steps of 1 / n of the buffer.
   const double turns = kind == Collective::all_reduce ? 2 : 1;
+  if (detail == Detail::latency) return {{{turns * (n - m), turns * (m - 1), 0}, {}}};
+  const std::vector<Group> all = rings(layout);
+  if (kind == Collective::broadcast) return {{{n - m, m - 1, 0}, edges(all, 1, &group.front())}};
+  if (kind == Collective::send_recv) return {{{n - m, m - 1, 0}, edges(all, 1, nullptr)}};
   const bool mesh = layout.nodes.size() == 1 && is_mesh(cluster, group);
   const auto legs = [&](double share) {
     return mesh ? edges_of_mesh(group, share) : edges(all, share, nullptr);

@@ -129,6 +129,10 @@ Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const 
   const DoubleTree tree = double_tree(layout.nodes.size());
   if (detail == Detail::stepped && layout.rails() == 1)
     return stepped_tree(layout, tree, true, {local ? 1.0 : 0.0, local ? 0.0 : 1.0, 0});
+  const double chain = 2 * static_cast<double>(layout.rails() - 1);
+  const double climb = 2 * static_cast<double>(tree.depth);
+  const Steps steps{chain + (local ? climb : 0), local ? 0 : climb, 0};
+  if (detail == Detail::latency) return {{steps, {}}};
   PairShares shares;
   if (alike) {
     add_chains(shares, layout);
@@ -136,9 +140,7 @@ Schedule tree_schedule(const Cluster& cluster, Collective kind, std::span<const 
   } else {
     add_trees(shares, layout, tree);
   }
-  const double chain = 2 * static_cast<double>(layout.rails() - 1);
-  const double climb = 2 * static_cast<double>(tree.depth);
-  return {{{chain + (local ? climb : 0), local ? 0 : climb, 0}, std::move(shares).legs()}};
+  return {{steps, std::move(shares).legs()}};
 }
 
 namespace {
@@ -164,11 +166,13 @@ Schedule nvls_schedule(const Cluster& cluster, Collective kind, std::span<const 
 }
 
 Schedule nvls_tree_schedule(const Cluster& cluster, Collective kind, std::span<const Rank> group,
-                            Detail) {
+                            Detail detail) {
   if (kind != Collective::all_reduce || !cluster.node.collectives.nvls) return {};
   const Layout layout = lay_out(cluster, group);
   if (layout.nodes.size() < 2 || !layout.even || layout.rails() < 2) return {};
   const DoubleTree tree = double_tree(layout.nodes.size());
+  const Steps steps{0, 2 * static_cast<double>(tree.depth), 2};
+  if (detail == Detail::latency) return {{steps, {}}};
   PairShares shares;
   add_rail_trees(shares, layout, tree);
   std::vector<Leg> legs = std::move(shares).legs();
@@ -176,7 +180,7 @@ Schedule nvls_tree_schedule(const Cluster& cluster, Collective kind, std::span<c
     const std::vector<Leg> local = in_switch_legs(node);
     legs.insert(legs.end(), local.begin(), local.end());
   }
-  return {{{0, 2 * static_cast<double>(tree.depth), 2}, std::move(legs)}};
+  return {{steps, std::move(legs)}};
 }
 
 }  // namespace stepsim

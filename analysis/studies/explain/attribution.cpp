@@ -44,6 +44,11 @@ std::vector<Coalition> wanted_coalitions(const ShapleyPlan& plan, const Times& k
 void replay_all(const FreeReplay& replayed, const CausePlayers& players,
                 const std::vector<Coalition>& coalitions, const AttributionOptions& options,
                 Times& times) {
+  if (options.workers == 0) {
+    for (const Coalition coalition : coalitions)
+      times[coalition] = replayed(causes_of(coalition, players.causes) | players.apart).value;
+    return;
+  }
   Tasks<Seconds> tasks;
   tasks.reserve(coalitions.size());
   for (const Coalition coalition : coalitions)
@@ -137,9 +142,9 @@ Attribution attribute(CauseSet active, const std::optional<Beginning>& first,
 
 Attribution attribute(const Platform& platform, const OpGraph& graph,
                       const AttributionOptions& options) {
-  const OpGraph less = contracted(graph, {}, Causes::kept);
+  const Replayer replayer(platform, graph);
   const auto replayed = [&](CauseSet free) {
-    return replay(platform, contracted(less, free)).makespan;
+    return replayer.play(Watched::makespan, free).makespan;
   };
   return attribute(active_causes(graph), beginning_of(graph), replayed, options);
 }

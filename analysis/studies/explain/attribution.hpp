@@ -23,7 +23,7 @@ struct AttributionOptions {
   // This pair of orders alone, of those that the seed makes, and no cause alone.
   std::optional<std::size_t> only_pair{};
   std::uint64_t seed = 1;
-  std::size_t workers = usual_workers();
+  std::size_t workers = usual_workers();  // 0: in this process, which is one of them
   Progress progress{};
 };
 
@@ -50,7 +50,7 @@ struct Attribution {
   std::size_t replays = 0;
 };
 
-// The time with these causes free. Called in a worker.
+// The time with these causes free. Called in a worker, or here.
 using FreeReplay = std::function<Seconds(CauseSet)>;
 
 // `first`: a cause that stands apart from the others, if there is one.

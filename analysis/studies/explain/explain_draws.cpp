@@ -24,13 +24,12 @@ DrawnSide draw_side(const NamedStep& step, const Draw& draw, std::size_t pair,
                     const ExplainOptions& options) {
   const NamedStep drawn{step.label, step.source, step.settings,
                         load_scenario(options.data, step.source, step.settings, draw)};
-  const SideFigures figures = figures_of(drawn);
-  const Attribution attribution = attribute(
-      drawn.scenario, {.only_pair = pair, .seed = options.attribution.seed, .workers = 1});
-  return {.step_time = attribution.step_time.value,
+  const DrawnFigures figures =
+      draw_figures(drawn, {.only_pair = pair, .seed = options.attribution.seed, .workers = 0});
+  return {.step_time = figures.attribution.step_time.value,
           .rate = figures.tokens_per_second_per_gpu,
           .needed = figures.needed,
-          .parts = attribution.pairs.front()};
+          .parts = figures.attribution.pairs.front()};
 }
 
 // Both sides under one draw, and what the same orders say of the stated constants.

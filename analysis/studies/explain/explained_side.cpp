@@ -8,7 +8,9 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
+#include "analysis/studies/predict/stages.hpp"
 #include "sim/base/error.hpp"
+#include "sim/replay.hpp"
 #include "workloads/step/step.hpp"
 
 namespace stepsim {
@@ -117,13 +119,20 @@ ExplainedStep observe(const NamedStep& step) {
   return seen;
 }
 
-SideFigures figures_of(const NamedStep& step) {
-  if (step.scenario.grpo) {
+DrawnFigures draw_figures(const NamedStep& step, const AttributionOptions& options) {
+  const Scenario& scenario = step.scenario;
+  if (scenario.grpo) {
     const ExplainedSide side = observe(step).side;
-    return {side.tokens_per_second_per_gpu, side.needed};
+    return {side.tokens_per_second_per_gpu, side.needed, attribute(scenario, options)};
   }
-  const StepFigures figures = step_figures(step.scenario, {}, Asked::times_and_memory);
-  return {figures.tokens_per_second_per_gpu, figures.memory};
+  const StepProgram program =
+      build_step(step_input(scenario), Folding::automatic, Written::figures);
+  const Platform& platform = program.traffic.folded.platform;
+  const Trace trace = replay(platform, program.graph, Watched::times);
+  const Footprint memory = fullest_footprint(
+      scenario, program, [&](Rank lane) { return timeline_of(program.graph, trace, lane); });
+  return {tokens_per_second_per_gpu(scenario, program.tokens, trace.makespan), memory.needed(),
+          attribute(platform, program.graph, options)};
 }
 
 Seconds step_time_of(const Scenario& scenario) {

@@ -23,11 +23,12 @@ struct ExplainedStep {
 
 // Replays once, in a worker.
 ExplainedStep observe(const NamedStep& step);
-// What draws ask of a side. Replays once, here: only in a worker.
-struct SideFigures {
+// What draws ask of a side. Replays here: only in a worker.
+struct DrawnFigures {
   double tokens_per_second_per_gpu = 0, needed = 0;
+  Attribution attribution{};
 };
-SideFigures figures_of(const NamedStep& step);
+DrawnFigures draw_figures(const NamedStep& step, const AttributionOptions& options);
 // Replays once, here: only in a worker.
 Seconds step_time_of(const Scenario& scenario);
 // Replays it with causes free, alone and together.

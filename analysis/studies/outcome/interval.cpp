@@ -1,6 +1,7 @@
 #include "analysis/studies/outcome/interval.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/prediction.hpp"
@@ -70,20 +71,68 @@ std::vector<NamedConstant> suspects(const std::vector<NamedConstant>& uncertain,
   return found;
 }
 
-// Each suspect at both ends of its range.
+// One end of a suspect's range.
+struct End {
+  std::size_t suspect = 0;
+  bool high = false;
+};
+
+bool moves(double figure, double stated) {
+  return std::abs(figure - stated) > moves_little * std::abs(stated);
+}
+
+// Each suspect at both ends of its range; where the further one moves next to nothing, the other
+// one is taken to move nothing.
+class EndFigures {
+ public:
+  EndFigures(const IntervalQuestion& question, const std::vector<Setting>& settings,
+             const std::vector<NamedConstant>& suspects, const Figures& stated)
+      : question_(question),
+        settings_(settings),
+        suspects_(suspects),
+        low_(suspects.size(), stated),
+        high_(suspects.size(), stated) {
+    std::vector<End> first, others;
+    for (std::size_t i = 0; i < suspects.size(); ++i)
+      first.push_back({i, is_high_further(suspects[i])});
+    ask_at(first);
+    for (const End& end : first)
+      if (const Figures& seen = of(end);
+          moves(seen.step_time, stated.step_time) || moves(seen.wall, stated.wall))
+        others.push_back({end.suspect, !end.high});
+    ask_at(others);
+  }
+
+  const Figures& low(std::size_t suspect) const { return low_[suspect]; }
+  const Figures& high(std::size_t suspect) const { return high_[suspect]; }
+
+ private:
+  Figures& of(const End& end) { return (end.high ? high_ : low_)[end.suspect]; }
+
+  void ask_at(const std::vector<End>& ends) {
+    std::vector<Point> points;
+    for (const End& end : ends) {
+      const NamedConstant& suspect = suspects_[end.suspect];
+      points.push_back({settings_, {}});
+      points.back().settings.push_back(setting_of(suspect, end.high ? suspect.high : suspect.low));
+    }
+    const std::vector<Figures> figures = ask(question_, points, Asked::times);
+    for (std::size_t i = 0; i < ends.size(); ++i) of(ends[i]) = figures[i];
+  }
+
+  const IntervalQuestion& question_;
+  const std::vector<Setting>& settings_;
+  const std::vector<NamedConstant>& suspects_;
+  std::vector<Figures> low_, high_;  // [suspect]
+};
+
 void add_movers(const IntervalQuestion& question, const std::vector<Setting>& settings,
                 const std::vector<NamedConstant>& suspects, const Figures& stated,
                 Interval& interval) {
-  std::vector<Point> points;
-  for (const NamedConstant& each : suspects)
-    for (const double value : {each.low, each.high}) {
-      points.push_back({settings, {}});
-      points.back().settings.push_back(setting_of(each, value));
-    }
-  const std::vector<Figures> ends = ask(question, points, Asked::times);
+  const EndFigures ends(question, settings, suspects, stated);
   std::vector<Mover> of_step, of_job;
   for (std::size_t i = 0; i < suspects.size(); ++i) {
-    const Figures &low = ends[2 * i], &high = ends[2 * i + 1];
+    const Figures &low = ends.low(i), &high = ends.high(i);
     of_step.push_back({suspects[i], low.step_time, high.step_time});
     // What only makes steps longer moves the whole job as much, and is said already.
     const double per_step = stated.wall / stated.step_time;

@@ -29,7 +29,7 @@ struct IntervalQuestion {
   std::uint32_t samples = 8;
   std::uint64_t seed = 1;
   CauseSet free = {};      // causes that cost nothing
-  std::size_t movers = 0;  // at most so many; each that is tried takes two more replays
+  std::size_t movers = 0;  // at most so many; each that is tried takes a replay or two
   std::size_t workers = usual_workers();
 };
 

@@ -12,9 +12,6 @@
 namespace stepsim {
 namespace {
 
-// What moves a figure by less than this share of it does not decide.
-constexpr double least_swing = 0.02;
-
 using Drawn = std::vector<double>;
 
 // Ranks about their mean, so that no single draw decides.
@@ -94,6 +91,11 @@ std::vector<NamedConstant> telling_constants(std::span<const NamedConstant> cons
     take_out(left, places[best]);
   }
   return found;
+}
+
+bool is_high_further(const NamedConstant& constant) {
+  if (constant.low > 0) return constant.high * constant.low > constant.value * constant.value;
+  return constant.high - constant.value > constant.value - constant.low;
 }
 
 double Mover::swing() const {

@@ -39,7 +39,13 @@ struct Mover {
 
   double swing() const;
 };
-// What moves the figure by more than two hundredths of it, the most first.
+// What moves a figure by less than this share of it does not decide.
+inline constexpr double least_swing = 0.02;
+// What moves it by less than this at the further end of its range is taken to do so at the other.
+inline constexpr double moves_little = least_swing / 4;
+// Which end of its range is further from the stated value, as a ratio where that can be said.
+bool is_high_further(const NamedConstant& constant);
+// What moves the figure by more, the most first.
 std::vector<Mover> strongest(std::vector<Mover> movers, double stated, std::size_t most);
 
 // The setting that puts a constant there.

@@ -9,10 +9,6 @@
 namespace stepsim {
 namespace {
 
-double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time) {
-  return tokens / step_time.value / static_cast<double>(scenario.cluster.ranks());
-}
-
 Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
                 const std::optional<SavingCost>& saving,
                 const std::optional<ResumingCost>& resuming) {
@@ -23,6 +19,10 @@ Seconds wall_of(const Job& job, const RunLength& length, Seconds step_time,
 }
 
 }  // namespace
+
+double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time) {
+  return tokens / step_time.value / static_cast<double>(scenario.cluster.ranks());
+}
 
 StepFigures step_figures(const Scenario& scenario, CauseSet free, Asked asked) {
   const ReplayedStep step = replay_step(step_input(scenario), Folding::automatic, free);

@@ -34,6 +34,9 @@ struct Prediction {
   Run run;                     // empty unless it is asked for
 };
 
+// `tokens`: of a step, all ranks.
+double tokens_per_second_per_gpu(const Scenario& scenario, double tokens, Seconds step_time);
+
 // What of a prediction studies ask for by the dozen.
 struct StepFigures {
   Seconds step_time;

@@ -44,19 +44,21 @@ Few fewest(const StepInput& input, std::int64_t alone = 5) {
   return few;
 }
 
-// Only where at least half of the work is saved; nothing repeats where all micro-batches go forward
-// first.
+// A few are written twice, and may not repeat themselves: then all are written as well.
+constexpr std::int64_t worth_it = 3;
+
+// Only where most of the work is saved; nothing repeats where all micro-batches go forward first.
 std::optional<Few> first_try(const StepInput& input, const Few& few) {
   if (input.job.only_update ||
       input.strategy.pipeline_parallel.schedule == PipelineSchedule::gpipe ||
-      2 * few.batches > input.job.accumulation)
+      worth_it * few.batches > input.job.accumulation)
     return std::nullopt;
   return few;
 }
 
 std::optional<Few> next_try(const StepInput& input, Few few) {
   few.batches += 2 * (few.batches / few.round) * few.round;
-  if (2 * few.batches > input.job.accumulation) return std::nullopt;
+  if (worth_it * few.batches > input.job.accumulation) return std::nullopt;
   return few;
 }
 
