@@ -1,5 +1,5 @@
-// Families of groups that do the same with other numbers: the protocols of a collective, a gather
-// and the reduction of the same bytes. What tells ranks, links and flows of one apart tells those
+// Families of groups that do the same with other numbers: a gather and the reduction of the same
+// bytes, or two protocols. What tells ranks, links and flows of one apart tells those
 // of the other apart, so folding looks at one of them.
 #pragma once
 
