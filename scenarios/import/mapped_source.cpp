@@ -311,7 +311,7 @@ void MappedSource::put_stack(std::string_view list) {
 }
 
 // The key's fate, and why.
-SourceKey MappedSource::sorted(const Leaf& leaf) const {
+SourceKey MappedSource::sorted(const Leaf& leaf) {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
   const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),
                                  [&](const auto& each) { return each.first == leaf.name; });
@@ -344,12 +344,15 @@ SourceKey MappedSource::sorted(const Leaf& leaf) const {
     key.key = block_of(*same, leaf.path);
   } else {
     key.fate = KeyFate::unknown;
-    std::vector<std::string> known = nothing;
-    known.insert(known.end(), without.begin(), without.end());
-    known.insert(known.end(), read.begin(), read.end());
-    for (const MappedKey& each : mapped_) known.push_back(each.theirs);
-    if (const std::string near = near_in_block(leaf.name, known); !near.empty())
-      leaf.holder.problem(leaf.key, "unknown key" + near);
+    constexpr std::size_t most = 200;  // with so many nobody misspelt one
+    if (++unknown_ <= most) {
+      std::vector<std::string> known = nothing;
+      known.insert(known.end(), without.begin(), without.end());
+      known.insert(known.end(), read.begin(), read.end());
+      for (const MappedKey& each : mapped_) known.push_back(each.theirs);
+      if (const std::string near = near_in_block(leaf.name, known); !near.empty())
+        leaf.holder.problem(leaf.key, "unknown key" + near);
+    }
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }
   return key;

@@ -107,7 +107,7 @@ class MappedSource {
   const Leaf* find(std::string_view key) const;
   const Leaf* use(std::string_view key);
   void put_mapped(const MappedKey& key);
-  SourceKey sorted(const Leaf& leaf) const;
+  SourceKey sorted(const Leaf& leaf);
 
   const SourceQuestion& question_;
   const Document& source_;
@@ -116,6 +116,7 @@ class MappedSource {
   std::vector<MappedKey> mapped_;
   std::vector<Document> inherited_;  // which leaves look into
   std::vector<Leaf> leaves_;
+  std::size_t unknown_ = 0;  // of these: keys that the program does not have
   std::vector<std::string> used_;
   std::vector<std::pair<std::string, std::string>> unmodelled_;
   SourceSurroundings around_;

@@ -232,12 +232,6 @@ void Document::finish(Leftovers leftovers) const {
   if (notes_->problems.empty()) return;
   std::vector<Problem>& problems = notes_->problems;
   std::ranges::stable_sort(problems, {}, &Problem::line);
-  constexpr std::size_t most = 200;  // nobody reads on
-  if (problems.size() > most) {
-    const std::size_t more = problems.size() - most;
-    problems.resize(most);
-    notes_->add(problems.back().line, "", fmt::format("and {} more", more));
-  }
   throw UserError(problems);
 }
 

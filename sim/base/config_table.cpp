@@ -85,19 +85,19 @@ void note_asked(const Node& mapping, std::string_view key) {
     mapping.asked.emplace_back(key);
 }
 
-// Begins behind the key found last, as most keys are asked for in the order of the file: so going
-// through all of them takes no time that grows with the square of their number.
+// Begins at the key found last, as most keys are asked for in the order of the file, some of them
+// twice: so going through all of them takes no time that grows with the square of their number.
 const Node* child_at(const Node& mapping, std::string_view key) {
   const std::vector<detail::Entry>& entries = mapping.entries;
   const auto is_it = [&](const detail::Entry& entry) { return entry.key == key; };
   const auto middle =
-      entries.begin() + static_cast<std::ptrdiff_t>(std::min(mapping.next, entries.size()));
+      entries.begin() + static_cast<std::ptrdiff_t>(std::min(mapping.last, entries.size()));
   auto found = std::find_if(middle, entries.end(), is_it);
   if (found == entries.end()) {
     found = std::find_if(entries.begin(), middle, is_it);
     if (found == middle) return nullptr;
   }
-  mapping.next = static_cast<std::size_t>(found - entries.begin()) + 1;
+  mapping.last = static_cast<std::size_t>(found - entries.begin());
   return &found->value;
 }
 

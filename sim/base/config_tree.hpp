@@ -29,7 +29,7 @@ struct Node {
   std::vector<std::string> others{};  // of a scalar: what else it may be; see unknown_values.hpp
   mutable bool used = false;
   mutable std::vector<std::string> asked{};  // keys that a reader wanted of this mapping
-  mutable std::size_t next = 0;              // of its entries, where a key is looked for first
+  mutable std::size_t last = 0;              // of its entries, the one found last
 };
 
 struct Entry {

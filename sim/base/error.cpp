@@ -19,6 +19,17 @@ std::string all_of(const std::vector<Problem>& problems) {
   return text;
 }
 
+// Nobody reads on.
+std::vector<Problem> first_of(std::vector<Problem> problems) {
+  constexpr std::size_t most = 200;
+  if (problems.size() <= most + 1) return problems;  // the last of them may count others
+  const std::size_t more = problems.size() - most;
+  problems.resize(most);
+  const Problem& last = problems.back();
+  problems.push_back({last.file, last.line, "", fmt::format("and {} more", more), last.fault});
+  return problems;
+}
+
 // Edits that turn one word into the other, or `enough` where that many do not; a swap of neighbours
 // counts as one.
 std::size_t distance(std::string_view a, std::string_view b, std::size_t enough) {
@@ -96,7 +107,7 @@ UserError::UserError(std::string_view message, Fault fault)
           {.file = "", .line = 0, .key = "", .message = std::string(message), .fault = fault}}) {}
 
 UserError::UserError(std::vector<Problem> problems)
-    : std::runtime_error(all_of(problems)), problems_(std::move(problems)) {}
+    : std::runtime_error(all_of(first_of(problems))), problems_(first_of(std::move(problems))) {}
 
 void fail(const std::string& file, std::string message) {
   throw UserError({{file, 0, "", std::move(message)}});
