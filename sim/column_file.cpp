@@ -182,7 +182,7 @@ void write_column(const File& file, const Column& column) {
   const Type type = type_of(column, packed.width);
   const Dataset made(H5Dcreate2(file, column.path.c_str(), type, space_of(column, packed.rows),
                                 H5P_DEFAULT, layout_of(column, packed), H5P_DEFAULT),
-                     "H5Dcreate2");
+                     fmt::format("H5Dcreate2 of {}", column.path));
   done(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, packed.bytes.data()), "H5Dwrite");
   if (!column.unit.empty() || column.path.starts_with("/summary/"))
     write_attribute(made, {"unit", ColumnKind::attribute, std::vector{column.unit}});
