@@ -214,6 +214,9 @@ TEST_CASE("what a loss needs for each logit, at the most", "[workloads]") {
   CHECK_THAT(most(CrossEntropy::logits, true), exactly(2.0 + 4 + 4 + 4));
   CHECK_THAT(most(CrossEntropy::logits_16, true), exactly(2.0 + 2 + 2 + 2));
   CHECK_THAT(most(CrossEntropy::logits_32, true), exactly(4.0 + 4 + 4 + 4));
+  tiny.stack.casts_logits = true;  // and the name is of what they were cast to
+  CHECK_THAT(most(CrossEntropy::logits, true), exactly(4.0 + 4 + 4 + 4));
+  tiny.stack.casts_logits = false;
   // The logits themselves are what is kept.
   CHECK_THAT(most(CrossEntropy::kernel, true), exactly(2.0 + 2));
   CHECK_THAT(most(CrossEntropy::kernel_32, true), exactly(4.0 + 4));
@@ -305,6 +308,8 @@ TEST_CASE("what a flash kernel gives is kept once, for itself and for the produc
   };
   CHECK_THAT(saved("self_attn.attend"), exactly(2 * t * (q + 2 * kv + q) + 4 * t * heads));
   CHECK(saved("self_attn.o_proj") == 0);
+  tiny.stack.repeats_heads = true;
+  CHECK_THAT(saved("self_attn.attend"), exactly(2 * t * (3 * q + q) + 4 * t * heads));
   tiny.strategy.attention = AttentionKernel::eager;  // nobody else keeps it
   CHECK_THAT(saved("self_attn.o_proj"), exactly(2 * t * q));
   tiny.strategy.attention = AttentionKernel::flash;

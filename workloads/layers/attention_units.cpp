@@ -99,7 +99,11 @@ void LayerWriter::core(std::vector<KernelRow> rows) {
   }
   const AttentionWidths widths = widths_of(a);
   const double q = static_cast<double>(widths.queries), out = static_cast<double>(widths.result);
-  const double inputs = q + static_cast<double>(widths.keys + widths.values);
+  double inputs = q + static_cast<double>(widths.keys + widths.values);
+  if (stack.repeats_heads && a.kv_heads < a.heads) {
+    rows.push_back(count(Operator::repeat_heads, t(), q + (inputs - q) / 2));
+    inputs = 3 * q;
+  }
   double keys = load.attended, forward = 1, backward = 1;
   const Stack::AttentionShares& shares = stack.attention_shares;
   if (kernel == AttentionKernel::sdpa) keys = load.in_rows;

@@ -66,7 +66,8 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.backward = backward_of(head.forward, stack.operators);
   head.forward.push_back(row(cost.run_forward));
   head.backward.insert(head.backward.begin(), row(cost.run_backward));
-  const double held = stack.holds_logits && !single ? cost.output : 0;
+  const double named = stack.casts_logits ? 4 : cost.output;
+  const double held = stack.holds_logits && !single ? named : 0;
   head.memory.saved += (cost.kept + held) * logits;
   head.memory.forward = (cost.forward + more - held) * logits;
   head.memory.backward = (cost.backward + more) * logits;

@@ -131,6 +131,8 @@ Stack read_stack(const Table& table) {
                  .permute = fused.flag_or("permute", false)};
   stack.cross_entropy = read_cross_entropy(table);
   stack.holds_logits = table.flag_or("holds_logits", false);
+  stack.casts_logits = table.flag_or("casts_logits", false);
+  stack.repeats_heads = table.flag_or("repeats_heads", false);
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);

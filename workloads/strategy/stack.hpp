@@ -105,6 +105,9 @@ struct Stack {
   } fused;
   CrossEntropy cross_entropy = CrossEntropy::logits;
   bool holds_logits = false;  // the loop has a name for them until the next forward pass
+  bool casts_logits = false;  // that name is of a copy in 32 bits
+  // Code repeats keys and values for each head before a kernel that could do without.
+  bool repeats_heads = false;
   AttentionKernel attention = AttentionKernel::flash;
   // Values that the host reads back before each call of a flash kernel: where documents end.
   int attention_reads = 0;

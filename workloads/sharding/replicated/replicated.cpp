@@ -112,9 +112,8 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
   holdings.add(Pool::device, Held::cast_weights, s.precision.weights * rank.tensors.narrow);
   if (keeps_reference(rank.input))
     holdings.add(Pool::device, Held::reference, s.precision.numbers * rank.shares.whole);
-  if (keeps_whole_gradient(s))
-    holdings.add(Pool::device, Held::gradients, gradient_bytes(s) * rank.shares.trained);
-  holdings.add(Pool::device, Held::gradients, placeholders(rank));
+  const double kept = keeps_whole_gradient(s) ? gradient_bytes(s) * rank.shares.trained : 0;
+  holdings.add(Pool::device, Held::gradients, kept + placeholders(rank));
   const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
   holdings.add(Pool::device, Held::master_weights, s.master_weights ? 4 * on_device : 0);
   holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
