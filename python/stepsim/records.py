@@ -1278,6 +1278,20 @@ RowsFamilies = TypedDict(
     total=False,
 )
 
+RowsMemory = TypedDict(
+    "RowsMemory",
+    {
+        "counts": "str",  # what the figure counts: tensors (allocated), what the allocator holds for them (reserved), all that the device has lost (device), or the source does not say; at most: rounded up, or all of the card
+        "rows": "float",  # with a figure of memory
+        "median_abs_error": "float",  # of the memory; a bound's is 0 below it
+        "p90_abs_error": "float",  # of the memory
+        "signed_mean": "float",  # of the memory
+        "worst": "str",  # row of the worst error
+        "worst_error": "float",  # of the memory
+    },
+    total=False,
+)
+
 RowsSeries = TypedDict(
     "RowsSeries",
     {
@@ -1325,6 +1339,7 @@ RowsResult = TypedDict(
         "assumed": "list[RowsAssumed]",  # what rows leave open and how it was taken
         "scenarios": "list[RowsScenarios]",  # that rows became
         "families": "list[RowsFamilies]",  # errors by family, then of all
+        "memory": "list[RowsMemory]",  # errors of the memory, by what figures count
         "series": "list[RowsSeries]",  # errors of what changes from one row to the next
         "order": "RowsOrder",  # of layouts
     },

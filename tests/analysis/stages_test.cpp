@@ -65,7 +65,8 @@ TEST_CASE("weights' gradients fill what stages of a model would wait, in the mem
   const double held = footprint(plain).needed();
   CHECK(footprint(plain).stage.number == 0);
   CHECK(footprint(split).stage.number == 0);
-  CHECK_THAT(footprint(split).needed(), WithinRel(held, 0.01));
+  // What waits for its weights' gradients has a result of its own for a while.
+  CHECK_THAT(footprint(split).needed(), WithinRel(held, 0.015));
   // Eight passes of half the layers, as under ZB-H1 with two pieces; then six, then four.
   const auto activations = [&](const std::string& schedule) {
     return footprint(with(schedule, "2")).device.highest_of("activations");

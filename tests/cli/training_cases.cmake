@@ -254,7 +254,7 @@ cli("run says what would make it faster as JSON" ARGS run llama32-3b-sft-zero3 -
   KEYS faster/changes/0/change faster/changes/0/gain faster/changes/0/peak_memory_bytes faster/tried)
 cli("run of what does not fit says so first, and what would make it fit" ARGS run mpt7b-zero2-oom --samples 0
   CODE 1 OUTPUT "\n\nverdict +does not fit into memory: it cannot run; times are as if it could\nstep time .*to make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 ")
-cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 47.2 GB of 204 GB usable: fits, [^\n]+\n$")
+cli("run in a line" ARGS run llama32-3b-sft-zero3 --brief OUTPUT "^8.[0-9]+ s a step [(]likely [0-9.]+ s to [0-9.]+ s[)], [0-9]+ tok/s/GPU, [0-9.]+ h the whole job. 46.4 GB of 204 GB usable: fits, [^\n]+\n$")
 cli("run in a line and as JSON" ARGS run llama32-3b-sft-zero3 --brief --json CODE 2
   ERROR "--brief and --json: only one of them can be printed")
 cli("run with a price and a power" ARGS run llama32-3b-sft-zero3 --samples 0 --brief --price 2 --power 1200
@@ -389,7 +389,7 @@ cli("validate of estimates" ARGS validate --estimates OUTPUT "metric +estimated 
 cli("validate a folder without scenarios" ARGS validate @ROOT@/cmake CODE 2
   ERROR "@ROOT@/cmake: holds no scenario (*.yaml)")
 cli("validate what nobody measured" ARGS validate @ROOT@/scenarios/variants CODE 2
-  ERROR "none of 19 scenarios has a measured: block")
+  ERROR "none of 20 scenarios has a measured: block")
 cli("validate a misspelt name" ARGS validate mpt7b-zero3 CODE 2
   ERROR_MATCHES "^stepsim: no file and no scenario \"mpt7b-zero3\" \\(did you mean \"mpt7b-zero2\"\\?\\)")
 
@@ -468,7 +468,7 @@ cli("report of a misspelt name" ARGS report llama32-3b-sft-zero4 -o out/page.htm
 # ---- memory beside a snapshot ----
 set(snapshot "${CMAKE_BINARY_DIR}/stepsim export llama32-3b-sft-zero3 --memory-viz out/own.pickle >said && \"$@\"")
 cli("memory beside a real run's" ARGS memory llama32-3b-sft-zero3 --beside out/own.pickle SHELL "${snapshot}"
-  OUTPUT "^the real run holds 43.1 GB at its peak, in backward; predicted are 43.1 GB, in backward, which is right\nit then reserves [0-9.]+ GB, [0-9.]+ GB more than it holds; predicted are 46.7 GB, 3.66 GB more\ndevice 0 of 1, [0-9]+ entries\n\nat the peak +real +predicted +off +of our classes\n[- ]+\nactivations +35.2 GB +35.2 GB +0 % +checkpoints 22.5 GB, activations 12.6 GB\n.*\nlargest in the real run +size +requests +for\n[- ]+\ncompute checkpoints +22.5 GB +28 +activations\n")
+  OUTPUT "^the real run holds 42.3 GB at its peak, in backward; predicted are 42.3 GB, in backward, which is right\nit then reserves [0-9.]+ GB, [0-9.]+ GB more than it holds; predicted are 45.9 GB, 3.59 GB more\ndevice 0 of 1, [0-9]+ entries\n\nat the peak +real +predicted +off +of our classes\n[- ]+\nactivations +35.2 GB +35.2 GB +0 % +checkpoints 22.5 GB, activations 12.6 GB\n.*\nlargest in the real run +size +requests +for\n[- ]+\ncompute checkpoints +22.5 GB +28 +activations\n")
 cli("memory beside a real run's, in a few lines" ARGS memory llama32-3b-sft-zero3 --set job.micro_batch=8 --beside out/own.pickle --brief
   SHELL "${snapshot}" OUTPUT ", 44 % too little\nmost of that in activations: 17.6 GB too little\nit then reserves [^\n]+\n[^\n]+ fits, [^\n]+\n$")
 cli("memory beside a real run's, as JSON" ARGS memory llama32-3b-sft-zero3 --beside out/own.pickle --json SHELL "${snapshot}"
@@ -512,7 +512,7 @@ cli("export into a folder that is not there" ARGS export llama32-3b-sft-zero3 --
 cli("export of a GRPO run" ARGS export template-grpo --perfetto out/step.json OUTPUT "operations in [0-9]+ slices"
   SHELL "\"$@\" && grep -q generation out/step.json")
 cli("export of a scenario's memory" ARGS export llama32-3b-sft-zero3 --memory-viz @WORK@/out/memory.pickle
-  OUTPUT "^@WORK@/out/memory.pickle: [0-9]+ requests of rank 0, 43.1 GB at the peak, [0-9.]+ GB in segments\nopen it at https://pytorch.org/memory_viz\n$")
+  OUTPUT "^@WORK@/out/memory.pickle: [0-9]+ requests of rank 0, 42.3 GB at the peak, [0-9.]+ GB in segments\nopen it at https://pytorch.org/memory_viz\n$")
 cli("export of the memory of another stage" ARGS export llama33-70b-pipeline --memory-viz @WORK@/out/memory.pickle --rank 3
   OUTPUT "requests of rank 3, ")
 cli("export of the memory of no rank" ARGS export llama32-3b-sft-zero3 --memory-viz out/memory.pickle --rank 9 CODE 2
