@@ -18,7 +18,7 @@ cli("rows say what was assumed" ARGS validate --rows ${table}
 cli("rows are exported as scenarios that run" ARGS validate --rows ${table} --export @WORK@/out/rows
   SHELL "printf '%s\\n' '${columns},step_s' 'a/1,H100,1,2,,${rest},1' >${table}
     \"$@\" >said 2>&1; code=$?; rm ${table}; grep note: said; cat out/rows/a-1.yaml; rm -r out/rows; exit $code"
-  OUTPUT "note: 1 scenarios are in @WORK@/out/rows\n# assumed: no accumulation\n# assumed: no checkpointing\nname: a/1\nfamily: \"dense fsdp2-eager h100-sxm\"\nmodel: llama-3.1-8b\ncluster:\n  node: h100-8\n  nodes: 1\n  gpus_per_node: 2\nstack: fsdp2-eager\njob:\n  sequence: 2048\n  micro_batch: 1\n  gradient_accumulation: 1\nstrategy:\n  zero: fsdp\n  checkpointing: none\n$")
+  OUTPUT "note: 1 scenarios are in @WORK@/out/rows\n# assumed: no accumulation\n# assumed: no checkpointing\n# assumed: as torchtitan's launchers have it: strategy.expandable_segments: true\nname: a/1\nfamily: \"dense fsdp2-eager h100-sxm\"\nmodel: llama-3.1-8b\ncluster:\n  node: h100-8\n  nodes: 1\n  gpus_per_node: 2\nstack: fsdp2-eager\nrecipe: torchtitan-allocator\njob:\n  sequence: 2048\n  micro_batch: 1\n  gradient_accumulation: 1\nstrategy:\n  zero: fsdp\n  checkpointing: none\n$")
 cli("only rows are exported" ARGS validate --export out CODE 2
   ERROR "--export: writes rows of tables as scenarios: name the tables with --rows")
 cli("rows with columns of other names" ARGS validate --rows ${table}
