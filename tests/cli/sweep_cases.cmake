@@ -109,7 +109,7 @@ cli("columns of a sweep carry units in the table of HDF5" ARGS ${small_sweep} -o
   OUTPUT "^step_time:s peak_memory:B\n$")
 
 # Killed ten times, it goes on ten times; nothing is lost, computed twice differently, or left running.
-cli("a killed sweep goes on where it was" SLOW ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:30 --vary strategy.zero=2,3
+cli("a killed sweep goes on where it was" SLOW ARGS sweep llama32-3b-sft-zero3 --vary job.micro_batch=1:120 --vary strategy.zero=2,3
   SHELL "cd @WORK@/out; \"$@\" -o whole >whole.txt || exit
     went_on=0; before=0
     for i in 1 2 3 4; do  # each is killed when its journal has grown a little

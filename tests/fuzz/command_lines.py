@@ -173,7 +173,7 @@ def problem_of(folder, words, code, error):
         return f"does not end in {LIMIT} s"
     if code not in (0, 1, 2):
         return f"ends with {code}"
-    if code == 2 and not error.strip():
+    if code == 2 and words and not error.strip():  # without a word it prints the help
         return "says nothing"
     if b"runtime error" in error or b"Sanitizer" in error:
         return "a sanitizer complains"

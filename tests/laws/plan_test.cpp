@@ -37,7 +37,8 @@ std::vector<PlanQuestion> spaces() {
       question_of("qwen3-30b-a3b", "{node: superpod-h100, nodes: 2}", "megatron", 64, 4096),
   };
   for (const auto& [key, value] :
-       {std::pair{"strategy.moe.overlap", "true"}, std::pair{"strategy.moe.dispatcher", "deepep"}})
+       {std::pair{"strategy.checkpointing", "none"}, std::pair{"strategy.moe.overlap", "true"},
+        std::pair{"strategy.moe.dispatcher", "deepep"}})
     all.back().settings.emplace_back(key, value);
   all.front().settings.emplace_back("strategy.precision", "fp8-current");
   all[1].settings.emplace_back("strategy.precision", "tf32");
@@ -47,8 +48,8 @@ std::vector<PlanQuestion> spaces() {
     all[place].where.emplace_back(
         "strategy.checkpointing == \"none\" and strategy.pipeline_parallel.virtual_stages <= 2");
   all[3].where.emplace_back("strategy.pipeline_parallel.size <= 2");
-  all.back().where = {"job.micro_batch <= 2", "strategy.checkpointing == \"none\"",
-                      "strategy.tensor_parallel.size == 1", "strategy.pipeline_parallel.size <= 2"};
+  all.back().where = {"job.micro_batch <= 2", "strategy.tensor_parallel.size == 1",
+                      "strategy.pipeline_parallel.size <= 2"};
   return all;
 }
 
