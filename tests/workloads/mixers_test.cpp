@@ -56,7 +56,8 @@ TEST_CASE("totals of models with other mixers than attention", "[workloads]") {
     std::int64_t elements, attends;
   };
   // LFM2: the publisher's table. Jamba, Nemotron, DeepSeek V2, Kimi: sizes of the checkpoints.
-  // Granite, Qwen3-Next and 3.5: the configuration's classes, checked by hand in the file's comment.
+  // Granite, Qwen3-Next and 3.5: the configuration's classes, checked by hand in the file's
+  // comment.
   const auto model = GENERATE(
       Published{"lfm2-350m", 354483968, 6}, Published{"lfm2-700m", 742489344, 6},
       Published{"lfm2-1.2b", 1170340608, 6}, Published{"lfm2-2.6b", 2569272320, 8},
@@ -143,8 +144,7 @@ TEST_CASE("ranks that share a mixer have whole heads, and hand over its input an
       if (!of_a_head) CHECK_THAT(ranks * mine[i].elements(), exactly(all[i].elements()));
     }
     // Of a layer that is a mixer alone; the other one has a block behind it as well.
-    const double blocks =
-        kind_of(alone.model, 0).follows == LayerKind::Follows::nothing ? 1 : 2;
+    const double blocks = kind_of(alone.model, 0).follows == LayerKind::Follows::nothing ? 1 : 2;
     const double tokens = 2.0 * 1024 * static_cast<double>(alone.model.hidden);
     CHECK_THAT(arrived, exactly(blocks * tokens));
     CHECK_THAT(left, exactly(blocks * tokens));

@@ -309,8 +309,8 @@ void share_layer(std::vector<Unit>& units, const Model& model, const Strategy& s
   if (strategy.tensor_parallel.size == 1) return;
   const double bytes = bytes_16 * load.tokens * static_cast<double>(model.hidden);
   const RoleSharing sharing{strategy, overlaps, bytes};
-  const bool sent = (sends_tokens(strategy) || repeats_experts(strategy)) &&
-                    has(units, Role::router);
+  const bool sent =
+      (sends_tokens(strategy) || repeats_experts(strategy)) && has(units, Role::router);
   share_mixing(units, sharing);
   share_feed_forward(units, sharing, sent);
   const double ranks = share(strategy);
