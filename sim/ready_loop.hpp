@@ -32,15 +32,15 @@ namespace stepsim {
 template <class Engine>
 class ReadyLoop {
  public:
-  // What the trace has beside the makespan: when operations ran; what links carried, and when
-  // operations were ready.
-  struct Keeps {
+  struct Wanted {
+    // What the trace has beside the makespan: when operations ran; what links carried, and when
+    // operations were ready.
     bool times = true, links = true;
+    CauseSet free{};  // operations of these causes are instants
   };
 
-  // Operations of causes that are `free` are instants.
   ReadyLoop(const Platform& platform, const OpGraph& graph, Occupancy occupancy, const Waits& waits,
-            Engine& engine, Keeps keeps = {}, CauseSet free = {})
+            Engine& engine, Wanted wanted = {})
       : platform_(platform),
         graph_(graph),
         engine_(engine),
@@ -50,10 +50,9 @@ class ReadyLoop {
         rounds_done_(graph.size(), 0),
         flows_left_(graph.size(), 0),
         load_(platform.devices.size()),
-        keeps_(keeps),
-        free_(free),
+        wanted_(wanted),
         meter_(platform.links) {
-    if (!keeps.times) return;
+    if (!wanted.times) return;
     trace_.start.assign(graph.size(), 0);
     trace_.finish.assign(graph.size(), -1);
   }
@@ -75,7 +74,7 @@ class ReadyLoop {
   }
 
   void sent(OpId id, const Flow& flow) {
-    if (keeps_.links) meter_.leave(flow, engine_.now());
+    if (wanted_.links) meter_.leave(flow, engine_.now());
     if (--flows_left_[index(id)] == 0) next_round(id);
   }
 
@@ -95,7 +94,7 @@ class ReadyLoop {
     if (finished_ != graph_.size())
       throw std::logic_error(
           fmt::format("{} operations never finished", graph_.size() - finished_));
-    if (keeps_.links) {
+    if (wanted_.links) {
       trace_.ready = first_arrivals(graph_, trace_);
       trace_.links = meter_.take();
     }
@@ -112,8 +111,8 @@ class ReadyLoop {
 
   void start(OpId id) {
     const Op& op = graph_[id];
-    if (keeps_.times) trace_.start[index(id)] = engine_.now();
-    if (free_.has(op.cause)) return finish(id);
+    if (wanted_.times) trace_.start[index(id)] = engine_.now();
+    if (wanted_.free.has(op.cause)) return finish(id);
     switch (op.kind) {
       case OpKind::join:
         finish(id);
@@ -162,7 +161,7 @@ class ReadyLoop {
       const Flow& flow = flows[number];
       if (flow.wire * op.bytes.value <= 0) continue;
       ++started;
-      if (keeps_.links) meter_.enter(flow, op.bytes, engine_.now());
+      if (wanted_.links) meter_.enter(flow, op.bytes, engine_.now());
       ++trace_.activities;
       engine_.send(op.pattern, round, number, op.bytes, id);
     }
@@ -177,7 +176,7 @@ class ReadyLoop {
 
   void finish(OpId id) {
     const double now = engine_.now();
-    if (keeps_.times) trace_.finish[index(id)] = now;
+    if (wanted_.times) trace_.finish[index(id)] = now;
     trace_.makespan.value = std::max(trace_.makespan.value, now);
     ++finished_;
     for (const OpId next : successors_.of(id))
@@ -224,8 +223,7 @@ class ReadyLoop {
   std::vector<OpId> released_, batch_;
   std::vector<Load> load_;
   std::vector<Rank> changed_;
-  Keeps keeps_;
-  CauseSet free_;
+  Wanted wanted_;
   LinkMeter meter_;
 };
 

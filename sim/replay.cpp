@@ -196,9 +196,10 @@ Replayer::Replayer(const Platform& platform, const OpGraph& graph)
 
 Trace Replayer::play(Watched watched, CauseSet free) const {
   Engine engine(platform_, graph_, occupancy_);
-  ReadyLoop<Engine> loop(
-      platform_, graph_, occupancy_, waits_, engine,
-      {.times = watched != Watched::makespan, .links = watched == Watched::everything}, free);
+  ReadyLoop<Engine> loop(platform_, graph_, occupancy_, waits_, engine,
+                         {.times = watched != Watched::makespan,
+                          .links = watched == Watched::everything,
+                          .free = free});
   return engine.run(loop);
 }
 

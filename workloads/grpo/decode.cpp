@@ -112,26 +112,10 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   start_ = gpu.gemm.start.number();
   stream_ = gpu.memory.stream.number() * kernels.cache.number();
   expert_rates_ = gpu.attention.later ? kernels.experts_later : kernels.experts;
-  fixed_ = stack.host.iteration.number();
-  const double sparse = width(expert_layers(model)), latent = model.attention.latent ? layers : 0;
-  small_ = layers * kernels.small.number() + sparse * kernels.small_experts.number() +
-           latent * kernels.small_latent.number();
-  if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
-  per_sequence_ = stack.host.sequence.number();
   weight_width_ = bytes_of(grpo.weights);
   if (grpo.weights == EngineBits::fp8 && gpu.peak.fp8)
     speed_up_ = kernels.fp8.number() * gpu.peak.fp8->value / gpu.peak.bf16.value;
-  if (grpo.enforce_eager) {
-    const EngineStack::Eager& eager = stack.eager;
-    const double launches = layers * eager.kernels.number() + sparse * eager.experts.number() +
-                            latent * eager.latent.number();
-    const double reductions = grpo.tensor_parallel > 1 ? 2 * eager.reduction.number() : 0;
-    const double each = gpu.host_launch.eager_op.number() + eager.python.number();
-    host_floor_ = (launches * each + layers * reductions) / cluster.node.host.core_speed.number();
-  } else {
-    graph_step_ = stack.graphs.step.number();
-    graph_largest_ = stack.graphs.largest.number();
-  }
+  add_host(cluster, model, stack, grpo);
   const bool whole_sequences = stack.attention_by_sequence && model.experts.has_value();
   if (whole_sequences) batches_ = grpo.tensor_parallel;
   add_products(model, tp);
@@ -168,6 +152,31 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   if (stack.own_weights) weight_bytes_ = 0;  // of a learner's, which are there
   cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.number() - weight_bytes_ -
                  stack.memory.overhead.number();
+}
+
+// What the host spends on a step, and kernels so small that their number counts.
+void DecodeModel::add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
+                           const Grpo& grpo) {
+  const Gpu& gpu = cluster.gpu;
+  const EngineStack::Kernels& kernels = stack.kernels;
+  const double layers = width(model.layers), sparse = width(expert_layers(model)),
+               latent = model.attention.latent ? layers : 0;
+  fixed_ = stack.host.iteration.number();
+  small_ = layers * kernels.small.number() + sparse * kernels.small_experts.number() +
+           latent * kernels.small_latent.number();
+  if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
+  per_sequence_ = stack.host.sequence.number();
+  if (grpo.enforce_eager) {
+    const EngineStack::Eager& eager = stack.eager;
+    const double launches = layers * eager.kernels.number() + sparse * eager.experts.number() +
+                            latent * eager.latent.number();
+    const double reductions = grpo.tensor_parallel > 1 ? 2 * eager.reduction.number() : 0;
+    const double each = gpu.host_launch.eager_op.number() + eager.python.number();
+    host_floor_ = (launches * each + layers * reductions) / cluster.node.host.core_speed.number();
+  } else {
+    graph_step_ = stack.graphs.step.number();
+    graph_largest_ = stack.graphs.largest.number();
+  }
 }
 
 // Two reductions a layer, each of a row for every token. What is fastest depends on their size.

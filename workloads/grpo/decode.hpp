@@ -61,6 +61,8 @@ class DecodeModel {
   struct Reduction {
     double fixed = 0, per_row = 0;
   };
+  void add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
+                const Grpo& grpo);
   void add_products(const Model& model, double tp);
   void add_reductions(const Cluster& cluster, const Model& model, const EngineStack::Reduction& own,
                       std::uint32_t gpus);

@@ -15,8 +15,8 @@ Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
       pools_(limits.ranks,
              BlockPool(static_cast<std::int64_t>(std::floor(limits.cache / limits.block)))),
       budget_(limits.ranks, 0),
-      batches_(limits.ranks),
-      share_(limits.reserve.first) {}
+      share_(limits.reserve.first),
+      batches_(limits.ranks) {}
 
 double Engine::iteration() const {
   if (!running_block_) return 0;

@@ -1,6 +1,7 @@
 #include "workloads/program/activations.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace stepsim {
 namespace {
@@ -94,10 +95,12 @@ void Activations::ran(std::size_t visit, Mark compute, PartOfVisit part) {
                          : now.frozen ? std::max(unit.memory.forward, unit.memory.saved)
                                       : unit.memory.forward;
   const double piece = unit.memory.piece > 0 ? unit.memory.piece : passing;
-  for (double left = passing; left > 0; left -= piece)
-    writer_.allocate(compute, Held::temporary, std::min(left, piece));
-  for (double left = passing; left > 0; left -= piece)
-    writer_.release(compute, Held::temporary, std::min(left, piece));
+  const auto pieces = passing > 0 ? static_cast<std::int64_t>(std::ceil(passing / piece)) : 0;
+  const auto bytes = [&](std::int64_t i) {
+    return std::min(piece, passing - static_cast<double>(i) * piece);
+  };
+  for (std::int64_t i = 0; i < pieces; ++i) writer_.allocate(compute, Held::temporary, bytes(i));
+  for (std::int64_t i = 0; i < pieces; ++i) writer_.release(compute, Held::temporary, bytes(i));
   if (now.frozen) return;
   switch (now.phase) {
     case Phase::forward:

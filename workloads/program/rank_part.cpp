@@ -33,7 +33,8 @@ Role first_of_parameter(Role role) {
 }
 
 double experts_of_rank(const StepInput& input) {
-  return static_cast<double>(input.model.experts->count / input.strategy.experts.parallel);
+  return static_cast<double>(input.model.experts->count) /
+         static_cast<double>(input.strategy.experts.parallel);
 }
 
 bool is_matrix_of_layer(const Unit& unit) {

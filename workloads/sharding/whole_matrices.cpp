@@ -9,7 +9,7 @@
 namespace stepsim {
 namespace {
 
-struct Work {
+struct AlikeMatrices {
   const Matrix& matrix;
   double elements = 0;
   double mine = 0;  // matrices that the rank updates
@@ -39,54 +39,54 @@ class MatrixUpdate {
 
   // All are asked for first; what comes back travels beside the products of the next ones.
   void write(Mark ready) {
-    for (Work& part : parts_) part.whole = assemble(part, ready);
+    for (AlikeMatrices& part : parts_) part.whole = assemble(part, ready);
     std::vector<Mark> results;
     results.reserve(parts_.size());
-    for (const Work& part : parts_) results.push_back(send_back(part, multiply(part)));
+    for (const AlikeMatrices& part : parts_) results.push_back(send_back(part, multiply(part)));
     for (const Mark result : results) writer_.compute_after(result);
   }
 
   // The momentum of what the rank keeps.
   Mark add_to_momentum() {
     double elements = 0;
-    for (const Work& part : parts_) elements += part.elements * kept(part);
+    for (const AlikeMatrices& part : parts_) elements += part.elements * kept(part);
     const double bytes = (how_.passes * shares_.momentum + how_.passes_16 * bytes_16) * elements;
     return writer_.run({memory("momentum", bytes, how_.kernels * tensors())}, false,
                        Cause::optimizer, "momentum");
   }
 
  private:
-  double kept(const Work& part) const {
+  double kept(const AlikeMatrices& part) const {
     return shares_.partitioned ? 1 / sharers_of(rank_, part.matrix)
                                : share_of_matrices(rank_, part.matrix);
   }
   // In one product: those of a layer.
-  double at_once(const Work& part) const {
+  double at_once(const AlikeMatrices& part) const {
     if (!rank_.input.stack.matrices_at_once) return 1;
     return std::max(1.0, part.mine / static_cast<double>(rank_.input.model.layers));
   }
   double tensors() const {
     double sum = 0;
-    for (const Work& part : parts_) sum += part.mine / at_once(part);
+    for (const AlikeMatrices& part : parts_) sum += part.mine / at_once(part);
     return sum;
   }
 
   Mark send(Plan plan, double bytes, std::string_view name, Mark ready) {
     return writer_.collective(plan, {bytes}, Stream::gather, Cause::optimizer, name, {ready});
   }
-  Mark all_gather(const Work& part, double bytes, std::string_view name, Mark ready) {
+  Mark all_gather(const AlikeMatrices& part, double bytes, std::string_view name, Mark ready) {
     return send(
         part.matrix.experts && writer_.mesh().experts > 1 ? Plan::expert_gather : Plan::all_gather,
         bytes * part.elements, name, ready);
   }
-  Mark exchange(const Work& part, std::string_view name, Mark ready) {
+  Mark exchange(const AlikeMatrices& part, std::string_view name, Mark ready) {
     const Plan plan = part.matrix.experts && writer_.mesh().experts > 1 ? Plan::deal_experts
                                                                         : Plan::deal_matrices;
     const double sharers = sharers_of(rank_, part.matrix);
     return send(plan, shares_.exchanged * part.elements / sharers, name, ready);
   }
 
-  Mark assemble(const Work& part, Mark ready) {
+  Mark assemble(const AlikeMatrices& part, Mark ready) {
     if (sharers_of(rank_, part.matrix) <= 1) return ready;
     Mark whole = ready;
     if (shares_.gathered > 0)
@@ -98,14 +98,14 @@ class MatrixUpdate {
     writer_.allocate(whole, Held::update_temporary, arrived(part));
     return whole;
   }
-  double arrived(const Work& part) const {
+  double arrived(const AlikeMatrices& part) const {
     if (sharers_of(rank_, part.matrix) <= 1) return 0;
     if (shares_.gathered > 0) return shares_.gathered * part.elements;
     return shares_.exchanged * part.mine * part.matrix.elements() / part.matrix.count;
   }
 
   // Three copies in 16 bits and the sum of two of them, and squares of the smaller side.
-  Mark multiply(const Work& part) {
+  Mark multiply(const AlikeMatrices& part) {
     writer_.compute_after(part.whole);
     Matrix together = part.matrix;
     const double at_once = this->at_once(part);
@@ -121,7 +121,7 @@ class MatrixUpdate {
     return done;
   }
 
-  Mark send_back(const Work& part, Mark done) {
+  Mark send_back(const AlikeMatrices& part, Mark done) {
     if (sharers_of(rank_, part.matrix) <= 1) return done;
     if (shares_.exchanged > 0) return exchange(part, "return_matrices", done);
     return shares_.returned > 0 ? all_gather(part, shares_.returned, "gather_matrices", done)
@@ -132,7 +132,7 @@ class MatrixUpdate {
   const RankPart& rank_;
   const Optimizer::Orthogonal& how_;
   WholeMatrices shares_;
-  std::vector<Work> parts_;
+  std::vector<AlikeMatrices> parts_;
 };
 
 }  // namespace

@@ -269,6 +269,7 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
                                                 static_cast<double>(grpo.model_length())));
   TrainingParts all;
   std::vector<Scorer> scorers;
+  scorers.reserve(learners.passes.size());
   for (auto& [model, pass] : learners.passes)
     scorers.push_back({servers_of(scenario, model),
                        [&replays = pass](double tokens) { return replays.seconds(tokens); }});

@@ -45,20 +45,20 @@ Few fewest(const StepInput& input, std::int64_t alone = 5) {
 }
 
 // A few are written twice, and may not repeat themselves: then all are written as well.
-constexpr std::int64_t worth_it = 3;
+constexpr std::int64_t least_saving = 3;
 
 // Only where most of the work is saved; nothing repeats where all micro-batches go forward first.
 std::optional<Few> first_try(const StepInput& input, const Few& few) {
   if (input.job.only_update ||
       input.strategy.pipeline_parallel.schedule == PipelineSchedule::gpipe ||
-      worth_it * few.batches > input.job.accumulation)
+      least_saving * few.batches > input.job.accumulation)
     return std::nullopt;
   return few;
 }
 
 std::optional<Few> next_try(const StepInput& input, Few few) {
   few.batches += 2 * (few.batches / few.round) * few.round;
-  if (worth_it * few.batches > input.job.accumulation) return std::nullopt;
+  if (least_saving * few.batches > input.job.accumulation) return std::nullopt;
   return few;
 }
 
