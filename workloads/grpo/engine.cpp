@@ -14,8 +14,8 @@ Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
       limits_(limits),
       pools_(limits.ranks,
              BlockPool(static_cast<std::int64_t>(std::floor(limits.cache / limits.block)))),
-      budget_(limits.ranks, 0),
       share_(limits.reserve.first),
+      budget_(limits.ranks, 0),
       batches_(limits.ranks) {}
 
 double Engine::iteration() const {
