@@ -73,7 +73,12 @@ std::optional<NamedMachine> gpu_of_path(const SourceQuestion& question, const Gp
 
 void assume_machine(const SourceQuestion& question, const Table& source, Translation& translation,
                     const GpusOfSource& said) {
-  if (question.decides("cluster.node")) return;
+  if (question.decides("cluster.node")) {  // as many of them as the file says, unless --nodes does
+    if (said.nodes > 1)
+      translation.lines.push_back({"cluster.nodes", std::to_string(said.nodes), "", 0,
+                                   fmt::format("{}; --nodes N", said.why), true});
+    return;
+  }
   const std::string name = std::filesystem::path(question.file).filename().string();
   auto machine = machine_in_name(question.data, name);
   if (machine && machine->node.empty()) {

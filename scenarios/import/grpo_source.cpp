@@ -1,8 +1,10 @@
 #include "scenarios/import/grpo_source.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace stepsim {
 
@@ -13,6 +15,26 @@ void assume_responses(MappedSource& source) {
                                          "the file does not say; time depends on it",
                                          "--set 'job.response_lengths={mean: 700, sigma: 0.9}'"});
 }
+
+namespace {
+
+// What the stages at both ends leave over is shared evenly, as Megatron does.
+void put_stage_layers(MappedSource& source, const LearnersOfSource& learners, std::int64_t all) {
+  if (learners.first_layers == 0 && learners.last_layers == 0) return;
+  const std::int64_t ends =
+      (learners.first_layers > 0 ? 1 : 0) + (learners.last_layers > 0 ? 1 : 0);
+  const std::int64_t between = learners.stages - ends,
+                     left = all - learners.first_layers - learners.last_layers;
+  if (between < 0 || left < 0 || (between == 0 ? left != 0 : left % between != 0)) return;
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(between),
+                                   between > 0 ? left / between : 0);
+  if (learners.first_layers > 0) layers.insert(layers.begin(), learners.first_layers);
+  if (learners.last_layers > 0) layers.push_back(learners.last_layers);
+  source.put("strategy.pipeline_parallel.layers", fmt::format("[{}]", fmt::join(layers, ", ")),
+             learners.stages_key);
+}
+
+}  // namespace
 
 void put_learners(MappedSource& source, const LearnersOfSource& learners) {
   const auto put = [&](std::string_view path, std::int64_t size, const std::string& key) {
@@ -28,6 +50,8 @@ void put_learners(MappedSource& source, const LearnersOfSource& learners) {
     put("strategy.moe.expert_parallel", learners.experts, learners.experts_key);
   }
   put("strategy.pipeline_parallel.size", learners.stages, learners.stages_key);
+  if (learners.stages > 1 && source.around().model)
+    put_stage_layers(source, learners, source.around().model->layers);
 }
 
 void put_updates(MappedSource& source, std::int64_t batch, std::int64_t part,

@@ -16,6 +16,7 @@ void assume_responses(MappedSource& source);
 struct LearnersOfSource {
   std::int64_t tensor = 1, context = 1, stages = 1, experts = 1;
   bool sequence = false;
+  std::int64_t first_layers = 0, last_layers = 0;  // of the stages at both ends; 0: not said
   // The keys that say so; empty: there is none.
   std::string tensor_key{}, context_key{}, stages_key{}, experts_key{}, sequence_key{};
 };

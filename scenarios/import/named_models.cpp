@@ -168,14 +168,17 @@ std::optional<NamedModel> follow(const std::string& data, const std::string& sai
     return NamedModel{near, "", {}};
   const std::vector<std::string> names = names_on(data, model_shelf);
   if (std::find(names.begin(), names.end(), said) != names.end()) return NamedModel{said, "", {}};
-  const std::string own = in_small_letters(run_or_model_in(said));
-  if (std::find(names.begin(), names.end(), own) != names.end())
-    return NamedModel{own, fmt::format("it is {} of the catalogue", own), {}};
-  if (const std::string found = resolve_model(data, said); found != said)
-    return NamedModel{found,
-                      is_config_path(found) ? "it is in the local cache of Hugging Face"
-                                            : fmt::format("it is {} of the catalogue", found),
-                      {}};
+  const std::string own = run_or_model_in(said);
+  if (const std::string small = in_small_letters(own);
+      std::find(names.begin(), names.end(), small) != names.end())
+    return NamedModel{small, fmt::format("it is {} of the catalogue", small), {}};
+  // A name of Hugging Face, or the folder that somebody has the model in.
+  for (const std::string& each : {said, own})
+    if (const std::string found = resolve_model(data, each); found != each)
+      return NamedModel{found,
+                        is_config_path(found) ? "it is in the local cache of Hugging Face"
+                                              : fmt::format("it is {} of the catalogue", found),
+                        {}};
   if (links < longest_chain)
     if (const auto earlier = run_that_wrote(run_or_model_in(said), file))
       if (auto model = follow(data, earlier->model, earlier->file, links + 1)) {
@@ -217,6 +220,26 @@ double distance(const SizeInName& wanted, const Model& model) {
                   apart(wanted.active, static_cast<double>(active_parameters(model)) / billion));
 }
 
+struct StandIn {
+  std::string entry;
+  double apart = 0;  // from the size that is looked for
+  std::int64_t longest_sequence = 0;
+};
+
+// Of those that are about as near as the nearest, the one that takes the longest sequences, as far
+// as files ask for them: it refuses least.
+std::string stand_in_of(const std::vector<StandIn>& candidates) {
+  constexpr double about = 0.1;
+  const double nearest = std::ranges::min_element(candidates, {}, &StandIn::apart)->apart;
+  const StandIn* best = nullptr;
+  for (const StandIn& each : candidates)
+    if (each.apart <= nearest + about &&
+        (best == nullptr || each.longest_sequence > best->longest_sequence ||
+         (each.longest_sequence == best->longest_sequence && each.apart < best->apart)))
+      best = &each;
+  return best->entry;
+}
+
 }  // namespace
 
 std::optional<NamedModel> model_of_size(const std::string& data,
@@ -224,18 +247,18 @@ std::optional<NamedModel> model_of_size(const std::string& data,
   for (const std::string& name : names) {
     const SizeInName wanted = sizes_in(run_or_model_in(name));
     if (wanted.all <= 0) continue;
-    double nearest = wanted.experts() ? 0.7 : 0.25;  // experts are fewer in the catalogue
-    std::string found;
+    const double farthest = wanted.experts() ? 0.7 : 0.25;  // experts are fewer in the catalogue
+    std::vector<StandIn> candidates;
     for (const std::string& entry : names_on(data, model_shelf)) {
       if (published_name(data, entry) == entry) continue;  // of a benchmark
       const Model model = load_model(data, entry);
       const double apart = distance(wanted, model);
-      if (model.mixer || model.experts.has_value() != wanted.experts() || apart >= nearest)
-        continue;
-      nearest = apart;
-      found = entry;
+      constexpr std::int64_t long_enough = 131072;
+      if (!model.mixer && model.experts.has_value() == wanted.experts() && apart < farthest)
+        candidates.push_back({entry, apart, std::min(model.longest_sequence, long_enough)});
     }
-    if (found.empty()) continue;
+    if (candidates.empty()) continue;
+    const std::string found = stand_in_of(candidates);
     const Model model = load_model(data, found);
     return NamedModel{
         found,

@@ -8,6 +8,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
 namespace {
@@ -119,16 +120,84 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
     source.put_precision(key("fp8_cfg.fp8_recipe"), recipe);
   if (!megatron && source.on(key("cpu_offload")))
     source.without(key("cpu_offload"), "parameters and states on the host; all stays on the GPU");
-  put_learners(source, {.tensor = source.whole(tensor, 1, 1, most_ranks),
-                        .context = source.whole(key("context_parallel_size"), 1, 1, most_ranks),
-                        .stages = megatron ? source.whole(stages, 1, 1, most_ranks) : 1,
-                        .experts = source.whole(experts, 1, 1, most_ranks),
-                        .sequence = source.on(key("sequence_parallel")),
-                        .tensor_key = tensor,
-                        .context_key = key("context_parallel_size"),
-                        .stages_key = stages,
-                        .experts_key = experts,
-                        .sequence_key = key("sequence_parallel")});
+  put_learners(
+      source,
+      {.tensor = source.whole(tensor, 1, 1, most_ranks),
+       .context = source.whole(key("context_parallel_size"), 1, 1, most_ranks),
+       .stages = megatron ? source.whole(stages, 1, 1, most_ranks) : 1,
+       .experts = source.whole(experts, 1, 1, most_ranks),
+       .sequence = source.on(key("sequence_parallel")),
+       .first_layers = source.whole(key("num_layers_in_first_pipeline_stage"), 0, 0, most_ranks),
+       .last_layers = source.whole(key("num_layers_in_last_pipeline_stage"), 0, 0, most_ranks),
+       .tensor_key = tensor,
+       .context_key = key("context_parallel_size"),
+       .stages_key = stages,
+       .experts_key = experts,
+       .sequence_key = key("sequence_parallel")});
+}
+
+// What its programs train with: the block that a file of theirs begins with.
+enum class NemoTraining : std::uint8_t { grpo, sft, dpo };
+
+NemoTraining training_of(MappedSource& source) {
+  const auto has = [&](std::string_view block) { return !source.keys_below(block).empty(); };
+  if (has("grpo")) return NemoTraining::grpo;
+  for (const std::string_view other : {"ppo", "rm", "distillation"})
+    if (has(other)) {
+      source.problem(other, "of a NeMo-RL file is not read yet; expected grpo, sft or dpo");
+      return NemoTraining::grpo;
+    }
+  if (has("sft")) return NemoTraining::sft;
+  return has("dpo") ? NemoTraining::dpo : NemoTraining::grpo;
+}
+
+void read_supervised(MappedSource& source, NemoTraining training) {
+  const bool pairs = training == NemoTraining::dpo;
+  const std::string block = pairs ? "dpo." : "sft.";
+  source.put("job.method", pairs ? "dpo" : "sft", "");
+  if (pairs) source.put("job.reference_model", "true", "", "log-probabilities of the first policy");
+  source.text("data.max_input_seq_length");
+  source.put("job.sequence",
+             std::to_string(source.whole("policy.max_total_sequence_length", 1024, 1, most_tokens)),
+             "policy.max_total_sequence_length");
+  source.put("job.micro_batch",
+             std::to_string(source.whole("policy.train_micro_batch_size", 1, 1, most_rows)),
+             "policy.train_micro_batch_size");
+  source.put("job.global_batch",
+             std::to_string(source.whole("policy.train_global_batch_size", 32, 1, most_tokens)),
+             "policy.train_global_batch_size");
+  const bool packed = source.on("policy.sequence_packing.enabled");
+  source.put("job.packing", packed ? "true" : "false", "policy.sequence_packing.enabled");
+  for (const std::string_view other :
+       {"policy.sequence_packing.train_mb_tokens", "policy.dynamic_batching.train_mb_tokens"})
+    source.whole(other, 1, 1, most_tokens);
+  if (source.on("policy.dynamic_batching.enabled"))
+    source.without("policy.dynamic_batching.enabled", "every micro-batch has as many rows");
+  const double epochs = source.number(block + "max_num_epochs", 1, -1, 1e6);
+  const std::int64_t steps = source.whole(block + "max_num_steps", 0, -1, 1'000'000'000);
+  if (steps > 0)
+    source.put("job.optimizer_steps", std::to_string(steps), block + "max_num_steps");
+  else if (epochs > 0)
+    source.put("job.epochs", fmt::format("{}", epochs), block + "max_num_epochs");
+  assume_data(
+      source.question(),
+      {.packed = packed, .pairs = pairs, .epochs = std::max(epochs, 0.0), .steps_said = steps > 0},
+      source.result());
+}
+
+// Adapters under the names of either backend.
+void read_nemo_adapter(MappedSource& source, bool megatron, bool learns_from_answers) {
+  const std::string block = megatron ? "policy.megatron_cfg.peft." : "policy.dtensor_cfg.lora_cfg.";
+  const std::int64_t rank = source.whole(block + "dim", 8, 1, most_lora_rank);
+  const std::vector<std::string> modules = source.texts(block + "target_modules");
+  if (!source.on(block + "enabled")) return;
+  if (learns_from_answers)
+    return source.without(block + "enabled", "adapters; the whole model is trained");
+  put_adapter(source,
+              {.rank_key = block + "dim",
+               .modules_key = block + "target_modules",
+               .rank = rank,
+               .modules = modules.empty() ? std::vector<std::string>{"all-linear"} : modules});
 }
 
 }  // namespace
@@ -136,6 +205,7 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
 Translation translate_nemo_rl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "NeMo-RL", "nemo-rl");
   read_defaults(source);
+  const NemoTraining training = training_of(source);
   const bool megatron = source.on("policy.megatron_cfg.enabled");
   source.on("policy.dtensor_cfg.enabled");
   const Machine machine{.nodes = source.whole("cluster.num_nodes", 1, 1, 1 << 13),
@@ -147,15 +217,21 @@ Translation translate_nemo_rl(const SourceQuestion& question, const Document& do
                   .why = "cluster.num_nodes and gpus_per_node say so"});
   source.look_around();
   source.put_stack(megatron ? "stacks_of_megatron" : "stacks");
-  source.put("job.method", "grpo", "");
-  source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
-  if (const std::string backend = source.text("policy.generation.backend", "vllm");
-      backend != "vllm")
-    source.without("policy.generation.backend", fmt::format("{} is counted as vllm", backend));
-  read_layout(source, machine);
-  read_lengths(source);
-  read_nemo_batch(source);
+  if (training == NemoTraining::grpo) {
+    source.put("job.method", "grpo", "");
+    source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
+    if (const std::string backend = source.text("policy.generation.backend", "vllm");
+        backend != "vllm")
+      source.without("policy.generation.backend", fmt::format("{} is counted as vllm", backend));
+    read_layout(source, machine);
+    read_lengths(source);
+    read_nemo_batch(source);
+  } else {
+    read_supervised(source, training);
+  }
   read_nemo_learners(source, megatron);
+  read_nemo_adapter(source, megatron, training == NemoTraining::grpo);
+  if (training != NemoTraining::grpo) return source.finish();
   assume_responses(source);
   source.put_mapped();
   return source.finish();

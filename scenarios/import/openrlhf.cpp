@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/trainer_words.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
@@ -26,8 +27,8 @@ constexpr std::array trainings{OpenRlhfTraining{"openrlhf.cli.train_sft", "sft",
 
 class OpenRlhfReader {
  public:
-  OpenRlhfReader(const SourceQuestion& question, const Document& source)
-      : question_(question), source_(question, source, "OpenRLHF", "openrlhf") {}
+  OpenRlhfReader(const SourceQuestion& question, const Document& source, std::string_view table)
+      : question_(question), source_(question, source, "OpenRLHF", table) {}
 
   Translation read(const OpenRlhfTraining& training) {
     pairs_ = training.method == "dpo";
@@ -46,7 +47,161 @@ class OpenRlhfReader {
     return source_.finish();
   }
 
+  // Reinforcement with engines, its learners under DeepSpeed.
+  Translation read_reinforcement() {
+    reinforces_ = true;
+    assume_model(question_, source_.root(), key("pretrain"), source_.result());
+    const Groups groups = read_groups();
+    assume_machine(question_, source_.root(), source_.result(),
+                   {.gpus = groups.all(), .why = "the models' GPUs and the engines' make so many"});
+    source_.look_around();
+    const bool liger = on("use_liger_kernel");
+    put_stack_of(source_, liger ? "stacks_with_liger" : "stacks", key("use_liger_kernel"),
+                 liger ? "OpenRLHF with Liger's kernels" : "OpenRLHF");
+    source_.put("recipe", "openrlhf-ray", "", "how its trainer runs a step");
+    source_.put("job.method", "grpo", key("advantage_estimator"));
+    source_.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
+    put_groups(groups);
+    read_filter(on("async_train"));
+    read_answers();
+    read_rollouts();
+    read_sharding();
+    read_kernels(liger);
+    if (source_.whole(key("lora_rank"), 0, 0, most_lora_rank) > 0)
+      source_.without(key("lora_rank"), "adapters; the whole model is trained");
+    read_parallel();
+    assume_responses(source_);
+    source_.put_mapped();
+    return source_.finish();
+  }
+
  private:
+  // GPUs of each model, and of all engines; 0: on those of another, or not there.
+  struct Groups {
+    std::int64_t actor = 0, reference = 0, critic = 0, reward = 0, engines = 0;
+    bool together = false;  // all of them in turn on the actor's
+    bool has_critic = false, has_reward = false, has_reference = false;
+
+    std::int64_t all() const { return actor + reference + critic + reward + engines; }
+  };
+
+  std::int64_t gpus_of_group(std::string_view name) {
+    return whole(fmt::format("{}_num_nodes", name), 1, 1 << 13) *
+           whole(fmt::format("{}_num_gpus_per_node", name), 8, 1 << 10);
+  }
+
+  Groups read_groups() {
+    Groups groups;
+    const bool scored_elsewhere = !source_.text(key("remote_rm_url")).empty() ||
+                                  !source_.text(key("agent_func_path")).empty();
+    const std::string estimator = source_.text(key("advantage_estimator"), "gae");
+    groups.has_critic = estimator == "gae";
+    groups.has_reward = !scored_elsewhere;
+    groups.has_reference = source_.number(key("init_kl_coef"), 0.01, 0, 1e6) > 0;
+    groups.together = on("colocate_all_models") && !on("async_train");
+    groups.actor = gpus_of_group("actor");
+    const std::int64_t reference = gpus_of_group("ref"), critic = gpus_of_group("critic"),
+                       reward = gpus_of_group("reward");
+    const std::int64_t engines =
+        whole("vllm_num_engines", 1, most_ranks) * whole("vllm_tensor_parallel_size", 1, 1 << 10);
+    const bool beside_actor = on("colocate_actor_ref"),
+               beside_critic = on("colocate_critic_reward");
+    if (groups.together) return groups;
+    groups.engines = engines;
+    if (on("colocate_all_models")) return groups;
+    if (groups.has_reference && !beside_actor) groups.reference = reference;
+    if (groups.has_critic) groups.critic = critic;
+    if (groups.has_reward && !(groups.has_critic && beside_critic)) groups.reward = reward;
+    return groups;
+  }
+
+  void put_groups(const Groups& groups) {
+    const std::string together = key("colocate_all_models");
+    source_.put("job.layout", groups.together ? "colocated" : "separate", together);
+    source_.put("job.critic", groups.has_critic ? "true" : "false", key("advantage_estimator"));
+    if (groups.has_critic)
+      source_.put("job.reward_model", groups.has_reward ? "true" : "false", key("remote_rm_url"));
+    else if (groups.has_reward)
+      source_.without(key("reward_pretrain"),
+                      "a reward model without a critic: rewards take no time");
+    source_.put("job.load_ref_policy", groups.has_reference ? "true" : "false",
+                key("init_kl_coef"));
+    if (groups.has_reference && on("ref_reward_offload"))
+      source_.put("job.park_reference", "true", key("ref_reward_offload"));
+    for (const std::string_view model : {"critic_pretrain", "reward_pretrain"}) {
+      const std::string said = source_.text(key(model));
+      const bool there = model.starts_with("critic") ? groups.has_critic : groups.has_reward;
+      if (there && !said.empty() && said != source_.text(key("pretrain")))
+        source_.note(fmt::format("{}: {} is counted as large as the policy", key(model), said));
+    }
+    if (groups.together) {
+      source_.put("job.park_learners", on("deepspeed_enable_sleep") ? "true" : "false",
+                  key("deepspeed_enable_sleep"));
+      return;
+    }
+    on("deepspeed_enable_sleep");
+    source_.put("job.learner_gpus", std::to_string(groups.actor), key("actor_num_gpus_per_node"));
+    source_.put("job.vllm_num_engines", std::to_string(whole("vllm_num_engines", 1, most_ranks)),
+                key("vllm_num_engines"));
+    if (groups.reference + groups.critic + groups.reward > 0)
+      source_.note(
+          fmt::format("models beside the policy work on its GPUs; the {} that the script has for "
+                      "them stand idle",
+                      groups.reference + groups.critic + groups.reward));
+    const std::int64_t ahead = whole("async_queue_size", 1, 1000);
+    source_.put("job.async_steps", on("async_train") ? std::to_string(ahead) : "0",
+                key("async_train"));
+  }
+
+  // Groups whose answers are all right or all wrong are put aside, and others asked for.
+  void read_filter(bool runs_ahead) {
+    if (!on("dynamic_filtering")) return;
+    if (runs_ahead && whole("async_queue_size", 1, 1000) > 1)
+      source_.put("job.active_sampling", "true", key("dynamic_filtering"));
+    else
+      source_.without(key("dynamic_filtering"),
+                      "no group is put aside; --set job.oversampling=N asks for more answers");
+  }
+
+  // One limit for prompt and answer together, or one for each.
+  void read_answers() {
+    std::int64_t prompt = whole("prompt_max_len", 1024, most_tokens);
+    std::int64_t answer = whole("generate_max_len", 1024, most_tokens);
+    if (source_.says(key("max_len")) && !source_.says("prompt_max_len")) {
+      const std::int64_t both = std::max<std::int64_t>(whole("max_len", 2048, most_tokens), 2);
+      const bool said = source_.says(key("generate_max_len"));
+      prompt = said && answer < both ? both - answer : std::clamp<std::int64_t>(both / 4, 1, 1024);
+      answer = std::min(said ? answer : both, both - prompt);
+      source_.result().assumptions.push_back(
+          {"length of prompts", fmt::format("up to {} tokens", prompt),
+           fmt::format("{} limits prompt and response together", key("max_len")),
+           "--set job.max_prompt_token_length=N --set job.response_length=N"});
+    }
+    source_.put("job.max_prompt_token_length", std::to_string(prompt),
+                source_.says("prompt_max_len") ? "prompt_max_len" : "");
+    source_.put("job.response_length", std::to_string(answer), key("generate_max_len"));
+    const std::int64_t rows = whole("micro_train_batch_size", 4, most_rows),
+                       tokens = whole("train_max_tokens_per_gpu", 16192, most_tokens);
+    const bool dynamic = on("use_dynamic_batch"), packs = on("packing_samples") || dynamic;
+    const std::int64_t longest = prompt + answer;
+    source_.put("job.pack_length",
+                std::to_string(std::max(dynamic ? tokens : rows * longest, longest)),
+                key(dynamic ? "train_max_tokens_per_gpu" : "micro_train_batch_size"));
+    source_.put("job.batching", packs ? "shares" : "rows",
+                key(dynamic ? "use_dynamic_batch" : "packing_samples"));
+  }
+
+  void read_rollouts() {
+    const std::int64_t prompts = whole("rollout_batch_size", 1024, most_tokens),
+                       samples = whole("n_samples_per_prompt", 1, most_tokens);
+    source_.put("job.num_unique_prompts_rollout", std::to_string(prompts),
+                key("rollout_batch_size"));
+    source_.put("job.num_samples_per_prompt_rollout", std::to_string(samples),
+                key("n_samples_per_prompt"));
+    put_updates(source_, prompts * samples, whole("train_batch_size", 128, most_tokens),
+                key("train_batch_size"));
+  }
+
   // The name of an argument in this file: releases before and after the names with dots.
   std::string key(std::string_view old) {
     const Table renamed = source_.facts().table("renamed");
@@ -130,7 +285,9 @@ class OpenRlhfReader {
     source_.put("strategy.checkpointing", full ? "full" : "none", key("gradient_checkpointing"));
     const std::string named = source_.text(key("attn_implementation"));
     const bool flash = source_.on("flash_attn");
-    if (!named.empty())
+    if (reinforces_ && named.empty())
+      source_.put("strategy.attention", "flash", key("attn_implementation"), "the usual one");
+    else if (!named.empty())
       put_attention(source_, key("attn_implementation"), named, false);
     else
       source_.put("strategy.attention", flash || on("packing_samples") ? "flash" : "eager",
@@ -184,6 +341,7 @@ class OpenRlhfReader {
   MappedSource source_;
   ShardingFacts sharding_{};
   bool pairs_ = false;
+  bool reinforces_ = false;
 };
 
 }  // namespace
@@ -191,10 +349,12 @@ class OpenRlhfReader {
 Translation translate_openrlhf(const SourceQuestion& question, const Document& source) {
   const std::string program =
       question.launch == nullptr ? "openrlhf.cli.train_sft" : question.launch->program;
+  constexpr std::string_view reinforcement = "openrlhf.cli.train_ppo_ray";
+  if (program == reinforcement)
+    return OpenRlhfReader(question, source, "openrlhf-ppo").read_reinforcement();
   for (const OpenRlhfTraining& each : trainings)
-    if (each.program == program) return OpenRlhfReader(question, source).read(each);
-  std::vector<std::string> known;
-  known.reserve(trainings.size());
+    if (each.program == program) return OpenRlhfReader(question, source, "openrlhf").read(each);
+  std::vector<std::string> known{std::string(reinforcement)};
   for (const OpenRlhfTraining& each : trainings) known.emplace_back(each.program);
   throw UserError({{question.file, question.launch->line, "",
                     fmt::format("{} is not read yet; expected {}", program, one_of(known))}});

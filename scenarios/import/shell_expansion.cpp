@@ -186,8 +186,11 @@ class Expansion {
       return std::nullopt;
     }
     const auto place = variables.find(name);
-    if (place == variables.end()) return std::nullopt;
-    return place->second;
+    if (place != variables.end()) return place->second;
+    // Where they are does not matter, only what lies below.
+    if (name == "HOME") return text("~");
+    if (name == "PWD") return text(".");
+    return std::nullopt;
   }
 
   void unset(const std::string& name, int line) {

@@ -23,6 +23,8 @@ SourceSurroundings surroundings_of(const SourceQuestion& question, const Documen
   for (const auto& [key, value] : question.settings)
     if ((key.starts_with("cluster") || key == "model") && !names_constant(key))
       document.set(key, value);
+  if (const auto nodes = so_far.peek("cluster.nodes"); nodes && !document.peek("cluster.nodes"))
+    document.set("cluster.nodes", *nodes);
   SourceSurroundings found;
   try {
     const Table root = document.root();

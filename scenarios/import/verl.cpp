@@ -21,10 +21,12 @@ GpusOfSource read_machine(MappedSource& source) {
   return {.gpus = nodes * gpus, .nodes = nodes, .why = "trainer.nnodes and n_gpus_per_node say so"};
 }
 
-// Without a critic: the advantages that compare answers to the same prompt, or to all.
+// Advantages that compare answers to the same prompt, or to all; or those of a critic, which every
+// GPU has beside the policy.
 void read_verl_method(MappedSource& source) {
   constexpr std::string_view key = "algorithm.adv_estimator";
-  const std::vector<std::string> known{"grpo",
+  const std::vector<std::string> known{"gae",
+                                       "grpo",
                                        "grpo_passk",
                                        "grpo_vectorized",
                                        "rloo",
@@ -32,15 +34,26 @@ void read_verl_method(MappedSource& source) {
                                        "reinforce_plus_plus",
                                        "reinforce_plus_plus_baseline",
                                        "opo",
-                                       "gpg"};
+                                       "gpg",
+                                       "optimal_token_baseline"};
   const std::string said = source.text(key, "gae");
-  if (std::find(known.begin(), known.end(), said) != known.end()) return;
-  source.problem(key,
-                 said == "gae"
-                     ? fmt::format("gae: a critic beside the policy is not modelled; expected {}",
-                                   one_of(known))
-                     : fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                   did_you_mean(said, known)));
+  if (std::find(known.begin(), known.end(), said) == known.end())
+    source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
+                                    did_you_mean(said, known)));
+  const bool scored = source.on("reward_model.enable");
+  if (said != "gae") {
+    if (scored)
+      source.without("reward_model.enable",
+                     "a reward model without a critic; job.reward_latency says what it takes");
+    return;
+  }
+  source.put("job.critic", "true", key);
+  if (scored) source.put("job.reward_model", "true", "reward_model.enable");
+  const std::string policy = source.text("actor_rollout_ref.model.path");
+  for (const std::string_view other : {"critic.model.path", "reward_model.model.path"})
+    if (const std::string model = source.text(other);
+        !model.empty() && model != policy && (scored || other.starts_with("critic")))
+      source.without(other, fmt::format("{}: counted as large as the policy", model));
 }
 
 void read_engines(MappedSource& source) {
@@ -110,6 +123,12 @@ void read_verl_learners(MappedSource& source, bool megatron) {
       .stages = degree("pipeline"),
       .experts = degree("expert"),
       .sequence = source.on(actor_megatron("sequence_parallel"), true),
+      .first_layers = source.whole(
+          actor_megatron("override_transformer_config.num_layers_in_first_pipeline_stage"), 0, 0,
+          most_ranks),
+      .last_layers = source.whole(
+          actor_megatron("override_transformer_config.num_layers_in_last_pipeline_stage"), 0, 0,
+          most_ranks),
       .tensor_key = actor_megatron("tensor_model_parallel_size"),
       .context_key = actor_megatron("context_parallel_size"),
       .stages_key = actor_megatron("pipeline_model_parallel_size"),

@@ -6,6 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <string>
+
+#include "sim/base/letters.hpp"
 
 namespace stepsim {
 namespace {
@@ -101,6 +104,16 @@ std::string three_digits(double value) {
   return fmt::format("{:.3g}", value);
 }
 
+// YAML and Python set the thousands of a number apart: 500_000.
+std::string without_separators(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (text[i] != '_' || i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) ||
+        !is_digit(text[i + 1]))
+      plain += text[i];
+  return plain;
+}
+
 }  // namespace
 
 std::string_view describe(Dimension dimension) {
@@ -114,6 +127,9 @@ std::string_view si_unit(Dimension dimension) {
 }
 
 std::optional<ParsedQuantity> parse_quantity(std::string_view text) {
+  if (text.find('_') != std::string_view::npos)
+    if (const std::string plain = without_separators(text); plain != text)
+      return parse_quantity(plain);
   text = trim(text);
   if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);

@@ -32,8 +32,8 @@ cli("rows with one id" ARGS validate --rows ${table} CODE 2
 cli("a table that is empty" ARGS validate --rows ${table} CODE 2
   SHELL ": >${table}; ${run}"
   ERROR "@WORK@/out/rows.csv: is empty: expected a line with the names of columns")
-cli("families of tables that are not given are not compared" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/grpo
-  SHELL "\"$@\" --record ${table} >first; echo 'dense fsdp a100-sxm-80,1,2.00,2.00,0,0.00,1,1' >>${table}
+cli("families of tables that are not given are not compared" HEAVY ARGS validate --rows @WORK@/few.csv
+  SHELL "head -n 3 @ROOT@/scenarios/measured/grpo/grpo.csv >@WORK@/few.csv; \"$@\" --record ${table} >first; echo 'dense fsdp a100-sxm-80,1,2.00,2.00,0,0.00,1,1' >>${table}
     \"$@\" --recorded ${table}; code=$?; rm ${table}; exit $code"
   OUTPUT "nothing changed since .*rows.csv\nfamilies of tables that were not given, not compared: 1\n")
 cli("kernels of other types" ARGS kernels ${table}

@@ -16,6 +16,16 @@ cli("another training of a script" ARGS show ${openrlhf} --launch 2
   OUTPUT "method +dpo .*sequence +1024 +[^\n]*pair.openrlhf.sh:55\n")
 cli("a model that a launch before writes" ARGS run ${openrlhf} --launch 2 --samples 0 --faster 0
   OUTPUT "\nmodel +llama-3.2-1b for /data/outputs/small-sft +the launch of line 19 writes it, from meta-llama/Llama-3.2-1B-Instruct .*optimizer: adamw_torchao_8bit is replaced: with its states on the host")
+cli("a script of OpenRLHF's reinforcement is run as it is" ARGS run ${folder}/ppo.openrlhf.sh --samples 0 --faster 0
+  OUTPUT "\nmodel +llama-3.2-1b for ~/models/Llama-3.2-1B-Instruct .*\nmachine +4 of h100-8 +the models' GPUs and the engines' make so many .*4 learners, 2 engines of 2 GPUs, in turn on the same GPUs; 64 prompts x 1 responses a step\n.*reward.model_name_or_path: ~/models/reward-3b is counted as large as the policy\n")
+cli("keys of OpenRLHF's reinforcement become keys of a scenario" ARGS import ${folder}/ppo.openrlhf.sh
+  OUTPUT "\nrecipe: openrlhf-ray .*\n  critic: true .*\n  reward_model: true .*\n  park_learners: true +# ds.enable_sleep.*\n  max_prompt_token_length: 256\n  response_length: 768 .*\n  pack_length: 4096 +# train.max_tokens_per_gpu.*\n  batching: shares .*\n  num_mini_batches: 2 +# train.batch_size, line 13: 32 of 64\n")
+function(openrlhf_edited name edit output)
+  cli("${name}" ARGS import @WORK@/own.sh SHELL "sed -e '${edit}' ${folder}/ppo.openrlhf.sh >@WORK@/own.sh; \"$@\"" OUTPUT "${output}")
+endfunction()
+openrlhf_edited("OpenRLHF's models on GPUs of their own" "/colocate_all/d" "the 12 that.*\n  layout: separate .*\n  learner_gpus: 4 .*\n  vllm_num_engines: 2 ")
+openrlhf_edited("OpenRLHF without a critic" "s/kl.init_coef 0.01/advantage.estimator group_norm/"
+  "\n  critic: false .*")
 cli("a launch that a script does not have" ARGS run ${openrlhf} --launch 3 CODE 2
   ERROR "--launch 3: the script starts 2 trainings: openrlhf.cli.train_sft of line 19, openrlhf.cli.train_dpo of line 44")
 cli("a launch of a file that is no script" ARGS run @ROOT@/tests/cli/tiny.yaml --launch 2 CODE 2
@@ -59,8 +69,8 @@ endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
   ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, megatron, verl, nemo-rl, open-instruct, torchtitan, llama-factory or trl")
-other_script("a training that is not read" "python -m openrlhf.cli.train_ppo_ray --pretrain x\\n"
-  ":1: openrlhf.cli.train_ppo_ray is not read yet; expected openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
+other_script("a training that is not read" "python -m openrlhf.cli.train_kd --pretrain x\\n"
+  ":1: openrlhf.cli.train_kd is not read yet; expected openrlhf.cli.train_ppo_ray, openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
 # ---- scripts that name a file ----
 cli("a script that starts a file of Axolotl" ARGS run @WORK@/own.sh --samples 0 --faster 0

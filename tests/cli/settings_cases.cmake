@@ -23,6 +23,14 @@ cli("keys of a script of verl become keys of a scenario" ARGS import ${folder}/v
   OUTPUT "\n  num_mini_batches: 2 +# actor_rollout_ref.actor.ppo_mini_batch_size, line 8: 32 of 64\n  pack_length: 6144 .*: 8 rows of 768 tokens\n.*\n  park_reference: true .*\n  vllm_gpu_memory_utilization: 0.5 +# actor_rollout_ref.rollout.gpu_memory_utilization is absent\n")
 cli("a NeMo-RL file becomes a scenario" ARGS import ${folder}/nemo.yaml
   OUTPUT "\n  response_length: 768 +# policy.max_total_sequence_length, line 12\n  pack_length: 2048 .*\n  num_mini_batches: 2 +# policy.train_global_batch_size, line 10: 64 of 128\n.*\n  vllm_gpu_memory_utilization: 0.5 .*\n  checkpointing: full +# policy.dtensor_cfg.activation_checkpointing, line 14\n")
+cli("supervised training of a NeMo-RL file" ARGS run ${folder}/nemo-sft.yaml --samples 0 --faster 0
+  OUTPUT "machine +2 x h100-8 +cluster.num_nodes and gpus_per_node say so .*step time .*: policy.dtensor_cfg|step time ")
+cli("keys of supervised training become keys of a scenario" ARGS import ${folder}/nemo-sft.yaml --cluster a100-8
+  OUTPUT "\n  method: sft\n  sequence: 2048 +# policy.max_total_sequence_length, line 7\n  micro_batch: 2 .*\n  global_batch: 32 .*\n  optimizer_steps: 60 +# sft.max_num_steps, line 1\n")
+cli("a NeMo-RL file on another machine has as many nodes" ARGS show ${folder}/nemo-sft.yaml --cluster a100-8 OUTPUT "nodes +2 ")
+cli("adapters of a NeMo-RL file" ARGS import @WORK@/own.yaml
+  SHELL "sed 's/tensor_parallel_size: 1/lora_cfg: {enabled: true, dim: 16}/' ${folder}/nemo-sft.yaml >@WORK@/own.yaml; \"$@\""
+  OUTPUT "\n    rank: 16 +# policy.dtensor_cfg.lora_cfg.dim, line 9\n")
 cli("a NeMo-RL file goes on from another" ARGS import @WORK@/own.yaml
   SHELL "cp ${folder}/nemo.yaml @WORK@/base.yaml; printf 'defaults: base.yaml\\ngrpo: {num_prompts_per_step: 64}\\n' >@WORK@/own.yaml; \"$@\""
   OUTPUT "\n  num_unique_prompts_rollout: 64 +# grpo.num_prompts_per_step, line 2\n  num_samples_per_prompt_rollout: 8 ")
@@ -71,10 +79,15 @@ settings_refused("a script of Megatron without a width" pretrain.sh "  --hidden-
   "1: hidden-size: is missing: it is a width of the model")
 settings_refused("a script of Megatron with an unknown way to compute again" pretrain.sh "granularity selective|granularity some"
   "20: recompute-granularity: expected none, selective or full, found \"some\" (did you mean \"none\"?)")
-settings_refused("a script of verl with a critic" verl.sh "adv_estimator=grpo|adv_estimator=gae"
-  "3: algorithm.adv_estimator: gae: a critic beside the policy is not modelled; expected grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo or gpg")
+cli("a script of verl with a critic, its model below HOME" ARGS import @WORK@/own.sh
+  SHELL "sed -e 's|adv_estimator=grpo|adv_estimator=gae|; s|model.path=[^ ]*|model.path=$HOME/Qwen2.5-0.5B-Instruct|' ${folder}/verl.sh >@WORK@/own.sh; \"$@\""
+  OUTPUT "\nmodel: \"qwen2.5-0.5b\" .*\n  critic: true +# algorithm.adv_estimator, line 3\n")
+settings_refused("advantages that verl does not have" verl.sh "adv_estimator=grpo|adv_estimator=grppo"
+  "3: algorithm.adv_estimator: expected gae, grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo, gpg or optimal_token_baseline, found \"grppo\" (did you mean \"grpo\"?)")
 settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
   "4: data.train_batch_sizes: unknown key (did you mean \"train_batch_size\"?)")
+settings_refused("distillation of a NeMo-RL file" nemo-sft.yaml "^sft:|distillation:"
+  "1: distillation: of a NeMo-RL file is not read yet; expected grpo, sft or dpo")
 settings_refused("a NeMo-RL file that goes on from nothing" nemo.yaml "grpo_math_1B|other"
   "1: defaults: no file @WORK@/other.yaml, which this one goes on from")
 cli("degrees of TorchTitan that the machine does not have" ARGS memory ${folder}/small.toml --cluster h100-8 --nodes 2 CODE 2

@@ -80,7 +80,7 @@ TEST_CASE("a model is known by its name, whatever people add to it behind", "[sc
   CHECK(known("DeepSeek V3 671B") == "deepseek-v3");
   CHECK(known("glm45_air_106b_a12b") == "glm-4.5-air");
   CHECK(known("Mistral-7B-v0.1") == "mistral-7b");
-  CHECK(known("Qwen3-30B-A3B-Thinking-2507") == "qwen3-30b-a3b");
+  CHECK(known("Qwen3-30B-A3B-Thinking-2507") == "qwen3-30b-a3b-instruct-2507");
   CHECK(known("Qwen3-30B-A3B-Instruct-2507") == "qwen3-30b-a3b-instruct-2507");
   CHECK(known("Phi-4-multimodal").empty());
   CHECK(known("Llama-3.1").empty());

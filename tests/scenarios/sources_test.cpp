@@ -44,8 +44,10 @@ TEST_CASE("a model that nobody knows is stood in for by one of its size", "[scen
     const auto model = model_of_size(data, names);
     return model ? model->name : "";
   };
-  CHECK(stand_in({"own/Crane-8B-dpo-v1.0"}) == "llama-3-8b");
+  CHECK(stand_in({"own/Crane-8B-dpo-v1.0"}) == "llama-3.1-8b");
   CHECK(stand_in({"own/Crane", "runs/034-crane-1.5b-sft.sh"}) == "qwen2.5-1.5b");
+  CHECK(stand_in({"own/Crane-7B"}) ==
+        "qwen2.5-7b");  // of those about as large it takes most tokens
   CHECK(stand_in({"own/Crane-30B-A3B"}).starts_with("qwen3-30b-a3b"));
   CHECK(stand_in({"own/Crane-8x7B"}) == "mixtral-8x7b");
   CHECK(stand_in({"own/Crane-2.0"}).empty());

@@ -14,8 +14,9 @@ namespace {
 
 const std::string data = STEPSIM_SOURCE_DATA;
 
-void put_snapshot(const TemporaryFolder& home, const std::string& commit, int layers) {
-  const std::string folder = home.file("hub/models--someone--Own-Model/snapshots/" + commit);
+void put_snapshot(const TemporaryFolder& home, const std::string& commit, int layers,
+                  const std::string& name = "Own-Model") {
+  const std::string folder = home.file("hub/models--someone--" + name + "/snapshots/" + commit);
   std::filesystem::create_directories(folder);
   put_bytes(folder + "/config.json",
             "{\"architectures\": [\"LlamaForCausalLM\"], \"num_hidden_layers\": " +
@@ -48,6 +49,30 @@ TEST_CASE("an id leads to the catalogue, by its own name or by one that a file l
   CHECK(resolve_model(data, "META-LLAMA/llama-3.1-8b-instruct") == "llama-3.1-8b");
   CHECK(resolve_model(data, "qwen3-4b") == "qwen3-4b");
   CHECK(load_model(data, "ibm-granite/granite-4.0-350m").name == "granite-4.0-350m");
+}
+
+TEST_CASE("a copy by somebody else, or stored in fewer bits, is the model of that name",
+          "[workloads]") {
+  for (const auto& [name, model] :
+       {std::pair{"NousResearch/Meta-Llama-3.1-8B-Instruct", "llama-3.1-8b"},
+        {"unsloth/Qwen2.5-7B-Instruct-unsloth-bnb-4bit", "qwen2.5-7b"},
+        {"unsloth/Llama-3.2-3B-bnb-4bit", "llama-3.2-3b"},
+        {"unsloth/gpt-oss-20b-BF16", "gpt-oss-20b"},
+        {"NousResearch/Llama-2-7b-hf", "llama-2-7b"},
+        {"Qwen/Qwen3-8B-FP8", "qwen3-8b"},
+        {"Qwen2.5-Coder-7B-Instruct", "qwen2.5-7b"},
+        {"Qwen3-8B", "qwen3-8b"}})
+    CHECK(resolve_model(data, name) == model);
+  CHECK(resolve_model(data, "someone/Qwen3-8B-reward") == "someone/Qwen3-8B-reward");
+  CHECK(resolve_model(data, "Qwen3-9B") == "Qwen3-9B");
+}
+
+TEST_CASE("a snapshot in the local cache goes before a copy's name", "[workloads]") {
+  const TemporaryFolder home;
+  const std::string with = with_hub(data, home.file("hub"));
+  put_snapshot(home, "aaa", 2, "Qwen3-8B-FP8");
+  CHECK(load_model(with, "someone/Qwen3-8B-FP8").layers == 2);
+  CHECK(load_model(with, "Qwen/Qwen3-8B-FP8").layers == 36);
 }
 
 TEST_CASE("an id leads to a snapshot in the local cache, that of the main branch first",

@@ -46,6 +46,55 @@ Model read_phi3(const Table& root) {
   return model;
 }
 
+// InternLM2 stores queries, keys and values as one matrix.
+Model read_internlm2(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("bias", false));
+  model.attention.fused_qkv = true;
+  return model;
+}
+
+// GLM-4 9B: gate and up as one matrix, half of a head with positions.
+Model read_glm(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.qkv_bias = root.flag_or("attention_bias", true);
+  model.feed_forward.fused_gate_up = true;
+  read_rotary(root, "partial_rotary_factor", 0.5, model);
+  return model;
+}
+
+Model read_glm4(const Table& root) {
+  Model model = read_glm(root);
+  model.norms = Norms::both;
+  return model;
+}
+
+Model read_seed_oss(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.qkv_bias = root.flag_or("attention_bias", true);
+  model.attention.output_bias = root.flag_or("attention_out_bias", false);
+  model.feed_forward.bias = root.flag_or("mlp_bias", false);
+  return model;
+}
+
+// Its activation, xIELU, costs what others' do; the two numbers that each learns are not counted.
+Model read_apertus(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.attention.qk_norm = Attention::QkNorm::per_head;
+  model.feed_forward.gated = false;
+  return model;
+}
+
+Model read_exaone4(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.qk_norm = Attention::QkNorm::per_head;
+  model.norms = Norms::behind;
+  model.attention.full_every = 4;
+  read_window(root, model);
+  return model;
+}
+
 Model read_olmo2(const Table& root) {
   Model model = read_decoder(root);
   set_bias(model, root.flag_or("attention_bias", false));

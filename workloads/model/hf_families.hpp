@@ -12,6 +12,12 @@ Model read_mistral(const Table& root);
 Model read_qwen2(const Table& root);
 Model read_qwen3(const Table& root);
 Model read_phi3(const Table& root);
+Model read_internlm2(const Table& root);
+Model read_glm(const Table& root);
+Model read_glm4(const Table& root);
+Model read_seed_oss(const Table& root);
+Model read_apertus(const Table& root);
+Model read_exaone4(const Table& root);
 Model read_olmo2(const Table& root);
 Model read_olmo3(const Table& root);
 Model read_gemma(const Table& root);
@@ -25,6 +31,8 @@ Model read_qwen3_moe_tower(const Table& root);
 
 Model read_gpt2(const Table& root);
 Model read_mpt(const Table& root);
+Model read_gpt_neox(const Table& root);
+Model read_starcoder2(const Table& root);
 
 Model read_lfm2(const Table& root);
 Model read_lfm2_moe(const Table& root);
@@ -33,6 +41,11 @@ Model read_jamba(const Table& root);
 Model read_nemotron_h(const Table& root);
 
 Model read_mixtral(const Table& root);
+Model read_olmoe(const Table& root);
+Model read_minimax_m2(const Table& root);
+Model read_ernie_moe(const Table& root);
+Model read_deepseek_tower(const Table& root);
+Model read_glm4_moe_lite(const Table& root);
 Model read_qwen2_moe(const Table& root);
 Model read_qwen3_moe(const Table& root);
 Model read_glm4_moe(const Table& root);

@@ -49,6 +49,13 @@ Model read_decoder(const Table& table, const DecoderKeys& keys) {
   return model;
 }
 
+void read_rotary(const Table& table, std::string_view key, double usual, Model& model) {
+  Attention& a = model.attention;
+  const double share = table.number_or(key, usual, 0, 1);
+  a.rotary = static_cast<std::int64_t>(share * static_cast<double>(a.head_dim));
+  if (a.rotary == a.head_dim) a.rotary = 0;
+}
+
 Model read_text_tower(const Table& root, Model (*read)(const Table&)) {
   if (!root.has("text_config")) return read(root);
   const Table text = root.table("text_config");
@@ -61,7 +68,7 @@ Model read_text_tower(const Table& root, Model (*read)(const Table&)) {
 Experts read_experts(const Table& table, const ExpertKeys& keys) {
   Experts experts;
   experts.count = table.integer(keys.count, 1, hf_limits.experts);
-  experts.per_token = table.integer("num_experts_per_tok", 1, hf_limits.experts);
+  experts.per_token = table.integer(keys.per_token, 1, hf_limits.experts);
   experts.width = table.integer(keys.width, 1, hf_limits.width);
   experts.groups = table.integer_or("n_group", 1, 1, hf_limits.experts);
   experts.groups_chosen = table.integer_or("topk_group", 1, 1, experts.groups);
@@ -74,8 +81,8 @@ Experts read_experts(const Table& table, const ExpertKeys& keys) {
   if (!keys.shared_width.empty() && table.has(keys.shared_width))
     experts.shared_width = table.integer(keys.shared_width, 0, hf_limits.width);
   if (table.sound() && experts.per_token > experts.count)
-    table.problem("num_experts_per_tok", fmt::format("a token cannot go to {} of {} experts ({})",
-                                                     experts.per_token, experts.count, keys.count));
+    table.problem(keys.per_token, fmt::format("a token cannot go to {} of {} experts ({})",
+                                              experts.per_token, experts.count, keys.count));
   return experts;
 }
 

@@ -47,6 +47,9 @@ struct DecoderKeys {
 // Layers, widths, heads, vocabulary, positions, tied embeddings.
 Model read_decoder(const Table& table, const DecoderKeys& keys = {});
 
+// The share of a head that has positions: under the family's key, or `usual`.
+void read_rotary(const Table& table, std::string_view key, double usual, Model& model);
+
 // Of a model with a vision tower, what its text tower is: a block of its own, or the file itself.
 Model read_text_tower(const Table& root, Model (*read)(const Table&));
 
@@ -55,7 +58,9 @@ struct ExpertKeys {
   std::string_view width;
   std::string_view shared_count;  // shared experts, each as wide as a routed one; empty: no key
   std::string_view shared_width;  // or how wide all of them are; empty: no key
+  std::string_view per_token = "num_experts_per_tok";
 };
+
 Experts read_experts(const Table& table, const ExpertKeys& keys);
 
 // Which layers see everything, where a window binds the others: a list in `layer_types`, if there

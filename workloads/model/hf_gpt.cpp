@@ -49,6 +49,30 @@ Model read_gpt2(const Table& root) {
   return model;
 }
 
+// GPT-NeoX adds attention and feed-forward to the same input; both have a norm of their own.
+Model read_gpt_neox(const Table& root) {
+  Model model = read_decoder(root);
+  model.attention.fused_qkv = true;
+  model.norm_bias = true;
+  set_bias(model, root.flag_or("attention_bias", true));
+  model.feed_forward.gated = false;
+  model.feed_forward.bias = true;
+  read_rotary(root, "rotary_pct", 0.25, model);
+  return model;
+}
+
+// LayerNorm and biases of a GPT, queries, keys and values as in Llama.
+Model read_starcoder2(const Table& root) {
+  Model model = read_decoder(root, {.tied = true});
+  const bool bias = root.flag_or("use_bias", true);
+  set_bias(model, bias);
+  model.norm_bias = true;
+  model.feed_forward.gated = false;
+  model.feed_forward.bias = bias;
+  read_window(root, model);
+  return model;
+}
+
 Model read_mpt(const Table& root) {
   Model model = make_gpt(!root.flag_or("no_bias", false));
   model.layers = root.integer("n_layers", 1, hf_limits.layers);

@@ -76,6 +76,36 @@ Model read_qwen3_moe(const Table& root) {
   return model;
 }
 
+Model read_olmoe(const Table& root) {
+  Model model = read_decoder(root);
+  set_bias(model, root.flag_or("attention_bias", false));
+  model.attention.qk_norm = Attention::QkNorm::full_width;
+  model.experts = read_experts(root, {"num_experts", "intermediate_size", "", ""});
+  return model;
+}
+
+Model read_minimax_m2(const Table& root) {
+  Model model = read_decoder(root);
+  if (root.flag_or("use_qk_norm", true)) model.attention.qk_norm = Attention::QkNorm::full_width;
+  model.attention.rotary = root.integer_or("rotary_dim", 64, 0, model.attention.head_dim);
+  model.experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
+  model.experts->selection_bias = root.flag_or("use_routing_bias", true);
+  return model;
+}
+
+Model read_ernie_moe(const Table& root) {
+  Model model = read_decoder(root, {.tied = true});
+  set_bias(model, root.flag_or("use_bias", false));
+  model.experts = read_experts(root, {.count = "moe_num_experts",
+                                      .width = "moe_intermediate_size",
+                                      .shared_count = "moe_num_shared_experts",
+                                      .per_token = "moe_k"});
+  model.experts->first_dense = root.integer_or("moe_layer_start_index", 1, 0, hf_limits.layers);
+  root.integer_or("moe_layer_interval", 1, 1, 1);
+  model.experts->selection_bias = true;
+  return model;
+}
+
 Model read_mixtral(const Table& root) {
   Model model = read_decoder(root);
   model.experts = read_experts(root, {"num_local_experts", "intermediate_size", "", ""});
@@ -116,9 +146,7 @@ Model read_delta_decoder(const Table& root, std::string_view width = "intermedia
   set_bias(model, root.flag_or("attention_bias", false));
   a.qk_norm = Attention::QkNorm::per_head;
   a.gated = true;
-  const double turned = root.number_or("partial_rotary_factor", 0.25, 0, 1);
-  a.rotary = static_cast<std::int64_t>(turned * static_cast<double>(a.head_dim));
-  if (a.rotary == a.head_dim) a.rotary = 0;
+  read_rotary(root, "partial_rotary_factor", 0.25, model);
   Mixer mixer{.kind = MixerKind::delta};
   mixer.heads = root.integer_or("linear_num_value_heads", 32, 1, hf_limits.heads);
   mixer.width = root.integer_or("linear_value_head_dim", 128, 1, hf_limits.heads);
@@ -202,7 +230,7 @@ Model read_deepseek_v2(const Table& root) {
 
 // Keys and values out of one narrow vector a token; queries out of another one, or directly.
 Model read_deepseek(const Table& root) {
-  Model model = read_decoder(root);
+  Model model = read_decoder(root, {.heads = {.width = 1}});  // the width is set below
   Attention& a = model.attention;
   Latent latent;
   latent.width = root.integer("kv_lora_rank", 1, hf_limits.width);
@@ -219,6 +247,17 @@ Model read_deepseek(const Table& root) {
   experts.every = root.integer_or("moe_layer_freq", 1, 1, 1);
   experts.selection_bias = true;
   model.experts = experts;
+  return model;
+}
+
+Model read_deepseek_tower(const Table& root) {
+  return read_text_tower(root, read_deepseek);
+}
+
+// GLM-4.7-Flash: attention of DeepSeek, the first layer without experts unless the file says more.
+Model read_glm4_moe_lite(const Table& root) {
+  Model model = read_deepseek(root);
+  if (!root.has("first_k_dense_replace")) model.experts->first_dense = 1;
   return model;
 }
 

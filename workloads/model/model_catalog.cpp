@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "sim/base/error.hpp"
@@ -27,6 +28,24 @@ void check_pins(const Table& root, const Model& model) {
   check("buffers", root.integer_or("buffers", 0, 0, most), count.buffers);
 }
 
+std::string last_part(const std::string& name) {
+  return name.substr(name.rfind('/') + 1);
+}
+
+// Without the words that say how a copy's tensors are stored, in small letters.
+std::string as_first_stored(std::string name) {
+  constexpr std::array words{"-bnb-4bit", "-unsloth", "-bf16", "-hf", "-fp8"};
+  for (bool found = true; found;) {
+    found = false;
+    for (const std::string_view word : words)
+      if (name.size() > word.size() && name.ends_with(word)) {
+        name.resize(name.size() - word.size());
+        found = true;
+      }
+  }
+  return name;
+}
+
 }  // namespace
 
 bool is_config_path(std::string_view name_or_path) {
@@ -36,18 +55,29 @@ bool is_config_path(std::string_view name_or_path) {
 }
 
 std::string resolve_model(const std::string& data, const std::string& name) {
-  if (!is_hf_id(name)) return name;
+  const bool id = is_hf_id(name);
+  if (name.empty() || (!id && is_config_path(name))) return name;
   const std::vector<std::string> entries = names_on(data, model_shelf);
-  std::string last = in_small_letters(name.substr(name.find('/') + 1));
+  const std::string last = last_part(in_small_letters(name));
   if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
+  // The same name by somebody else is a copy of it; only an exact one is better.
+  const std::string plain = as_first_stored(last);
+  std::string copied;
   for (const std::string& entry : entries) {
     const Document document = open_entry(data, model_shelf, entry);
     std::vector<std::string> ids = document.root().texts_or("also");
     ids.push_back(document.root().text_or("hub", ""));
-    for (const std::string& id : ids)
-      if (in_small_letters(id) == in_small_letters(name)) return entry;
+    for (const std::string& each : ids) {
+      const std::string known = in_small_letters(each);
+      if (known == in_small_letters(name)) return entry;
+      if (copied.empty() && !known.empty() && as_first_stored(last_part(known)) == plain)
+        copied = entry;
+    }
+    if (copied.empty() && entry == plain) copied = entry;
   }
-  return cached_config(hub_of(data), name).value_or(name);
+  const std::string local = id ? cached_config(hub_of(data), name).value_or("") : "";
+  if (!local.empty()) return local;
+  return copied.empty() ? name : copied;
 }
 
 std::string unknown_id_text(const std::string& data, const std::string& id) {
@@ -74,7 +104,10 @@ Model load_model(const std::string& data, const std::string& name_or_path) {
   root.texts_or("also");
   root.text("source");
   Model model = read_hf_config(root.table("config"), root.text("name"));
-  if (root.sound()) check_pins(root, model);
+  if (root.sound())
+    check_pins(root, model);
+  else  // they are no unknown keys
+    for (const char* key : {"parameters", "buffers"}) root.has(key);
   document.finish();
   return model;
 }

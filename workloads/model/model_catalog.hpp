@@ -14,8 +14,9 @@ inline constexpr Shelf model_shelf{"workloads/models", "model"};
 // A word that ends in .json, holds a slash, or names a folder with a config.json in it.
 bool is_config_path(std::string_view name_or_path);
 
-// What a name of Hugging Face, ORG/NAME, leads to: a model of the catalogue that is called like it
-// or lists it under `also`, or a config.json in the local cache. Everything else stays as it is.
+// What a name of Hugging Face, ORG/NAME or NAME, leads to: a model of the catalogue that is called
+// like it or lists it under `also`, a config.json in the local cache, or a model of the catalogue
+// that somebody else has a copy of under the same name. Everything else stays as it is.
 std::string resolve_model(const std::string& data, const std::string& name);
 // What to say of an id that leads nowhere.
 std::string unknown_id_text(const std::string& data, const std::string& id);
