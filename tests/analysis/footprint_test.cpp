@@ -46,7 +46,7 @@ TEST_CASE("a model that stands whole on its devices first leaves no room for fp3
   CHECK(std::abs(needs.device.moments.front().second / 0x1p30 - 57) < 0.5);  // read: 57 to 58
 }
 
-TEST_CASE("set-up takes whole buffers, so that the allocator holds nothing beyond them",
+TEST_CASE("below stage 3 set-up takes whole buffers, and the allocator holds nothing beyond them",
           "[analysis]") {
   const Footprint needs = footprint(seed("qwen3-30b-dpo-zero2-offload"));
   CHECK(needs.device.peak.phase == "flattening");

@@ -41,20 +41,26 @@ double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& s
 }
 
 // The most that set-up and steps ask for. What the allocator holds beyond that is a share of what a
-// step asks for: set-up takes whole buffers, each a segment of its own.
+// step asks for. Set-up takes whole buffers, each a segment of its own, unless parameters are
+// shared out tensor by tensor.
 struct MostAsked {
   double setup = 0, steps = 0;  // bytes
+  bool by_tensor = false;
 
-  double held(double slack) const { return std::max(setup, steps * (1 + slack)); }
+  double held(double slack) const {
+    return std::max(setup * (by_tensor ? 1 + slack : 1), steps * (1 + slack));
+  }
 };
 
-MostAsked asked_for(const Timeline& setup, const Timeline& step, const Timeline& saved) {
+MostAsked asked_for(const Strategy& strategy, const Timeline& setup, const Timeline& step,
+                    const Timeline& saved) {
   double kept = 0;
   for (const MemoryChange& change : setup)
     if (change.pool == Pool::device) kept += change.bytes;
   constexpr double no_limit = std::numeric_limits<double>::infinity();
   return {read_timelines({setup}, device_pool, no_limit).peak.bytes,
-          kept + read_timelines({step, saved}, device_pool, no_limit).peak.bytes};
+          kept + read_timelines({step, saved}, device_pool, no_limit).peak.bytes,
+          facts_of(strategy).gathers_parameters};
 }
 
 bool fits(const Scenario& scenario) {
@@ -154,13 +160,13 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
     saved = timeline_in_order(save.graph, 0);
   }
   Footprint f;
-  const MostAsked asked = asked_for(setup, step, saved);
+  const MostAsked asked = asked_for(scenario.strategy, setup, step, saved);
   const double whole = (usable.value - library.value).value;
   const double room = whole / (1 + slack.value.value);
   const auto read = [&](double limit) {
     return read_timelines({setup, step, saved}, device_pool, limit);
   };
-  f.device = read(asked.setup > whole ? whole : std::max(room, asked.setup));
+  f.device = read(asked.by_tensor ? room : std::max(room, std::min(asked.setup, whole)));
   const double used = f.device.peak.bytes;
   f.slack = asked.held(slack.value.value) - used;
   f.library = library.value.value;
