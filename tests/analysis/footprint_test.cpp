@@ -46,6 +46,14 @@ TEST_CASE("a model that stands whole on its devices first leaves no room for fp3
   CHECK(std::abs(needs.device.moments.front().second / 0x1p30 - 57) < 0.5);  // read: 57 to 58
 }
 
+TEST_CASE("below stage 3 set-up takes whole buffers, and the allocator holds nothing beyond them",
+          "[analysis]") {
+  const Footprint needs = footprint(seed("qwen3-30b-dpo-zero2-offload"));
+  CHECK(needs.device.peak.phase == "flattening");
+  CHECK(needs.slack == 0);
+  CHECK(footprint(seed("qwen3-30b-sft-zero3")).slack > 0);
+}
+
 TEST_CASE("the verdict has a margin that its constants widen", "[analysis]") {
   const Footprint needs = footprint(seed("mpt7b-zero2-oom"));
   CHECK(needs.margin.low < needs.margin.value);

@@ -65,6 +65,19 @@ TEST_CASE("layers gather once forward and once backward, the head stays in betwe
   CHECK_THAT(gathered(step), exactly(accumulation * half * e.total));
 }
 
+TEST_CASE("forward, what was gathered of a layer stays until the next one is cut apart",
+          "[workloads]") {
+  const TinyStep step = tiny_step(Sharding::fsdp);
+  const double layer = half * elements_of(step).inner / static_cast<double>(step.model.layers);
+  const OpGraph graph = graph_of(step);
+  CHECK(highest(graph, "arrived") >= 2 * layer);
+  double left = 0;
+  for (const MemoryEffect& effect : graph.memory())
+    if (effect.rank == 0 && graph.names()[index(effect.tensor_class)] == "arrived")
+      left += effect.bytes;
+  CHECK_THAT(left, exactly(0));
+}
+
 TEST_CASE("a root that was given up comes back when the loss has run backward", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   step.strategy.fsdp.root_group = step.strategy.fsdp.reshard_root = true;
@@ -169,7 +182,7 @@ TEST_CASE("gradients that wait for the boundary are held whole", "[workloads]") 
   step.job.accumulation = 2;
   const double total = elements_of(step).total;
   const double ranks = step.cluster.ranks();
-  CHECK_THAT(highest(graph_of(step), "gradients"), exactly(4 * total / ranks));
+  CHECK_THAT(highest(graph_of(step), "own_gradients"), exactly(4 * total / ranks));
   // The last reduction finds only its own group's still whole.
   const auto within = [&](double whole) {
     const double most = highest(graph_of(step), "gradients");

@@ -72,6 +72,8 @@ TEST_CASE("memory has streams of its own where a framework gathers beside its ke
   };
   strategy.sharding = Sharding::fsdp;
   CHECK(stream(Held::gathered) == 0);  // version 2
+  CHECK(stream(Held::own_gradients) == 2);
+  CHECK(stream(Held::gradients) == 0);  // that wait for a reduction
   strategy.fsdp.version = 1;
   CHECK(stream(Held::gathered) == 1);
   CHECK(stream(Held::reduce_input) == 2);

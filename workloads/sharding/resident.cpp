@@ -33,8 +33,10 @@ AllocatingStreams allocating_streams(const Strategy& strategy) {
   const auto place = [&](Held held) -> std::uint8_t& {
     return streams[static_cast<std::size_t>(held)];
   };
+  const SchemeFacts facts = facts_of(strategy);
   place(Held::arrived) = 1;
-  if (!facts_of(strategy).takes_apart) return streams;
+  if (facts.keeps_apart) place(Held::own_gradients) = 2;
+  if (!facts.takes_apart) return streams;
   place(Held::gathered) = 1;
   for (const Held reduced : {Held::reduce_input, Held::gradient_copy, Held::own_gradients})
     place(reduced) = 2;

@@ -30,6 +30,7 @@ struct SchemeFacts {
   bool has_sub_groups = false;       // the optimizer takes sub-groups, not tensors
   bool sends_back = false;           // what was gathered to be saved goes out again
   bool takes_apart = false;          // gathers and reductions have memory on streams of their own
+  bool keeps_apart = false;          // so has the rank's part of a reduction, which it keeps
   bool offloads_optimizer = false;   // can have it on the host
   bool offloads_parameters = false;  // and them
   bool updates_stored = false;       // what a rank stores is what its optimizer updates

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "analysis/studies/predict/replayed_step.hpp"
@@ -39,9 +40,27 @@ double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& s
   return std::max(0.0, std::accumulate(most.begin(), most.end(), 0.0) - peak);
 }
 
-// What is left of the device when `used` bytes are.
-double margin_of(double capacity, double library, double slack, double used) {
-  return capacity - library - used * (1 + slack);
+// The most that set-up and steps ask for. What the allocator holds beyond that is a share of what a
+// step asks for. Set-up takes whole buffers, each a segment of its own, unless parameters are
+// shared out tensor by tensor.
+struct MostAsked {
+  double setup = 0, steps = 0;  // bytes
+  bool by_tensor = false;
+
+  double held(double slack) const {
+    return std::max(setup * (by_tensor ? 1 + slack : 1), steps * (1 + slack));
+  }
+};
+
+MostAsked asked_for(const Strategy& strategy, const Timeline& setup, const Timeline& step,
+                    const Timeline& saved) {
+  double kept = 0;
+  for (const MemoryChange& change : setup)
+    if (change.pool == Pool::device) kept += change.bytes;
+  constexpr double no_limit = std::numeric_limits<double>::infinity();
+  return {read_timelines({setup}, device_pool, no_limit).peak.bytes,
+          kept + read_timelines({step, saved}, device_pool, no_limit).peak.bytes,
+          facts_of(strategy).gathers_parameters};
 }
 
 bool fits(const Scenario& scenario) {
@@ -141,18 +160,24 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
     saved = timeline_in_order(save.graph, 0);
   }
   Footprint f;
-  const double room = (usable.value - library.value).value / (1 + slack.value.value);
-  f.device = read_timelines({setup, step, saved}, device_pool, room);
+  const MostAsked asked = asked_for(scenario.strategy, setup, step, saved);
+  const double whole = (usable.value - library.value).value;
+  const double room = whole / (1 + slack.value.value);
+  const auto read = [&](double limit) {
+    return read_timelines({setup, step, saved}, device_pool, limit);
+  };
+  f.device = read(asked.by_tensor ? room : std::max(room, std::min(asked.setup, whole)));
   const double used = f.device.peak.bytes;
-  f.slack = used * slack.value.value;
+  f.slack = asked.held(slack.value.value) - used;
   f.library = library.value.value;
   f.idle = idle_bytes(setup, step, scenario.strategy, used);
   f.mapped = resident.mapped_before_update;
   f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;
-  f.margin = {margin_of(usable.value.value, library.value.value, slack.value.value, used),
-              margin_of(usable.low.value, library.high.value, slack.high.value, used),
-              margin_of(usable.high.value, library.low.value, slack.low.value, used)};
+  f.margin = {whole - asked.held(slack.value.value),
+              usable.low.value - library.high.value - asked.held(slack.high.value),
+              usable.high.value - library.low.value - asked.held(slack.low.value)};
+  if (f.margin.value < 0 && !f.device.failed) f.device.failed = read(room).failed;
   f.states = states_of(rank);
   const double ranks = scenario.cluster.gpus_per_node();
   f.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;

@@ -27,6 +27,7 @@ SchemeFacts FullySharded::facts(const Strategy& strategy) {
   return {.gathers_parameters = true,
           .scatters_gradients = true,
           .takes_apart = strategy.fsdp.version == 1,
+          .keeps_apart = true,
           .updates_stored = true,
           .stored_bytes = stored,
           .matrices = {.flat = strategy.fsdp.version == 1,
@@ -55,9 +56,9 @@ void FullySharded::set_up(Setup& setup) {
   if (keeps_reference(rank.input))
     setup.load_part(Held::reference, Pool::device, rank.input.strategy.precision.numbers);
   setup.at("first update");
-  setup.take(Pool::device, Held::gradients, gradients);
+  setup.take(Pool::device, Held::own_gradients, gradients);
   setup.take(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);
-  setup.give(Pool::device, Held::gradients, gradients);
+  setup.give(Pool::device, Held::own_gradients, gradients);
 }
 
 double FullySharded::gradients_at_update(const RankPart& rank) {

@@ -185,7 +185,9 @@ bool FullyShardedGroups::cuts_out(const Group& group) const {
   return casts || (keys_.version != 1 && !writer_.input().stack.fsdp_in_place);
 }
 
-void FullyShardedGroups::cut_out(Group& group) {
+// In the forward pass version 2 has a name for what it cut apart until the next group is cut
+// (FSDPCommContext's all_gather_state), so that the gather of that one need not wait.
+void FullyShardedGroups::cut_out(Group& group, Phase phase) {
   group.copied_out = true;
   if (!cuts_out(group)) return;
   const double bytes = group.gathered_bytes + group.used_bytes;
@@ -194,7 +196,11 @@ void FullyShardedGroups::cut_out(Group& group) {
   copied_out_before_ = copied_out_;
   copied_out_ = cut;
   writer_.allocate(cut, Held::gathered, group.used_bytes);
-  writer_.release(cut, Held::arrived, group.gathered_bytes);
+  if (keys_.version == 1 || phase != Phase::forward) {
+    writer_.release(cut, Held::arrived, group.gathered_bytes);
+    return;
+  }
+  writer_.release(cut, Held::arrived, std::exchange(arrived_, group.gathered_bytes));
 }
 
 void FullyShardedGroups::before(std::size_t visit) {
@@ -212,7 +218,7 @@ void FullyShardedGroups::begin(std::size_t number) {
   gather(number);
   if (!group.copied_out) {
     writer_.compute_after(group.arrival);
-    cut_out(group);
+    cut_out(group, call.phase);
   }
   const bool prefetch = call.phase == Phase::forward ? keys_.forward_prefetch
                                                      : keys_.backward_prefetch == FsdpPrefetch::pre;
@@ -305,7 +311,7 @@ void FullyShardedGroups::reduce(Group& group, bool last_micro_batch) {
                          "keep_gradient", {summed});
   if (group.kept > 0) return;
   group.kept = stored_bytes() * shard;
-  writer_.allocate(*kept_, Held::gradients, group.kept);
+  writer_.allocate(*kept_, Held::own_gradients, group.kept);
 }
 
 // Version 2 has a name for it until the next reduction begins (FSDPCommContext's
@@ -323,6 +329,7 @@ void FullyShardedGroups::finish_backward(bool) {
   held_back_.clear();
   if (kept_) writer_.compute_after(*kept_);
   give_up_input();
+  writer_.release(writer_.last_compute(), Held::arrived, std::exchange(arrived_, 0));
   kept_.reset();
   reduced_.reset();
   copied_out_.reset();
@@ -360,7 +367,7 @@ void FullyShardedGroups::finish_step(std::optional<Mark> norm) {
   hold_while_updating(writer_, update, cost);
   stop_behind_update(writer_, tensors_);
   for (Group& group : groups_) {
-    writer_.release(update, Held::gradients, group.kept);
+    writer_.release(update, Held::own_gradients, group.kept);
     group.kept = 0;
   }
   writer_.drain({0}, Cause::optimizer, "step_done");

@@ -57,7 +57,7 @@ class FullyShardedGroups {
   void gather(std::size_t call);
   void limit_gathers();
   bool cuts_out(const Group& group) const;
-  void cut_out(Group& group);
+  void cut_out(Group& group, Phase phase);
   void give_up_input();
   void reshard(Group& group);
   void reduce(Group& group, bool last_micro_batch);
@@ -81,6 +81,7 @@ class FullyShardedGroups {
   std::vector<std::size_t> held_back_;  // of a stage: groups that are resharded behind all passes
   std::optional<Mark> reduced_, kept_;  // the last gradients
   double input_ = 0;                    // version 2: bytes of what was reduced last
+  double arrived_ = 0;                  // and of what was gathered last in the forward pass
   double shard_ = 0;                    // trained elements of a rank
   double tensors_ = 0;                  // trained
 };
