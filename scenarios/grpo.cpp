@@ -146,8 +146,12 @@ Grpo read_grpo(const Table& job) {
       job.table("response_lengths")
           .problem("mean", fmt::format("behind the limit it is less than response_length ({})",
                                        grpo.response_limit));
-    else
-      lengths = lengths_with_mean(lengths.mean, lengths.sigma, grpo.response_limit, lengths.seed);
+    else {
+      const double said = lengths.mean;
+      lengths = lengths_with_mean(said, lengths.sigma, grpo.response_limit, lengths.seed);
+      lengths.behind_limit = true;
+      lengths.mean_behind = said;
+    }
   }
   return grpo;
 }

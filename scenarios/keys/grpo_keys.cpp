@@ -359,7 +359,11 @@ constexpr std::array length_keys{
               if (grpo.lengths.kind != LengthKind::empirical)
                 grpo.lengths.mean = table.number(facts.name, facts.low, facts.high);
             },
-        .text = [](const KeyFacts&, const Grpo& grpo) { return number_text(grpo.lengths.mean); },
+        .text =
+            [](const KeyFacts&, const Grpo& grpo) {
+              const ResponseLengths& lengths = grpo.lengths;
+              return number_text(lengths.mean_behind > 0 ? lengths.mean_behind : lengths.mean);
+            },
         .prepare =
             [](Grpo& grpo) { grpo.lengths.mean = static_cast<double>(grpo.response_limit) / 3; },
         .matters = [](const Grpo& grpo) { return grpo.lengths.kind != LengthKind::empirical; }},

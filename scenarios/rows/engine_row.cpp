@@ -93,6 +93,7 @@ void read_batch(const EngineRow& row, const RowCatalog& catalog, ExpressedEngine
   Grpo& engine = made.load.engine;
   engine.batched_tokens = limits.tokens;
   engine.batched_sequences = limits.sequences;
+  engine.memory_utilization = limits.share;
   engine.prefix_caching = true;
   const std::string command = in_small_letters(row.command);
   engine.enforce_eager =
@@ -145,13 +146,25 @@ void read_lengths(const EngineRow& row, ExpressedEngineRow& made) {
   load.asked = 0;
 }
 
-void read_requests(const EngineRow& row, ExpressedEngineRow& made) {
+// As many as the engine's own benchmark sends at once for such lengths; 0: it has none.
+std::int64_t benchmark_requests(const EngineStack& stack, const EngineLoad& load) {
+  for (const EngineStack::Benchmark& own : stack.benchmark)
+    if (own.prompt == std::llround(load.input) && own.answer == std::llround(load.output))
+      return own.requests;
+  return 0;
+}
+
+void read_requests(const EngineRow& row, const RowCatalog& catalog, ExpressedEngineRow& made) {
   made.load.at_once = std::llround(row.concurrency.value_or(0));
   made.load.chat = row.first_token_ms && made.load.at_once == 0;
   if (row.prompts) {
     made.load.requests = std::max<std::int64_t>(1, std::llround(*row.prompts));
   } else if (made.load.at_once > 0) {
     made.load.requests = 4 * made.load.at_once;
+  } else if (const std::int64_t own =
+                 benchmark_requests(catalog.engine(made.load.stack)->stack, made.load)) {
+    made.load.requests = own;
+    made.assumed.emplace_back("as many requests as the engine's own benchmark sends at once");
   } else {
     made.load.requests = 3 * made.load.engine.batched_sequences;
     made.assumed.push_back(
@@ -182,7 +195,7 @@ ExpressedEngineRow express(const EngineRow& row, const RowCatalog& catalog) {
   read_machine(row, catalog, made);
   read_batch(row, catalog, made);
   read_lengths(row, made);
-  read_requests(row, made);
+  read_requests(row, catalog, made);
   const bool measured = row.total_rate || row.output_rate || row.request_rate || row.duration ||
                         row.per_token_ms || row.latency;
   if (!measured) made.missing.emplace_back(row.why.empty() ? "a rate or a time" : row.why);

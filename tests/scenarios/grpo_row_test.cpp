@@ -258,6 +258,27 @@ TEST_CASE("an engine's command says whether it uses graphs", "[grpo]") {
   CHECK(eager("python3 -m sglang.launch_server --disable-cuda-graph"));
 }
 
+TEST_CASE("a published load has the requests that its engine's benchmark sends", "[grpo]") {
+  const auto load = [](const std::string& lengths) {
+    return engine_of("e,H100-80GB,1,Llama-3.1-8B,fp8,TensorRT-LLM,1," + lengths + ",,,,9305,,\n")
+        .load.requests;
+  };
+  CHECK(load("128,128") == 30000);
+  CHECK(load("20000,2000") == 1000);
+  CHECK(load("777,777") == 3 * 2048);  // none that it publishes
+}
+
+TEST_CASE("engines take the share of a GPU that their server takes by default", "[grpo]") {
+  const auto share = [](const std::string& engine, const std::string& hardware) {
+    return engine_of("e," + hardware + ",1,Qwen/Qwen3-14B,bf16," + engine +
+                     ",1,128,128,10,,,300,,\n")
+        .load.engine.memory_utilization;
+  };
+  CHECK(share("vLLM v0.11.0", "H100-80GB") == 0.9);
+  CHECK(share("SGLang v0.5.5", "H100-80GB") == 0.83);
+  CHECK(share("SGLang v0.5.5", "H200-141GB") == 0.9);
+}
+
 TEST_CASE("conversations are as long as their rates say", "[grpo]") {
   const ExpressedEngineRow row = engine_of(
       "e,H100-80GB,1,Qwen/Qwen3-14B,bf16,vLLM,1,ShareGPT,ShareGPT,1000,32,6600,3180,15,\n");

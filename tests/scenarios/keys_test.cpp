@@ -15,6 +15,7 @@
 #include "sim/base/whole_file.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "workloads/grpo/lengths.hpp"
 
 using namespace stepsim;
 
@@ -283,6 +284,28 @@ TEST_CASE("a scenario that is written from its values says the same", "[keys]") 
       CAPTURE(before[i].path());
       if (before[i].facts->name.starts_with("deepspeed")) continue;
       CHECK(before[i].value == after[i].value);
+    }
+  }
+}
+
+TEST_CASE("a mean behind the limit is written as it was said, with its range", "[keys]") {
+  for (const std::string mean :
+       {"800", "{value: 800, low: 600, high: 1500, grade: guess, source: \"a log\"}"}) {
+    CAPTURE(mean);
+    const Scenario scenario =
+        load_scenario(data, "colocated-8b",
+                      std::vector<Setting>{{"job.response_lengths.mean", mean},
+                                           {"job.response_lengths.behind_limit", "true"}});
+    const std::string yaml = scenario_yaml(scenario);
+    CAPTURE(yaml);
+    const Scenario again = parse_scenario(data, yaml, "again.yaml");
+    CHECK(again.grpo->lengths.behind_limit);
+    CHECK(again.grpo->lengths.mean == scenario.grpo->lengths.mean);
+    CHECK(mean_response(*again.grpo) == Catch::Detail::Approx(800).epsilon(1e-6));
+    REQUIRE(again.constants.size() == scenario.constants.size());
+    for (std::size_t i = 0; i < again.constants.size(); ++i) {
+      CHECK(again.constants[i].value == scenario.constants[i].value);
+      CHECK(again.constants[i].high == scenario.constants[i].high);
     }
   }
 }

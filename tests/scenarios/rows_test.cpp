@@ -1,10 +1,10 @@
+// What rows of tables of steps become, and what they lack.
 #include <algorithm>
 
 #include "scenarios/rows/expressed_row.hpp"
 #include "scenarios/scenario.hpp"
-#include "sim/base/config.hpp"
-#include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/step_rows.hpp"
 
 using namespace stepsim;
 using Catch::Matchers::Contains;
@@ -12,41 +12,6 @@ using Catch::Matchers::Contains;
 namespace {
 
 const std::string data = STEPSIM_SOURCE_DATA;
-
-constexpr std::string_view columns =
-    "id,hardware,nodes,gpus,interconnect,framework,model,params_total_B,layers,hidden,heads,kv_"
-    "heads,"
-    "ffn,vocab,seq_len,strategy,zero_stage,dp_shard,dp_replicate,tp,pp,offload,act_ckpt,precision,"
-    "compile,micro_batch,grad_accum,global_batch_seqs,tok_s_gpu,step_s,mfu_pct,flops_def,mem_GB,"
-    "mem_unit\n";
-constexpr std::string_view usual =
-    "r,H100-80GB,1,8,,torchtitan "
-    "(FSDP2),Llama-3.1-8B,8.03,32,4096,32,8,14336,128256,8192,FSDP2,3,8,1,"
-    "1,1,none,full,bf16,no,2,1,16,5762,2.84,33,,70,GiB\n";
-
-StepRow row_of(std::string_view line) {
-  const auto rows = step_rows(parse_csv(std::string(columns) + std::string(line), "r.csv"));
-  REQUIRE(rows.size() == 1);
-  return rows.front();
-}
-
-StepRow changed(const std::string& from, const std::string& to) {
-  std::string line(usual);
-  const std::size_t place = line.find(from);
-  REQUIRE(place != std::string::npos);
-  return row_of(line.replace(place, from.size(), to));
-}
-
-StepRow without_widths(StepRow row) {
-  row.layers.reset();
-  row.hidden.reset();
-  return row;
-}
-
-const RowCatalog& catalog() {
-  static const RowCatalog all = row_catalog(data);
-  return all;
-}
 
 }  // namespace
 
@@ -87,20 +52,6 @@ TEST_CASE("a model is known by its name, whatever people add to it behind", "[sc
   CHECK(known("").empty());
 }
 
-TEST_CASE("parallel parts that take all GPUs leave nothing to shard", "[scenarios]") {
-  StepRow row = changed("FSDP2,3,8,1,1,1", "TP8,,,,8,1");
-  row.framework = "Megatron-DeepSpeed";
-  row.global_batch = 2;
-  const ExpressedRow alone = express(row, catalog());
-  REQUIRE(alone.missing.empty());
-  const Strategy strategy = parse_scenario(data, alone.scenario, "r").strategy;
-  CHECK(strategy.sharding == Sharding::zero0);
-  CHECK(strategy.master_weights);
-  row.tensor_parallel = 4;
-  row.global_batch = 4;
-  CHECK_THAT(express(row, catalog()).missing.front(), Contains("the sharding \"TP8\""));
-}
-
 TEST_CASE("accumulation follows from the batch of the step", "[scenarios]") {
   const ExpressedRow made = express(changed(",2,1,16,", ",2,,64,"), catalog());
   REQUIRE(made.missing.empty());
@@ -116,88 +67,6 @@ TEST_CASE("a part of a node takes part", "[scenarios]") {
   const Scenario scenario = parse_scenario(data, made.scenario, "r");
   CHECK(scenario.cluster.ranks() == 2);
   CHECK(scenario.cluster.node.count(PartKind::gpu) == 8);
-}
-
-TEST_CASE("what is computed again is said as each framework means it", "[scenarios]") {
-  const auto text = [&](const std::string& word, const std::string& framework) {
-    StepRow row = row_of(usual);
-    row.checkpointing = word;
-    row.framework = framework;
-    return express(row, catalog()).scenario;
-  };
-  CHECK_THAT(text("selective", "torchtitan"), Contains("checkpointing: operators"));
-  CHECK_THAT(text("selective", "Megatron-LM"), Contains("checkpointing: selective"));
-  CHECK_THAT(text("selective layer", "torchtitan"), Contains("checkpoint_every: 2"));
-  CHECK_THAT(text("full + CPU offload of checkpoints", "prime-rl"), Contains("activations: cpu"));
-}
-
-TEST_CASE("what a row leaves open is what its framework's recipe has", "[scenarios]") {
-  const auto row = [&](const std::string& checkpointing) {
-    StepRow made = without_widths(row_of(usual));
-    made.framework = "Megatron-Bridge recipe";
-    made.model = "gpt-oss-120b";
-    made.source = "docs/performance-summary.md";
-    made.stage = 1;
-    made.expert_parallel = 8;
-    made.checkpointing = checkpointing;
-    return express(made, catalog());
-  };
-  const auto strategy = [&](const ExpressedRow& made) {
-    return parse_scenario(data, made.scenario, "r").strategy;
-  };
-  CHECK_THAT(row("").scenario, Contains("- bridge-gpt-oss-120b-h100\n"));
-  CHECK_THAT(row("").scenario, !Contains("recompute_modules"));  // what is a recipe's stays there
-  CHECK(strategy(row("")).recomputed.has(LayerPart::moe_act));
-  CHECK_THAT(row("").assumed.front(),
-             Contains("as Megatron-Bridge's recipes have it: strategy.checkpointing: selective; "
-                      "strategy.recompute_modules: [layernorm, moe_act]"));
-  CHECK(strategy(row("none")).checkpointing == Checkpointing::none);  // the row's word stands
-  StepRow azure = row_of(usual);
-  azure.framework = "Megatron-DeepSpeed";
-  azure.strategy = "ZeRO-3 data parallel";
-  azure.source = "docs/_posts/2022-07-26-deepspeed-azure.md";
-  CHECK_THAT(express(azure, catalog()).scenario, Contains("recipe: azure-2022\n"));
-  CHECK(strategy(express(azure, catalog())).zero.stops_at_fetches);
-  CHECK_THAT(express(azure, catalog()).assumed.front(), Contains("release is inferred"));
-  azure.model = "1T";
-  CHECK_THAT(express(azure, catalog()).scenario,
-             Contains("recipe:\n  - azure-2022\n  - azure-2022-1t\n"));
-  // The page says once what it means by "selective".
-  StepRow other = row_of(usual);
-  other.framework = "Megatron-LM";
-  other.source = "docs/en/benchmark/megatron_moe_benchmark.md";
-  other.checkpointing = "selective";
-  CHECK(strategy(express(other, catalog())).recomputed.has(LayerPart::moe_act));
-  other.checkpointing = "full";
-  CHECK(strategy(express(other, catalog())).checkpointing == Checkpointing::full);
-}
-
-TEST_CASE("a row that does not say what was computed again offers more of it", "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.framework = "Megatron-LM";
-  row.strategy = "Megatron DP (distributed optimizer)";
-  row.stage = 1;
-  CHECK(express(row, catalog()).lighter.empty());  // it says "full"
-  row.checkpointing = "";
-  const ExpressedRow made = express(row, catalog());
-  CHECK_THAT(made.scenario, Contains("checkpointing: none"));
-  REQUIRE(made.lighter.size() == 1);
-  CHECK_THAT(made.lighter.front().scenario, Contains("checkpointing: full"));
-}
-
-TEST_CASE("utilisation with and without recomputation says how many layers were recomputed",
-          "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.checkpointing = "selective";
-  row.framework = "fms-fsdp (PyTorch FSDP1)";
-  const auto every = [&](double mfu, double hfu) {
-    row.mfu = mfu;
-    row.hfu = hfu;
-    return parse_scenario(data, express(row, catalog()).scenario, "r").strategy.checkpoint_every;
-  };
-  CHECK(every(45, 60) == Approx(1));  // four thirds: all of them
-  CHECK(every(54, 60) == Approx(3).epsilon(0.01));
-  CHECK(every(51, 51) == Approx(2));  // says nothing
 }
 
 TEST_CASE("a row of the same run tells what it leaves out, but nothing that was measured",
@@ -235,20 +104,6 @@ TEST_CASE("what two rows print of one run counts once", "[scenarios]") {
   complete_references(rows);
   REQUIRE(rows.size() == 1);
   CHECK(rows.front().step == whole.step);
-}
-
-TEST_CASE("a batch that is left out follows from a utilisation that is counted", "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.accumulation = row.global_batch = row.tokens_per_gpu = std::nullopt;
-  row.flops_definition = "TT";
-  const double tokens = 2 * 16 * 8192;  // of a step
-  row.step = 3;
-  row.mfu = 100 * tokens * counted_flops_per_token(row) / (3 * 8 * counted_peak(row, catalog()));
-  const Scenario made = parse_scenario(data, express(row, catalog()).scenario, "r");
-  CHECK(made.job.micro_batch * made.job.accumulation * 8 == 32);
-  // How it is cut up does not follow.
-  row.micro_batch = std::nullopt;
-  CHECK(express(row, catalog()).missing == std::vector<std::string>{"the micro-batch"});
 }
 
 TEST_CASE("compiled runs say so", "[scenarios]") {
@@ -294,139 +149,10 @@ TEST_CASE("counts that make no sense are named or taken as one", "[scenarios]") 
              Contains("a layer for each of 2000000000000 pieces"));
 }
 
-TEST_CASE("a stage of an interleaved pipeline has the pieces that its framework gives it",
-          "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.strategy = "FSDP2+PP (interleaved)";
-  row.pipeline = 4;
-  row.shards = 2;
-  row.micro_batch = 4;
-  row.global_batch = 8;
-  const ExpressedRow made = express(row, catalog());
-  REQUIRE(made.missing.empty());
-  const Strategy strategy = parse_scenario(data, made.scenario, "r").strategy;
-  CHECK(strategy.pipeline_parallel.schedule == PipelineSchedule::interleaved);
-  CHECK(strategy.pipeline_parallel.virtual_stages == 2);
-}
-
-TEST_CASE("words of a row name the schedule of its stages", "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.framework = "Megatron-LM";
-  row.stage = 1;
-  row.pipeline = 4;
-  row.accumulation.reset();
-  row.global_batch = 64;  // 16 micro-batches of 2 in each of two pipelines
-  using enum PipelineSchedule;
-  for (const auto& [words, schedule] : std::vector<std::pair<std::string, PipelineSchedule>>{
-           {"PP4", one_forward_one_backward},
-           {"PP4, schedule 1F1B", one_forward_one_backward},
-           {"PP4, GPipe", gpipe},
-           {"PP4, ZB1P", zb_h1},
-           {"PP4, zero bubble", zb_h1},
-           {"PP4, schedule V-half", v_half},
-           {"PP4, schedule V-min", v_min},
-           {"PP4, ZBV", zbv},
-           {"PP4, DualPipe", dualpipe},
-           {"PP4, DualPipeV", dualpipe_v}}) {
-    CAPTURE(words);
-    row.strategy = words;
-    const ExpressedRow made = express(row, catalog());
-    REQUIRE(made.missing.empty());
-    const PipelineParallel read =
-        parse_scenario(data, made.scenario, "r").strategy.pipeline_parallel;
-    CHECK(read.schedule == schedule);
-    CHECK(read.virtual_stages == (read.way() == PipelineWay::there_and_back ? 2 : 1));
-  }
-  row.strategy = "PP4, schedule 2F2B";
-  CHECK(express(row, catalog()).missing.front() == "the schedule of \"PP4, schedule 2F2B\"");
-}
-
 TEST_CASE("columns may be missing, but rows are called by their id", "[scenarios]") {
   CHECK(step_rows(parse_csv("id\nx\n", "r.csv")).front().id == "x");
   CHECK_THROWS_WITH(step_rows(parse_csv("name\nx\n", "r.csv")),
                     Contains("r.csv:1: id: the column is missing"));
-}
-
-TEST_CASE("utilisation is counted as its source does", "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.flops_definition = "MPT";
-  CHECK(counted_flops_per_token(row) == Approx(6 * 8.03e9 + 12.0 * 32 * 4096 * 8192));
-  row.flops_definition = "a formula of our own";
-  CHECK(counted_flops_per_token(row) == 0);
-  CHECK(counted_peak(row, catalog()) == 989e12);
-}
-
-TEST_CASE("a figure of memory counts what the row says, else what the log of the stack counts",
-          "[scenarios]") {
-  StepRow row = row_of(usual);
-  const Stack::MemoryLog decimal{MemoryKind::reserved, false}, binary{MemoryKind::reserved, true};
-  row.memory = 70;
-  const auto counts = [&](const char* unit) {
-    row.memory_unit = unit;
-    return measured_kind(row, decimal);
-  };
-  CHECK(counts("GiB allocated peak") == MemoryKind::allocated);
-  CHECK(counts("GB, nvidia-smi style") == MemoryKind::device);
-  CHECK(counts("GiB (reserved or allocated, not stated)") == MemoryKind::reserved);
-  CHECK(counts("GB (torch peak)") == MemoryKind::reserved);
-  CHECK(measured_memory(row, decimal) == 70e9);
-  CHECK(measured_memory(row, binary) == 70 * 0x1p30);
-  row.memory_unit = "GiB";
-  CHECK(measured_memory(row, decimal) == 70 * 0x1p30);
-  // What the device's tool shows is not in the units of the framework's log.
-  CHECK(counts("GB as shown by the device tool") == MemoryKind::device);
-  CHECK(measured_memory(row, binary) == 70e9);
-  CHECK(counts("GB, kind not stated") == MemoryKind::unsaid);
-  CHECK(measured_memory(row, binary) == 70e9);
-  CHECK(counts("GB (W&B, kind not stated)") == MemoryKind::reserved);
-  CHECK(measured_memory(row, binary) == 70 * 0x1p30);
-}
-
-TEST_CASE("heads of scripts and full cards say what was enough", "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.memory = 70;
-  row.gpu_memory = 80;
-  CHECK_FALSE(memory_is_bound(row));
-  row.memory_unit = "GiB per GPU (script header)";
-  CHECK(memory_is_bound(row));
-  row.memory_unit = "GiB per GPU";
-  row.memory = 80;
-  CHECK(memory_is_bound(row));
-}
-
-TEST_CASE("experts and adapters of a row are those that its framework usually has", "[scenarios]") {
-  StepRow row = without_widths(row_of(usual));
-  row.model = "Qwen3-30B-A3B";
-  const auto scenario = [&] {
-    const ExpressedRow made = express(row, catalog());
-    CAPTURE(made.missing);
-    REQUIRE(made.expressed());
-    return parse_scenario(data, made.scenario, "r");
-  };
-  row.expert_parallel = 4;
-  CHECK(scenario().strategy.experts.kernel == MoeKernel::grouped);
-  CHECK(scenario().strategy.experts.parallel == 4);
-  CHECK(scenario().strategy.experts.skew == 0.5);
-  const auto ranged = scenario().constants;
-  CHECK(std::any_of(ranged.begin(), ranged.end(), [](const NamedConstant& constant) {
-    return constant.name == "scenario.strategy.moe.skew" && constant.low < constant.high;
-  }));
-  row.notes = "force-balanced expert routing";
-  CHECK(scenario().strategy.experts.skew == 0);
-  row.expert_parallel.reset();
-  row.framework = "KempnerForge";
-  CHECK(scenario().strategy.experts.kernel == MoeKernel::padded);
-  row.framework = "NeMo AutoModel (FSDP2 + DeepEP)";
-  CHECK(scenario().strategy.experts.parallel == 8);
-  row.framework = "prime-rl";
-  row.task = "rl-lora";
-  row.notes = "LoRA r32";
-  CHECK(scenario().strategy.lora.rank == 32);
-  CHECK(scenario().strategy.lora.targets == LoraTargets::all);
-  row.notes = "";
-  CHECK(scenario().strategy.lora.rank == 16);
-  row.framework = "Megatron-Core";
-  CHECK_FALSE(express(row, catalog()).expressed());  // over how many GPUs?
 }
 
 TEST_CASE("what a source fixes of empty cells is filled in and said", "[scenarios]") {
@@ -518,91 +244,4 @@ TEST_CASE("other names of a model, and remarks behind it, are that model", "[sce
   CHECK(same_model(catalog(), "Nemotron V3 Super 120B-A12B").empty());
   CHECK(same_model(catalog(), "deepseekv3 (truncated)").empty());
   CHECK(same_model(catalog(), "DeepSeek-V3 (4 layers)").empty());
-}
-
-TEST_CASE("an exchange overlaps where a row says so", "[scenarios]") {
-  StepRow row = without_widths(row_of(usual));
-  row.model = "Qwen3-30B-A3B";
-  row.framework = "Megatron-Core";
-  row.strategy = "Megatron DP + EP";
-  row.stage = 1;
-  row.expert_parallel = 8;
-  row.checkpointing = "none";
-  const auto experts = [&](const std::string& notes) {
-    row.notes = notes;
-    return parse_scenario(data, express(row, catalog()).scenario, "r").strategy.experts;
-  };
-  CHECK(experts("HybridEP, 1F1B overlap, delay_wgrad").overlaps);
-  CHECK(experts("HybridEP, 1F1B overlap, delay_wgrad").delays_weights);
-  CHECK(experts("HybridEP").dispatcher == Dispatcher::hybridep);
-  for (const char* notes : {"EP overlap off", "no EP overlap", "A2A_OVERLAP=0", "DeepEP"})
-    CHECK_FALSE(experts(notes).overlaps);
-}
-
-TEST_CASE("a row of KempnerForge says what its code divides and what it repeats", "[scenarios]") {
-  StepRow row = row_of(usual);
-  row.framework = "KempnerForge (FSDP2)";
-  row.shards = 2;
-  row.tensor_parallel = 4;
-  row.global_batch = 4;
-  const auto strategy = [&] {
-    const ExpressedRow made = express(row, catalog());
-    CAPTURE(made.missing);
-    REQUIRE(made.expressed());
-    return parse_scenario(data, made.scenario, "r").strategy;
-  };
-  CHECK(strategy().tensor_parallel.sequence);
-  CHECK(strategy().tensor_parallel.gathers_logits);
-  CHECK_FALSE(strategy().tensor_parallel.divides_embedding);
-  CHECK(strategy().fsdp.reshard_root);
-  // Stages have the whole head, and reshard like everything else.
-  row.shards = 1;
-  row.pipeline = 2;
-  row.global_batch = 8;
-  CHECK_FALSE(strategy().tensor_parallel.sequence);
-  CHECK_FALSE(strategy().tensor_parallel.divides_head);
-  CHECK(strategy().fsdp.reshard_after_forward);
-  // On one GPU it leaves FSDP out, which a row of another stack does not say.
-  StepRow alone = row_of(usual);
-  alone.gpus = alone.shards = 1;
-  alone.global_batch = 2;
-  const auto sharding = [&](const std::string& framework) {
-    alone.framework = framework;
-    const ExpressedRow made = express(alone, catalog());
-    CHECK_THAT(made.scenario, !Contains("zero:"));
-    return parse_scenario(data, made.scenario, "r").strategy.sharding;
-  };
-  CHECK(sharding("KempnerForge (FSDP2)") == Sharding::zero0);
-  CHECK(sharding("torchtitan (FSDP2)") == Sharding::fsdp);
-  // Ranks with different experts are no part of those that hold different rows.
-  row.pipeline = 1;
-  row.tensor_parallel = 2;
-  row.shards = 2;
-  row.model = "Qwen3-30B-A3B";
-  row.expert_parallel = 2;
-  row.global_batch = 4;
-  CHECK(strategy().experts.same_rows);
-  CHECK(strategy().experts.tensor == 1);
-  row.expert_parallel.reset();
-  row.shards = 4;
-  row.global_batch = 8;
-  CHECK_FALSE(strategy().experts.same_rows);
-}
-
-TEST_CASE("a part of the optimizer on the host is what a row says in per cent", "[scenarios]") {
-  const auto row = [](std::string_view stage, std::string_view offload) {
-    return express(row_of(std::string("r,H100-80GB,1,8,,DeepSpeed,Llama-3.1-8B,8.03,32,4096,32,8,"
-                                      "14336,128256,8192,ZeRO-") +
-                          std::string(stage) + "," + std::string(stage) + ",8,1,1,1," +
-                          std::string(offload) + ",full,bf16,no,2,1,16,5762,2.84,33,,70,GiB\n"),
-                   catalog());
-  };
-  const ExpressedRow half = row("3", "optimizer states 50% -> CPU");
-  REQUIRE(half.missing.empty());
-  CHECK(parse_scenario(data, half.scenario, "r").strategy.offload.ratio == 0.5);
-  const ExpressedRow all = row("3", "optimizer states -> CPU");
-  CHECK(parse_scenario(data, all.scenario, "r").strategy.offload.ratio == 1);
-  const ExpressedRow below = row("2", "optimizer states 37.5 % -> CPU");
-  REQUIRE(below.missing.empty());
-  CHECK(parse_scenario(data, below.scenario, "r").strategy.offload.ratio == 0.375);
 }

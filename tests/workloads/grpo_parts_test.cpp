@@ -268,6 +268,17 @@ TEST_CASE("a 32B model starts on one 96 GB GPU only with most of its memory", "[
   CHECK(bench.decode().capacity() > 2 * one);
 }
 
+TEST_CASE("a share of what weights leave is more cache than what a share of all leaves", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.tensor_parallel = 1;
+  bench.grpo.memory_utilization = 1;
+  const double all = bench.decode().capacity();
+  bench.grpo.memory_utilization = 0.9;
+  CHECK(bench.decode().capacity() < 0.75 * all);
+  bench.stack.memory.of_free = true;
+  CHECK(bench.decode().capacity() == Approx(0.9 * all).epsilon(1e-3));
+}
+
 TEST_CASE("eager engines are bound by their host thread", "[grpo]") {
   GrpoBench bench = grpo_bench();
   bench.model = load_model(STEPSIM_SOURCE_DATA, "qwen2.5-0.5b");

@@ -150,8 +150,9 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   weight_bytes_ = (weight_width_ * (width(count.total()) - outer - whole) + bytes_16 * outer) / tp +
                   weight_width_ * whole;
   if (stack.own_weights) weight_bytes_ = 0;  // of a learner's, which are there
-  cache_bytes_ = grpo.memory_utilization * gpu.memory.capacity.number() - weight_bytes_ -
-                 stack.memory.overhead.number();
+  const double capacity = gpu.memory.capacity.number(), share = grpo.memory_utilization,
+               kept = weight_bytes_ + stack.memory.overhead.number();
+  cache_bytes_ = stack.memory.of_free ? share * (capacity - kept) : share * capacity - kept;
 }
 
 // What the host spends on a step, and kernels so small that their number counts.

@@ -42,6 +42,7 @@ EngineStack::Scheduler read_scheduler(const Table& table) {
     served.sequences = entry.integer("sequences", 1, many);
     if (entry.has("memory")) served.memory = entry.quantity<Bytes>("memory").value;
     served.not_on = entry.text_or("not_on", "");
+    served.share = entry.number_or("share", served.share, 0.01, 1);
     scheduler.served.push_back(served);
   }
   return scheduler;
@@ -118,7 +119,13 @@ EngineStack read_engine_stack(const Table& table) {
                 .request = host.constant<Seconds>("request")};
   const Table memory = table.table("memory");
   stack.memory = {.overhead = memory.constant<Bytes>("overhead"),
-                  .block = memory.constant<Ratio>("block")};
+                  .block = memory.constant<Ratio>("block"),
+                  .of_free = memory.flag_or("of_free", false)};
+  if (table.has("benchmark"))
+    for (const Table& entry : table.tables("benchmark"))
+      stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
+                                 .answer = entry.integer("answer", 1, many),
+                                 .requests = entry.integer("requests", 1, many)});
   stack.sync = read_sync(table.table("sync"));
   const Table sleep = table.table("sleep");
   stack.sleep = {.level = sleep.integer("level", 1, 2),

@@ -73,6 +73,7 @@ struct EngineStack {
   } eager;
   struct Limits {
     std::int64_t tokens = 0, sequences = 0;  // of a step
+    double share = 0.9;                      // of a GPU's memory, for weights and cache
   };
   struct Served : Limits {    // what its server takes by default
     double memory = 0;        // bytes that a GPU has at least
@@ -95,7 +96,12 @@ struct EngineStack {
   struct Memory {
     Constant<Bytes> overhead;  // of each GPU: activations, graphs, communication buffers
     Constant<Ratio> block;     // tokens that are handed out together
+    bool of_free = false;      // the cache gets a share of what is left, not what a share leaves
   } memory;
+  struct Benchmark {  // its own: so many requests of such lengths at once
+    std::int64_t prompt = 0, answer = 0, requests = 0;
+  };
+  std::vector<Benchmark> benchmark;
   struct Sync {
     Constant<Seconds> call;           // one remote call, whatever the number of engines
     Constant<Seconds> engine;         // of it for each engine that is called

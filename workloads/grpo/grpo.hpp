@@ -61,7 +61,8 @@ inline constexpr std::array<std::string_view, 2> engine_bits_names{"bf16", "fp8"
 struct ResponseLengths {
   LengthKind kind = LengthKind::lognormal;
   double mean = 0;                 // of the distribution before it is cut
-  bool behind_limit = false;       // files say the mean of what the limit leaves
+  bool behind_limit = false;       // files say the mean of what the limit leaves:
+  double mean_behind = 0;          // this one, if they do
   double sigma = 0.9;              // of the logarithm
   std::vector<std::int64_t> list;  // empirical: drawn from with equal odds
   std::uint64_t seed = 1;
