@@ -65,9 +65,7 @@ Properties in_memory() {
   done(H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr), "H5Eset_auto2");  // it would print by itself
   done(H5PLset_loading_state(0), "H5PLset_loading_state");  // a file may not name code to load
   Properties access(H5Pcreate(H5P_FILE_ACCESS), "H5Pcreate");
-  // It grows by so much at a time, which is cleared first: most files are small.
-  constexpr std::size_t step = 1u << 16;
-  done(H5Pset_fapl_core(access, step, false), "H5Pset_fapl_core");
+  done(H5Pset_fapl_core(access, 1u << 20, false), "H5Pset_fapl_core");
   // The format of 1.10 has a checksum in every header and index.
   done(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110), "H5Pset_libver_bounds");
   return access;
