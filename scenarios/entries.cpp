@@ -11,6 +11,7 @@
 #include "scenarios/keys/head_keys.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/lists.hpp"
+#include "sim/base/whole_file.hpp"
 #include "workloads/layers/units.hpp"
 #include "workloads/model/hf_cache.hpp"
 #include "workloads/model/hf_config.hpp"
@@ -49,6 +50,42 @@ void check_model(const std::string& data, const Table& root, const std::string& 
   const std::string near = did_you_mean(path.filename().string(), names_on(data, model_shelf));
   root.problem("model",
                fmt::format("no file or folder \"{}\", beside the scenario or here{}", name, near));
+}
+
+// The constants of an entry, named as a scenario calls them.
+std::vector<NamedConstant> scoped(std::vector<NamedConstant> constants, std::string_view scope) {
+  for (NamedConstant& constant : constants)
+    constant.name = fmt::format("{}.{}", scope, constant.name);
+  return constants;
+}
+
+// What a file of workloads/ says, and the constants in it.
+template <class Value>
+struct SharedFacts {
+  Value value{};
+  std::vector<NamedConstant> constants{};
+};
+
+// All scenarios share these files. What one says as it stands depends on nothing but its text, and
+// is kept: most readings are of the same text as the last. `own`: what the stack says instead.
+template <class Value>
+const SharedFacts<Value>& shared_facts(const std::string& data, std::string_view scope,
+                                       Value (*read)(const Table&), const Readings& readings,
+                                       std::span<const Setting> own = {}) {
+  static SharedFacts<Value> facts;
+  static std::optional<std::string> said;  // the text that they are of, as it stands
+  const std::string file = data_file(data, fmt::format("workloads/{}.yaml", scope));
+  std::string text = read_text(file);
+  const bool as_it_stands = !readings.draw && readings.given.empty() && own.empty();
+  if (as_it_stands && said == text) return facts;
+  said.reset();
+  Document document = under(parse_document(text, file), readings, scope);
+  for (const auto& [key, value] : own) document.set(key, value);
+  facts.value = read(document.root());
+  document.finish();
+  facts.constants = scoped(document.constants(), scope);
+  if (as_it_stands) said = std::move(text);
+  return facts;
 }
 
 }  // namespace
@@ -109,10 +146,7 @@ Document under(Document document, const Readings& readings, std::string_view sco
 }
 
 void keep_constants(const Document& document, std::string_view scope, Scenario& scenario) {
-  for (NamedConstant constant : document.constants()) {
-    constant.name = fmt::format("{}.{}", scope, constant.name);
-    scenario.constants.push_back(std::move(constant));
-  }
+  append(scenario.constants, scoped(document.constants(), scope));
 }
 
 void load_entries(const std::string& data, const Names& names, const Found& found,
@@ -130,22 +164,18 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   scenario.stack = read_stack(stack.root());
   const auto own_operators = operators_of_stack(stack.root());
   stack.finish();
-  const auto shared = [&](std::string_view scope) {
-    return under(read_document(data_file(data, fmt::format("workloads/{}.yaml", scope))), readings,
-                 scope);
-  };
-  Document attention = shared("attention"), experts = shared("experts"), mixers = shared("mixers"),
-           operators = shared("operators");
-  for (const auto& [key, value] : own_operators) operators.set(key, value);
-  scenario.stack.attention_shares = read_attention_shares(attention.root());
-  scenario.stack.expert_shares = read_expert_shares(experts.root());
-  scenario.stack.mixers = read_mixers(mixers.root());
-  scenario.stack.operators = read_operators(operators.root());
-  for (const Document* document : {&attention, &experts, &mixers, &operators}) document->finish();
-  if (attention_uses_shares(scenario)) keep_constants(attention, "attention", scenario);
-  if (moves_tokens(scenario)) keep_constants(experts, "experts", scenario);
-  if (scenario.model.mixer) keep_constants(mixers, "mixers", scenario);
-  keep_constants(operators, "operators", scenario);
+  const auto& attention = shared_facts(data, "attention", read_attention_shares, readings);
+  const auto& experts = shared_facts(data, "experts", read_expert_shares, readings);
+  const auto& mixers = shared_facts(data, "mixers", read_mixers, readings);
+  const auto& operators = shared_facts(data, "operators", read_operators, readings, own_operators);
+  scenario.stack.attention_shares = attention.value;
+  scenario.stack.expert_shares = experts.value;
+  scenario.stack.mixers = mixers.value;
+  scenario.stack.operators = operators.value;
+  if (attention_uses_shares(scenario)) append(scenario.constants, attention.constants);
+  if (moves_tokens(scenario)) append(scenario.constants, experts.constants);
+  if (scenario.model.mixer) append(scenario.constants, mixers.constants);
+  append(scenario.constants, operators.constants);
   keep_constants(stack, "stack", scenario);
 }
 

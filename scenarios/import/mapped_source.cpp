@@ -310,17 +310,31 @@ void MappedSource::put_stack(std::string_view list) {
       {"stack", stack, "", 0, fmt::format("{} on {} GPUs", result_.program, vendor)});
 }
 
+// What the program's table says of keys, taken out of it once for all that a file has.
+struct MappedSource::ToldKeys {
+  Table reasons;  // of `without`
+  std::vector<std::string> nothing, without, read;
+  std::vector<std::string> all{};  // of the program
+
+  explicit ToldKeys(const MappedSource& source)
+      : reasons(source.facts_.root().table("not_modelled")),
+        nothing(source.facts_.root().texts_or("changes_nothing")),
+        without(reasons.keys()),
+        read(source.facts_.root().texts_or("read")) {
+    for (const auto* keys : {&nothing, &without, &read}) append(all, *keys);
+    for (const MappedKey& each : source.mapped_) all.push_back(each.theirs);
+  }
+};
+
 // The key's fate, and why.
-SourceKey MappedSource::sorted(const Leaf& leaf) {
+SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
   const auto told = std::find_if(unmodelled_.begin(), unmodelled_.end(),
                                  [&](const auto& each) { return each.first == leaf.name; });
-  const Table reasons = facts_.root().table("not_modelled");
-  const std::vector<std::string> nothing = facts_.root().texts_or("changes_nothing"),
-                                 without = reasons.keys(), read = facts_.root().texts_or("read");
+  const Table& reasons = keys.reasons;
   const auto mapped = std::any_of(mapped_.begin(), mapped_.end(),
                                   [&](const MappedKey& each) { return each.theirs == leaf.name; });
-  const std::string* reason = find_pattern(without, leaf.name);
+  const std::string* reason = find_pattern(keys.without, leaf.name);
   std::vector<std::string> paths;
   for (const TranslatedLine& line : result_.lines)
     if (line.key == leaf.path) paths.push_back(line.path);
@@ -330,7 +344,7 @@ SourceKey MappedSource::sorted(const Leaf& leaf) {
   } else if (leaf.empty) {
     key.fate = KeyFate::without_effect;
     key.remark = "empty";
-  } else if (mapped || holds(used_, leaf.name) || find_pattern(read, leaf.name) != nullptr) {
+  } else if (mapped || holds(used_, leaf.name) || find_pattern(keys.read, leaf.name) != nullptr) {
     key.remark = fmt::format("{}", fmt::join(paths, ", "));
   } else if (reason != nullptr && !asks_nothing(plain_value(leaf.holder, leaf.key)) &&
              plain_value(leaf.holder, leaf.key) != usual_value(reasons, *reason)) {
@@ -339,28 +353,24 @@ SourceKey MappedSource::sorted(const Leaf& leaf) {
     key.remark =
         reasons.is_mapping(*reason) ? reasons.table(*reason).text("why") : reasons.text(*reason);
   } else if (const std::string* same =
-                 reason != nullptr ? reason : find_pattern(nothing, leaf.name)) {
+                 reason != nullptr ? reason : find_pattern(keys.nothing, leaf.name)) {
     key.fate = KeyFate::without_effect;
     key.key = block_of(*same, leaf.path);
   } else {
     key.fate = KeyFate::unknown;
     constexpr std::size_t most = 200;  // with so many nobody misspelt one
-    if (++unknown_ <= most) {
-      std::vector<std::string> known = nothing;
-      known.insert(known.end(), without.begin(), without.end());
-      known.insert(known.end(), read.begin(), read.end());
-      for (const MappedKey& each : mapped_) known.push_back(each.theirs);
-      if (const std::string near = near_in_block(leaf.name, known); !near.empty())
+    if (++unknown_ <= most)
+      if (const std::string near = near_in_block(leaf.name, keys.all); !near.empty())
         leaf.holder.problem(leaf.key, "unknown key" + near);
-    }
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }
   return key;
 }
 
 Translation MappedSource::finish() {
+  const ToldKeys keys(*this);
   for (const Leaf& leaf : leaves_) {
-    SourceKey key = sorted(leaf);
+    SourceKey key = sorted(leaf, keys);
     const SourceKey* last = result_.keys.empty() ? nullptr : &result_.keys.back();
     if (last == nullptr || last->key != key.key) result_.keys.push_back(std::move(key));
   }

@@ -107,7 +107,8 @@ class MappedSource {
   const Leaf* find(std::string_view key) const;
   const Leaf* use(std::string_view key);
   void put_mapped(const MappedKey& key);
-  SourceKey sorted(const Leaf& leaf);
+  struct ToldKeys;
+  SourceKey sorted(const Leaf& leaf, const ToldKeys& keys);
 
   const SourceQuestion& question_;
   const Document& source_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "scenarios/rows/step_row.hpp"
 #include "sim/base/error.hpp"
@@ -100,30 +101,39 @@ Card card_of(std::string_view text) {
   return card;
 }
 
+// The words of the catalogue's nodes are few, and compared with every row.
+const Card& known_card(const std::string& word) {
+  static std::map<std::string, Card> known;
+  const auto place = known.find(word);
+  return place != known.end() ? place->second : known.emplace(word, card_of(word)).first->second;
+}
+
 bool about(double a, double b) {
   return b > 0 && std::abs(a / b - 1) <= near;
 }
 
 // The words of one node, as cards.
 struct NodeCards {
-  std::vector<Card> cards;
+  std::vector<const Card*> cards;
   double memory = 0;  // bytes
 
   bool of_size(double wanted) const {
     if (wanted <= 0 || about(wanted, memory / giga) || about(wanted, memory / gibi)) return true;
-    return std::ranges::any_of(cards, [&](const Card& card) { return about(wanted, card.memory); });
+    return std::ranges::any_of(cards,
+                               [&](const Card* card) { return about(wanted, card->memory); });
   }
   bool of_form(std::string_view wanted) const {
     const bool board = wanted.empty() || wanted == "sxm";
-    return std::ranges::any_of(cards, [&](const Card& card) {
-      return board ? card.form.empty() || card.form == "sxm" : card.form == wanted;
+    return std::ranges::any_of(cards, [&](const Card* card) {
+      return board ? card->form.empty() || card->form == "sxm" : card->form == wanted;
     });
   }
 };
 
 NodeCards cards_of(const MachineWords& machines, std::size_t node) {
   NodeCards result{{}, machines.of_node[node].memory};
-  for (const std::string& word : machines.nodes[node].second) result.cards.push_back(card_of(word));
+  for (const std::string& word : machines.nodes[node].second)
+    result.cards.push_back(&known_card(word));
   return result;
 }
 
@@ -137,13 +147,14 @@ struct Match {
 
 Match match(const NodeCards& node, const std::vector<std::string>& text, std::size_t hardware) {
   Match best;
-  for (const Card& card : node.cards) {
-    const auto place = std::search(text.begin(), text.end(), card.words.begin(), card.words.end());
-    if (card.words.empty() || place == text.end() ||
+  for (const Card* card : node.cards) {
+    const auto place =
+        std::search(text.begin(), text.end(), card->words.begin(), card->words.end());
+    if (card->words.empty() || place == text.end() ||
         static_cast<std::size_t>(place - text.begin()) >= hardware)
       continue;
-    Match found{0, card.memory == 0 && card.form.empty()};
-    for (const std::string& word : card.words) found.length += word.size();
+    Match found{0, card->memory == 0 && card->form.empty()};
+    for (const std::string& word : card->words) found.length += word.size();
     best = std::max(best, found);
   }
   return best;

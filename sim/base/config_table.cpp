@@ -74,7 +74,29 @@ bool must_be_positive(Dimension dimension) {
 }
 
 std::string joined(const std::string& path, std::string_view key) {
-  return path.empty() ? std::string(key) : fmt::format("{}.{}", path, key);
+  std::string all;
+  all.reserve(path.size() + 1 + key.size());
+  if (!path.empty()) all.append(path).push_back('.');
+  return all.append(key);
+}
+
+bool is_scalar(const Node* node) {
+  return node != nullptr && node->shape == Shape::scalar;
+}
+
+std::string expected_quantity(Dimension dimension) {
+  return fmt::format("{} such as \"{}\"", describe(dimension), example(dimension));
+}
+
+// What a file may say of a constant; nobody gives one there.
+const std::vector<std::string>& grades_of_files() {
+  static const std::vector<std::string> grades = [] {
+    std::vector<std::string> names;
+    for (const GradeName& entry : grade_names)
+      if (entry.grade != Grade::given) names.emplace_back(entry.name);
+    return names;
+  }();
+  return grades;
 }
 
 // No reader has so many keys of its own: who asks for more goes through those of the file.
@@ -188,8 +210,11 @@ std::string Table::text_or(std::string_view key, std::string_view fallback) cons
 }
 
 std::string Table::choice(std::string_view key, const std::vector<std::string>& allowed) const {
-  const Node* node = find_scalar(key, true, one_of(allowed));
-  if (node == nullptr) return "";
+  const Node* node = find(key, false);
+  if (!is_scalar(node)) {
+    find_scalar(key, true, one_of(allowed));
+    return "";
+  }
   for (const std::string& word : all_of(*node))
     if (!holds(allowed, word))
       notes_->add(node->line, path_of(key),
@@ -260,28 +285,26 @@ std::int64_t Table::integer_or(std::string_view key, std::int64_t fallback, std:
 }
 
 double Table::quantity_of(std::string_view key, Dimension dimension) const {
-  const std::string expected =
-      fmt::format("{} such as \"{}\"", describe(dimension), example(dimension));
-  const Node* node = find_scalar(key, true, expected);
-  return node == nullptr ? harmless : quantity_in(*node, key, dimension);
+  const Node* node = find(key, false);
+  if (is_scalar(node)) return quantity_in(*node, key, dimension);
+  find_scalar(key, true, expected_quantity(dimension));
+  return harmless;
 }
 
 double Table::quantity_in(const Node& node, std::string_view key, Dimension dimension) const {
-  const std::string expected =
-      fmt::format("{} such as \"{}\"", describe(dimension), example(dimension));
   const auto reject = [&](const std::string& why) {
     notes_->add(node.line, path_of(key), why);
     return harmless;
   };
   const auto parsed = parse_quantity(node.scalar);
   if (!parsed)
-    return reject(fmt::format("expected {}, found \"{}\"; units: {}", expected, node.scalar,
-                              known_units(dimension)));
+    return reject(fmt::format("expected {}, found \"{}\"; units: {}", expected_quantity(dimension),
+                              node.scalar, known_units(dimension)));
   if (parsed->dimension == Dimension::ratio && dimension != Dimension::ratio)
-    return reject(
-        fmt::format("the unit is missing: expected {}, found \"{}\"", expected, node.scalar));
+    return reject(fmt::format("the unit is missing: expected {}, found \"{}\"",
+                              expected_quantity(dimension), node.scalar));
   if (parsed->dimension != dimension)
-    return reject(fmt::format("expected {}, found {} (\"{}\")", expected,
+    return reject(fmt::format("expected {}, found {} (\"{}\")", expected_quantity(dimension),
                               describe(parsed->dimension), node.scalar));
   if (!std::isfinite(parsed->value))
     return reject(fmt::format("expected a finite number, found \"{}\"", node.scalar));
@@ -332,11 +355,7 @@ NamedConstant Table::constant_of(std::string_view key, Dimension dimension) cons
   constant.value = table.quantity_of("value", dimension);
   constant.low = table.has("low") ? table.quantity_of("low", dimension) : constant.value;
   constant.high = table.has("high") ? table.quantity_of("high", dimension) : constant.value;
-  std::vector<std::string> grades;
-  grades.reserve(grade_names.size());
-  for (const GradeName& entry : grade_names)
-    if (entry.grade != Grade::given) grades.emplace_back(entry.name);
-  const std::string grade = table.choice("grade", grades);
+  const std::string grade = table.choice("grade", grades_of_files());
   for (const GradeName& entry : grade_names)
     if (entry.name == grade) constant.grade = entry.grade;
   constant.source = table.text("source");
