@@ -128,8 +128,10 @@ std::string_view si_unit(Dimension dimension) {
 
 std::optional<ParsedQuantity> parse_quantity(std::string_view text) {
   if (text.find('_') != std::string_view::npos)
-    if (const std::string plain = without_separators(text); plain != text)
-      return parse_quantity(plain);
+    if (const std::string plain = without_separators(text); plain != text) {
+      const auto number = parse_quantity(plain);
+      return number && number->dimension == Dimension::ratio ? number : std::nullopt;
+    }
   text = trim(text);
   if (text.starts_with("+-")) return std::nullopt;
   if (text.starts_with('+')) text.remove_prefix(1);

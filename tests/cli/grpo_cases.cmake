@@ -64,7 +64,7 @@ refused("own weights beside learners" "--set;engine=transformers;${in_turn};--se
   "Hugging Face generate generates with the learners' weights: colocated")
 cli("grpo learners as a share" ARGS ${production} --set job.learner_gpus=0.2 --set job.num_learners_per_node=null
   OUTPUT "16 learners, 32 engines of 2 GPUs")
-cli("grpo a part at a time" ARGS run ppo-70b OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")
+cli("grpo a part at a time" ARGS run ppo-70b --faster 0 OUTPUT "8 learners, 4 engines of 2 GPUs.*learners wait for a batch.*fits")
 cli("grpo a slow engine" ARGS ${production} "--set;cluster.slow_gpus=[{rank: 1, speed: 0.5}, {rank: 2, speed: 0.5}]" OUTPUT "step time")
 cli("grpo lengths of a file" ARGS run @ROOT@/tests/cli/grpo-small.yaml "--set;job.response_lengths={type: empirical, list: lengths.txt}"
   OUTPUT "step time")
@@ -110,7 +110,7 @@ cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_
 cli("grpo staleness and its bound" ARGS ${production} --set job.drop_stale_results=true
   OUTPUT "off-policy +[0-9.]+ steps on average, [0-4] at most \\(async_steps bounds it to 4\\)")
 cli("grpo constants of an engine" ARGS ${production} --set engine.sync.call=20ms OUTPUT "step time")
-cli("grpo of a model with latent attention" HEAVY ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b
+cli("grpo of a model with latent attention" HEAVY ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b --faster 0
   OUTPUT "step time .*an engine's cache holds 1355708 tokens: ")
 cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")
 cli("grpo sweep with intervals and the three moments" ARGS sweep @ROOT@/tests/cli/grpo-small.yaml --vary cluster.nodes=2,4 --samples 2 --json

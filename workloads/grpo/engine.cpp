@@ -76,6 +76,12 @@ std::int64_t Engine::blocks_of(std::int64_t tokens) const {
   return (tokens + block - 1) / block;
 }
 
+// Without a division: most steps of most sequences stay within their last block.
+bool Engine::has_blocks_for(const Held& held, std::int64_t tokens) const {
+  return held.computed + tokens <=
+         (held.shared + held.own) * static_cast<std::int64_t>(limits_.block);
+}
+
 // Whole blocks of the prompt; the last token is always computed, as an answer begins with it.
 std::int64_t Engine::shareable(const Sequence& sequence) const {
   if (!limits_.prefix_caching) return 0;
@@ -102,11 +108,11 @@ Engine::Found Engine::look_up(const Held& next) const {
 
 // Blocks for so many tokens more; false: there are not enough.
 bool Engine::grow(Held& held, std::int64_t tokens) {
+  if (has_blocks_for(held, tokens)) return true;
   const std::int64_t needed = blocks_of(held.computed + tokens);
   const std::int64_t more = needed - held.shared - held.own;
   BlockPool& pool = pools_[held.rank];
   if (more > pool.free()) return false;
-  if (more <= 0) return true;
   pool.take(more);
   if (!held.provides) {
     held.own += more;
@@ -337,7 +343,7 @@ bool Engine::block_may_go_on() const {
 bool Engine::steps_fit(std::int64_t steps) const {
   std::vector<std::int64_t> more(pools_.size(), 0);
   for (const Held& h : running_)
-    more[h.rank] += std::max<std::int64_t>(0, blocks_of(h.computed + steps) - h.shared - h.own);
+    if (!has_blocks_for(h, steps)) more[h.rank] += blocks_of(h.computed + steps) - h.shared - h.own;
   for (std::size_t rank = 0; rank < pools_.size(); ++rank)
     if (more[rank] > pools_[rank].free()) return false;
   return true;
@@ -412,13 +418,16 @@ std::vector<Sequence> Engine::finish_block(double now) {
   for (const BlockPool& pool : pools_) used += pool.used();
   totals_.most_cached = std::max(totals_.most_cached, static_cast<double>(used) * limits_.block);
   log_.push_back(block_);
-  const auto still = std::stable_partition(running_.begin(), running_.end(), [](const Held& h) {
-    return h.sequence.done < h.sequence.target;
-  });
   std::vector<Sequence> finished;
-  for (auto h = still; h != running_.end(); ++h) {
-    leave(*h, false);
-    finished.push_back(h->sequence);
+  auto still = running_.begin();
+  for (auto h = running_.begin(); h != running_.end(); ++h) {
+    if (h->sequence.done < h->sequence.target) {
+      if (still != h) *still = *h;
+      ++still;
+    } else {
+      leave(*h, false);
+      finished.push_back(h->sequence);
+    }
   }
   running_.erase(still, running_.end());
   count_held(now);

@@ -146,6 +146,7 @@ class Engine {
   std::size_t rank_with_room() const;
   bool reserved(const Held& next) const;
   Found look_up(const Held& next) const;
+  bool has_blocks_for(const Held& held, std::int64_t tokens) const;
   bool grow(Held& held, std::int64_t tokens);
   void note(const Held& held);
   double together(double StepBatch::*part) const;

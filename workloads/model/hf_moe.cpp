@@ -96,10 +96,8 @@ Model read_minimax_m2(const Table& root) {
 Model read_ernie_moe(const Table& root) {
   Model model = read_decoder(root, {.tied = true});
   set_bias(model, root.flag_or("use_bias", false));
-  model.experts = read_experts(root, {.count = "moe_num_experts",
-                                      .width = "moe_intermediate_size",
-                                      .shared_count = "moe_num_shared_experts",
-                                      .per_token = "moe_k"});
+  model.experts = read_experts(
+      root, {"moe_num_experts", "moe_intermediate_size", "moe_num_shared_experts", "", "moe_k"});
   model.experts->first_dense = root.integer_or("moe_layer_start_index", 1, 0, hf_limits.layers);
   root.integer_or("moe_layer_interval", 1, 1, 1);
   model.experts->selection_bias = true;
