@@ -230,11 +230,11 @@ struct StandIn {
 // as files ask for them: it refuses least.
 std::string stand_in_of(const std::vector<StandIn>& candidates) {
   constexpr double about = 0.1;
-  const double nearest = std::ranges::min_element(candidates, {}, &StandIn::apart)->apart;
-  const StandIn* best = nullptr;
+  const StandIn& nearest = *std::ranges::min_element(candidates, {}, &StandIn::apart);
+  const StandIn* best = &nearest;
   for (const StandIn& each : candidates)
-    if (each.apart <= nearest + about &&
-        (best == nullptr || each.longest_sequence > best->longest_sequence ||
+    if (each.apart <= nearest.apart + about &&
+        (each.longest_sequence > best->longest_sequence ||
          (each.longest_sequence == best->longest_sequence && each.apart < best->apart)))
       best = &each;
   return best->entry;

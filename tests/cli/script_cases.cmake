@@ -26,6 +26,8 @@ endfunction()
 openrlhf_edited("OpenRLHF's models on GPUs of their own" "/colocate_all/d" "the 12 that.*\n  layout: separate .*\n  learner_gpus: 4 .*\n  vllm_num_engines: 2 ")
 openrlhf_edited("OpenRLHF without a critic" "s/kl.init_coef 0.01/advantage.estimator group_norm/"
   "\n  critic: false .*")
+cli("packs of responses may be longer than the model's positions" ARGS run ${folder}/ppo.openrlhf.sh --model llama-3-8b --cluster h100-8
+  --set job.pack_length=16384 --samples 0 --faster 0 SHELL "\"$@\" 2>&1 | grep -cE 'stretched|^stepsim:'; true" OUTPUT "^0\n$")
 cli("a launch that a script does not have" ARGS run ${openrlhf} --launch 3 CODE 2
   ERROR "--launch 3: the script starts 2 trainings: openrlhf.cli.train_sft of line 19, openrlhf.cli.train_dpo of line 44")
 cli("a launch of a file that is no script" ARGS run @ROOT@/tests/cli/tiny.yaml --launch 2 CODE 2

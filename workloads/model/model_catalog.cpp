@@ -58,7 +58,7 @@ std::string resolve_model(const std::string& data, const std::string& name) {
   const bool id = is_hf_id(name);
   if (name.empty() || (!id && is_config_path(name))) return name;
   const std::vector<std::string> entries = names_on(data, model_shelf);
-  const std::string last = last_part(in_small_letters(name));
+  std::string last = last_part(in_small_letters(name));
   if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
   // The same name by somebody else is a copy of it; only an exact one is better.
   const std::string plain = as_first_stored(last);
@@ -75,7 +75,7 @@ std::string resolve_model(const std::string& data, const std::string& name) {
     }
     if (copied.empty() && entry == plain) copied = entry;
   }
-  const std::string local = id ? cached_config(hub_of(data), name).value_or("") : "";
+  std::string local = id ? cached_config(hub_of(data), name).value_or("") : "";
   if (!local.empty()) return local;
   return copied.empty() ? name : copied;
 }
