@@ -134,6 +134,32 @@ TEST_CASE("weights that come in 8 bits are not cast but transposed", "[workloads
   CHECK_THAT(all - casts(), exactly((each.weight.bytes - each.gathered.bytes) * weights));
 }
 
+TEST_CASE("what ranks collect is cast in pieces, and turned whole for the weights' product",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.compiled = true;
+  step.strategy.precision = precision_called("fp8-tensorwise");
+  step.strategy.tensor_parallel.size = 4;
+  step.strategy.tensor_parallel.sequence = true;
+  const std::vector<Unit> units = units_of(step.input()).layers.front();
+  const Precision::Casts& casts = step.strategy.precision.casts;
+  REQUIRE(casts.turned.bytes == 2);  // read and written once
+  const auto product = [&](Role role) { return unit_of(units, role).forward.back(); };
+  // The gradient of a block's result is collected.
+  const KernelRow last = product(Role::down);
+  const double result = last.rows * last.width;
+  CHECK_THAT(sum_of_casts(unit_of(units, Role::down).backward),
+             exactly(casts.gradient.bytes * result / 4 + casts.turned.bytes * result +
+                     casts.weight_back.bytes * last.depth * last.width +
+                     casts.input_back.bytes * last.rows * last.depth));
+  // A block's input is collected, and not cast once more.
+  const KernelRow first = product(Role::up);
+  CHECK_THAT(sum_of_casts(unit_of(units, Role::up).backward),
+             exactly(casts.gradient.bytes * first.rows * first.width +
+                     casts.turned.bytes * first.rows * first.depth +
+                     casts.weight_back.bytes * first.depth * first.width));
+}
+
 TEST_CASE("copies of weights in 4 bits are held between steps", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero1);
   const auto held = [&] {

@@ -62,7 +62,9 @@ void narrow(KernelRow& row, const Precision& precision) {
 // Numbers that products of a unit read and write.
 struct Operands {
   double input = 0, weight = 0, gradient = 0;
-  double matrices = 1;  // of the same kind
+  double input_back = 0;  // cast once more for the product of the weights
+  double turned = 0;      // cast in pieces and collected, then turned whole for that product
+  double matrices = 1;    // of the same kind
 };
 
 Operands operands_of(const Unit& unit) {
@@ -79,6 +81,7 @@ Operands operands_of(const Unit& unit) {
     before = &row;
   }
   if (shares_input(unit.role)) sum.input = 0;
+  sum.input_back = sum.input;
   return sum;
 }
 
@@ -107,7 +110,8 @@ class Casting {
   std::vector<KernelRow> backward(const Operands& of, bool trained) const {
     return rows(of.matrices, {{casts_.gradient, of.gradient},
                               {casts_.weight_back, weights_ * of.weight},
-                              {casts_.input_back, trained ? of.input : 0}});
+                              {casts_.input_back, trained ? of.input_back : 0},
+                              {casts_.turned, trained ? of.turned : 0}});
   }
 
  private:
@@ -134,12 +138,16 @@ void put_first(std::vector<KernelRow>& rows, const std::vector<KernelRow>& more)
 }
 
 // Ranks that collect a block's input, or the gradient of its result, cast their own pieces first.
+// What they collect lies with tokens outside, and the product of the weights takes them inside.
 void cast_pieces(Operands& operands, const Unit& unit, const Strategy& strategy) {
   const TensorParallel& tensor = strategy.tensor_parallel;
   if (tensor.size == 1 || !tensor.sequence || strategy.precision.collected >= bytes_16) return;
   const bool ends = unit.role == Role::attention_output || unit.role == Role::down ||
                     unit.role == Role::shared_down;
-  (ends ? operands.gradient : operands.input) /= static_cast<double>(tensor.size);
+  double& piece = ends ? operands.gradient : operands.input;
+  operands.turned = piece;
+  piece /= static_cast<double>(tensor.size);
+  if (!ends) operands.input_back = 0;
 }
 
 // What ranks collect for a product comes in the type that it is multiplied in.

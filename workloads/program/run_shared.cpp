@@ -76,14 +76,17 @@ void await(StepWriter& writer, const std::vector<Mark>& marks) {
 }
 
 // What ranks collect or scatter lies in pieces of tokens for each row; a copy makes it so, or
-// undoes it.
+// undoes it, and streams as fast as the device does.
 void regroup(StepWriter& writer, std::span<const Transfer> transfers, Handover kind,
              bool backward) {
-  if (writer.input().stack.tensor_layers != TensorLayers::dtensor) return;
+  const Stack& stack = writer.input().stack;
+  if (stack.tensor_layers != TensorLayers::dtensor) return;
   for (const Transfer& transfer : transfers)
-    if (transfer.kind == kind)
-      writer.run({memory("regroup", 2 * transfer.bytes, 1)}, backward, Cause::tensor_parallel,
-                 "regroup");
+    if (transfer.kind == kind) {
+      KernelRow copy = memory("regroup", 2 * transfer.bytes, 1);
+      copy.share = 1 / stack.kernels.memory.number();
+      writer.run({copy}, backward, Cause::tensor_parallel, "regroup");
+    }
 }
 
 void hand_over(StepWriter& writer, std::span<const Transfer> transfers, bool backward) {

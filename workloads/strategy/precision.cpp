@@ -18,7 +18,8 @@ Precision::Casts read_casts(const Table& table) {
           .input_back = read_cast(table, "input_back"),
           .weight_back = read_cast(table, "weight_back"),
           .gradient = read_cast(table, "gradient"),
-          .gathered = read_cast(table, "gathered")};
+          .gathered = read_cast(table, "gathered"),
+          .turned = read_cast(table, "turned")};
 }
 
 ProductType type_in(const Table& table, std::string_view key) {

@@ -38,6 +38,7 @@ struct Precision {
     Cast input, weight;  // of the forward pass
     Cast input_back, weight_back, gradient;
     Cast gathered;  // of a weight that came in this type, in the forward pass
+    Cast turned;    // of what ranks collected in this type, for the product of the weights
   };
   Casts casts;                // of a framework's own kernels, or of those that a compiler makes
   Casts eager;                // where no compiler does
