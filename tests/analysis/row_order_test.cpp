@@ -20,6 +20,7 @@ struct Rows {
     row.global_batch = 64;
     PredictedRow& result = predicted.emplace_back();
     result.id = id;
+    result.scenario = "name: " + id + "\nmodel: a model\njob: of " + id;
     result.timed = true;
     result.measured_tokens_per_gpu = measured;
     result.tokens_per_gpu = made;
@@ -52,6 +53,21 @@ TEST_CASE("a wrong pick loses what the best would have saved", "[analysis]") {
   CHECK(all.pairs == 1);
   CHECK(all.right == 0);
   CHECK_THAT(all.worst_lost, exactly(0.2));
+}
+
+TEST_CASE("a layout that was measured twice counts once, with the mean", "[analysis]") {
+  Rows table;
+  table.add("first", 100, 90);
+  table.add("again", 120, 90);
+  table.predicted.back().scenario = "name: again\nmodel: a model\njob: of first";
+  CHECK(table.groups().empty());  // one layout
+  table.add("other", 108, 80);
+  const std::vector<OrderedGroup> groups = table.groups();
+  REQUIRE(groups.size() == 1);
+  CHECK(groups.front().rows == 3);
+  CHECK(groups.front().pairs == 0);  // 110 beside 108
+  CHECK(groups.front().picked == "first");
+  CHECK(groups.front().lost == 0);
 }
 
 TEST_CASE("rows of other batches, GPUs or states of a machine are no group", "[analysis]") {

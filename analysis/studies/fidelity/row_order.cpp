@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 namespace stepsim {
 namespace {
@@ -24,36 +25,58 @@ std::string group_of(const StepRow& row) {
                      machine_state(row.notes));
 }
 
-// Seconds of a step of one batch are as tokens that were not made.
-bool is_right(const PredictedRow& a, const PredictedRow& b) {
-  return (a.measured_tokens_per_gpu > b.measured_tokens_per_gpu) ==
-         (a.tokens_per_gpu > b.tokens_per_gpu);
+struct MeasuredLayout {
+  std::string id;                 // of its first row
+  double made = 0, measured = 0;  // tokens a second and GPU
+  std::size_t rows = 0;
+};
+
+// What a row says of its run is its scenario, but for the name in the lines before the model.
+std::string_view run_of(std::string_view scenario) {
+  const std::size_t begin = scenario.find("\nmodel:");
+  return begin == std::string_view::npos ? scenario : scenario.substr(begin);
 }
 
-bool differ(const PredictedRow& a, const PredictedRow& b) {
-  const auto [slow, fast] = std::minmax(a.measured_tokens_per_gpu, b.measured_tokens_per_gpu);
+std::vector<MeasuredLayout> layouts_of(const std::vector<const PredictedRow*>& rows) {
+  std::vector<MeasuredLayout> layouts;
+  std::map<std::string_view, std::size_t> places;
+  for (const PredictedRow* row : rows) {
+    const auto [place, is_new] = places.try_emplace(run_of(row->scenario), layouts.size());
+    if (is_new) layouts.push_back({.id = row->id, .made = row->tokens_per_gpu});
+    MeasuredLayout& layout = layouts[place->second];
+    ++layout.rows;
+    layout.measured +=
+        (row->measured_tokens_per_gpu - layout.measured) / static_cast<double>(layout.rows);
+  }
+  return layouts;
+}
+
+// Seconds of a step of one batch are as tokens that were not made.
+bool is_right(const MeasuredLayout& a, const MeasuredLayout& b) {
+  return (a.measured > b.measured) == (a.made > b.made);
+}
+
+bool differ(const MeasuredLayout& a, const MeasuredLayout& b) {
+  const auto [slow, fast] = std::minmax(a.measured, b.measured);
   return fast > slow * (1 + tellable);
 }
 
-OrderedGroup order_of(const StepRow& of, const std::vector<const PredictedRow*>& rows) {
+OrderedGroup order_of(const StepRow& of, std::size_t rows,
+                      const std::vector<MeasuredLayout>& layouts) {
   OrderedGroup group{.model = of.model,
                      .gpus = of.gpus.value_or(0),
                      .batch = of.global_batch.value_or(0),
-                     .rows = rows.size()};
-  const auto fastest = [&](const auto measure) {
-    return *std::ranges::max_element(rows, {},
-                                     [&](const PredictedRow* row) { return row->*measure; });
-  };
-  const PredictedRow* best = fastest(&PredictedRow::measured_tokens_per_gpu);
-  const PredictedRow* picked = fastest(&PredictedRow::tokens_per_gpu);
-  group.best = best->id;
-  group.picked = picked->id;
-  group.lost = best->measured_tokens_per_gpu / picked->measured_tokens_per_gpu - 1;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    for (std::size_t j = i + 1; j < rows.size(); ++j) {
-      if (!differ(*rows[i], *rows[j])) continue;
+                     .rows = rows};
+  const MeasuredLayout& best = *std::ranges::max_element(layouts, {}, &MeasuredLayout::measured);
+  const MeasuredLayout& picked = *std::ranges::max_element(layouts, {}, &MeasuredLayout::made);
+  group.best = best.id;
+  group.picked = picked.id;
+  group.lost = best.measured / picked.measured - 1;
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    for (std::size_t j = i + 1; j < layouts.size(); ++j) {
+      if (!differ(layouts[i], layouts[j])) continue;
       ++group.pairs;
-      group.right += is_right(*rows[i], *rows[j]) ? 1 : 0;
+      group.right += is_right(layouts[i], layouts[j]) ? 1 : 0;
     }
   return group;
 }
@@ -68,10 +91,11 @@ std::vector<OrderedGroup> ordered_groups(std::span<const StepRow> rows,
       places[group_of(rows[i])].push_back(i);
   std::vector<OrderedGroup> groups;
   for (const auto& [key, members] : places) {
-    if (members.size() < 2) continue;
     std::vector<const PredictedRow*> alike;
     for (const std::size_t i : members) alike.push_back(&predicted[i]);
-    groups.push_back(order_of(rows[members.front()], alike));
+    const std::vector<MeasuredLayout> layouts = layouts_of(alike);
+    if (layouts.size() > 1)
+      groups.push_back(order_of(rows[members.front()], alike.size(), layouts));
   }
   return groups;
 }
