@@ -26,6 +26,7 @@ struct ShellState {
   std::map<std::string, ShellValue> variables;  // "@": the arguments
   std::set<std::string> exported;
   bool ended = false;     // by exit
+  bool failed = false;    // with another status than 0
   bool returned = false;  // from the function under way
 };
 

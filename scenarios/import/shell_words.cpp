@@ -234,11 +234,24 @@ class ScriptReader {
     return result;
   }
 
+  // A script that wants words on its command line ends where it has none. Nobody starts it so.
+  Verdict decided_yes(const ShellNode& node, const ShellNode& block) {
+    ShellState before = state();
+    const Verdict last = walk(block);
+    if (!state().failed) return last;
+    state() = std::move(before);
+    result_.notes.push_back(
+        fmt::format("the `if` of line {} ends the script without words behind it: read on as if it "
+                    "had them",
+                    node.line));
+    return Verdict::yes;
+  }
+
   Verdict condition(const ShellNode& node, std::size_t from) {
     if (from >= node.nodes.size()) return Verdict::yes;
     if (from + 1 == node.nodes.size()) return walk(node.nodes[from]);
     const Verdict decided = walk(node.nodes[from]);
-    if (decided == Verdict::yes) return walk(node.nodes[from + 1]);
+    if (decided == Verdict::yes) return decided_yes(node, node.nodes[from + 1]);
     if (decided == Verdict::no) return condition(node, from + 2);
     ShellState before = state();
     walk(node.nodes[from + 1]);
@@ -417,8 +430,10 @@ class ScriptReader {
       return tested(rest);
     }
     if (first == "exit" || first == "return") {
+      const bool well = words.size() < 2 || plain(words[1]) == "0";
       (first == "exit" ? state().ended : state().returned) = true;
-      return verdict(words.size() < 2 || plain(words[1]) == "0");
+      state().failed = first == "exit" && !well;
+      return verdict(well);
     }
     if (const auto done = builtin(node, first, words)) return *done;
     record(node, words, before);

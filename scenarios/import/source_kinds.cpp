@@ -14,6 +14,7 @@
 #include "scenarios/import/openrlhf.hpp"
 #include "scenarios/import/torchtitan.hpp"
 #include "scenarios/import/verl.hpp"
+#include "scenarios/import/verl_sft.hpp"
 #include "sim/base/error.hpp"
 
 namespace stepsim {
@@ -34,6 +35,11 @@ std::vector<SourceKind> kinds_of_settings() {
        .marks = {"actor_rollout_ref"},
        .translate = translate_verl,
        .programs = {"verl.trainer.main_*", "recipe.*.main_*"},
+       .sets_keys = true},
+      {.name = "verl-sft",
+       .title = "settings of verl's supervised training",
+       .translate = translate_verl_sft,
+       .programs = {"verl.trainer.*sft_trainer*"},
        .sets_keys = true},
       {.name = "nemo-rl",
        .title = "a NeMo-RL file",

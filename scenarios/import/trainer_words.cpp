@@ -102,9 +102,10 @@ std::vector<std::string> words_at(MappedSource& source, std::string_view key) {
       std::erase_if(word, [](char c) { return c == '"' || c == '\''; });
     return words;
   }
+  constexpr std::string_view between = ", []'\"";  // words of a list that a script says
   std::vector<std::string> words(1);
   for (const char c : source.text(key))
-    if (c != ',' && c != ' ')
+    if (between.find(c) == std::string_view::npos)
       words.back() += c;
     else if (!words.back().empty())
       words.emplace_back();
