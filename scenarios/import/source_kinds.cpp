@@ -8,6 +8,7 @@
 #include "scenarios/import/axolotl.hpp"
 #include "scenarios/import/deepspeed_alone.hpp"
 #include "scenarios/import/hf_trainer.hpp"
+#include "scenarios/import/llama_factory_v1.hpp"
 #include "scenarios/import/megatron.hpp"
 #include "scenarios/import/nemo_rl.hpp"
 #include "scenarios/import/open_instruct.hpp"
@@ -74,6 +75,13 @@ std::vector<SourceKind> kinds_of_trainers() {
            .beside = {"model_name_or_path", "template", "dataset"},
            .translate = translate_llama_factory,
            .programs = {"llamafactory-cli train", "lmf train"},
+           .takes_file = true},
+          {.name = "llama-factory-v1",
+           .title = "a file of LLaMA-Factory's second trainer",
+           .marks = {"dist_config", "model_class", "kernel_config", "peft_config"},
+           .beside = {"model"},
+           .translate = translate_llama_factory_v1,
+           .programs = {"llamafactory-cli sft", "llamafactory-cli dpo"},
            .takes_file = true},
           {.name = "trl",
            .title = "arguments of TRL",

@@ -95,14 +95,7 @@ bool has_experts(const MappedSource& source) {
 }  // namespace
 
 std::vector<std::string> words_at(MappedSource& source, std::string_view key) {
-  if (!source.says(key)) return {};
-  if (source.root().one_line(key).starts_with('[')) {
-    std::vector<std::string> words = source.texts(key);
-    for (std::string& word : words)
-      std::erase_if(word, [](char c) { return c == '"' || c == '\''; });
-    return words;
-  }
-  constexpr std::string_view between = ", []'\"";  // words of a list that a script says
+  constexpr std::string_view between = ", []'\"";
   std::vector<std::string> words(1);
   for (const char c : source.text(key))
     if (between.find(c) == std::string_view::npos)

@@ -70,7 +70,7 @@ function(other_script name text error)
 endfunction()
 other_script("no launch" "#!/bin/bash\\necho train\\n" ": is a shell script that starts no training; it was read, not run")
 other_script("another program" "A=1\\npython serve.py --port 1\\n"
-  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, megatron, verl, verl-sft, nemo-rl, open-instruct, torchtitan, llama-factory or trl")
+  ":2: the script starts serve.py of line 2, which is no training of axolotl, openrlhf, megatron, verl, verl-sft, nemo-rl, open-instruct, torchtitan, llama-factory, llama-factory-v1 or trl")
 other_script("a training that is not read" "python -m openrlhf.cli.train_kd --pretrain x\\n"
   ":1: openrlhf.cli.train_kd is not read yet; expected openrlhf.cli.train_ppo_ray, openrlhf.cli.train_sft, openrlhf.cli.train_dpo or openrlhf.cli.train_rm")
 
@@ -130,6 +130,15 @@ cli("a LLaMA-Factory file is run as it is" ARGS run ${folder}/sft.factory.yaml -
   OUTPUT "LLaMA-Factory with Liger kernels.*step time .*llama-factory-deepspeed/ds_z3_config.json")
 cli("keys of a LLaMA-Factory file become keys of a scenario" ARGS import ${folder}/sft.factory.yaml
   OUTPUT "\n  method: sft +# stage, line 6\n  sequence: 2048 +# cutoff_len, line 14\n  packing: true +# packing, line 15\n  micro_batch: 2 .*\n  attention: flash +# flash_attn, line 17\n  cross_entropy: fused +# enable_liger_kernel, line 18\n")
+
+set(second ${folder}/dpo.factory-v1.yaml)
+cli("a file of LLaMA-Factory's second trainer is run as it is" ARGS run ${second} --cluster h100-8 --samples 0 --faster 0
+  OUTPUT "step time .*batching_strategy: not modelled.*save_steps: not modelled")
+cli("its blocks become keys of a scenario" ARGS import ${second} --cluster h100-8
+  OUTPUT "\nstack: accelerate-fsdp2 .*\n  method: dpo\n.*\n  sequence: 4096 +# cutoff_len, line 15\n.*\n  zero: fsdp +# dist_config.name, line 8\n.*\n    reshard_after_forward: false .*\n    rank: 16 +# peft_config.r, line 5\n.*\n    modules: \\[q_proj, v_proj\\] .*\n    quantised: nf4 .*\n    ulysses: 2 +# cp_size, line 19\n")
+cli("a sharding that its second trainer has not" ARGS memory @WORK@/own.yaml CODE 2
+  SHELL "sed 's|name: fsdp2|name: fsdp3|' ${second} >@WORK@/own.yaml; \"$@\""
+  ERROR "@WORK@/own.yaml:8: dist_config.name: expected fsdp2, deepspeed or fsdpturbo, found \"fsdp3\" (did you mean \"fsdp2\"?)")
 
 function(copy_refused what file name line error)
   cli("${what}" ARGS memory @WORK@/${name} CODE 2
