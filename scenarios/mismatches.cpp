@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "workloads/layers/precision_units.hpp"
+
 namespace stepsim {
 
 std::vector<std::string> mismatches(const Scenario& scenario) {
@@ -13,6 +15,11 @@ std::vector<std::string> mismatches(const Scenario& scenario) {
                                 scenario.stack.name, vendor, gpu.name, gpu.vendor));
   if (scenario.strategy.attention == AttentionKernel::flash3 && !gpu.attention.later)
     notes.push_back(fmt::format("{} has no flash3 in its file: it is taken as flash", gpu.name));
+  if (loses_type_again(scenario.stack, scenario.strategy))
+    notes.push_back(fmt::format(
+        "{} holds for the first forward pass alone: checkpointing of PyTorch calls the modules "
+        "again outside of their autocast, and the backward pass follows in 16 bits",
+        scenario.strategy.precision.name));
   if (!scenario.model.stored_as.empty())
     notes.push_back(fmt::format(
         "quantization_config ({}) of {} is not modelled: its weights count 16 bits each",

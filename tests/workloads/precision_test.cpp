@@ -25,6 +25,7 @@ std::vector<Unit> layer_in(std::string_view name, bool compiled = true) {
   TinyStep step = tiny_step(Sharding::zero1);
   step.strategy.compiled = compiled;
   step.strategy.precision = precision_called(name);
+  step.stack.recompute_keeps_type = true;
   return units_of(step.input()).layers.front();
 }
 
@@ -132,6 +133,31 @@ TEST_CASE("weights that come in 8 bits are not cast but transposed", "[workloads
   step.strategy.fsdp.narrow_gather = true;
   const double weights = unit_of(units_of(step.input()).layers.front(), Role::down).elements();
   CHECK_THAT(all - casts(), exactly((each.weight.bytes - each.gathered.bytes) * weights));
+}
+
+TEST_CASE("modules of a library that PyTorch computes again forget their 8 bits", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.checkpointing = Checkpointing::full;
+  const auto down = [&](std::string_view precision, bool keeps) {
+    step.strategy.precision = precision_called(precision);
+    step.stack.recompute_keeps_type = keeps;
+    return unit_of(units_of(step.input()).layers.front(), Role::down);
+  };
+  const auto type = [](const std::vector<KernelRow>& rows) { return rows.back().type; };
+  const Unit keeps = down("fp8-current", true), forgets = down("fp8-current", false),
+             wide = down("bf16", false);
+  for (const Unit& unit : {keeps, forgets}) CHECK(type(unit.forward) == ProductType::fp8);
+  CHECK(type(keeps.again) == ProductType::fp8);
+  CHECK(type(keeps.backward) == ProductType::fp8);
+  CHECK(type(forgets.again) == ProductType::bf16);
+  CHECK(type(forgets.backward) == ProductType::bf16);
+  CHECK(sum_of_casts(forgets.backward) == 0);
+  CHECK_THAT(forgets.memory.saved, exactly(wide.memory.saved));
+  // torchao's modules know their type by themselves, and without recomputation nothing is called
+  // again.
+  CHECK(type(down("fp8-tensorwise", false).again) == ProductType::fp8);
+  step.strategy.checkpointing = Checkpointing::none;
+  CHECK(type(down("fp8-current", false).backward) == ProductType::fp8);
 }
 
 TEST_CASE("what ranks collect is cast in pieces, and turned whole for the weights' product",

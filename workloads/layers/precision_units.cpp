@@ -226,4 +226,22 @@ void apply_precision(std::span<Unit> units, const Stack& stack, const Strategy& 
   }
 }
 
+bool loses_type_again(const Stack& stack, const Strategy& strategy) {
+  const bool held_by_modules = strategy.precision.module_call.value.value > 0;
+  return held_by_modules && strategy.checkpointing == Checkpointing::full &&
+         !stack.recompute_keeps_type;
+}
+
+void run_again_as(std::span<Unit> units, std::span<const Unit> in_16_bits) {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const Unit& wide = in_16_bits[i];
+    if (!wide.called_again) continue;
+    units[i].again = wide.again;
+    units[i].backward = wide.backward;
+    units[i].hand.arrive_back = wide.hand.arrive_back;
+    units[i].hand.leave_back = wide.hand.leave_back;
+    units[i].memory = wide.memory;
+  }
+}
+
 }  // namespace stepsim

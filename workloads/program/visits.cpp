@@ -53,6 +53,24 @@ void split_backward(Unit& unit, double number_bytes) {
 
 }  // namespace
 
+namespace {
+
+void finish_layer(std::vector<Unit>& units, const StepInput& input, double layer_input,
+                  double micro_batches, std::int64_t layer) {
+  const auto checkpoint = [&](std::vector<Unit>& made) {
+    checkpoint_layer(made, input.stack, input.strategy, layer_input, layer);
+  };
+  std::vector<Unit> in_16_bits;
+  if (loses_type_again(input.stack, input.strategy)) in_16_bits = units;
+  apply_precision(units, input.stack, input.strategy, micro_batches);
+  checkpoint(units);
+  if (in_16_bits.empty()) return;
+  checkpoint(in_16_bits);
+  run_again_as(units, in_16_bits);
+}
+
+}  // namespace
+
 ModelUnits units_of(const StepInput& input, LayersWith which) {
   const Strategy& strategy = input.strategy;
   const Model model = model_of_rank(input.model, strategy);
@@ -88,8 +106,7 @@ ModelUnits units_of(const StepInput& input, LayersWith which) {
     }
     units.layers.push_back(layer_units(model, input.stack, strategy, load(layer), layer));
     share_layer(units.layers.back(), model, strategy, load(layer), overlaps);
-    apply_precision(units.layers.back(), input.stack, strategy, micro_batches);
-    checkpoint_layer(units.layers.back(), input.stack, input.strategy, layer_input, layer);
+    finish_layer(units.layers.back(), input, layer_input, micro_batches, layer);
   }
   if (input.model.tied_embeddings) units.head.back().borrowed = units.embedding.tensors;
   part_from_loss(units.head);

@@ -135,6 +135,7 @@ Stack read_stack(const Table& table) {
   stack.repeats_heads = table.flag_or("repeats_heads", false);
   stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
+  stack.recompute_keeps_type = table.flag_or("recompute_keeps_type", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
   stack.fsdp_in_place = table.flag_or("fsdp_in_place", false);
   stack.matrices_at_once = table.flag_or("matrices_at_once", false);

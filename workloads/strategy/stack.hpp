@@ -116,6 +116,9 @@ struct Stack {
   bool recompute_stops_early = false;
   // Routers have a name for a loss of theirs: what is computed again up to there is not freed.
   bool routers_keep_graph = false;
+  // What is computed again runs in the type of its forward pass also where modules of a library
+  // hold that type (Transformer Engine's own checkpointing). PyTorch's runs them in 16 bits.
+  bool recompute_keeps_type = false;
   TensorLayers tensor_layers = TensorLayers::plain;
   // FSDP: shards are gathered as they are, beside an fp32 copy, and parameters are slices of what
   // came.
