@@ -8,6 +8,7 @@
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/replayed_step.hpp"
 #include "cli/beside_text.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
@@ -85,8 +86,10 @@ std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuest
   return faster_steps(question, shown);
 }
 
-// What stands beside the prediction.
-RunExtras extras_of(const CommandLine& line, const Options& options, const Scenario& scenario,
+// What stands beside the prediction. `operations`: of the folded step. `stated`: its figures, where
+// it was replayed as draws are.
+RunExtras extras_of(const CommandLine& line, const Options& options, std::size_t operations,
+                    const std::optional<StepFigures>& stated,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
   RunExtras extras{
@@ -94,13 +97,14 @@ RunExtras extras_of(const CommandLine& line, const Options& options, const Scena
   if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
   const auto asked = count_of(options, "samples", 0, 4096);
   // Beside a real run a figure without its range says little.
-  const auto samples = extras.log && !asked ? std::optional(draws_at_once) : asked;
+  const std::uint32_t usual = extras.log ? draws_at_once : usual_samples(operations);
   extras.interval = interval_of_run({.data = line.data,
                                      .scenario = source,
                                      .settings = settings,
+                                     .samples = asked.value_or(usual),
                                      .free = free_causes(options),
-                                     .movers = asked ? most_movers : 0},
-                                    scenario, samples);
+                                     .movers = asked ? most_movers : 0,
+                                     .stated = stated});
   return extras;
 }
 
@@ -126,8 +130,10 @@ void print_at_once(const std::string& text) {
 int run_grpo_scenario(const CommandLine& line, const Options& options, const Scenario& scenario,
                       const std::vector<Setting>& settings) {
   const auto interval =
-      interval_of_run({.data = line.data, .scenario = options.words.front(), .settings = settings},
-                      scenario, count_of(options, "samples", 0, 4096).value_or(0));
+      interval_of_run({.data = line.data,
+                       .scenario = options.words.front(),
+                       .settings = settings,
+                       .samples = count_of(options, "samples", 0, 4096).value_or(0)});
   if (options.has("beside"))
     throw UserError("--beside: logs of GRPO jobs are not read, leave it out");
   const Rates rates = rates_of(options);
@@ -173,10 +179,12 @@ int run_command(const CommandLine& line) {
   if (scenario.grpo) return run_grpo_scenario(line, *options, scenario, settings);
   if (options->has("ideal") && options->has("output"))
     throw UserError("--ideal: a step with free causes is no run to keep; leave out --output");
-  RunExtras extras = extras_of(line, *options, scenario, settings);
-  Prediction prediction =
-      predict(scenario, fold ? Folding::automatic : Folding::off,
-              options->has("output") ? Kept::run : Kept::figures, free_causes(*options));
+  const bool kept = options->has("output");
+  Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off,
+                                  kept ? Kept::run : Kept::figures, free_causes(*options));
+  RunExtras extras = extras_of(
+      line, *options, fold ? prediction.operations : count_operations(step_input(scenario)),
+      fold && !kept ? std::optional(stated_figures(prediction)) : std::nullopt, settings);
   if (const auto output = options->get("output")) {
     if (extras.interval) add_interval(prediction.run, *extras.interval);
     write_run(*output, prediction.run);

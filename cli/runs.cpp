@@ -4,7 +4,6 @@
 
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/predict/prediction.hpp"
-#include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "cli/outputs.hpp"
 #include "sim/base/error.hpp"
@@ -12,19 +11,13 @@
 
 namespace stepsim {
 
-namespace {
+std::uint32_t usual_samples(std::size_t operations) {
+  constexpr std::size_t few_operations = 30000;
+  return operations <= few_operations ? draws_at_once : 0;
+}
 
-constexpr std::size_t few_operations = 30000;
-constexpr std::uint32_t usual_samples = 8;
-
-}  // namespace
-
-std::optional<Interval> interval_of_run(IntervalQuestion question, const Scenario& scenario,
-                                        std::optional<std::uint32_t> samples) {
-  if (!samples)
-    samples = count_operations(step_input(scenario)) <= few_operations ? usual_samples : 0;
-  if (*samples == 0) return std::nullopt;
-  question.samples = *samples;
+std::optional<Interval> interval_of_run(const IntervalQuestion& question) {
+  if (question.samples == 0) return std::nullopt;
   return interval_of(question);
 }
 
@@ -62,8 +55,10 @@ Run load_run(const CommandLine& line, const std::string& word, std::span<const S
       }),
       word);
   if (scenario.grpo) return run;
-  const auto interval = interval_of_run({.data = line.data, .scenario = word, .settings = settings},
-                                        scenario, std::nullopt);
+  const auto interval = interval_of_run({.data = line.data,
+                                         .scenario = word,
+                                         .settings = settings,
+                                         .samples = usual_samples(run.graph.size())});
   if (interval) add_interval(run, *interval);
   return run;
 }

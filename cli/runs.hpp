@@ -20,10 +20,11 @@ Run load_run(const CommandLine& line, const std::string& word, std::span<const S
 std::vector<std::string> run_files(const CommandLine& line, const std::string& word,
                                    std::span<const Setting> settings);
 
-// Draws of the constants: as many as somebody asked for; else eight, where a step has so few
+// Draws of the constants where nobody asked for a number of them: eight, where a step has so few
 // operations that they take a tenth of a second.
-std::optional<Interval> interval_of_run(IntervalQuestion question, const Scenario& scenario,
-                                        std::optional<std::uint32_t> samples);
+std::uint32_t usual_samples(std::size_t operations);
+// Nothing: no draws are asked for.
+std::optional<Interval> interval_of_run(const IntervalQuestion& question);
 // Into the summary, as step_time_low and step_time_high and so on.
 void add_interval(Run& run, const Interval& interval);
 

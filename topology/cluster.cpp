@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <tuple>
 
 namespace stepsim {
 namespace {
@@ -76,6 +77,14 @@ std::uint32_t exit_nic(const Cluster& cluster, const Place& place) {
 
 }  // namespace
 
+bool carry_alike(const Cluster& a, const Cluster& b) {
+  const auto facts = [](const Cluster& c) {
+    return std::tie(c.name, c.node, c.network, c.nodes, c.gpus_used, c.uneven, c.speeds,
+                    c.slow_links, c.gpu.interference);
+  };
+  return facts(a) == facts(b);
+}
+
 Place place_of(const Cluster& cluster, Rank rank) {
   for (std::uint32_t node = 0; node < cluster.uneven.size(); ++node) {
     if (rank < cluster.uneven[node]) return {node, PartKind::gpu, rank};
@@ -99,8 +108,7 @@ std::size_t link_count(const Cluster& cluster) {
 
 namespace {
 
-BytesPerSecond stated_capacity(const Cluster& cluster, LinkId id) {
-  const Numbering n = numbering(cluster);
+BytesPerSecond stated_capacity(const Cluster& cluster, const Numbering& n, LinkId id) {
   const auto number = static_cast<std::uint32_t>(id);
   if (number < n.ports) return cluster.graph.links[number % n.per_node].capacity;
   const Network& network = *cluster.network;
@@ -108,13 +116,21 @@ BytesPerSecond stated_capacity(const Cluster& cluster, LinkId id) {
   return (number - n.ports) % n.per_port == both ? network.thread->value : network.port.value;
 }
 
-}  // namespace
-
-BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
-  BytesPerSecond capacity = stated_capacity(cluster, id);
+BytesPerSecond capacity(const Cluster& cluster, const Numbering& n, LinkId id) {
+  BytesPerSecond capacity = stated_capacity(cluster, n, id);
   for (const auto& [slow, share] : cluster.slow_links)
     if (slow == id) capacity.value *= share;
   return capacity;
+}
+
+}  // namespace
+
+BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
+  return capacity(cluster, numbering(cluster), id);
+}
+
+std::function<BytesPerSecond(LinkId)> capacities_of(const Cluster& cluster) {
+  return [&cluster, n = numbering(cluster)](LinkId id) { return capacity(cluster, n, id); };
 }
 
 Link link_of(const Cluster& cluster, LinkId id) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -42,6 +43,9 @@ struct Cluster {
   }
 };
 
+// Whether both carry the same traffic in the same time: they may differ in how fast GPUs compute.
+bool carry_alike(const Cluster& a, const Cluster& b);
+
 // Ranks count up through the GPUs in use, node by node.
 struct Place {
   std::uint32_t node = 0;
@@ -59,6 +63,9 @@ std::uint32_t nic_of(const Cluster& cluster, std::uint32_t gpu);
 // Links are numbered over the whole cluster, and made only when somebody uses them.
 std::size_t link_count(const Cluster& cluster);
 BytesPerSecond capacity_of(const Cluster& cluster, LinkId id);
+// The same for who asks for very many: how links are numbered is found once. The cluster has to
+// outlive it.
+std::function<BytesPerSecond(LinkId)> capacities_of(const Cluster& cluster);
 Link link_of(const Cluster& cluster, LinkId id);  // with its name
 
 // The links from one place to another, or nothing when no cable leads there.

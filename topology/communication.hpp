@@ -15,6 +15,8 @@ struct Protocol {
   std::string name;
   Constant<Seconds> step;      // per algorithm step (inside a node) or network hop
   Constant<Ratio> efficiency;  // payload per byte on the wire
+
+  friend bool operator==(const Protocol&, const Protocol&) = default;
 };
 
 struct Communication {
@@ -25,12 +27,16 @@ struct Communication {
   struct InSwitch {          // the switch reduces and multicasts
     Constant<Seconds> step;
     Constant<Ratio> efficiency;
+
+    friend bool operator==(const InSwitch&, const InSwitch&) = default;
   };
   std::optional<InSwitch> nvls;
   // Multiprocessors that a collective runs on: in a node, or for each of a node's ports in use.
   std::optional<Constant<Ratio>> channels;
   // For each kind of collective the algorithms that the library considers here.
   std::vector<std::pair<std::string, std::vector<std::string>>> algorithms;
+
+  friend bool operator==(const Communication&, const Communication&) = default;
 };
 
 inline const std::vector<std::string> collective_kinds{"all_reduce", "all_gather", "reduce_scatter",

@@ -90,6 +90,8 @@ struct Gpu {
   struct Interference {  // while a collective and compute run on this GPU at once
     Constant<Ratio> compute;
     Constant<Ratio> collective;
+
+    friend bool operator==(const Interference&, const Interference&) = default;
   } interference;
   struct HostLaunch {
     Constant<Seconds> eager_op;  // GRPO engines that run without CUDA graphs

@@ -19,9 +19,13 @@ struct Network {
     std::uint32_t nodes = 0;          // under one set of leaves, or in one dragonfly group
     bool per_rail = false;            // NIC i of every node goes to leaf i: rails
     Constant<BytesPerSecond> uplink;  // of one leaf towards all others, one direction
+
+    friend bool operator==(const Leaf&, const Leaf&) = default;
   } leaf;
   Communication collectives;
   std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
+
+  friend bool operator==(const Network&, const Network&) = default;
 };
 
 Network read_network(const Table& table);

@@ -38,6 +38,8 @@ struct LinkSpec {
   Constant<BytesPerSecond> bandwidth;               // from -> to
   std::optional<Constant<BytesPerSecond>> reverse;  // to -> from; else the same
   std::optional<Constant<BytesPerSecond>> total;    // both directions together
+
+  friend bool operator==(const LinkSpec&, const LinkSpec&) = default;
 };
 
 struct Host {
@@ -51,6 +53,8 @@ struct Host {
   Constant<Ratio> pageable;                             // share of the pinned copy rate
   Constant<Seconds> copy_start;                         // before the first byte of a copy
   Constant<Ratio> core_speed;  // of the launching thread, against a 3.5 GHz server core
+
+  friend bool operator==(const Host&, const Host&) = default;
 };
 
 struct Node {
@@ -65,6 +69,8 @@ struct Node {
   std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
 
   std::uint32_t count(PartKind kind) const { return parts[static_cast<std::size_t>(kind)]; }
+
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 Node read_node(const Table& table);

@@ -205,11 +205,13 @@ std::string step_answer(const Serving& serving, const Question& question) {
   const NamedStep step = named_step(serving, question, question.a);
   const Scenario& scenario = step.scenario;
   RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = {}, .log = {}};
-  if (question.interval)
-    extras.interval =
-        interval_of_run({.data = serving.data, .scenario = step.source, .settings = step.settings},
-                        scenario, std::nullopt);
   const Prediction prediction = predict(scenario, Folding::automatic, Kept::figures);
+  if (question.interval)
+    extras.interval = interval_of_run({.data = serving.data,
+                                       .scenario = step.source,
+                                       .settings = step.settings,
+                                       .samples = usual_samples(prediction.operations),
+                                       .stated = stated_figures(prediction)});
   return to_json({{"run", "as `stepsim run --json` prints it",
                    result_records(run_kind, asked_records(scenario, {step.source, step.settings}),
                                   run_records(scenario, prediction, extras))},

@@ -38,6 +38,8 @@ struct Constant {
   std::string source;
 
   double number() const { return value.value; }  // as stated, drawn or given, in SI units
+
+  friend bool operator==(const Constant&, const Constant&) = default;
 };
 
 // The same, named and with its unit as data: how a trace and a report keep it.

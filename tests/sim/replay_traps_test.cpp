@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "sim/replay.hpp"
-#include "sim/simgrid_replay.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_program.hpp"
@@ -53,14 +52,6 @@ OpGraph jumble(std::uint64_t seed, Rank ranks, std::uint32_t links, int size) {
 }
 
 }  // namespace
-
-TEST_CASE("a second replay by SimGrid in one process is refused", "[sim]") {
-  OpGraph graph;
-  graph.add(compute_op(0, 1), {});
-  const Platform platform = tiny_platform({});
-  CHECK_THAT(simgrid_replay(platform, graph).makespan.value, exactly(1));
-  CHECK_THROWS_AS(simgrid_replay(platform, graph), std::logic_error);
-}
 
 TEST_CASE("broken programs and platforms are refused before the engine starts", "[sim]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -120,7 +120,7 @@ TEST_CASE("AdamW on the host: in one pass, an operator at a time, or written for
     step.cluster.node.host.cpu_adam_grace->value.value *= 0.8;
     const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
     return sum_named(graph, OpKind::cpu, "cpu_adam").bytes *
-           host_update_of(step.input()).adam.value;
+           host_update_of(step.input().cluster, step.input().strategy).adam.value;
   };
   const double once = seconds(HostAdam::one_pass);
   CHECK_THAT(seconds(HostAdam::operators), exactly(once * 20 / 7));  // passes over fp32 numbers

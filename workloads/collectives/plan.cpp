@@ -232,7 +232,8 @@ namespace {
 // What links have to carry for each byte of an operation, and the first of the busiest ones.
 class Loads {
  public:
-  explicit Loads(const Cluster& cluster) : cluster_(cluster), load_(link_count(cluster), 0) {}
+  explicit Loads(const Cluster& cluster)
+      : capacity_(capacities_of(cluster)), load_(link_count(cluster), 0) {}
 
   void clear() {
     for (const LinkId link : loaded_) load_[index(link)] = 0;
@@ -271,13 +272,13 @@ class Loads {
   void add(LinkId link, double wire) {
     double& sum = load_[index(link)];
     if (sum == 0) loaded_.push_back(link);
-    sum += wire / capacity_of(cluster_, link).value;
+    sum += wire / capacity_(link).value;
     // Links in a row are equally busy: the first to get there is named.
     if (sum > slowest * (1 + 1e-12)) busiest = link;
     slowest = std::max(slowest, sum);
   }
 
-  const Cluster& cluster_;
+  std::function<BytesPerSecond(LinkId)> capacity_;
   std::vector<double> load_;  // s/B per link
   std::vector<LinkId> loaded_;
 };
@@ -313,7 +314,7 @@ Machinery machinery_of(const Cluster& cluster) {
   for (const double speed : cluster.speeds) kinds.push_back(std::bit_cast<std::uint64_t>(speed));
   return {.ranks = cluster.ranks(),
           .links = link_count(cluster),
-          .capacity = [&cluster](LinkId id) { return capacity_of(cluster, id); },
+          .capacity = capacities_of(cluster),
           .link = [&cluster](LinkId id) { return link_of(cluster, id); },
           .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
           .kinds = std::move(kinds)};

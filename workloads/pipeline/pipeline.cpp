@@ -8,10 +8,9 @@
 #include "workloads/layers/rank_share.hpp"
 #include "workloads/pipeline/places.hpp"
 #include "workloads/pipeline/stage_program.hpp"
-#include "workloads/pipeline/transfers.hpp"
+#include "workloads/pipeline/step_traffic.hpp"
 #include "workloads/sharding/schemes.hpp"
 #include "workloads/sharding/states.hpp"
-#include "workloads/sharding/step_plans.hpp"
 
 namespace stepsim {
 namespace {
@@ -23,16 +22,6 @@ LaneRange lanes_of(const Folded& folded, const Mesh& mesh, Rank stage) {
                              : static_cast<Rank>(folded.rank_of.size());
   };
   return {lane(stage * ranks), lane((stage + 1) * ranks)};
-}
-
-// Ranks of different stages are never folded together.
-Machinery machinery_of_stages(const Cluster& cluster, const Mesh& mesh) {
-  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15ULL;
-  Machinery machinery = machinery_of(cluster);
-  machinery.kinds.resize(mesh.ranks, 0);
-  for (Rank rank = 0; rank < mesh.ranks; ++rank)
-    machinery.kinds[rank] = machinery.kinds[rank] * odd + rank / mesh.in_stage();
-  return machinery;
 }
 
 constexpr std::string_view name_of_message(bool gradients, bool to_next) {
@@ -412,11 +401,7 @@ double message_bytes(const StepInput& input) {
 
 PipelineRanks pipeline_ranks(const RankPart& rank, Folding folding) {
   const StepInput& input = rank.input;
-  PipelineRanks ranks;
-  Plans plans = step_plans(rank);
-  plan_stages(plans, input.cluster, rank.mesh, input.strategy.pipeline_parallel.way());
-  ranks.traffic =
-      make_traffic(machinery_of_stages(input.cluster, rank.mesh), plans.take(), folding);
+  PipelineRanks ranks{.traffic = step_traffic(rank, folding), .stages = {}};
   Rank number = 0;
   for (const StageShare& share : share_out(input.model, input.strategy.pipeline_parallel))
     ranks.stages.push_back({lanes_of(ranks.traffic.folded, rank.mesh, number++).first, share.model,

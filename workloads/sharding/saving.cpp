@@ -48,7 +48,7 @@ Plans save_plans(const RankPart& rank) {
   const Checkpoint files = checkpoint_of(rank);
   const FileRate write{input.stack.host.file_write.value};
   const FileRate read{input.stack.host.file_read.value};
-  Plans plans = step_plans(rank);
+  Plans plans = step_plans(cluster, needs_of(rank));
   const auto writers = [&](Rank count, Plan copy, Plan file) {
     if (count == 0) return;
     plans[copy] = plan_copy(cluster, Copy::d2h, first_ranks(count));

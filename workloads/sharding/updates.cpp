@@ -87,9 +87,9 @@ Seconds gradient_hook(const StepInput& input, double tensors) {
   return host.gradient_hook.value + (input.strategy.zero.counts_in_hooks ? counting : Seconds{0});
 }
 
-HostUpdate host_update_of(const StepInput& input) {
-  const Host& host = input.cluster.node.host;
-  const OffloadKeys& keys = input.strategy.offload;
+HostUpdate host_update_of(const Cluster& cluster, const Strategy& strategy) {
+  const Host& host = cluster.node.host;
+  const OffloadKeys& keys = strategy.offload;
   HostUpdate update{host.cpu_adam.value};
   if (keys.adam == HostAdam::grace && host.cpu_adam_grace) update.adam = host.cpu_adam_grace->value;
   if (keys.threads > 0 && host.core_stream)

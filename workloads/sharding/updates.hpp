@@ -10,7 +10,7 @@ namespace stepsim {
 Seconds gradient_hook(const StepInput& input, double tensors);
 
 // How fast the host updates, and the host memory traffic of a parameter.
-HostUpdate host_update_of(const StepInput& input);
+HostUpdate host_update_of(const Cluster& cluster, const Strategy& strategy);
 double host_adam_bytes(const StepInput& input);
 
 // The host cores update a shard when `ready` is done, and move so many bytes more for each element;

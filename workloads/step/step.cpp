@@ -4,10 +4,10 @@
 #include <functional>
 
 #include "sim/stretch.hpp"
+#include "workloads/pipeline/step_traffic.hpp"
 #include "workloads/program/activations.hpp"
 #include "workloads/program/in_turns.hpp"
 #include "workloads/sharding/schemes.hpp"
-#include "workloads/sharding/step_plans.hpp"
 
 namespace stepsim {
 namespace {
@@ -120,7 +120,7 @@ StepProgram prepare_step(const RankPart& rank, Folding folding) {
     program.stages = std::move(ranks.stages);
     program.resident = program.stages.front().resident;
   } else {
-    program.traffic = make_traffic(machinery_of(input.cluster), step_plans(rank).take(), folding);
+    program.traffic = step_traffic(rank, folding);
     program.resident = resident_of(rank);
   }
   stretch(program.traffic.folded.platform, input.stack.stretch(input.job));

@@ -69,6 +69,8 @@ struct ExpertStrategy {
   double peak_skew = 0;         // the most that there has been, for memory; 0: as `skew`
 
   double most_skew() const { return peak_skew > skew ? peak_skew : skew; }
+
+  friend bool operator==(const ExpertStrategy&, const ExpertStrategy&) = default;
 };
 
 }  // namespace stepsim

@@ -27,6 +27,8 @@ struct Lora {
 
   // "self_attn.q_proj" has an adapter under "q_proj", and under "self_attn.q_proj".
   bool chooses(std::string_view matrix) const;
+
+  friend bool operator==(const Lora&, const Lora&) = default;
 };
 
 }  // namespace stepsim

@@ -37,6 +37,8 @@ struct Mesh {
   Rank apart() const { return tensor * repeats; }  // so far ranks of a shard are from each other
   // So far ranks are from each other that hold different experts.
   Rank beside() const { return repeats > 1 ? tensor : expert_tensor; }
+
+  friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 // A size that does not divide the ranks is the reader's to reject; here it counts as 1.
 Mesh mesh_of(const Strategy& strategy, const Cluster& cluster);

@@ -30,6 +30,8 @@ struct OffloadKeys {
   std::int64_t parameter_buffers = 5;  // nvme: of buffer_size each
   double buffer_size = 1e8;
   double max_in_cpu = 1e9;  // nvme: parameters of a rank that stay in host memory all the same
+
+  friend bool operator==(const OffloadKeys&, const OffloadKeys&) = default;
 };
 
 }  // namespace stepsim

@@ -44,6 +44,8 @@ struct Optimizer {
     bool host = false;
     bool drives = false;
     bool both = false;  // a part on the host, the rest on the device
+
+    friend bool operator==(const Places&, const Places&) = default;
   } places;
   struct Counts {                      // operator by operator
     std::array<double, 3> of_lists{};  // operators over one, two and three lists of tensors
@@ -53,6 +55,8 @@ struct Optimizer {
     double all_for_tensor = 0;         // the same, tensor by tensor: as long as the largest
 
     double operators() const { return of_lists[0] + of_lists[1] + of_lists[2]; }
+
+    friend bool operator==(const Counts&, const Counts&) = default;
   } counts;
 
   // Matrices of layers are updated as a whole: their momentum is made orthogonal by an iteration of
@@ -67,6 +71,8 @@ struct Optimizer {
     double gram_passes = 0;       // over the square of its smaller side
     double applied_kernels = 0;   // decay, and the update
     double applied_passes = 0;
+
+    friend bool operator==(const Orthogonal&, const Orthogonal&) = default;
   };
   std::optional<Orthogonal> orthogonal{};
   std::optional<Orthogonal> orthogonal_compiled{};  // where a compiler has what is between products
@@ -75,6 +81,8 @@ struct Optimizer {
   bool keeps_in(MomentType type) const;
   // Lists of tensors that one kernel for all goes over: parameters, gradients, moments.
   double lists() const { return 2 + moments; }
+
+  friend bool operator==(const Optimizer&, const Optimizer&) = default;
 };
 
 Optimizer read_optimizer(const Table& table);

@@ -70,6 +70,8 @@ struct PipelineParallel {
   std::int64_t micro_batches_of_piece(std::int64_t micro_batches) const {
     return way() == PipelineWay::both_ways ? micro_batches / 2 : micro_batches;
   }
+
+  friend bool operator==(const PipelineParallel&, const PipelineParallel&) = default;
 };
 
 }  // namespace stepsim

@@ -33,12 +33,16 @@ struct Precision {
   struct Cast {
     double kernels = 0;
     double bytes = 0;  // for each number that is cast
+
+    friend bool operator==(const Cast&, const Cast&) = default;
   };
   struct Casts {
     Cast input, weight;  // of the forward pass
     Cast input_back, weight_back, gradient;
     Cast gathered;  // of a weight that came in this type, in the forward pass
     Cast turned;    // of what ranks collected in this type, for the product of the weights
+
+    friend bool operator==(const Casts&, const Casts&) = default;
   };
   Casts casts;                // of a framework's own kernels, or of those that a compiler makes
   Casts eager;                // where no compiler does
@@ -53,6 +57,8 @@ struct Precision {
   bool whole() const { return numbers > bytes_16; }
   bool narrow() const { return type != ProductType::bf16 && !whole(); }
   bool multiplies(Products which) const { return products[static_cast<std::size_t>(which)]; }
+
+  friend bool operator==(const Precision&, const Precision&) = default;
 };
 
 // Bytes of a number of that type where it is multiplied.

@@ -31,6 +31,8 @@ struct RecomputedModules {
     return (part >= LayerPart::mlp && has(part)) ||
            (part == LayerPart::shared_experts && has(LayerPart::moe));
   }
+
+  friend bool operator==(const RecomputedModules&, const RecomputedModules&) = default;
 };
 
 }  // namespace stepsim

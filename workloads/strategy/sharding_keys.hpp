@@ -36,6 +36,8 @@ struct ZeroKeys {
   // Stages 1 and 2, with overlap_comm all the same: no kernel of the backward pass before a
   // bucket's reduction is done.
   bool waits_for_reductions = false;
+
+  friend bool operator==(const ZeroKeys&, const ZeroKeys&) = default;
 };
 
 // Megatron's distributed optimizer: products add to one buffer of all gradients, whose buckets are
@@ -45,6 +47,8 @@ struct DistributedOptimizer {
   bool overlap_reduce = true;  // beside the backward pass
   bool overlap_gather = true;  // of the updated parameters, beside the next forward pass
   std::int64_t shard = 0;      // neighbours that share one copy of the states; 0: all ranks
+
+  friend bool operator==(const DistributedOptimizer&, const DistributedOptimizer&) = default;
 };
 
 enum class FsdpPrefetch : std::uint8_t {
@@ -74,6 +78,8 @@ struct FsdpKeys {
   // hsdp: ranks that share one copy, and how many copies; 0: a copy per node, or what is left.
   std::int64_t shard = 0;
   std::int64_t replicate = 0;
+
+  friend bool operator==(const FsdpKeys&, const FsdpKeys&) = default;
 };
 
 }  // namespace stepsim

@@ -82,6 +82,8 @@ struct TensorParallel {
   bool divides_embedding = true;
   bool divides_head = true;  // else each has the whole one, and computes the whole loss
   bool in_pieces = false;    // a compiler lets pieces of tokens travel beside products of others
+
+  friend bool operator==(const TensorParallel&, const TensorParallel&) = default;
 };
 
 // Ranks that share every sequence: by swapping its pieces for heads, and round a ring.
@@ -90,6 +92,8 @@ struct SequenceParallel {
   std::int64_t ring = 1;
 
   std::int64_t ranks() const { return ulysses * ring; }
+
+  friend bool operator==(const SequenceParallel&, const SequenceParallel&) = default;
 };
 
 struct Strategy {
@@ -122,6 +126,8 @@ struct Strategy {
   SequenceParallel sequence_parallel;
   PipelineParallel pipeline_parallel;
   Lora lora;
+
+  friend bool operator==(const Strategy&, const Strategy&) = default;
 };
 
 // Ranks that share each expert.

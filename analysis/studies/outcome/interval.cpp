@@ -155,15 +155,24 @@ void drop_those_that_cannot_run(std::vector<Figures>& figures, std::vector<Draw>
 
 }  // namespace
 
+StepFigures stated_figures(const Prediction& prediction) {
+  return {.step_time = prediction.step_time,
+          .tokens_per_second_per_gpu = prediction.tokens_per_second_per_gpu,
+          .memory = prediction.memory.needed(),
+          .wall = prediction.wall};
+}
+
 Interval interval_of(const IntervalQuestion& question) {
   const std::vector<Setting> settings(question.settings.begin(), question.settings.end());
-  std::vector<Point> points{{settings, {}}};
+  std::vector<Point> points;
+  if (!question.stated) points.push_back({settings, {}});
   std::vector<Draw> draws;
   for (std::uint32_t sample = 0; sample < question.samples; ++sample) {
     draws.push_back({.seed = question.seed, .sample = sample, .of = question.samples});
     points.push_back({settings, draws.back()});
   }
   std::vector<Figures> figures = ask(question, points, Asked::times_and_memory);
+  if (question.stated) figures.insert(figures.begin(), figures_of(*question.stated));
   const Figures stated = figures.front();
   figures.erase(figures.begin());
   drop_those_that_cannot_run(figures, draws);

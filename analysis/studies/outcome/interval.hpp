@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "analysis/studies/predict/draws.hpp"
+#include "analysis/studies/predict/prediction.hpp"
 #include "analysis/studies/predict/worker.hpp"
 #include "sim/ideal.hpp"
 
@@ -31,7 +33,11 @@ struct IntervalQuestion {
   CauseSet free = {};      // causes that cost nothing
   std::size_t movers = 0;  // at most so many; each that is tried takes a replay or two
   std::size_t workers = usual_workers();
+  std::optional<StepFigures> stated{};  // at the stated constants, where they are known
 };
+
+// Of a prediction without a kept run, whose micro-batches are all replayed.
+StepFigures stated_figures(const Prediction& prediction);
 
 // Every constant is drawn from its range, all at once, once per sample; each sample is built and
 // replayed in a worker of its own. The stated constants are replayed, too, and lie inside.

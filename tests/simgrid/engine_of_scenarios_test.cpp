@@ -9,7 +9,7 @@
 
 namespace stepsim {
 
-TEST_CASE("every step of the catalogue takes as long under SimGrid", "[laws][slow]") {
+TEST_CASE("every step of the catalogue takes as long under SimGrid", "[simgrid][slow]") {
   std::size_t compared = 0;
   for (const std::string& name : scenario_names(STEPSIM_SOURCE_DATA)) {
     CAPTURE(name);

@@ -80,7 +80,15 @@ void check_same(const std::vector<double>& times, const std::vector<double>& by_
 
 }  // namespace
 
-TEST_CASE("the engine finds the times that SimGrid finds", "[sim]") {
+TEST_CASE("a second replay by SimGrid in one process is refused", "[simgrid]") {
+  OpGraph graph;
+  graph.add(compute_op(0, 1), {});
+  const Platform platform = tiny_platform({});
+  CHECK_THAT(simgrid_replay(platform, graph).makespan.value, exactly(1));
+  CHECK_THROWS_AS(simgrid_replay(platform, graph), std::logic_error);
+}
+
+TEST_CASE("the engine finds the times that SimGrid finds", "[simgrid]") {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);
@@ -91,7 +99,7 @@ TEST_CASE("the engine finds the times that SimGrid finds", "[sim]") {
   }
 }
 
-TEST_CASE("programs can be replayed one after the other in a process", "[sim]") {
+TEST_CASE("programs can be replayed one after the other in a process", "[simgrid]") {
   Dice dice(3);
   const Platform platform = uneven_platform(dice);
   const OpGraph graph = any_program(dice, 200);
@@ -99,7 +107,7 @@ TEST_CASE("programs can be replayed one after the other in a process", "[sim]") 
   CHECK(once == everything_in(replay(platform, graph)));
 }
 
-TEST_CASE("a flow that begins under compute keeps the narrow engine", "[sim]") {
+TEST_CASE("a flow that begins under compute keeps the narrow engine", "[simgrid]") {
   const double work = 1, share = 0.5, begin = 0.5, bytes = 100;
   Platform platform = tiny_platform({100});
   platform.devices[0].collective_share = share;

@@ -1,0 +1,84 @@
+// Traffic is planned once for steps that differ in nothing that carries it. That must never change
+// a figure.
+#include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/worker.hpp"
+#include "scenarios/scenario.hpp"
+#include "tests/support/catch.hpp"
+
+namespace stepsim {
+namespace {
+
+constexpr std::string_view sharded = R"(
+name: kept
+model: llama-3.2-3b
+cluster: {node: h100-8, nodes: 4}
+stack: fsdp2-eager
+job: {sequence: 4096, micro_batch: 1}
+strategy: {zero: fsdp}
+)";
+constexpr std::string_view staged = R"(
+name: kept
+model: llama-3.2-3b
+cluster: {node: h100-8, nodes: 2}
+stack: megatron
+job: {sequence: 4096, micro_batch: 1, gradient_accumulation: 8}
+strategy:
+  zero: 1
+  gradient_dtype: fp32
+  tensor_parallel: {size: 4}
+  pipeline_parallel: {size: 4}
+  distributed_optimizer: {}
+)";
+
+struct Question {
+  std::string_view text;
+  MaybeDraw draw;
+};
+
+double step_seconds(const Question& question) {
+  const Scenario scenario =
+      parse_scenario(STEPSIM_SOURCE_DATA, question.text, "kept.yaml", question.draw);
+  return step_figures(scenario, {}, Asked::times).step_time.value;
+}
+
+}  // namespace
+
+TEST_CASE("a step takes the same time whatever was asked before it", "[laws]") {
+  std::vector<Question> questions;
+  for (std::uint32_t sample = 0; sample < 6; ++sample)
+    for (const std::string_view text : {sharded, staged}) {
+      questions.push_back({text, {}});
+      questions.push_back({text, Draw{.seed = 1, .sample = sample, .of = 6}});
+    }
+  std::vector<double> alone;
+  for (const Question& each : questions)
+    alone.push_back(in_worker([&] { return step_seconds(each); }));
+  for (std::size_t i = 0; i < questions.size(); ++i) CHECK(step_seconds(questions[i]) == alone[i]);
+  CHECK(alone[0] != alone[2 + 1]);
+}
+
+TEST_CASE("steps that carry alike share their traffic, others do not", "[laws]") {
+  const auto cluster_of = [](const MaybeDraw& draw) {
+    return parse_scenario(STEPSIM_SOURCE_DATA, sharded, "kept.yaml", draw).cluster;
+  };
+  const Cluster stated = cluster_of({});
+  Cluster other = stated;
+  other.gpu.gemm.start.value.value *= 2;
+  CHECK(carry_alike(stated, other));
+  other = stated;
+  other.node.collectives.launch.value.value *= 2;
+  CHECK_FALSE(carry_alike(stated, other));
+  other = stated;
+  other.network->port.value.value *= 2;
+  CHECK_FALSE(carry_alike(stated, other));
+  other = stated;
+  other.gpu.interference.compute.value.value /= 2;
+  CHECK_FALSE(carry_alike(stated, other));
+  other = stated;
+  other.speeds.assign(other.ranks(), 1);
+  other.speeds.front() = 0.5;
+  CHECK_FALSE(carry_alike(stated, other));
+  CHECK_FALSE(carry_alike(stated, cluster_of(Draw{.seed = 1, .sample = 0, .of = 4})));
+}
+
+}  // namespace stepsim
