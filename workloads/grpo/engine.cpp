@@ -95,7 +95,7 @@ Engine::Found Engine::look_up(const Held& next) const {
   const BlockPool& pool = pools_[next.rank];
   const auto prompt = prompts_.find({next.rank, s.group});
   if (prompt != prompts_.end())
-    found.live = prompt->second.blocks;
+    found.live = prompt->second.found;
   else
     found.kept = std::min(shareable(s), pool.kept({s.group, -1}));
   if (found.live + found.kept == shareable(s)) found.own = pool.kept({s.group, s.sample});
@@ -108,7 +108,10 @@ Engine::Found Engine::look_up(const Held& next) const {
 
 // Blocks for so many tokens more; false: there are not enough.
 bool Engine::grow(Held& held, std::int64_t tokens) {
-  if (has_blocks_for(held, tokens)) return true;
+  if (has_blocks_for(held, tokens)) {
+    if (held.provides && limits_.states > 0) show_prompt(held, tokens);
+    return true;
+  }
   const std::int64_t needed = blocks_of(held.computed + tokens);
   const std::int64_t more = needed - held.shared - held.own;
   BlockPool& pool = pools_[held.rank];
@@ -123,7 +126,18 @@ bool Engine::grow(Held& held, std::int64_t tokens) {
   held.shared += part;
   held.own += more - part;
   prompt.blocks = held.shared;
+  show_prompt(held, tokens);
   return true;
+}
+
+// Others find what is handed out; with states only blocks at whose end there is one.
+void Engine::show_prompt(const Held& held, std::int64_t tokens) {
+  if (limits_.states > 0 && held.computed >= held.sequence.prompt) return;
+  Prompt& prompt = prompts_[{held.rank, held.sequence.group}];
+  const auto block = static_cast<std::int64_t>(limits_.block);
+  const std::int64_t filled = (held.computed + tokens) / block;
+  prompt.found =
+      limits_.states > 0 ? std::max(prompt.found, std::min(prompt.blocks, filled)) : prompt.blocks;
 }
 
 void Engine::leave(const Held& held, bool comes_back) {
@@ -134,12 +148,13 @@ void Engine::leave(const Held& held, bool comes_back) {
   const std::int64_t kept =
       limits_.prefix_caching && comes_back ? std::clamp<std::int64_t>(whole, 0, held.own) : 0;
   BlockPool& pool = pools_[held.rank];
-  pool.give_back(held.own - kept);
+  pool.give_back(limits_.states + held.own - kept);
   pool.give_back({s.group, s.sample}, kept);
   if (!limits_.prefix_caching) return;
   const auto prompt = prompts_.find({held.rank, s.group});
   if (--prompt->second.sharers > 0) return;
-  pool.give_back({s.group, -1}, prompt->second.blocks);
+  pool.give_back(prompt->second.blocks - prompt->second.found);
+  pool.give_back({s.group, -1}, prompt->second.found);
   prompts_.erase(prompt);
 }
 
@@ -217,11 +232,13 @@ bool Engine::reserved(const Held& next) const {
     return static_cast<double>(std::max(h.sequence.asked, h.sequence.target) - h.sequence.done);
   };
   double stored = 0;
+  const double states = static_cast<double>(limits_.states) * limits_.block;
   for (const Held& h : running_) {
     if (h.rank != next.rank) continue;
     needed += share_ * open(h) + static_cast<double>(h.left());
-    stored += static_cast<double>(h.computed);
+    stored += static_cast<double>(h.computed) + states;
   }
+  needed += states;
   needed += static_cast<double>(next.context()) + (reserve.own ? open(next) : 0);
   return stored + needed <= limits_.cache;
 }
@@ -249,18 +266,19 @@ bool Engine::admit_next() {
   const Found found = look_up(next);
   next.computed = found.start;
   const std::int64_t tokens = std::min(next.left(), budget_[rank]);
-  if (blocks_of(found.start + tokens) - found.live > pool.free()) return false;
+  if (limits_.states + blocks_of(found.start + tokens) - found.live > pool.free()) return false;
   waiting_.pop_front();
   if (limits_.prefix_caching) {
     const auto [prompt, first] = prompts_.try_emplace({rank, s.group});
     next.provides = first;
     pool.take_again({s.group, -1}, found.kept);
     pool.take_again({s.group, s.sample}, found.own);
-    if (first) prompt->second.blocks = found.kept;
+    if (first) prompt->second.blocks = prompt->second.found = found.kept;
     ++prompt->second.sharers;
     next.shared = found.live + found.kept;
     next.own = found.own;
   }
+  pool.take(limits_.states);
   grow(next, tokens);
   next.planned = tokens;
   budget_[rank] -= tokens;

@@ -35,6 +35,7 @@ struct EngineLimits {
   std::int64_t admitted = 0;    // samples that the engine takes off the queue
   bool prefix_caching = false;  // what was computed once is found again until it is overwritten
   double block = 16;            // tokens of the cache that are handed out together
+  std::int64_t states = 0;      // blocks that a sequence has beside those of its tokens
   std::int64_t tokens = 2048;   // of one step, prompts and answers together
   bool prompts_first = false;   // a step has prompts or answers, and prompts go first
   Reservation reserve{};
@@ -128,6 +129,7 @@ class Engine {
   };
   struct Prompt {  // of a group, in the cache
     std::int64_t sharers = 0, blocks = 0;
+    std::int64_t found = 0;  // of these, by others
   };
   // What a sequence would find in the cache, and from where it has to go on.
   struct Found {
@@ -148,6 +150,7 @@ class Engine {
   Found look_up(const Held& next) const;
   bool has_blocks_for(const Held& held, std::int64_t tokens) const;
   bool grow(Held& held, std::int64_t tokens);
+  void show_prompt(const Held& held, std::int64_t tokens);
   void note(const Held& held);
   double together(double StepBatch::*part) const;
   void leave(const Held& held, bool comes_back);
