@@ -182,7 +182,6 @@ void Engine::preempt(std::size_t place) {
 // Who came first is the first to come back.
 void Engine::empty() {
   empties_ = false;
-  for (Held& h : running_) h.planned = 0;
   while (!running_.empty()) {
     preempt(running_.size() - 1);
     --totals_.preemptions;
@@ -201,24 +200,26 @@ void Engine::empty() {
 
 // Running sequences in the order of their coming; who finds no block puts out who came last.
 void Engine::schedule_running() {
-  std::vector<bool> others(pools_.size(), false);  // [rank] runs an older one
+  const auto older = [&](std::size_t place) {
+    const auto end = running_.begin() + static_cast<std::ptrdiff_t>(place);
+    return std::any_of(running_.begin(), end,
+                       [&](const Held& h) { return h.rank == running_[place].rank; });
+  };
   for (std::size_t i = 0; i < running_.size();) {
     const std::size_t rank = running_[i].rank;
     const std::int64_t tokens = std::min(running_[i].left(), budget_[rank]);
-    bool placed = tokens > 0 && grow(running_[i], tokens);
-    while (tokens > 0 && !placed && last_of(rank) > i) {
-      preempt(last_of(rank));
-      placed = grow(running_[i], tokens);
+    if (tokens > 0) {
+      bool placed = grow(running_[i], tokens);
+      while (!placed && last_of(rank) > i) {
+        preempt(last_of(rank));
+        placed = grow(running_[i], tokens);
+      }
+      if (!placed && older(i)) {
+        preempt(i);
+        continue;
+      }
+      plan(running_[i], tokens);  // alone, it goes on with what there is
     }
-    if (tokens > 0 && !placed && others[rank]) {
-      preempt(i);
-      continue;
-    }
-    if (tokens > 0) {  // alone, it goes on with what there is
-      running_[i].planned = tokens;
-      budget_[rank] -= tokens;
-    }
-    others[rank] = true;
     ++i;
   }
 }
@@ -245,6 +246,10 @@ bool Engine::reserved(const Held& next) const {
 
 // Who runs fewest of those that can take one more in this step; none: the number of ranks.
 std::size_t Engine::rank_with_room() const {
+  if (pools_.size() == 1) {
+    const bool room = budget_.front() > 0 && std::ssize(running_) < limits_.sequences;
+    return room ? 0 : 1;
+  }
   std::vector<std::int64_t> running(pools_.size(), 0);
   for (const Held& h : running_) ++running[h.rank];
   std::size_t best = pools_.size();
@@ -280,8 +285,7 @@ bool Engine::admit_next() {
   }
   pool.take(limits_.states);
   grow(next, tokens);
-  next.planned = tokens;
-  budget_[rank] -= tokens;
+  plan(next, tokens);
   if (s.done == 0) next.sequence.first_version = version_;
   running_.push_back(next);
   return true;
@@ -298,38 +302,38 @@ void Engine::lower_share(std::int64_t steps) {
   share_ = std::max(r.last, share_ - each * static_cast<double>(steps));
 }
 
-// What a planned sequence adds to the step.
-void Engine::note(const Held& held) {
-  if (held.planned == 0) return;
-  const bool decodes = held.planned == 1 && held.left() == 1 && held.sequence.done > 0;
+// So many tokens of it are in the step, and this is what they add to it.
+void Engine::plan(Held& held, std::int64_t planned) {
+  held.planned = planned;
+  budget_[held.rank] -= planned;
   StepBatch& batch = batches_[held.rank];
-  if (decodes) {
+  if (planned == 1 && held.left() == 1 && held.sequence.done > 0) {
     batch.decoding += 1;
     batch.cached += static_cast<double>(held.context());
+    nearest_ = std::min(nearest_, held.sequence.target - held.sequence.done);
     return;
   }
   const auto from = static_cast<double>(held.computed);
-  const auto tokens = static_cast<double>(held.planned);
+  const auto tokens = static_cast<double>(planned);
   batch.prompt += tokens;
   batch.pairs += decode_->pairs_of(from + tokens) - decode_->pairs_of(from);
   if (held.samples()) batch.sampled += 1;
   totals_.recomputed +=
-      static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, held.planned));
+      static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, planned));
 }
 
+// Nothing is planned of any sequence yet.
 void Engine::schedule() {
   preempted_ = false;
   batches_.assign(pools_.size(), {});
-  for (Held& h : running_) h.planned = 0;
   budget_.assign(pools_.size(), limits_.tokens);
+  nearest_ = limits_.together;
   if (limits_.prompts_first) {
     // A prompt that is under way goes on, then others come; answers stand still meanwhile.
     for (Held& h : running_) {
       const std::int64_t tokens = std::min(h.left(), budget_[h.rank]);
       if (h.left() == 1 && h.sequence.done > 0) continue;
-      if (tokens == 0 || !grow(h, tokens)) continue;
-      h.planned = tokens;
-      budget_[h.rank] -= tokens;
+      if (tokens > 0 && grow(h, tokens)) plan(h, tokens);
     }
     admit();
     if (std::ranges::count(budget_, limits_.tokens) == std::ssize(budget_)) {
@@ -341,7 +345,6 @@ void Engine::schedule() {
     if (!running_.empty()) lower_share(1);
     if (!preempted_) admit();
   }
-  for (const Held& h : running_) note(h);
   block_.prefilled = together(&StepBatch::prompt);
 }
 
@@ -358,7 +361,17 @@ bool Engine::block_may_go_on() const {
   return !preempted_ && !falling;
 }
 
+// Were each sequence to need a block at once, and then one as soon as that is full.
+bool Engine::surely_fit(std::int64_t steps) const {
+  const std::int64_t each = steps / static_cast<std::int64_t>(limits_.block) + 1;
+  for (std::size_t rank = 0; rank < pools_.size(); ++rank)
+    if (static_cast<std::int64_t>(batches_[rank].decoding) * each > pools_[rank].free())
+      return false;
+  return true;
+}
+
 bool Engine::steps_fit(std::int64_t steps) const {
+  if (surely_fit(steps)) return true;
   std::vector<std::int64_t> more(pools_.size(), 0);
   for (const Held& h : running_)
     if (!has_blocks_for(h, steps)) more[h.rank] += blocks_of(h.computed + steps) - h.shared - h.own;
@@ -369,9 +382,7 @@ bool Engine::steps_fit(std::int64_t steps) const {
 
 std::int64_t Engine::steps_together() const {
   if (!block_may_go_on()) return 1;
-  std::int64_t most = limits_.together;
-  for (const Held& h : running_) most = std::min(most, h.sequence.target - h.sequence.done);
-  std::int64_t low = 1;
+  std::int64_t most = nearest_, low = 1;
   while (low < most && !steps_fit(most)) {
     const std::int64_t middle = low + (most - low) / 2;
     if (middle > low && steps_fit(middle))
@@ -414,7 +425,7 @@ void Engine::advance(Held& held) {
   if (held.planned == 0) return;
   const bool sampled = held.samples();
   if (iterations_ > 1) grow(held, iterations_);
-  held.computed += held.planned + iterations_ - 1;
+  held.computed += std::exchange(held.planned, 0) + iterations_ - 1;
   if (!sampled) return;
   if (held.sequence.done == 0) held.sequence.first_token = block_.end;
   const std::int64_t kept = held.sequence.kept;
@@ -424,7 +435,18 @@ void Engine::advance(Held& held) {
 }
 
 std::vector<Sequence> Engine::finish_block(double now) {
-  for (Held& h : running_) advance(h);
+  done_.clear();
+  auto still = running_.begin();
+  for (Held& h : running_) {
+    advance(h);
+    if (h.sequence.done >= h.sequence.target) {
+      done_.push_back(h);
+      continue;
+    }
+    if (&*still != &h) *still = h;
+    ++still;
+  }
+  running_.erase(still, running_.end());
   lower_share(iterations_ - 1);
   const double seconds = block_.end - block_.start;
   totals_.busy += seconds;
@@ -437,17 +459,11 @@ std::vector<Sequence> Engine::finish_block(double now) {
   totals_.most_cached = std::max(totals_.most_cached, static_cast<double>(used) * limits_.block);
   log_.push_back(block_);
   std::vector<Sequence> finished;
-  auto still = running_.begin();
-  for (auto h = running_.begin(); h != running_.end(); ++h) {
-    if (h->sequence.done < h->sequence.target) {
-      if (still != h) *still = *h;
-      ++still;
-    } else {
-      leave(*h, false);
-      finished.push_back(h->sequence);
-    }
+  finished.reserve(done_.size());
+  for (const Held& h : done_) {
+    leave(h, false);
+    finished.push_back(h.sequence);
   }
-  running_.erase(still, running_.end());
   count_held(now);
   held_ -= static_cast<std::int64_t>(finished.size());
   if (empties_) empty();

@@ -151,7 +151,7 @@ class Engine {
   bool has_blocks_for(const Held& held, std::int64_t tokens) const;
   bool grow(Held& held, std::int64_t tokens);
   void show_prompt(const Held& held, std::int64_t tokens);
-  void note(const Held& held);
+  void plan(Held& held, std::int64_t tokens);
   double together(double StepBatch::*part) const;
   void leave(const Held& held, bool comes_back);
   void preempt(std::size_t place);
@@ -161,6 +161,7 @@ class Engine {
   bool block_may_go_on() const;
   std::int64_t steps_together() const;
   bool steps_fit(std::int64_t steps) const;
+  bool surely_fit(std::int64_t steps) const;
   std::int64_t blocks_of(std::int64_t tokens) const;
   std::int64_t shareable(const Sequence& sequence) const;
   double seconds_of(std::int64_t steps) const;
@@ -183,6 +184,8 @@ class Engine {
   bool preempted_ = false;                   // in the step under way
   std::vector<std::int64_t> budget_;         // [rank] tokens of the step that are left
   std::vector<StepBatch> batches_;           // [rank] of the step
+  std::int64_t nearest_ = 0;                 // steps until the first of those that decode is done
+  std::vector<Held> done_;                   // with the block that ended last
   StepBlock block_;
   std::int64_t iterations_ = 0;
   EngineTotals totals_;
