@@ -62,13 +62,10 @@ TEST_CASE("blocks of a cache are as large as a layer's state needs", "[grpo]") {
        {Known{"qwen3-next-80b-a3b", 1097728, 544, 3}, Known{"qwen3.5-27b", 3207168, 784, 3},
         Known{"nemotron-3-nano-30b-a3b", 2134016, 2096, 4}}) {
     CAPTURE(known.model);
-    const GrpoBench bench = bench_of(known.model, known.model[4] == '3' ? 2 : 1);
+    const GrpoBench bench = bench_of(known.model);
     const Model& model = bench.model;
     CHECK(state_bytes(*model.mixer, 1) == known.bytes);
-    GrpoBench alone = bench;
-    alone.grpo.tensor_parallel = 1;
-    alone.cluster.gpu.memory.capacity.value = {400e9};
-    const DecodeModel decode = alone.decode();
+    const DecodeModel decode = bench.decode();
     CHECK(decode.block() == known.block);
     CHECK(decode.state_blocks() == known.blocks);
     CHECK(decode.state_bytes() == known.bytes * static_cast<double>(mixer_layers(model)));
@@ -203,8 +200,7 @@ TEST_CASE("as many sequences run as there are blocks for their states", "[grpo]"
     limits.cache = static_cast<double>(most) * decode.taken_by(200);
     const Served served = serve(decode, limits, alike(3 * most, 100, 100));
     CHECK(served.totals.preemptions == 0);
-    const DecodeModel& d = decode;
-    const Served in_turn = serve(d, limits, alike(most, 100, 100));
+    const Served in_turn = serve(decode, limits, alike(most, 100, 100));
     CHECK(served.seconds == Approx(3 * in_turn.seconds).epsilon(exact));
   }
 }

@@ -12,6 +12,7 @@ namespace stepsim {
 Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
     : decode_(&decode),
       limits_(limits),
+      block_tokens_(static_cast<std::int64_t>(limits.block)),
       pools_(limits.ranks,
              BlockPool(static_cast<std::int64_t>(std::floor(limits.cache / limits.block)))),
       share_(limits.reserve.first),
@@ -72,20 +73,18 @@ void Engine::give(double now, const std::vector<Sequence>& group) {
 // ---- blocks of the cache
 
 std::int64_t Engine::blocks_of(std::int64_t tokens) const {
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  return (tokens + block - 1) / block;
+  return (tokens + block_tokens_ - 1) / block_tokens_;
 }
 
 // Without a division: most steps of most sequences stay within their last block.
 bool Engine::has_blocks_for(const Held& held, std::int64_t tokens) const {
-  return held.computed + tokens <=
-         (held.shared + held.own) * static_cast<std::int64_t>(limits_.block);
+  return held.computed + tokens <= (held.shared + held.own) * block_tokens_;
 }
 
 // Whole blocks of the prompt; the last token is always computed, as an answer begins with it.
 std::int64_t Engine::shareable(const Sequence& sequence) const {
   if (!limits_.prefix_caching) return 0;
-  return (sequence.prompt - 1) / static_cast<std::int64_t>(limits_.block);
+  return (sequence.prompt - 1) / block_tokens_;
 }
 
 Engine::Found Engine::look_up(const Held& next) const {
@@ -99,10 +98,9 @@ Engine::Found Engine::look_up(const Held& next) const {
   else
     found.kept = std::min(shareable(s), pool.kept({s.group, -1}));
   if (found.live + found.kept == shareable(s)) found.own = pool.kept({s.group, s.sample});
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  const std::int64_t whole = (next.context() - 1) / block;
+  const std::int64_t whole = (next.context() - 1) / block_tokens_;
   found.own = std::min(found.own, whole - found.live - found.kept);
-  found.start = (found.live + found.kept + found.own) * block;
+  found.start = (found.live + found.kept + found.own) * block_tokens_;
   return found;
 }
 
@@ -112,6 +110,10 @@ bool Engine::grow(Held& held, std::int64_t tokens) {
     if (held.provides && limits_.states > 0) show_prompt(held, tokens);
     return true;
   }
+  return take_blocks(held, tokens);
+}
+
+bool Engine::take_blocks(Held& held, std::int64_t tokens) {
   const std::int64_t needed = blocks_of(held.computed + tokens);
   const std::int64_t more = needed - held.shared - held.own;
   BlockPool& pool = pools_[held.rank];
@@ -134,8 +136,7 @@ bool Engine::grow(Held& held, std::int64_t tokens) {
 void Engine::show_prompt(const Held& held, std::int64_t tokens) {
   if (limits_.states > 0 && held.computed >= held.sequence.prompt) return;
   Prompt& prompt = prompts_[{held.rank, held.sequence.group}];
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  const std::int64_t filled = (held.computed + tokens) / block;
+  const std::int64_t filled = (held.computed + tokens) / block_tokens_;
   prompt.found =
       limits_.states > 0 ? std::max(prompt.found, std::min(prompt.blocks, filled)) : prompt.blocks;
 }
@@ -143,8 +144,7 @@ void Engine::show_prompt(const Held& held, std::int64_t tokens) {
 void Engine::leave(const Held& held, bool comes_back) {
   const Sequence& s = held.sequence;
   // The end of a sequence is overwritten before its beginning, and both before its prompt.
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  const std::int64_t whole = held.computed / block - held.shared;
+  const std::int64_t whole = held.computed / block_tokens_ - held.shared;
   const std::int64_t kept =
       limits_.prefix_caching && comes_back ? std::clamp<std::int64_t>(whole, 0, held.own) : 0;
   BlockPool& pool = pools_[held.rank];
@@ -311,15 +311,21 @@ void Engine::plan(Held& held, std::int64_t planned) {
     batch.decoding += 1;
     batch.cached += static_cast<double>(held.context());
     nearest_ = std::min(nearest_, held.sequence.target - held.sequence.done);
-    return;
+  } else {
+    plan_prompt(held);
   }
+}
+
+// Of a prompt, or of what is computed again.
+void Engine::plan_prompt(const Held& held) {
+  StepBatch& batch = batches_[held.rank];
   const auto from = static_cast<double>(held.computed);
-  const auto tokens = static_cast<double>(planned);
+  const auto tokens = static_cast<double>(held.planned);
   batch.prompt += tokens;
   batch.pairs += decode_->pairs_of(from + tokens) - decode_->pairs_of(from);
   if (held.samples()) batch.sampled += 1;
   totals_.recomputed +=
-      static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, planned));
+      static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, held.planned));
 }
 
 // Nothing is planned of any sequence yet.
@@ -363,7 +369,7 @@ bool Engine::block_may_go_on() const {
 
 // Were each sequence to need a block at once, and then one as soon as that is full.
 bool Engine::surely_fit(std::int64_t steps) const {
-  const std::int64_t each = steps / static_cast<std::int64_t>(limits_.block) + 1;
+  const std::int64_t each = steps / block_tokens_ + 1;
   for (std::size_t rank = 0; rank < pools_.size(); ++rank)
     if (static_cast<std::int64_t>(batches_[rank].decoding) * each > pools_[rank].free())
       return false;

@@ -150,8 +150,10 @@ class Engine {
   Found look_up(const Held& next) const;
   bool has_blocks_for(const Held& held, std::int64_t tokens) const;
   bool grow(Held& held, std::int64_t tokens);
+  bool take_blocks(Held& held, std::int64_t tokens);
   void show_prompt(const Held& held, std::int64_t tokens);
   void plan(Held& held, std::int64_t tokens);
+  void plan_prompt(const Held& held);
   double together(double StepBatch::*part) const;
   void leave(const Held& held, bool comes_back);
   void preempt(std::size_t place);
@@ -170,6 +172,7 @@ class Engine {
 
   const DecodeModel* decode_;
   EngineLimits limits_;
+  std::int64_t block_tokens_ = 16;
   std::vector<BlockPool> pools_;  // [rank]
   std::vector<Held> running_;     // in the order of admission
   std::deque<Held> waiting_;
