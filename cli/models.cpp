@@ -42,12 +42,8 @@ std::string attention_text(const Model& model) {
 
 std::string mixer_text(const Model& model) {
   const Mixer& m = *model.mixer;
-  const std::int64_t attend = attention_layers(model);
-  std::int64_t others = 0;
-  for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    others += kind_of(model, layer).mixes == LayerKind::Mixes::mixer ? 1 : 0;
-  std::string text = fmt::format("{} in {} of {} layers, attention in {}: ", mixer_name(m), others,
-                                 model.layers, attend);
+  std::string text = fmt::format("{} in {} of {} layers, attention in {}: ", mixer_name(m),
+                                 mixer_layers(model), model.layers, attention_layers(model));
   if (m.heads > 1)
     text += fmt::format("{} heads of {}", m.heads, m.width);
   else

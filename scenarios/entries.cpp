@@ -179,6 +179,12 @@ void load_entries(const std::string& data, const Names& names, const Found& foun
   keep_constants(stack, "stack", scenario);
 }
 
+void load_mixers(const std::string& data, const MaybeDraw& draw, EngineStack& engine) {
+  const Readings readings{draw, {}, {}};
+  engine.mixers.rates = shared_facts(data, "mixers", read_mixers, readings).value;
+  engine.mixers.operators = shared_facts(data, "operators", read_operators, readings).value;
+}
+
 std::vector<std::string> overlay_files(const std::string& data, const Names& names,
                                        const Found& found, const Scenario& scenario) {
   std::vector<std::string> files;

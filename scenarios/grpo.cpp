@@ -40,6 +40,9 @@ void check_sharing(const Table& job, const Scenario& scenario, std::int64_t lear
   const std::int64_t shared = scenario.strategy.sequence_parallel.ranks();
   constexpr std::string_view key = "sequence_parallel_size";
   if (job.integer_or(key, 1, 1, 1 << 16) > 1) {
+    if (const auto& mixer = scenario.model.mixer)
+      job.problem(key, fmt::format("is not modelled for {}, whose layers do not all attend: {}",
+                                   scenario.model.name, mixer_name(*mixer)));
     if (scenario.strategy.sharding != Sharding::zero3) job.problem(key, "needs deepspeed_stage: 3");
     if (learners % shared != 0)
       job.problem(key, fmt::format("{} does not divide {} learners", shared, learners));
@@ -55,15 +58,29 @@ void check_sharing(const Table& job, const Scenario& scenario, std::int64_t lear
                             grpo.prompts, grpo.samples, learners / parts));
 }
 
+// GPUs of an engine have whole heads of a state; of groups of heads each may have the only one.
+void check_states(const Table& job, const Scenario& scenario) {
+  const Model& model = scenario.model;
+  const Mixer& mixer = *model.mixer;
+  const std::int64_t gpus = scenario.grpo->tensor_parallel;
+  constexpr std::string_view parallel = "vllm_tensor_parallel_size";
+  const auto divides = [&](std::int64_t whole, std::string_view what) {
+    if (whole % gpus != 0)
+      job.problem(parallel, fmt::format("{} does not divide the {} {} of {} in {}", gpus, whole,
+                                        what, mixer_name(mixer), model.name));
+  };
+  divides(mixer.heads > 1 ? mixer.heads : mixer.channels(), mixer.heads > 1 ? "heads" : "channels");
+  if (mixer.groups > 1) divides(mixer.groups, "groups of heads");
+  if (attention_layers(model) == 0)
+    job.problem("method", fmt::format("an engine of {}, none of whose layers attend, is not "
+                                      "modelled",
+                                      model.name));
+}
+
 void check_engines(const Table& job, const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const std::uint32_t tp = grpo.tensor_parallel, gpus = scenario.cluster.gpus_per_node();
   constexpr std::string_view parallel = "vllm_tensor_parallel_size";
-  if (scenario.model.mixer)
-    return job.problem("method",
-                       fmt::format("an engine's state of {}, which has layers without "
-                                   "attention ({}), is not modelled",
-                                   scenario.model.name, mixer_name(*scenario.model.mixer)));
   if (tp > gpus && tp % gpus != 0)
     return job.problem(parallel, fmt::format("{} GPUs of nodes that have {}: an engine of several "
                                              "nodes has whole ones",
@@ -71,6 +88,7 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
   if (scenario.model.attention.heads % tp != 0)
     return job.problem(parallel, fmt::format("{} does not divide the {} heads of {}", tp,
                                              scenario.model.attention.heads, scenario.model.name));
+  if (scenario.model.mixer) check_states(job, scenario);
   if (placement.most_engines == 0)
     return job.problem(
         parallel, tp > gpus ? fmt::format("no {} nodes are left beside the learners", tp / gpus)

@@ -145,6 +145,9 @@ void read_engine(const std::string& data, const Table& root, const Readings& rea
   scenario.engine = read_engine_stack(engine.root());
   engine.finish();
   keep_constants(engine, "engine", scenario);
+  if (!scenario.model.mixer) return;
+  scenario.engine->mixers.rates = scenario.stack.mixers;
+  scenario.engine->mixers.operators = scenario.stack.operators;
 }
 
 void load_grpo(const Table& job, const Found& found, Scenario& scenario) {
@@ -287,8 +290,8 @@ void finish(const Document& document) {
 }
 
 // Of the operators that are counted in data only those that this step runs stand behind it, and
-// those that the user set.
-void drop_unused_operators(Scenario& scenario) {
+// those that the user set; of what engines do without attention nothing, if all layers attend.
+void drop_unused_constants(Scenario& scenario) {
   Job job = scenario.job;  // of GRPO the rows are not known here
   job.sequence = std::max<std::int64_t>(job.sequence, 1);
   job.micro_batch = std::max<std::int64_t>(job.micro_batch, 1);
@@ -298,6 +301,10 @@ void drop_unused_operators(Scenario& scenario) {
   std::erase_if(scenario.constants, [&](const NamedConstant& constant) {
     return constant.name.starts_with(scope) && constant.grade != Grade::given &&
            !used.has(std::string_view(constant.name).substr(scope.size()));
+  });
+  if (scenario.model.mixer) return;
+  std::erase_if(scenario.constants, [](const NamedConstant& constant) {
+    return constant.name.starts_with("engine.mixers.") && constant.grade != Grade::given;
   });
 }
 
@@ -392,7 +399,7 @@ Scenario read_scenario(const std::string& data, Document document, const MaybeDr
   note_overlays(data, root, names, found, scenario);
   append(scenario.notes, pipeline_notes(scenario.strategy.pipeline_parallel, scenario.job));
   finish(document);
-  drop_unused_operators(scenario);
+  drop_unused_constants(scenario);
   for (SaidKey& said : said_keys(root, grpo)) scenario.said.push_back(std::move(said));
   note_oddities(scenario);
   return scenario;

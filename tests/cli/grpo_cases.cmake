@@ -110,6 +110,26 @@ cli("grpo interval as JSON" ARGS ${production} --samples 4 --json KEYS interval_
 cli("grpo staleness and its bound" ARGS ${production} --set job.drop_stale_results=true
   OUTPUT "off-policy +[0-9.]+ steps on average, [0-4] at most \\(async_steps bounds it to 4\\)")
 cli("grpo constants of an engine" ARGS ${production} --set engine.sync.call=20ms OUTPUT "step time")
+# Layers that do not attend: a state of each sequence takes blocks of the cache.
+set(states @ROOT@/tests/cli/grpo-small.yaml --set cluster.node=h200-8 --set job.num_learners_per_node=[8] --set job.vllm_tensor_parallel_size=2)
+set(hybrid run ${states} --samples 0 --faster 0)
+cli("grpo of a model with delta nets" ARGS ${hybrid} --set model=qwen3.5-4b OUTPUT "8 learners, 4 engines of 2 GPUs.*step time .*an engine's cache holds [0-9]+ tokens: [0-9]+ sequences of full length\nfits")
+cli("grpo of a model with Mamba-2" ARGS ${hybrid} --set model=nemotron-nano-9b-v2 --set engine=sglang OUTPUT "step time .*fits")
+cli("grpo of Qwen3-Next" HEAVY ARGS ${hybrid} --set model=qwen3-next-80b-a3b --set cluster.nodes=4 --set job.num_learners_per_node=[8,8,8] CODE 1 OUTPUT "an engine's cache holds 4342[0-9]+ tokens: 1330 sequences of full length\ndoes not fit: a learner")
+cli("grpo states beside no response" ARGS ${hybrid} --set model=qwen3.5-9b --set job.vllm_gpu_memory_utilization=0.0805 CODE 1
+  OUTPUT "does not fit: an engine cannot start: its cache holds 761 tokens, a response may need 1280, which with states take the place of 3168\n")
+cli("grpo states of heads that GPUs do not share" ARGS ${hybrid} --set model=nemotron-3-nano-30b-a3b --set cluster.nodes=4
+  --set job.vllm_tensor_parallel_size=16 CODE 2
+  ERROR "--set: job.vllm_tensor_parallel_size: 16 does not divide the 8 groups of heads of Mamba-2 in nemotron-3-nano-30b-a3b")
+cli("grpo sequences shared by learners of states" ARGS ${hybrid} --set model=qwen3.5-4b --set job.sequence_parallel_size=2 CODE 2
+  ERROR "--set: job.sequence_parallel_size: is not modelled for qwen3.5-4b, whose layers do not all attend: gated delta net")
+cli("grpo memory of a model with states" ARGS memory ${states} --set model=qwen3.5-4b OUTPUT "an engine's cache holds.*fits\n$")
+cli("grpo sweep of a model with states" ARGS sweep ${states} --set model=qwen3.5-4b --vary job.response_length=512,1024 OUTPUT "2 fit|512")
+cli("plan of a GRPO job with states" HEAVY ARGS plan @ROOT@/tests/cli/grpo-small.yaml --set model=qwen3.5-0.8b --set cluster.node=h200-8 --samples 0 --top 2
+  OUTPUT "the fastest of [0-9]+ plans.*engines of")
+cli("grpo of a NeMo-RL file of a model with Mamba-2" ARGS run @WORK@/own.yaml --samples 0 --faster 0
+  SHELL "sed 's|Qwen/Qwen2.5-0.5B|nvidia/NVIDIA-Nemotron-Nano-9B-v2|' @ROOT@/tests/cli/settings/nemo.yaml >@WORK@/own.yaml; \"$@\""
+  OUTPUT "nemotron-nano-9b-v2 on 1 x h100-8.*8 engines of 1 GPU, in turn on the same GPUs.*fits")
 cli("grpo of a model with latent attention" HEAVY ARGS run ai2-olmo2-32b --set model=moonlight-16b-a3b --faster 0
   OUTPUT "step time .*an engine's cache holds 1355708 tokens: ")
 cli("grpo misspelt constant of an engine" ARGS ${production} --set engine.sync.cal=20ms CODE 2 ERROR_MATCHES "no constant of this cluster or stack is called so")

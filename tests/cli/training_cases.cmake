@@ -21,8 +21,6 @@ cli("adapters in stages" ARGS memory llama33-70b-pipeline --set "strategy.lora={
 cli("sequences divided over short convolutions" ARGS run llama32-3b-sft-zero3 --set model=lfm2-1.2b
   --set "strategy.sequence_parallel={ulysses: 2}" CODE 2
   ERROR "--set: strategy.sequence_parallel.ulysses: is not modelled for lfm2-1.2b, whose layers do not all attend: short convolution")
-cli("engines of a model with a state" ARGS run ai2-olmo2-32b --set model=granite-4.0-h-micro CODE 2
-  ERROR_MATCHES "ai2-olmo2-32b.yaml:[0-9]+: job.method: an engine's state of granite-4.0-h-micro, which has layers without attention \\(Mamba-2\\), is not modelled\n$")
 cli("a name of Hugging Face that leads nowhere" ARGS run llama32-3b-sft-zero3 --set model=nobody/Nothing-1B CODE 2
   SHELL "HF_HOME=/nowhere HF_HUB_CACHE= \"$@\""
   ERROR "--set: model: \"nobody/Nothing-1B\" is neither a model of the catalogue (`stepsim list models`), nor a folder or file here, nor in the local cache of Hugging Face (/nowhere/hub/models--nobody--Nothing-1B)")

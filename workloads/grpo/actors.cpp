@@ -315,7 +315,8 @@ class Actors {
 
   void engine_boundary(std::size_t number) {
     times_[number] = -1;
-    for (Sequence sample : out_.engines[number].finish_block(now_)) {
+    const std::vector<Sequence> finished = out_.engines[number].finish_block(now_);
+    for (Sequence sample : finished) {
       if (sample.kept > 0) sample.done = sample.kept;
       GroupResult& group = open_[sample.group];
       group.samples.push_back(sample);
@@ -326,7 +327,7 @@ class Actors {
     }
     if (in_parts() && out_.engines[number].idle() && !calls_[number].empty()) call_done(number);
     watch(number);
-    dispatch();
+    if (!finished.empty()) dispatch();  // nobody else has room for more than before
     if (draining_) drain();
   }
 

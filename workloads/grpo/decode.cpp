@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "workloads/collectives/plan.hpp"
+#include "workloads/layers/units.hpp"
+#include "workloads/model/mixers.hpp"
 #include "workloads/model/parts.hpp"
 
 namespace stepsim {
@@ -35,6 +38,11 @@ Role together_with(Role role) {
       return Role::expert_gate;
     case Role::shared_up:
       return Role::shared_gate;
+    case Role::mixer_weigh:
+      return Role::mixer_in;
+    case Role::mixer_put:
+    case Role::mixer_forget:
+      return Role::mixer_gates;
     default:
       return role;
   }
@@ -48,6 +56,15 @@ bool is_whole(Role role) {
 // Of the layers what every GPU has whole: with sequences of its own all but the experts.
 bool is_whole(const Part& part, bool by_sequence) {
   return is_whole(part.role) || (by_sequence && part.kind != TensorClass::expert);
+}
+
+// Behind what mixes tokens: feed-forward, of experts or not.
+std::int64_t following_blocks(const Model& model) {
+  return feed_forward_layers(model) + expert_layers(model);
+}
+
+std::int64_t blocks_of(const Model& model) {
+  return attention_layers(model) + mixer_layers(model) + following_blocks(model);
 }
 
 double whole_weights(const Model& model, bool by_sequence) {
@@ -69,7 +86,7 @@ void DecodeModel::add_products(const Model& model, double tp) {
   const auto add = [&](const std::vector<Part>& parts, std::int64_t count) {
     std::map<Role, Sum> once;
     for (const Part& part : parts) {
-      if (!part.multiplies()) continue;
+      if (!part.multiplies() || part.role == Role::convolution) continue;
       Sum& sum = once[together_with(part.role)];
       sum.weights += width(part.weights());
       sum.whole = is_whole(part, batches_ > 1) && part.role != Role::head;
@@ -104,7 +121,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
                          const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
   const EngineStack::Kernels& kernels = stack.kernels;
-  const double tp = width(grpo.tensor_parallel), layers = width(model.layers);
+  const double tp = width(grpo.tensor_parallel);
   bandwidth_ = gpu.gemm.bandwidth.number() * kernels.weights.number();
   rate_ = gpu.gemm.rate.number() * gpu.gemm.sustained.number() * kernels.flops.number();
   stretch_ = stack.unexplained.number();
@@ -123,7 +140,8 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
 
   const Attention& a = model.attention;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
-    (window_of(model, layer) > 0 ? window_layers_ : full_layers_) += 1;
+    if (kind_of(model, layer).mixes == LayerKind::Mixes::attention)
+      (window_of(model, layer) > 0 ? window_layers_ : full_layers_) += 1;
   window_ = width(a.sliding_window);
   const CachedToken token = cached_token_of(a);
   // Fewer heads than GPUs: every GPU keeps a copy of one, unless each has sequences of its own.
@@ -143,7 +161,7 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
       2 * width(widths.queries + widths.result) / heads_over / prompts.forward.number();
   attention_per_cached_ =
       2 * width(token.products) / heads_over / gpu.attention.flash.forward.number();
-  bytes_per_token_ = layers * layer_token_bytes_;
+  bytes_per_token_ = width(attention_layers(model)) * layer_token_bytes_;
   const ParameterCount count = count_parameters(model);
   const double outer = width(count.of(TensorClass::embedding)),
                whole = whole_weights(model, whole_sequences);
@@ -153,6 +171,61 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
   const double capacity = gpu.memory.capacity.number(), share = grpo.memory_utilization,
                kept = weight_bytes_ + stack.memory.overhead.number();
   cache_bytes_ = stack.memory.of_free ? share * (capacity - kept) : share * capacity - kept;
+  block_ = stack.memory.block.number();
+  if (mixer_layers(model) > 0) {
+    add_mixers(cluster, model, stack, grpo, heads_over);
+    add_cache(model, stack);
+  }
+}
+
+// States are read and written for every token of an answer; prompts go through in chunks, as they
+// do when they are trained on.
+void DecodeModel::add_mixers(const Cluster& cluster, const Model& model, const EngineStack& stack,
+                             const Grpo& grpo, double gpus) {
+  mixers_ = width(mixer_layers(model));
+  Mixer mixer = *model.mixer;
+  mixer.wide_state = mixer.wide_state || stack.mixers.wide;
+  state_bytes_ = mixers_ * stepsim::state_bytes(mixer, gpus);
+  if (grpo.prefix_caching) states_kept_ = width(stack.mixers.found);
+  Stack kernels;
+  kernels.fused.norm = true;
+  kernels.mixers = stack.mixers.rates;
+  kernels.operators = stack.mixers.operators;
+  for (Constant<Ratio>* share : {&kernels.kernels.gemm, &kernels.kernels.memory})
+    share->value = {1};
+  const auto seconds = [&](double tokens) {
+    return mixers_ *
+           device_time(cluster.gpu, kernels, mixer_kernels(model, kernels, tokens), false).value;
+  };
+  mix_start_ = seconds(0);
+  constexpr double many = 1 << 20;
+  mix_per_token_ = (seconds(many) - mix_start_) / many / gpus;
+}
+
+// How states and keys and values share the cache.
+void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
+  const double attend = width(attention_layers(model)), states = states_kept_ * state_bytes_;
+  if (stack.mixers.states == StatePlace::pool) {
+    pool_bytes_ = stack.mixers.share * cache_bytes_;
+    cache_bytes_ -= pool_bytes_;
+    pooled_ = true;
+    return;
+  }
+  if (attend == 0) return;
+  const double token = layer_token_bytes_ * own_share_;  // of a layer, on the GPU that has it
+  if (stack.mixers.states == StatePlace::rows) {
+    state_blocks_ = std::llround(std::ceil(states / (block_ * attend * token)));
+    return;
+  }
+  // Blocks have as many layers as the rarer kind has, or, where both are about as many, as the
+  // other: what is missing in a block's last layers is left empty.
+  const double fewer = std::min(attend, mixers_), more = std::max(attend, mixers_);
+  constexpr double about = 1.5;
+  const double layers = more < about * fewer ? more : fewer;
+  block_ *= std::max(1.0, std::ceil(state_bytes_ / mixers_ / (block_ * token)));
+  const double of_tokens = std::ceil(attend / layers);
+  state_blocks_ = std::llround(std::ceil(states_kept_ * std::ceil(mixers_ / layers) / of_tokens));
+  bytes_per_token_ = of_tokens * layers * layer_token_bytes_;
 }
 
 // What the host spends on a step, and kernels so small that their number counts.
@@ -160,17 +233,19 @@ void DecodeModel::add_host(const Cluster& cluster, const Model& model, const Eng
                            const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
   const EngineStack::Kernels& kernels = stack.kernels;
-  const double layers = width(model.layers), sparse = width(expert_layers(model)),
-               latent = model.attention.latent ? layers : 0;
+  // Some layers have but one block: half of one that has two.
+  const double layers = width(blocks_of(model)) / 2, sparse = width(expert_layers(model)),
+               latent = model.attention.latent ? width(attention_layers(model)) : 0,
+               mixers = width(mixer_layers(model));
   fixed_ = stack.host.iteration.number();
   small_ = layers * kernels.small.number() + sparse * kernels.small_experts.number() +
-           latent * kernels.small_latent.number();
+           latent * kernels.small_latent.number() + mixers * stack.mixers.small.number();
   if (grpo.tensor_parallel > cluster.gpus_per_node()) fixed_ += stack.host.nodes.number();
   per_sequence_ = stack.host.sequence.number();
   if (grpo.enforce_eager) {
     const EngineStack::Eager& eager = stack.eager;
     const double launches = layers * eager.kernels.number() + sparse * eager.experts.number() +
-                            latent * eager.latent.number();
+                            latent * eager.latent.number() + mixers * stack.mixers.kernels.number();
     const double reductions = grpo.tensor_parallel > 1 ? 2 * eager.reduction.number() : 0;
     const double each = gpu.host_launch.eager_op.number() + eager.python.number();
     host_floor_ = (launches * each + layers * reductions) / cluster.node.host.core_speed.number();
@@ -180,7 +255,8 @@ void DecodeModel::add_host(const Cluster& cluster, const Model& model, const Eng
   }
 }
 
-// Two reductions a layer, each of a row for every token. What is fastest depends on their size.
+// A reduction behind each block, two in most layers, each of a row for every token. What is fastest
+// depends on their size.
 void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
                                  const EngineStack::Reduction& own, std::uint32_t gpus) {
   if (gpus < 2) return;
@@ -188,7 +264,7 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
   for (Rank r = 0; r < gpus; ++r) group[r] = r;
   // Sequences of its own: rows of all are collected before the experts, and their sums dealt out.
   const double row = bytes_16 * width(model.hidden),
-               count = (batches_ > 1 ? 1 : 2) * width(model.layers);
+               count = width(batches_ > 1 ? following_blocks(model) : blocks_of(model));
   const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
   double rows = 1;
   for (Reduction& reduction : reductions_) {
@@ -211,6 +287,16 @@ double DecodeModel::reductions(double rows) const {
 
 double DecodeModel::capacity() const {
   return std::max(0.0, std::floor(cache_bytes_ / (bytes_per_token_ * token_share_)));
+}
+
+double DecodeModel::taken_by(double tokens) const {
+  if (state_blocks_ == 0) return tokens;
+  return block_ * (std::ceil(tokens / block_) + width(state_blocks_));
+}
+
+double DecodeModel::most_sequences() const {
+  if (!pooled_) return std::numeric_limits<double>::infinity();
+  return std::max(0.0, std::floor(pool_bytes_ / (states_kept_ * state_bytes_)));
 }
 
 // Between two sizes that are known the logarithms are interpolated.
@@ -309,11 +395,18 @@ double DecodeModel::attend(double looked_at, double readers) const {
   return std::max(readers * passed, looked_at * attention_per_cached_) + copies_ * passed;
 }
 
+// A new token finds a state for each sequence and leaves another one; there is little arithmetic.
+double DecodeModel::mix(const StepBatch& b) const {
+  if (mixers_ <= 0) return 0;
+  const double prompts = b.prompt > 0 ? mix_start_ + b.prompt * mix_per_token_ : 0;
+  return b.decoding * 2 * state_bytes_ / stream_ + prompts;
+}
+
 // What a GPU does for its own sequences.
 double DecodeModel::own_time(const StepBatch& b) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
   return small_ + own_products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
-         attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_;
+         attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_ + mix(b);
 }
 
 double DecodeModel::step(std::span<const StepBatch> ranks) const {
@@ -347,7 +440,7 @@ double DecodeModel::one_step(const StepBatch& b) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
   const double device =
       small_ + products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
-      attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_;
+      attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_ + mix(b);
   return std::max(device, host_floor_) + fixed_ + per_sequence_ * (b.decoding + b.sampled);
 }
 

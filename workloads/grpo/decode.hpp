@@ -45,6 +45,13 @@ class DecodeModel {
   double cache_bytes() const { return cache_bytes_; }    // of one GPU; not above zero: no start
   double bytes_per_token() const { return bytes_per_token_; }
   double capacity() const;  // tokens that the engine's cache holds
+  // Of its tokens those that a sequence of so many takes: its own, or blocks for them and for the
+  // states of layers without attention.
+  double taken_by(double tokens) const;
+  double block() const { return block_; }  // tokens that are handed out together
+  std::int64_t state_blocks() const { return state_blocks_; }  // of a sequence, whatever its length
+  double state_bytes() const { return state_bytes_; }          // of a sequence, on one GPU
+  double most_sequences() const;                               // for which there are states
   // GPUs that have sequences of their own, each with a batch at most.
   std::int64_t batches() const { return batches_; }
 
@@ -64,6 +71,9 @@ class DecodeModel {
   void add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
                 const Grpo& grpo);
   void add_products(const Model& model, double tp);
+  void add_mixers(const Cluster& cluster, const Model& model, const EngineStack& stack,
+                  const Grpo& grpo, double gpus);
+  void add_cache(const Model& model, const EngineStack& stack);
   void add_reductions(const Cluster& cluster, const Model& model, const EngineStack::Reduction& own,
                       std::uint32_t gpus);
   double product(const Product& p, double rows) const;
@@ -79,6 +89,7 @@ class DecodeModel {
   // Tokens of the cache that an iteration looks at, in all layers.
   double looked_at(double sequences, double cached) const;
   double attend(double looked_at, double readers) const;  // seconds
+  double mix(const StepBatch& batch) const;  // of layers without attention, beside products
   int regime(double sequences, double cached, double pace) const;
 
   std::vector<Product> products_;
@@ -97,6 +108,13 @@ class DecodeModel {
   double own_share_ = 0;  // of a sequence's cache that a GPU looks at
   double full_layers_ = 0, window_layers_ = 0, window_ = 0, layer_token_bytes_ = 0;
   std::int64_t batches_ = 1;
+  // Of layers without attention. What they do over prompts: once a step, and for each token.
+  double mixers_ = 0, state_bytes_ = 0, mix_start_ = 0, mix_per_token_ = 0;
+  double states_kept_ = 1;  // of a sequence in each of them
+  double pool_bytes_ = 0;   // that their states have for themselves
+  bool pooled_ = false;
+  double block_ = 16;
+  std::int64_t state_blocks_ = 0;
   double stretch_ = 1;  // all takes so many times as long
   bool free_ = false;
   mutable std::vector<double> products_of_, own_of_, experts_of_, head_of_;  // by rows, once asked

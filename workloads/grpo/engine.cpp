@@ -12,6 +12,7 @@ namespace stepsim {
 Engine::Engine(const DecodeModel& decode, const EngineLimits& limits)
     : decode_(&decode),
       limits_(limits),
+      block_tokens_(static_cast<std::int64_t>(limits.block)),
       pools_(limits.ranks,
              BlockPool(static_cast<std::int64_t>(std::floor(limits.cache / limits.block)))),
       share_(limits.reserve.first),
@@ -72,20 +73,18 @@ void Engine::give(double now, const std::vector<Sequence>& group) {
 // ---- blocks of the cache
 
 std::int64_t Engine::blocks_of(std::int64_t tokens) const {
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  return (tokens + block - 1) / block;
+  return (tokens + block_tokens_ - 1) / block_tokens_;
 }
 
 // Without a division: most steps of most sequences stay within their last block.
 bool Engine::has_blocks_for(const Held& held, std::int64_t tokens) const {
-  return held.computed + tokens <=
-         (held.shared + held.own) * static_cast<std::int64_t>(limits_.block);
+  return held.computed + tokens <= (held.shared + held.own) * block_tokens_;
 }
 
 // Whole blocks of the prompt; the last token is always computed, as an answer begins with it.
 std::int64_t Engine::shareable(const Sequence& sequence) const {
   if (!limits_.prefix_caching) return 0;
-  return (sequence.prompt - 1) / static_cast<std::int64_t>(limits_.block);
+  return (sequence.prompt - 1) / block_tokens_;
 }
 
 Engine::Found Engine::look_up(const Held& next) const {
@@ -95,20 +94,26 @@ Engine::Found Engine::look_up(const Held& next) const {
   const BlockPool& pool = pools_[next.rank];
   const auto prompt = prompts_.find({next.rank, s.group});
   if (prompt != prompts_.end())
-    found.live = prompt->second.blocks;
+    found.live = prompt->second.found;
   else
     found.kept = std::min(shareable(s), pool.kept({s.group, -1}));
   if (found.live + found.kept == shareable(s)) found.own = pool.kept({s.group, s.sample});
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  const std::int64_t whole = (next.context() - 1) / block;
+  const std::int64_t whole = (next.context() - 1) / block_tokens_;
   found.own = std::min(found.own, whole - found.live - found.kept);
-  found.start = (found.live + found.kept + found.own) * block;
+  found.start = (found.live + found.kept + found.own) * block_tokens_;
   return found;
 }
 
 // Blocks for so many tokens more; false: there are not enough.
 bool Engine::grow(Held& held, std::int64_t tokens) {
-  if (has_blocks_for(held, tokens)) return true;
+  if (has_blocks_for(held, tokens)) {
+    if (held.provides && limits_.states > 0) show_prompt(held, tokens);
+    return true;
+  }
+  return take_blocks(held, tokens);
+}
+
+bool Engine::take_blocks(Held& held, std::int64_t tokens) {
   const std::int64_t needed = blocks_of(held.computed + tokens);
   const std::int64_t more = needed - held.shared - held.own;
   BlockPool& pool = pools_[held.rank];
@@ -123,23 +128,33 @@ bool Engine::grow(Held& held, std::int64_t tokens) {
   held.shared += part;
   held.own += more - part;
   prompt.blocks = held.shared;
+  show_prompt(held, tokens);
   return true;
+}
+
+// Others find what is handed out; with states only blocks at whose end there is one.
+void Engine::show_prompt(const Held& held, std::int64_t tokens) {
+  if (limits_.states > 0 && held.computed >= held.sequence.prompt) return;
+  Prompt& prompt = prompts_[{held.rank, held.sequence.group}];
+  const std::int64_t filled = (held.computed + tokens) / block_tokens_;
+  prompt.found =
+      limits_.states > 0 ? std::max(prompt.found, std::min(prompt.blocks, filled)) : prompt.blocks;
 }
 
 void Engine::leave(const Held& held, bool comes_back) {
   const Sequence& s = held.sequence;
   // The end of a sequence is overwritten before its beginning, and both before its prompt.
-  const auto block = static_cast<std::int64_t>(limits_.block);
-  const std::int64_t whole = held.computed / block - held.shared;
+  const std::int64_t whole = held.computed / block_tokens_ - held.shared;
   const std::int64_t kept =
       limits_.prefix_caching && comes_back ? std::clamp<std::int64_t>(whole, 0, held.own) : 0;
   BlockPool& pool = pools_[held.rank];
-  pool.give_back(held.own - kept);
+  pool.give_back(limits_.states + held.own - kept);
   pool.give_back({s.group, s.sample}, kept);
   if (!limits_.prefix_caching) return;
   const auto prompt = prompts_.find({held.rank, s.group});
   if (--prompt->second.sharers > 0) return;
-  pool.give_back({s.group, -1}, prompt->second.blocks);
+  pool.give_back(prompt->second.blocks - prompt->second.found);
+  pool.give_back({s.group, -1}, prompt->second.found);
   prompts_.erase(prompt);
 }
 
@@ -167,7 +182,6 @@ void Engine::preempt(std::size_t place) {
 // Who came first is the first to come back.
 void Engine::empty() {
   empties_ = false;
-  for (Held& h : running_) h.planned = 0;
   while (!running_.empty()) {
     preempt(running_.size() - 1);
     --totals_.preemptions;
@@ -186,24 +200,26 @@ void Engine::empty() {
 
 // Running sequences in the order of their coming; who finds no block puts out who came last.
 void Engine::schedule_running() {
-  std::vector<bool> others(pools_.size(), false);  // [rank] runs an older one
+  const auto older = [&](std::size_t place) {
+    const auto end = running_.begin() + static_cast<std::ptrdiff_t>(place);
+    return std::any_of(running_.begin(), end,
+                       [&](const Held& h) { return h.rank == running_[place].rank; });
+  };
   for (std::size_t i = 0; i < running_.size();) {
     const std::size_t rank = running_[i].rank;
     const std::int64_t tokens = std::min(running_[i].left(), budget_[rank]);
-    bool placed = tokens > 0 && grow(running_[i], tokens);
-    while (tokens > 0 && !placed && last_of(rank) > i) {
-      preempt(last_of(rank));
-      placed = grow(running_[i], tokens);
+    if (tokens > 0) {
+      bool placed = grow(running_[i], tokens);
+      while (!placed && last_of(rank) > i) {
+        preempt(last_of(rank));
+        placed = grow(running_[i], tokens);
+      }
+      if (!placed && older(i)) {
+        preempt(i);
+        continue;
+      }
+      plan(running_[i], tokens);  // alone, it goes on with what there is
     }
-    if (tokens > 0 && !placed && others[rank]) {
-      preempt(i);
-      continue;
-    }
-    if (tokens > 0) {  // alone, it goes on with what there is
-      running_[i].planned = tokens;
-      budget_[rank] -= tokens;
-    }
-    others[rank] = true;
     ++i;
   }
 }
@@ -217,17 +233,23 @@ bool Engine::reserved(const Held& next) const {
     return static_cast<double>(std::max(h.sequence.asked, h.sequence.target) - h.sequence.done);
   };
   double stored = 0;
+  const double states = static_cast<double>(limits_.states) * limits_.block;
   for (const Held& h : running_) {
     if (h.rank != next.rank) continue;
     needed += share_ * open(h) + static_cast<double>(h.left());
-    stored += static_cast<double>(h.computed);
+    stored += static_cast<double>(h.computed) + states;
   }
+  needed += states;
   needed += static_cast<double>(next.context()) + (reserve.own ? open(next) : 0);
   return stored + needed <= limits_.cache;
 }
 
 // Who runs fewest of those that can take one more in this step; none: the number of ranks.
 std::size_t Engine::rank_with_room() const {
+  if (pools_.size() == 1) {
+    const bool room = budget_.front() > 0 && std::ssize(running_) < limits_.sequences;
+    return room ? 0 : 1;
+  }
   std::vector<std::int64_t> running(pools_.size(), 0);
   for (const Held& h : running_) ++running[h.rank];
   std::size_t best = pools_.size();
@@ -249,21 +271,21 @@ bool Engine::admit_next() {
   const Found found = look_up(next);
   next.computed = found.start;
   const std::int64_t tokens = std::min(next.left(), budget_[rank]);
-  if (blocks_of(found.start + tokens) - found.live > pool.free()) return false;
+  if (limits_.states + blocks_of(found.start + tokens) - found.live > pool.free()) return false;
   waiting_.pop_front();
   if (limits_.prefix_caching) {
     const auto [prompt, first] = prompts_.try_emplace({rank, s.group});
     next.provides = first;
     pool.take_again({s.group, -1}, found.kept);
     pool.take_again({s.group, s.sample}, found.own);
-    if (first) prompt->second.blocks = found.kept;
+    if (first) prompt->second.blocks = prompt->second.found = found.kept;
     ++prompt->second.sharers;
     next.shared = found.live + found.kept;
     next.own = found.own;
   }
+  pool.take(limits_.states);
   grow(next, tokens);
-  next.planned = tokens;
-  budget_[rank] -= tokens;
+  plan(next, tokens);
   if (s.done == 0) next.sequence.first_version = version_;
   running_.push_back(next);
   return true;
@@ -280,16 +302,23 @@ void Engine::lower_share(std::int64_t steps) {
   share_ = std::max(r.last, share_ - each * static_cast<double>(steps));
 }
 
-// What a planned sequence adds to the step.
-void Engine::note(const Held& held) {
-  if (held.planned == 0) return;
-  const bool decodes = held.planned == 1 && held.left() == 1 && held.sequence.done > 0;
+// So many tokens of it are in the step, and this is what they add to it.
+void Engine::plan(Held& held, std::int64_t planned) {
+  held.planned = planned;
+  budget_[held.rank] -= planned;
   StepBatch& batch = batches_[held.rank];
-  if (decodes) {
+  if (planned == 1 && held.left() == 1 && held.sequence.done > 0) {
     batch.decoding += 1;
     batch.cached += static_cast<double>(held.context());
-    return;
+    nearest_ = std::min(nearest_, held.sequence.target - held.sequence.done);
+  } else {
+    plan_prompt(held);
   }
+}
+
+// Of a prompt, or of what is computed again.
+void Engine::plan_prompt(const Held& held) {
+  StepBatch& batch = batches_[held.rank];
   const auto from = static_cast<double>(held.computed);
   const auto tokens = static_cast<double>(held.planned);
   batch.prompt += tokens;
@@ -299,19 +328,18 @@ void Engine::note(const Held& held) {
       static_cast<double>(std::clamp<std::int64_t>(held.reached - held.computed, 0, held.planned));
 }
 
+// Nothing is planned of any sequence yet.
 void Engine::schedule() {
   preempted_ = false;
   batches_.assign(pools_.size(), {});
-  for (Held& h : running_) h.planned = 0;
   budget_.assign(pools_.size(), limits_.tokens);
+  nearest_ = limits_.together;
   if (limits_.prompts_first) {
     // A prompt that is under way goes on, then others come; answers stand still meanwhile.
     for (Held& h : running_) {
       const std::int64_t tokens = std::min(h.left(), budget_[h.rank]);
       if (h.left() == 1 && h.sequence.done > 0) continue;
-      if (tokens == 0 || !grow(h, tokens)) continue;
-      h.planned = tokens;
-      budget_[h.rank] -= tokens;
+      if (tokens > 0 && grow(h, tokens)) plan(h, tokens);
     }
     admit();
     if (std::ranges::count(budget_, limits_.tokens) == std::ssize(budget_)) {
@@ -323,7 +351,6 @@ void Engine::schedule() {
     if (!running_.empty()) lower_share(1);
     if (!preempted_) admit();
   }
-  for (const Held& h : running_) note(h);
   block_.prefilled = together(&StepBatch::prompt);
 }
 
@@ -340,7 +367,17 @@ bool Engine::block_may_go_on() const {
   return !preempted_ && !falling;
 }
 
+// Were each sequence to need a block at once, and then one as soon as that is full.
+bool Engine::surely_fit(std::int64_t steps) const {
+  const std::int64_t each = steps / block_tokens_ + 1;
+  for (std::size_t rank = 0; rank < pools_.size(); ++rank)
+    if (static_cast<std::int64_t>(batches_[rank].decoding) * each > pools_[rank].free())
+      return false;
+  return true;
+}
+
 bool Engine::steps_fit(std::int64_t steps) const {
+  if (surely_fit(steps)) return true;
   std::vector<std::int64_t> more(pools_.size(), 0);
   for (const Held& h : running_)
     if (!has_blocks_for(h, steps)) more[h.rank] += blocks_of(h.computed + steps) - h.shared - h.own;
@@ -351,9 +388,7 @@ bool Engine::steps_fit(std::int64_t steps) const {
 
 std::int64_t Engine::steps_together() const {
   if (!block_may_go_on()) return 1;
-  std::int64_t most = limits_.together;
-  for (const Held& h : running_) most = std::min(most, h.sequence.target - h.sequence.done);
-  std::int64_t low = 1;
+  std::int64_t most = nearest_, low = 1;
   while (low < most && !steps_fit(most)) {
     const std::int64_t middle = low + (most - low) / 2;
     if (middle > low && steps_fit(middle))
@@ -396,7 +431,7 @@ void Engine::advance(Held& held) {
   if (held.planned == 0) return;
   const bool sampled = held.samples();
   if (iterations_ > 1) grow(held, iterations_);
-  held.computed += held.planned + iterations_ - 1;
+  held.computed += std::exchange(held.planned, 0) + iterations_ - 1;
   if (!sampled) return;
   if (held.sequence.done == 0) held.sequence.first_token = block_.end;
   const std::int64_t kept = held.sequence.kept;
@@ -406,7 +441,18 @@ void Engine::advance(Held& held) {
 }
 
 std::vector<Sequence> Engine::finish_block(double now) {
-  for (Held& h : running_) advance(h);
+  done_.clear();
+  auto still = running_.begin();
+  for (Held& h : running_) {
+    advance(h);
+    if (h.sequence.done >= h.sequence.target) {
+      done_.push_back(h);
+      continue;
+    }
+    if (&*still != &h) *still = h;
+    ++still;
+  }
+  running_.erase(still, running_.end());
   lower_share(iterations_ - 1);
   const double seconds = block_.end - block_.start;
   totals_.busy += seconds;
@@ -419,17 +465,11 @@ std::vector<Sequence> Engine::finish_block(double now) {
   totals_.most_cached = std::max(totals_.most_cached, static_cast<double>(used) * limits_.block);
   log_.push_back(block_);
   std::vector<Sequence> finished;
-  auto still = running_.begin();
-  for (auto h = running_.begin(); h != running_.end(); ++h) {
-    if (h->sequence.done < h->sequence.target) {
-      if (still != h) *still = *h;
-      ++still;
-    } else {
-      leave(*h, false);
-      finished.push_back(h->sequence);
-    }
+  finished.reserve(done_.size());
+  for (const Held& h : done_) {
+    leave(h, false);
+    finished.push_back(h.sequence);
   }
-  running_.erase(still, running_.end());
   count_held(now);
   held_ -= static_cast<std::int64_t>(finished.size());
   if (empties_) empty();

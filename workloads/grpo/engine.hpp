@@ -35,6 +35,7 @@ struct EngineLimits {
   std::int64_t admitted = 0;    // samples that the engine takes off the queue
   bool prefix_caching = false;  // what was computed once is found again until it is overwritten
   double block = 16;            // tokens of the cache that are handed out together
+  std::int64_t states = 0;      // blocks that a sequence has beside those of its tokens
   std::int64_t tokens = 2048;   // of one step, prompts and answers together
   bool prompts_first = false;   // a step has prompts or answers, and prompts go first
   Reservation reserve{};
@@ -128,6 +129,7 @@ class Engine {
   };
   struct Prompt {  // of a group, in the cache
     std::int64_t sharers = 0, blocks = 0;
+    std::int64_t found = 0;  // of these, by others
   };
   // What a sequence would find in the cache, and from where it has to go on.
   struct Found {
@@ -148,7 +150,10 @@ class Engine {
   Found look_up(const Held& next) const;
   bool has_blocks_for(const Held& held, std::int64_t tokens) const;
   bool grow(Held& held, std::int64_t tokens);
-  void note(const Held& held);
+  bool take_blocks(Held& held, std::int64_t tokens);
+  void show_prompt(const Held& held, std::int64_t tokens);
+  void plan(Held& held, std::int64_t tokens);
+  void plan_prompt(const Held& held);
   double together(double StepBatch::*part) const;
   void leave(const Held& held, bool comes_back);
   void preempt(std::size_t place);
@@ -158,6 +163,7 @@ class Engine {
   bool block_may_go_on() const;
   std::int64_t steps_together() const;
   bool steps_fit(std::int64_t steps) const;
+  bool surely_fit(std::int64_t steps) const;
   std::int64_t blocks_of(std::int64_t tokens) const;
   std::int64_t shareable(const Sequence& sequence) const;
   double seconds_of(std::int64_t steps) const;
@@ -166,6 +172,7 @@ class Engine {
 
   const DecodeModel* decode_;
   EngineLimits limits_;
+  std::int64_t block_tokens_ = 16;
   std::vector<BlockPool> pools_;  // [rank]
   std::vector<Held> running_;     // in the order of admission
   std::deque<Held> waiting_;
@@ -180,6 +187,8 @@ class Engine {
   bool preempted_ = false;                   // in the step under way
   std::vector<std::int64_t> budget_;         // [rank] tokens of the step that are left
   std::vector<StepBatch> batches_;           // [rank] of the step
+  std::int64_t nearest_ = 0;                 // steps until the first of those that decode is done
+  std::vector<Held> done_;                   // with the block that ended last
   StepBlock block_;
   std::int64_t iterations_ = 0;
   EngineTotals totals_;

@@ -126,6 +126,13 @@ EngineStack read_engine_stack(const Table& table) {
       stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
                                  .answer = entry.integer("answer", 1, many),
                                  .requests = entry.integer("requests", 1, many)});
+  const Table mixers = table.table("mixers");
+  stack.mixers.small = mixers.constant<Seconds>("small");
+  stack.mixers.kernels = mixers.constant<Ratio>("kernels");
+  stack.mixers.states = word_of<StatePlace>(mixers, "states", state_place_names);
+  stack.mixers.share = mixers.number_or("share", 0, 0, 0.99);
+  stack.mixers.found = mixers.integer_or("found", 1, 1, 16);
+  stack.mixers.wide = mixers.flag_or("wide", false);
   stack.sync = read_sync(table.table("sync"));
   const Table sleep = table.table("sleep");
   stack.sleep = {.level = sleep.integer("level", 1, 2),

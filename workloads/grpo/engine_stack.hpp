@@ -10,6 +10,7 @@
 
 #include "sim/base/config.hpp"
 #include "topology/gpu.hpp"
+#include "workloads/strategy/stack.hpp"
 
 namespace stepsim {
 
@@ -24,6 +25,13 @@ inline constexpr std::array<std::string_view, 2> mixed_reads_names{"shared", "pe
 enum class StepOrder : std::uint8_t { mixed, prompts_first, whole_batches };
 inline constexpr std::array<std::string_view, 3> step_order_names{"mixed", "prompts_first",
                                                                   "whole_batches"};
+
+// Where states of layers without attention are. pages: in blocks of the cache, each of as many
+// layers as attend; a block holds so many tokens that keys and values of a layer need as much as a
+// state. rows: in as many blocks as their bytes need. pool: in memory of their own, a share of the
+// cache's.
+enum class StatePlace : std::uint8_t { pages, rows, pool };
+inline constexpr std::array<std::string_view, 3> state_place_names{"pages", "rows", "pool"};
 
 struct EngineStack {
   std::string name;
@@ -102,6 +110,17 @@ struct EngineStack {
     std::int64_t prompt = 0, answer = 0, requests = 0;
   };
   std::vector<Benchmark> benchmark;
+  struct Mixers {               // layers without attention
+    Constant<Seconds> small;    // more than `small` of a dense layer: convolution, gates, state
+    Constant<Ratio> kernels{};  // more than `kernels` of a dense layer, launched one by one
+    StatePlace states = StatePlace::rows;
+    double share = 0;        // of the cache's memory that a pool has
+    std::int64_t found = 1;  // states of a sequence in each layer where prefixes are found again
+    bool wide = false;       // all in 32 bits, whatever models say
+    // Over prompts kernels are those of training: workloads/mixers.yaml, operators.yaml.
+    Stack::Mixers rates;
+    Operators operators;
+  } mixers;
   struct Sync {
     Constant<Seconds> call;           // one remote call, whatever the number of engines
     Constant<Seconds> engine;         // of it for each engine that is called

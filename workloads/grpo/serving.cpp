@@ -27,16 +27,19 @@ EngineLimits limits_of(const DecodeModel& decode, const EngineStack& stack, cons
     return {.cache = decode.capacity(),
             .sequences = all,
             .admitted = all,
-            .block = stack.memory.block.number(),
+            .block = decode.block(),
+            .states = decode.state_blocks(),
             .tokens = all,
             .prompts_first = true};
   }
   return {.ranks = static_cast<std::size_t>(decode.batches()),
           .cache = decode.capacity() / static_cast<double>(decode.batches()),
-          .sequences = grpo.batched_sequences,
+          .sequences = static_cast<std::int64_t>(
+              std::min(static_cast<double>(grpo.batched_sequences), decode.most_sequences())),
           .admitted = grpo.admitted_samples,
           .prefix_caching = grpo.prefix_caching,
-          .block = stack.memory.block.number(),
+          .block = decode.block(),
+          .states = decode.state_blocks(),
           .tokens = grpo.batched_tokens,
           .prompts_first = scheduler.order == StepOrder::prompts_first,
           .reserve = {.own = scheduler.reserves_answer,

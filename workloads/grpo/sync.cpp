@@ -86,19 +86,20 @@ void add_sizes(const std::vector<Module>& modules, std::int64_t narrow_from,
     }
 }
 
-// Embedding and head first, then so many layers.
-std::vector<double> sizes_of(const SyncInput& input, std::int64_t layers) {
+// Embedding and head first, then the layers.
+std::vector<double> sizes_of(const SyncInput& input, std::span<const std::int64_t> layers) {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max(), rows = 16;
   const bool narrow = input.grpo.sent == EngineBits::fp8;
   std::vector<double> bytes;
   if (input.grpo.send_adapters) {
-    for (const std::vector<double>& layer :
-         std::span(input.adapters).first(static_cast<std::size_t>(layers)))
-      bytes.insert(bytes.end(), layer.begin(), layer.end());
+    for (const std::int64_t layer : layers) {
+      const std::vector<double>& sizes = input.adapters[static_cast<std::size_t>(layer)];
+      bytes.insert(bytes.end(), sizes.begin(), sizes.end());
+    }
     return bytes;
   }
   add_sizes(outer_modules(input.model), never, bytes);
-  for (std::int64_t layer = 0; layer < layers; ++layer)
+  for (const std::int64_t layer : layers)
     add_sizes(layer_modules(input.model, layer), narrow ? rows * input.model.hidden : never, bytes);
   return bytes;
 }
@@ -366,7 +367,7 @@ SyncProgram build_return(const SyncInput& input, double bytes) {
   return program;
 }
 
-SyncProgram build_sync(const SyncInput& input, std::int64_t layers) {
+SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> layers) {
   SyncProgram program;
   const Group& learners = input.placement.learners;
   const Group& holders = input.sharded() ? input.holders : Group{learners.front()};

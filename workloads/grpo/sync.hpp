@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -34,15 +36,16 @@ struct SyncInput {
   bool sharded() const { return holders.size() > 1; }
 };
 
-// Embedding, head and so many layers; equal layers follow each other without overlap, so the time
-// of further ones is the difference that one makes. Buckets reach over layers: all are written.
+// Embedding, head and these layers; layers follow each other without overlap, so the time of
+// further ones is the difference that one of their kind makes. Buckets reach over layers: all are
+// written.
 struct SyncProgram {
   Traffic traffic;
   OpGraph graph;
   Rank root{};      // its lane
   OpId gathered{};  // all parameters are on every learner; later operations send
 };
-SyncProgram build_sync(const SyncInput& input, std::int64_t layers);
+SyncProgram build_sync(const SyncInput& input, std::span<const std::int64_t> layers);
 
 // What has a name of its own in that: the engine falls asleep or wakes; weights on their way.
 inline constexpr std::string_view sleep_name = "sleep", wake_name = "wake";

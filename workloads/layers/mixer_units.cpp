@@ -186,4 +186,23 @@ void LayerWriter::delta_net(const Mixer& m) {
   gated_norm(2 * bytes_16 * t() * d);
 }
 
+std::vector<KernelRow> mixer_kernels(const Model& model, const Stack& stack, double tokens) {
+  std::vector<KernelRow> rows;
+  for (std::int64_t layer = 0; layer < model.layers && rows.empty(); ++layer) {
+    if (kind_of(model, layer).mixes != LayerKind::Mixes::mixer) continue;
+    const Strategy strategy;
+    const Load load{.tokens = tokens};
+    LayerWriter writer{
+        model, stack, strategy, load, fusion_of(stack, strategy), layer_parts(model, layer), {}};
+    writer.mixer();
+    for (const Unit& unit : writer.units) {
+      const bool product = unit.role != Role::convolution && writer.has(unit.role) &&
+                           writer.part(unit.role).multiplies();
+      if (in_mixer(unit.role) && !product)
+        rows.insert(rows.end(), unit.forward.begin(), unit.forward.end());
+    }
+  }
+  return rows;
+}
+
 }  // namespace stepsim

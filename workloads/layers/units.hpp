@@ -90,6 +90,8 @@ struct Unit {
 
 std::vector<Unit> layer_units(const Model& model, const Stack& stack, const Strategy& strategy,
                               const Load& load, std::int64_t layer);
+// Of a layer without attention what runs forward beside its matrices, over so many tokens.
+std::vector<KernelRow> mixer_kernels(const Model& model, const Stack& stack, double tokens);
 Unit embedding_unit(const Model& model, const Stack& stack, const Strategy& strategy,
                     const Load& load);
 std::vector<Unit> head_units(const Model& model, const Stack& stack, const Strategy& strategy,

@@ -56,6 +56,10 @@ void read_rotary(const Table& table, std::string_view key, double usual, Model& 
   if (a.rotary == a.head_dim) a.rotary = 0;
 }
 
+bool keeps_wide_state(const Table& root, std::string_view key, bool usual) {
+  return root.text_or(key, usual ? "float32" : "auto") == "float32";
+}
+
 Model read_text_tower(const Table& root, Model (*read)(const Table&)) {
   if (!root.has("text_config")) return read(root);
   const Table text = root.table("text_config");

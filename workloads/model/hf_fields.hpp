@@ -53,6 +53,9 @@ void read_rotary(const Table& table, std::string_view key, double usual, Model& 
 // Of a model with a vision tower, what its text tower is: a block of its own, or the file itself.
 Model read_text_tower(const Table& root, Model (*read)(const Table&));
 
+// Whether engines keep the state of a mixer in 32 bits; nothing is said: as the family does.
+bool keeps_wide_state(const Table& root, std::string_view key, bool usual);
+
 struct ExpertKeys {
   std::string_view count;
   std::string_view width;

@@ -223,6 +223,7 @@ Model read_nemotron_h(const Table& root) {
   mixer.chunk = root.integer_or("chunk_size", 128, 1, hf_limits.tokens);
   mixer.taps_bias = root.flag_or("use_conv_bias", true);
   mixer.bias = root.flag_or("use_bias", false);
+  mixer.wide_state = keeps_wide_state(root, "mamba_ssm_cache_dtype", true);
   model.mixer = mixer;
   return model;
 }

@@ -152,6 +152,7 @@ Model read_delta_decoder(const Table& root, std::string_view width = "intermedia
   mixer.state = root.integer_or("linear_key_head_dim", 128, 1, hf_limits.heads);
   mixer.taps = root.integer_or("linear_conv_kernel_dim", 4, 1, hf_limits.taps);
   mixer.chunk = 64;  // of the kernels
+  mixer.wide_state = keeps_wide_state(root, "mamba_ssm_dtype", false);
   model.mixer = mixer;
   return model;
 }

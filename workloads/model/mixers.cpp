@@ -1,5 +1,7 @@
 #include "workloads/model/mixers.hpp"
 
+#include <algorithm>
+
 namespace stepsim {
 namespace {
 
@@ -50,6 +52,17 @@ MixerFlops mixer_flops(const Mixer& mixer) {
       return delta_flops(mixer);
   }
   return {};
+}
+
+// Fewer groups than ranks: each has what its heads share with others whole.
+double state_bytes(const Mixer& mixer, double ranks) {
+  constexpr double bytes_32 = 4;
+  const double channels = static_cast<double>(mixer.channels()) / ranks;
+  const double shared = static_cast<double>(mixer.convolved() - mixer.channels()) /
+                        std::min(ranks, static_cast<double>(mixer.groups));
+  const double recurrent = channels * static_cast<double>(mixer.state);
+  return (mixer.wide_state ? bytes_32 : bytes_16) * recurrent +
+         bytes_16 * static_cast<double>(mixer.taps - 1) * (channels + shared);
 }
 
 }  // namespace stepsim

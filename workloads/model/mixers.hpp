@@ -12,4 +12,8 @@ struct MixerFlops {
 };
 MixerFlops mixer_flops(const Mixer& mixer);
 
+// What a layer has to remember of a sequence however long that is, in bytes: of a rank of so many
+// that share its heads. The state of each channel, and what the convolution still sees.
+double state_bytes(const Mixer& mixer, double ranks);
+
 }  // namespace stepsim

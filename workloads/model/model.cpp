@@ -129,6 +129,11 @@ std::int64_t attention_layers(const Model& model) {
       model, [](const LayerKind& kind) { return kind.mixes == LayerKind::Mixes::attention; });
 }
 
+std::int64_t mixer_layers(const Model& model) {
+  return layers_where(model,
+                      [](const LayerKind& kind) { return kind.mixes == LayerKind::Mixes::mixer; });
+}
+
 std::int64_t feed_forward_layers(const Model& model) {
   return layers_where(model, [](const LayerKind& kind) {
     return kind.follows == LayerKind::Follows::feed_forward;

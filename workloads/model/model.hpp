@@ -99,6 +99,7 @@ struct Mixer {
   bool bias = false;            // in the matrices at both ends
   bool taps_bias = false;       // in the convolution
   bool split = false;           // what comes in, weighs and gates has a matrix each
+  bool wide_state = false;      // engines keep the state in 32 bits, not in 16
 
   std::int64_t channels() const { return heads * width; }
   // What goes through the convolution: the channels, and what all heads of a group share.
@@ -181,6 +182,7 @@ struct AlikeLayers {
 };
 std::vector<AlikeLayers> alike_layers(const Model& model);
 std::int64_t attention_layers(const Model& model);
+std::int64_t mixer_layers(const Model& model);
 std::int64_t feed_forward_layers(const Model& model);  // those with experts are none of them
 bool has_experts(const Model& model, std::int64_t layer);
 std::int64_t expert_layers(const Model& model);

@@ -7,6 +7,7 @@
 
 #include "analysis/studies/fidelity/row_tasks.hpp"
 #include "analysis/studies/grpo/grpo_prediction.hpp"
+#include "scenarios/entries.hpp"
 #include "sim/base/error.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/serving.hpp"
@@ -119,13 +120,14 @@ Served engine_answer(const std::string& data, const EngineLoad& load, const Mayb
   const Cluster cluster = load_cluster(data, load.cluster, draw);
   Document document = open_entry(data, engine_shelf, load.stack);
   if (draw) document.draw_constants(*draw, "engine");
-  const EngineStack stack = read_engine_stack(document.root());
+  EngineStack stack = read_engine_stack(document.root());
   const Model model = load_model(data, load.model);
   if (model.attention.heads % load.engine.tensor_parallel != 0)
     throw UserError(fmt::format("{} GPUs do not divide the {} heads of {}",
                                 load.engine.tensor_parallel, model.attention.heads, model.name));
+  if (model.mixer) load_mixers(data, draw, stack);
   const DecodeModel decode(cluster, model, stack, load.engine);
-  const double needed = load.input + load.output;
+  const double needed = decode.taken_by(load.input + load.output);
   if (decode.capacity() < needed)
     throw UserError(fmt::format("an engine's cache holds {:.0f} tokens, a request needs {:.0f}",
                                 decode.capacity(), needed));

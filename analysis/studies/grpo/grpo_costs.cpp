@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 #include "analysis/studies/predict/worker.hpp"
@@ -233,7 +234,7 @@ struct SyncTimes {
   double sent = 0;  // on its way
 };
 
-SyncTimes replayed_sync(const SyncInput& input, std::int64_t layers) {
+SyncTimes replayed_sync(const SyncInput& input, std::span<const std::int64_t> layers) {
   const SyncProgram program = build_sync(input, layers);
   const Trace trace = replay(program.traffic.folded.platform, program.graph);
   const double gathered = trace.finish[index(program.gathered)];
@@ -258,8 +259,32 @@ SyncTimes replayed_sync(const SyncInput& input, std::int64_t layers) {
   return times;
 }
 
-SyncTimes ask_sync(const SyncInput& input, std::int64_t layers) {
+SyncTimes ask_sync(const SyncInput& input, std::span<const std::int64_t> layers) {
   return in_worker([&] { return replayed_sync(input, layers); });
+}
+
+// Embedding, head and all layers: those behind the first add what one more of their kind does.
+SyncTimes sync_of_all(const SyncInput& input) {
+  const std::array<std::int64_t, 1> first{0};
+  const SyncTimes one = ask_sync(input, first);
+  SyncTimes all = one;
+  for (const AlikeLayers& alike : alike_layers(input.model)) {
+    const double more = static_cast<double>(alike.count - (alike.first == 0 ? 1 : 0));
+    if (more <= 0) continue;
+    const std::array<std::int64_t, 2> both{0, alike.first};
+    const SyncTimes two = ask_sync(input, both);
+    for (double SyncTimes::*part :
+         {&SyncTimes::gathered, &SyncTimes::all, &SyncTimes::hosts, &SyncTimes::gathers})
+      all.*part += more * (two.*part - one.*part);
+  }
+  return all;
+}
+
+// Buckets reach over layers, files over all.
+SyncTimes sync_at_once(const SyncInput& input) {
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(input.model.layers));
+  std::iota(layers.begin(), layers.end(), 0);
+  return ask_sync(input, layers);
 }
 
 }  // namespace
@@ -337,23 +362,17 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
                         holders_of(scenario, placement),
                         turn,
                         adapters_of(scenario)};
-  // Buckets reach over layers, files over all.
-  const bool whole = grpo.protocol >= SyncProtocol::buckets;
-  const SyncTimes one = ask_sync(input, whole ? scenario.model.layers : 1);
-  const SyncTimes two = whole ? one : ask_sync(input, 2);
-  const double further = static_cast<double>(scenario.model.layers - 1);
-  const double all = one.all + further * (two.all - one.all);
+  const SyncTimes all =
+      grpo.protocol >= SyncProtocol::buckets ? sync_at_once(input) : sync_of_all(input);
   SyncReplay result;
-  result.cost.gather = {one.gathered + further * (two.gathered - one.gathered)};
-  result.cost.send = {all - result.cost.gather.value};
-  result.gathers = one.gathers + further * (two.gathers - one.gathers);
-  result.parking = one.parking;  // whatever the number of layers
-  result.sleep = one.sleep;
+  result.cost.gather = {all.gathered};
+  result.cost.send = {all.all - all.gathered};
+  result.gathers = all.gathers;
+  result.parking = all.parking;  // whatever the number of layers
+  result.sleep = all.sleep;
   const double rest = result.cost.send.value - result.gathers - result.parking - result.sleep;
   // Of what is loaded beside broadcasts only what is longer counts.
-  result.overhead = grpo.protocol == SyncProtocol::host_buckets
-                        ? rest - one.sent
-                        : one.hosts + further * (two.hosts - one.hosts);
+  result.overhead = grpo.protocol == SyncProtocol::host_buckets ? rest - all.sent : all.hosts;
   result.broadcasts = rest - result.overhead;
   // Where nothing is sent, the rounding of the sums is left.
   if (result.broadcasts < 1e-9 * result.cost.send.value) result.broadcasts = 0;

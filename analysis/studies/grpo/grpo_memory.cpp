@@ -96,10 +96,15 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
     return fmt::format(
         "an engine cannot start: {} of its {} a GPU are not enough for weights and overhead",
         text(m.engine.start), text(m.engine_capacity));
-  if (m.cache_tokens < static_cast<double>(grpo.model_length()))
+  if (m.cache_tokens < m.full_sequence)
     return fmt::format(
-        "an engine cannot start: its cache holds {:.0f} tokens, a response may need {}",
-        m.cache_tokens, grpo.model_length());
+        "an engine cannot start: its cache holds {:.0f} tokens, a response may need {}{}",
+        m.cache_tokens, grpo.model_length(),
+        m.full_sequence > static_cast<double>(grpo.model_length())
+            ? fmt::format(", which with states take the place of {:.0f}", m.full_sequence)
+            : "");
+  if (!m.holds_one())
+    return "an engine cannot start: it has no memory for the states of a response";
   const auto over = [&](std::string_view what, double bytes, double capacity) {
     return fmt::format("{} needs {} of {} usable", what, text(bytes), text(capacity));
   };
@@ -166,7 +171,9 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
   m.host.sync += states.parked(grpo) * most_learners(scenario);
   m.host_capacity = scenario.cluster.node.host.dram_capacity.value.value;
   m.cache_tokens = decode.capacity();
-  m.cached_sequences = std::floor(m.cache_tokens / static_cast<double>(grpo.model_length()));
+  m.full_sequence = decode.taken_by(static_cast<double>(grpo.model_length()));
+  m.cached_sequences =
+      std::min(std::floor(m.cache_tokens / m.full_sequence), decode.most_sequences());
   m.failure = failure_of(scenario, m);
   // While a GPU generates, it still holds what its learner has not moved to the host.
   const double kept = grpo.park_learners ? 0 : states.here(grpo);
@@ -181,6 +188,10 @@ GrpoMemory with_peak(const Scenario& scenario, const Placement& placement,
 }
 
 }  // namespace
+
+bool GrpoMemory::holds_one() const {
+  return cached_sequences >= 1;
+}
 
 double MomentBytes::most() const {
   return std::max({start, training, sync});

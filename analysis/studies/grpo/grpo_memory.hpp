@@ -20,7 +20,10 @@ struct GrpoMemory {
   MomentBytes learner, engine, host;  // of one GPU, one GPU, one node
   double learner_capacity = 0, engine_capacity = 0, host_capacity = 0;
   double cache_tokens = 0;      // of one engine
+  double full_sequence = 0;     // of them, of one of full length with its states
   double cached_sequences = 0;  // of full length
+
+  bool holds_one() const;  // response of full length
 
   // In words, the first thing that does not fit; nothing: all does.
   std::optional<std::string> failure;

@@ -265,8 +265,7 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
     limits.admitted = std::max<std::int64_t>(
         grpo.samples, static_cast<std::int64_t>(grpo.memory_utilization * p.memory.engine_capacity *
                                                 static_cast<double>(grpo.tensor_parallel) /
-                                                decode.bytes_per_token() /
-                                                static_cast<double>(grpo.model_length())));
+                                                decode.bytes_per_token() / p.memory.full_sequence));
   TrainingParts all;
   std::vector<Scorer> scorers;
   scorers.reserve(learners.passes.size());
@@ -317,7 +316,7 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
     if (constant.grade == Grade::guess) p.guesses.push_back(constant);
   Learners learners = learners_at_work(scenario, free);
   p.memory = grpo_memory(scenario);
-  if (p.memory.cache_tokens < static_cast<double>(grpo.model_length())) return p;
+  if (!p.memory.holds_one()) return p;
   DecodeModel decode(scenario.cluster, scenario.model, *scenario.engine, grpo);
   if (free.has(Cause::generation)) decode.set_free();
   if (!free.has(Cause::weight_sync) && !scenario.engine->own_weights)
