@@ -12,8 +12,11 @@ using namespace stepsim;
 
 namespace {
 
+Plans plans_of(const TinyStep& step) {
+  return step_plans(step.cluster, needs_of(step.rank()));
+}
 Plans plans_of(Sharding sharding) {
-  return step_plans(tiny_step(sharding, tiny_model(), 2, 4).rank());
+  return plans_of(tiny_step(sharding, tiny_model(), 2, 4));
 }
 
 bool is_planned(const Plans& plans, Plan plan, Collective kind) {
@@ -45,7 +48,7 @@ TEST_CASE("plans keep the places of their names in the traffic that is written w
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3, tiny_model(), 2, 4);
   step.strategy.optimizer_place = Offload::cpu;
-  Plans plans = step_plans(step.rank());
+  Plans plans = plans_of(step);
   const std::size_t gathers = plans[Plan::all_gather].candidates.size();
   const std::size_t copies = plans[Plan::to_device].candidates.size();
   REQUIRE(gathers > 0);
