@@ -60,21 +60,31 @@ void narrow(std::vector<std::size_t>& widths, const std::vector<std::string>& co
   }
 }
 
-// A row of which some cells may have several lines.
-std::string row_text(const std::vector<std::string>& row, const std::vector<std::string>& columns,
-                     std::vector<std::size_t> widths) {
-  std::vector<std::vector<std::string>> broken;
-  std::size_t height = 1;
+using RowInLines = std::vector<std::vector<std::string>>;  // of each cell its lines
+
+RowInLines in_lines(const std::vector<std::string>& row, const std::vector<std::size_t>& widths) {
+  RowInLines cells;
   for (std::size_t i = 0; i < row.size(); ++i) {
     const std::string cell = width_of(row[i]) > widths[i] ? wrap(row[i], widths[i], 0) : row[i];
     const auto lines = split(cell, '\n');
-    broken.emplace_back(lines.begin(), lines.end());
-    height = std::max(height, broken.back().size());
-    for (const std::string& part : broken.back()) widths[i] = std::max(widths[i], width_of(part));
+    cells.emplace_back(lines.begin(), lines.end());
   }
+  return cells;
+}
+
+// A word that is longer than its column makes that wider in all rows.
+void widen_columns(std::vector<std::size_t>& widths, const RowInLines& row) {
+  for (std::size_t i = 0; i < row.size(); ++i)
+    for (const std::string& line : row[i]) widths[i] = std::max(widths[i], width_of(line));
+}
+
+std::string row_text(const RowInLines& row, const std::vector<std::string>& columns,
+                     const std::vector<std::size_t>& widths) {
+  std::size_t height = 1;
+  for (const std::vector<std::string>& cell : row) height = std::max(height, cell.size());
   std::string text;
   for (std::size_t line = 0; line < height; ++line)
-    text += line_of(mapped(broken,
+    text += line_of(mapped(row,
                            [&](const std::vector<std::string>& cell) {
                              return line < cell.size() ? cell[line] : std::string();
                            }),
@@ -93,9 +103,13 @@ std::string render(const TextTable& table, std::size_t width) {
       table.columns, [](const std::string& column) { return column.substr(to_the_right(column)); });
   std::vector<std::size_t> widths = widths_of(table, header);
   narrow(widths, table.columns, width);
+  std::vector<RowInLines> rows{in_lines(header, widths)};
+  for (const auto& row : table.rows) rows.push_back(in_lines(row, widths));
+  for (const RowInLines& row : rows) widen_columns(widths, row);
   const auto rule = mapped(widths, [](std::size_t each) { return std::string(each, '-'); });
-  std::string text = row_text(header, table.columns, widths) + line_of(rule, table.columns, widths);
-  for (const auto& row : table.rows) text += row_text(row, table.columns, widths);
+  std::string text =
+      row_text(rows.front(), table.columns, widths) + line_of(rule, table.columns, widths);
+  for (std::size_t i = 1; i < rows.size(); ++i) text += row_text(rows[i], table.columns, widths);
   return text;
 }
 

@@ -50,6 +50,18 @@ TEST_CASE("a table as wide as a terminal breaks its widest words, and never numb
   CHECK(render(table, 10) == render(table, 36));  // no narrower than words can be read
 }
 
+TEST_CASE("a word that is too long for its column makes it wider in all rows", "[analysis]") {
+  const TextTable table{{"plan", " time"},
+                        {{"one reshard_after_forward two three", "1 s"},
+                         {"four five six seven eight nine ten", "20 s"}}};
+  const std::vector<std::string> lines = lines_of(render(table, 20));
+  const std::size_t end = lines.front().size();  // of the times
+  CHECK(lines[1].size() == end);
+  CHECK(end == std::string("reshard_after_forward").size() + 2 + 4);
+  for (const std::string& line : lines)
+    if (line.ends_with(" s")) CHECK(line.size() == end);
+}
+
 TEST_CASE("a table without rows is a header", "[analysis]") {
   CHECK(render({.columns = {"a"}}) == "a\n-\n");
 }
