@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 struct Begin {
   Clock::time_point time;
   std::size_t done = 0;
+  std::size_t last = 0;  // what was done when it was drawn; less: another round begins
 };
 
 std::string time_left(const Begin& begin, std::size_t done, std::size_t of) {
@@ -36,7 +37,8 @@ Progress progress_bar(std::string_view what) {
   return [name = std::string(what), begin = std::optional<Begin>()](std::size_t done,
                                                                     std::size_t of) mutable {
     constexpr std::size_t width = 30;
-    if (!begin) begin = Begin{Clock::now(), done};
+    if (!begin || done < begin->last) begin = Begin{Clock::now(), done};
+    begin->last = done;
     if (of == 0 || (done < of && done * 100 / of == (done - 1) * 100 / of)) return;
     const std::size_t full = done * width / of;
     const std::string line =
