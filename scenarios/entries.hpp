@@ -45,7 +45,7 @@ Document under(Document document, const Readings& readings, std::string_view sco
 // What a scenario rests on: the constants that were read from an entry.
 void keep_constants(const Document& document, std::string_view scope, Scenario& scenario);
 
-// What engines do with layers without attention: what is read of it is what learners' stacks have.
+// What engines do with layers without attention: rates and operators as learners' stacks have them.
 void load_mixers(const std::string& data, const MaybeDraw& draw, EngineStack& engine);
 
 // GPUs and links that are slower than their files say, if the scenario has any.

@@ -58,7 +58,7 @@ void check_sharing(const Table& job, const Scenario& scenario, std::int64_t lear
                             grpo.prompts, grpo.samples, learners / parts));
 }
 
-// GPUs of an engine have whole heads of a state; of groups of heads each may have the only one.
+// GPUs of an engine have whole heads of a state; a single group of heads is copied to each.
 void check_states(const Table& job, const Scenario& scenario) {
   const Model& model = scenario.model;
   const Mixer& mixer = *model.mixer;

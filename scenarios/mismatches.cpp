@@ -17,8 +17,9 @@ std::vector<std::string> mismatches(const Scenario& scenario) {
     notes.push_back(fmt::format("{} has no flash3 in its file: it is taken as flash", gpu.name));
   if (loses_type_again(scenario.stack, scenario.strategy))
     notes.push_back(fmt::format(
-        "{} holds for the first forward pass alone: checkpointing of PyTorch calls the modules "
-        "again outside of their autocast, and the backward pass follows in 16 bits",
+        "{} holds for the first forward pass alone where layers are computed again: PyTorch's "
+        "checkpointing calls the modules outside of their autocast, and the backward pass follows "
+        "in 16 bits",
         scenario.strategy.precision.name));
   if (!scenario.model.stored_as.empty())
     notes.push_back(fmt::format(

@@ -43,7 +43,7 @@ struct Cluster {
   }
 };
 
-// Whether both carry the same traffic in the same time: they may differ in how fast GPUs compute.
+// Whether both carry the same traffic in the same time: their GPUs may compute faster or slower.
 bool carry_alike(const Cluster& a, const Cluster& b);
 
 // Ranks count up through the GPUs in use, node by node.

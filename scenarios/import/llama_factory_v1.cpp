@@ -16,11 +16,20 @@ namespace {
 
 constexpr std::string_view sharding_key = "dist_config.name", adapter_key = "peft_config.name";
 
-// "llamafactory-cli dpo", or the file's own name: the file itself does not say.
+// "llamafactory-cli dpo", or a word of the file's own name: the file itself does not say.
 bool trains_on_pairs(const SourceQuestion& question) {
-  const std::string program = question.launch == nullptr ? "" : question.launch->program;
+  if (question.launch != nullptr) return question.launch->program.ends_with(" dpo");
   const std::string file = std::filesystem::path(question.file).filename().string();
-  return in_small_letters(program + " " + file).find("dpo") != std::string::npos;
+  std::string word;
+  for (const char c : in_small_letters(file) + '.') {
+    if (c >= 'a' && c <= 'z') {
+      word += c;
+    } else {
+      if (word == "dpo") return true;
+      word.clear();
+    }
+  }
+  return false;
 }
 
 bool has_liger(MappedSource& source) {
@@ -121,8 +130,7 @@ Translation translate_llama_factory_v1(const SourceQuestion& question, const Doc
   const ShardingFacts sharding = read_v1_sharding(source);
   put_optimizer(source, "optim_config.name",
                 in_small_letters(source.text("optim_config.name", "adamw")), sharding);
-  if (source.text("bf16", "true") == "false")
-    source.without("bf16", "taken as bf16 over 32-bit parameters");
+  if (!source.on("bf16", true)) source.without("bf16", "taken as bf16 over 32-bit parameters");
   put_attention(source, "flash_attn", source.text("flash_attn", "sdpa"), false);
   source.put("strategy.cross_entropy", pairs ? "logits_16" : "logits", "");
   read_v1_adapter(source);

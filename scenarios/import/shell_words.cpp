@@ -234,15 +234,25 @@ class ScriptReader {
     return result;
   }
 
-  // A script that wants words on its command line ends where it has none. Nobody starts it so.
+  // Of the commands from this one on none starts anything.
+  bool only_talks(std::size_t from) const {
+    const auto begin = result_.commands.begin() + static_cast<std::ptrdiff_t>(from);
+    return std::all_of(begin, result_.commands.end(), [](const ShellCommand& command) {
+      const std::string& name = command.words.front().text;
+      return name == "echo" || name == "printf" || name == "cat";
+    });
+  }
+
+  // A script that wants words on its command line fails where it has none. Nobody starts it so.
   Verdict decided_yes(const ShellNode& node, const ShellNode& block) {
     ShellState before = state();
+    const std::size_t commands = result_.commands.size();
     const Verdict last = walk(block);
-    if (!state().failed) return last;
+    if (!state().failed || !only_talks(commands)) return last;
     state() = std::move(before);
     result_.notes.push_back(
-        fmt::format("the `if` of line {} ends the script without words behind it: read on as if it "
-                    "had them",
+        fmt::format("the `if` of line {} ends the script with a failure: read on as if it did not "
+                    "hold",
                     node.line));
     return Verdict::yes;
   }
@@ -432,7 +442,7 @@ class ScriptReader {
     if (first == "exit" || first == "return") {
       const bool well = words.size() < 2 || plain(words[1]) == "0";
       (first == "exit" ? state().ended : state().returned) = true;
-      state().failed = first == "exit" && !well;
+      state().failed = first == "exit" && !well && !has_unknown(words[1]);
       return verdict(well);
     }
     if (const auto done = builtin(node, first, words)) return *done;

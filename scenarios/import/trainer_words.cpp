@@ -95,9 +95,10 @@ bool has_experts(const MappedSource& source) {
 }  // namespace
 
 std::vector<std::string> words_at(MappedSource& source, std::string_view key) {
-  constexpr std::string_view between = ", []'\"";
+  const std::string text = source.text(key);
+  const std::string_view between = text.starts_with('[') ? ", []'\"" : ", ";
   std::vector<std::string> words(1);
-  for (const char c : source.text(key))
+  for (const char c : text)
     if (between.find(c) == std::string_view::npos)
       words.back() += c;
     else if (!words.back().empty())

@@ -62,7 +62,8 @@ void put_micro_batch(MappedSource& source, bool by_tokens, std::int64_t parts,
   const bool dynamic = by_tokens && source.on("data.use_dynamic_bsz", true);
   const auto& cluster = source.around().cluster;
   const std::int64_t ranks = cluster ? static_cast<std::int64_t>(cluster->ranks()) : parts;
-  const std::int64_t rows = std::max<std::int64_t>(1, batch * parts / std::max(parts, ranks));
+  const std::int64_t rows =
+      parts >= ranks ? batch : std::max<std::int64_t>(1, batch * parts / ranks);
   std::int64_t taken =
       std::clamp<std::int64_t>(dynamic ? tokens * shared / longest : said, 1, rows);
   while (rows % taken != 0) --taken;

@@ -87,10 +87,13 @@ set(verl_sft ${folder}/sft.verl.sh)
 cli("a script of verl's supervised training that wants words" ARGS run ${verl_sft} --set gpus=4 --samples 0 --faster 0
   OUTPUT "machine +4 of h100-8 .*data 2 x ulysses 2.*step time .*trainer.save_freq: not modelled")
 cli("its keys become keys of a scenario" ARGS import ${verl_sft} --set gpus=4
-  OUTPUT "line 2 ends the script without words behind it: read on .*\nmodel: \"qwen2.5-0.5b\" .*\n  micro_batch: 4 +# data.micro_batch_size_per_gpu, line 12\n  epochs: 2 .*\n  global_batch: 96 .*\n    modules: \\[q_proj, v_proj\\] +# model.target_modules, line 16\n.*\n    ulysses: 2 +# ulysses_sequence_parallel_size, line 20\n")
+  OUTPUT "line 2 ends the script with a failure: read on .*\nmodel: \"qwen2.5-0.5b\" .*\n  micro_batch: 4 +# data.micro_batch_size_per_gpu, line 12\n  epochs: 2 .*\n  global_batch: 96 .*\n    modules: \\[q_proj, v_proj\\] +# model.target_modules, line 16\n.*\n    ulysses: 2 +# ulysses_sequence_parallel_size, line 20\n")
 cli("settings of its engines" ARGS import @WORK@/own.sh
   SHELL "printf 'torchrun --nproc_per_node 8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen3-8B engine=megatron engine.tensor_model_parallel_size=2 engine.pipeline_model_parallel_size=2 data.train_batch_size=64 data.max_length=4096 data.max_token_len_per_gpu=16384' >@WORK@/own.sh; \"$@\""
   OUTPUT "stack: megatron .*\n  micro_batch: 4 +# [^\n]*full rows in 16384 tokens.*\n  zero: 1 +# engine, line 1\n.*pipeline_parallel:\n    size: 2 ")
+cli("degrees that nobody has" ARGS import @WORK@/own.sh CODE 2
+  SHELL "printf 'torchrun --nproc_per_node 8 -m verl.trainer.sft_trainer model.path=Qwen/Qwen3-8B engine=megatron data.train_batch_size=16777216 engine.tensor_model_parallel_size=65536 engine.pipeline_model_parallel_size=65536 engine.context_parallel_size=65536' >@WORK@/own.sh; \"$@\""
+  ERROR_MATCHES "engine.tensor_model_parallel_size: ")
 cli("an unknown key of verl's supervised training" ARGS run ${verl_sft} --set gpus=4 --set data.max_lenght=4 CODE 2
   ERROR "--set: data.max_lenght: unknown key (did you mean \"max_length\"?)")
 

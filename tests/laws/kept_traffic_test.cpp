@@ -54,7 +54,8 @@ TEST_CASE("a step takes the same time whatever was asked before it", "[laws]") {
   for (const Question& each : questions)
     alone.push_back(in_worker([&] { return step_seconds(each); }));
   for (std::size_t i = 0; i < questions.size(); ++i) CHECK(step_seconds(questions[i]) == alone[i]);
-  CHECK(alone[0] != alone[2 + 1]);
+  CHECK(alone[0] != alone[1]);  // a draw moves the step
+  CHECK(alone[2] != alone[3]);
 }
 
 TEST_CASE("steps that carry alike share their traffic, others do not", "[laws]") {
@@ -77,6 +78,12 @@ TEST_CASE("steps that carry alike share their traffic, others do not", "[laws]")
   other = stated;
   other.speeds.assign(other.ranks(), 1);
   other.speeds.front() = 0.5;
+  CHECK_FALSE(carry_alike(stated, other));
+  other = stated;
+  other.nodes += 1;
+  CHECK_FALSE(carry_alike(stated, other));
+  other = stated;
+  other.gpus_used = 1;
   CHECK_FALSE(carry_alike(stated, other));
   CHECK_FALSE(carry_alike(stated, cluster_of(Draw{.seed = 1, .sample = 0, .of = 4})));
 }

@@ -95,6 +95,8 @@ TEST_CASE("an if that can be decided is decided", "[scenarios][shell]") {
   CHECK(words("if [ -z \"$1\" ]; then exit 1; fi\nrun") == "[run]");
   CHECK(words("A=2; if [ $# -lt 2 ]; then A=1; exit 1; fi\nrun $A") == "[run][2]");
   CHECK(words("A=2; if [ $# -lt 2 ]; then exit; fi\nrun $A") == "");
+  CHECK(words("if [ $# -lt 2 ]; then echo usage; exit 1; fi\nrun") == "[run]");
+  CHECK(words("if [ $# -lt 2 ]; then train; exit 1; fi\nrun") == "[train]");
   CHECK(words("A=x\n[[ $A == x && -n $A ]] && B=1 || B=2\nrun $B") == "[run][1]");
   CHECK(words("A=b\ncase $A in a) X=1 ;; b|c) X=2 ;; *) X=3 ;; esac\nrun $X") == "[run][2]");
   CHECK(words("while [[ $# -gt 0 ]]; do X=$1; shift; done\nrun ${X:-none}") == "[run][none]");

@@ -30,8 +30,7 @@ Traffic planned(const Cluster& cluster, const TrafficNeeds& needs, Folding foldi
 struct KeptTraffic {
   Cluster cluster;
   TrafficNeeds needs;
-  Folding folding{};
-  Traffic traffic;
+  Traffic traffic;  // folded
 };
 constexpr std::size_t most_kept = 4;
 
@@ -41,14 +40,15 @@ Traffic step_traffic(const RankPart& rank, Folding folding) {
   static std::list<KeptTraffic> kept;  // asked for last, first
   const Cluster& cluster = rank.input.cluster;
   TrafficNeeds needs = needs_of(rank);
+  if (folding == Folding::off) return planned(cluster, needs, folding);  // too large to keep
   const auto known = std::ranges::find_if(kept, [&](const KeptTraffic& each) {
-    return each.folding == folding && each.needs == needs && carry_alike(each.cluster, cluster);
+    return each.needs == needs && carry_alike(each.cluster, cluster);
   });
   if (known != kept.end()) {
     kept.splice(kept.begin(), kept, known);
   } else {
     Traffic traffic = planned(cluster, needs, folding);
-    kept.push_front({cluster, std::move(needs), folding, std::move(traffic)});
+    kept.push_front({cluster, std::move(needs), std::move(traffic)});
     if (kept.size() > most_kept) kept.pop_back();
   }
   return kept.front().traffic;

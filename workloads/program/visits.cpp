@@ -51,10 +51,6 @@ void split_backward(Unit& unit, double number_bytes) {
   unit.parts = std::move(parts);
 }
 
-}  // namespace
-
-namespace {
-
 void finish_layer(std::vector<Unit>& units, const StepInput& input, double layer_input,
                   double micro_batches, std::int64_t layer) {
   const auto checkpoint = [&](std::vector<Unit>& made) {

@@ -11,6 +11,7 @@
 #include "sim/base/error.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/serving.hpp"
+#include "workloads/model/model.hpp"
 #include "workloads/model/model_catalog.hpp"
 #include "workloads/step/model_flops.hpp"
 
@@ -125,6 +126,9 @@ Served engine_answer(const std::string& data, const EngineLoad& load, const Mayb
   if (model.attention.heads % load.engine.tensor_parallel != 0)
     throw UserError(fmt::format("{} GPUs do not divide the {} heads of {}",
                                 load.engine.tensor_parallel, model.attention.heads, model.name));
+  if (model.mixer && attention_layers(model) == 0)
+    throw UserError(
+        fmt::format("an engine of {}, none of whose layers attend, is not modelled", model.name));
   if (model.mixer) load_mixers(data, draw, stack);
   const DecodeModel decode(cluster, model, stack, load.engine);
   const double needed = decode.taken_by(load.input + load.output);

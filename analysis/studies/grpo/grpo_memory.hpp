@@ -23,7 +23,7 @@ struct GrpoMemory {
   double full_sequence = 0;     // of them, of one of full length with its states
   double cached_sequences = 0;  // of full length
 
-  bool holds_one() const;  // response of full length
+  bool holds_one() const;  // a response of full length fits
 
   // In words, the first thing that does not fit; nothing: all does.
   std::optional<std::string> failure;
