@@ -17,7 +17,7 @@ namespace {
 GpusOfSource sft_machine(MappedSource& source) {
   const std::int64_t nodes = source.whole("trainer.nnodes", 1, 1, 1 << 13),
                      gpus = source.whole("trainer.n_gpus_per_node", 0, 0, 1 << 10);
-  const GpusOfSource launched = gpus_of(source.question());
+  GpusOfSource launched = gpus_of(source.question());
   if (launched.gpus > 0 || gpus == 0) return launched;
   return {.gpus = nodes * gpus, .nodes = nodes, .why = "trainer.nnodes and n_gpus_per_node say so"};
 }
