@@ -36,7 +36,7 @@ TEST_CASE("every scenario file loads and has a title of its own", "[laws]") {
   }
 }
 
-TEST_CASE("a constant that moves next to nothing at its further end is no mover", "[laws]") {
+TEST_CASE("a constant that moves next to nothing at its further end is no mover", "[laws][slow]") {
   for (const std::string name :
        {"llama32-3b-sft-zero3", "llama33-70b-sft", "mpt7b-zero2", "ring-mini-sft-zero3"}) {
     const Scenario stated = load_scenario(STEPSIM_SOURCE_DATA, name);

@@ -14,5 +14,5 @@ target_link_libraries(pickle_as_json PRIVATE stepsim_test_support stepsim_option
 if(STEPSIM_PYTHON)
   add_test(NAME sim/pickles_of_python
     COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/check_pickles.py $<TARGET_FILE:pickle_as_json>)
-  set_tests_properties(sim/pickles_of_python PROPERTIES LABELS sim)
+  set_tests_properties(sim/pickles_of_python PROPERTIES LABELS "sim;heavy")
 endif()
