@@ -27,9 +27,9 @@ inline constexpr std::array<std::string_view, 3> step_order_names{"mixed", "prom
                                                                   "whole_batches"};
 
 // Where states of layers without attention are. pages: in blocks of the cache, each of as many
-// layers as the rarer kind has; a block holds so many tokens that keys and values of a layer need as much as a
-// state. rows: in as many blocks as their bytes need. pool: in memory of their own, a share of the
-// cache's.
+// layers as the rarer kind has; a block holds so many tokens that keys and values of a layer need
+// as much as a state. rows: in as many blocks as their bytes need. pool: in memory of their own, a
+// share of the cache's.
 enum class StatePlace : std::uint8_t { pages, rows, pool };
 inline constexpr std::array<std::string_view, 3> state_place_names{"pages", "rows", "pool"};
 
