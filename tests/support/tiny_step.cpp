@@ -44,6 +44,7 @@ Stack tiny_stack() {
   stack.name = "tiny-stack";
   stack.host = {.forward_launch = made_up<Seconds>(7e-6),
                 .backward_launch = made_up<Seconds>(10e-6),
+                .plain_launch = made_up<Seconds>(7e-6),
                 .collective_launch = made_up<Seconds>(40e-6),
                 .sync = made_up<Seconds>(30e-6),
                 .module_call = made_up<Seconds>(0),

@@ -25,6 +25,7 @@ void multiply_singly(std::vector<KernelRow>& products) {
     row.flops /= row.groups;
     row.bytes *= bytes_of(row.type) / bytes_16 / row.groups;
     row.repeats = std::exchange(row.groups, 1);
+    row.operators = 0;  // not of modules: the library's loop calls them
   }
 }
 
@@ -35,7 +36,9 @@ KernelRow casts_around(const std::vector<KernelRow>& products) {
     numbers += row.repeats * (row.rows * row.depth + row.depth * row.width + row.rows * row.width);
     kernels += 3 * row.repeats;
   }
-  return memory("cast", (bytes_16 + bytes_of(ProductType::fp32)) * numbers, kernels);
+  KernelRow row = memory("cast", (bytes_16 + bytes_of(ProductType::fp32)) * numbers, kernels);
+  row.operators = 0;
+  return row;
 }
 
 }  // namespace
@@ -205,6 +208,7 @@ void LayerWriter::cut_into_experts(Unit& experts, const std::vector<KernelRow>& 
   for (const KernelRow& row : {casts_around(backward(products)), added("pick_backward", columns)})
     experts.backward.push_back(row);
   experts.stops.reads = static_cast<int>(products.size());
+  for (const KernelRow& row : products) experts.looped += 4 * row.repeats;  // with three casts each
 }
 
 // One kernel for each matrix of all experts. A packed batch takes them as they are stored; single

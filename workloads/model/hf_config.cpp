@@ -42,6 +42,7 @@ constexpr std::array known_model_types{
     Architecture{"Exaone4ForCausalLM", "EXAONE 4: norms behind, and on heads", read_exaone4},
     Architecture{"ApertusForCausalLM", "Apertus: no gate, norms on heads", read_apertus},
     Architecture{"MPTForCausalLM", "GPT with alibi or learned positions", read_mpt},
+    Architecture{"MptForCausalLM", "the same in transformers", read_mpt_of_transformers},
     Architecture{"GPT2LMHeadModel", "GPT with learned positions and biases", read_gpt2},
     Architecture{"GPTNeoXForCausalLM", "GPT-NeoX, Pythia", read_gpt_neox},
     Architecture{"Starcoder2ForCausalLM", "StarCoder2: GPT with shared keys", read_starcoder2},

@@ -31,6 +31,7 @@ Model read_qwen3_moe_tower(const Table& root);
 
 Model read_gpt2(const Table& root);
 Model read_mpt(const Table& root);
+Model read_mpt_of_transformers(const Table& root);
 Model read_gpt_neox(const Table& root);
 Model read_starcoder2(const Table& root);
 

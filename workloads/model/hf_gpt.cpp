@@ -73,8 +73,10 @@ Model read_starcoder2(const Table& root) {
   return model;
 }
 
-Model read_mpt(const Table& root) {
-  Model model = make_gpt(!root.flag_or("no_bias", false));
+namespace {
+
+Model read_mpt_with(const Table& root, bool no_bias) {
+  Model model = make_gpt(!root.flag_or("no_bias", no_bias));
   model.layers = root.integer("n_layers", 1, hf_limits.layers);
   model.hidden = root.integer("d_model", 1, hf_limits.width);
   model.vocabulary = root.integer("vocab_size", 1, hf_limits.vocabulary);
@@ -92,5 +94,11 @@ Model read_mpt(const Table& root) {
   model.attention.kv_heads = mpt_kv_heads(attention, model.attention.heads);
   return model;
 }
+
+}  // namespace
+
+// llm-foundry's own class has biases unless its file says otherwise, that of transformers has none.
+Model read_mpt(const Table& root) { return read_mpt_with(root, false); }
+Model read_mpt_of_transformers(const Table& root) { return read_mpt_with(root, true); }
 
 }  // namespace stepsim

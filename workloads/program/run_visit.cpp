@@ -55,8 +55,10 @@ Seconds module_calls(const StepInput& input, const Unit& unit, bool backward) {
   const double core = input.cluster.node.host.core_speed.value.value;
   Seconds each = input.stack.host.module_call.value;
   if (unit.narrow > 0) each = std::max(each, input.strategy.precision.module_call.value);
-  const Seconds pieces = unit.pieces * (backward ? 2 : 1) * input.stack.host.expert_product.value;
-  return (static_cast<double>(unit.owners) * each + pieces) / core;
+  const Stack::HostCosts& host = input.stack.host;
+  const Seconds singly =
+      unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
+  return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly) / core;
 }
 
 Seconds dispatcher_calls(const StepInput& input, const Unit& unit) {

@@ -25,6 +25,15 @@ Stream stream_of(Plan plan) {
   }
 }
 
+// A model's operators are called through its modules, forward by their own code and backward by autograd. Those of an
+// update, and what goes around collectives, are called out of loops over tensors.
+Seconds launch_of(const Stack::HostCosts& host, bool backward, Cause cause) {
+  const bool of_model =
+      cause == Cause::compute || cause == Cause::recompute || cause == Cause::tensor_parallel;
+  if (!of_model) return host.plain_launch.value;
+  return (backward ? host.backward_launch : host.forward_launch).value;
+}
+
 // Collectives over one group of ranks share a communicator, whatever they do.
 Plan communicator_of(Plan plan) {
   switch (plan) {
@@ -118,8 +127,7 @@ Mark StepWriter::run_lasting(const std::vector<KernelRow>& rows, bool backward, 
 }
 
 Mark StepWriter::run(const Cost& cost, bool backward, Cause cause, std::string_view name) {
-  const auto& host_costs = input().stack.host;
-  const Seconds launch = (backward ? host_costs.backward_launch : host_costs.forward_launch).value;
+  const Seconds launch = launch_of(input().stack.host, backward, cause);
   const double core = input().cluster.node.host.core_speed.number();
   const Seconds dispatch = cost.operators * launch / core;
   const std::optional<Mark> room = room_in_queue(cost.launches);
@@ -172,7 +180,7 @@ Mark StepWriter::collective(Plan plan, Bytes bytes, Stream stream, Cause cause,
 Mark StepWriter::traffic(Plan plan, Bytes bytes, Cause cause, std::string_view name,
                          std::initializer_list<Mark> ready) {
   const double core = input().cluster.node.host.core_speed.number();
-  host(input().stack.host.forward_launch.value / core, Cause::launch, name);
+  host(input().stack.host.plain_launch.value / core, Cause::launch, name);
   const OpKind kind = plan == Plan::cpu_update ? OpKind::cpu : OpKind::transfer;
   Op op = labelled(kind, stream_of(plan), cause, name);
   op.bytes = bytes;

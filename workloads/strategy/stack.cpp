@@ -70,6 +70,7 @@ Stack::HostCosts read_host(const Table& host) {
   };
   return {.forward_launch = host.constant<Seconds>("forward_launch"),
           .backward_launch = host.constant<Seconds>("backward_launch"),
+          .plain_launch = host.constant<Seconds>("plain_launch"),
           .collective_launch = host.constant<Seconds>("collective_launch"),
           .sync = host.constant<Seconds>("sync"),
           .module_call = or_none("module_call"),

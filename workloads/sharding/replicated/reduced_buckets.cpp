@@ -205,7 +205,7 @@ void ReducedBuckets::to_host(double elements, const GradientBucket& bucket, bool
   // Each check waits for the copy before it, so pinned memory does not let the host go on either.
   constexpr double norm_and_check = 8;  // operators: double, norm, float, isnan, isinf, or, ...
   const Seconds launch =
-      input.stack.host.forward_launch.value / input.cluster.node.host.core_speed.number();
+      input.stack.host.plain_launch.value / input.cluster.node.host.core_speed.number();
   writer_.host(tensors * (norm_and_check * launch + input.stack.host.sync.value) +
                    copies(waited_for, 4, tensors),
                Cause::offload_transfer, "check_and_copy", {source});

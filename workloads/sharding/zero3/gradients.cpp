@@ -68,7 +68,7 @@ Mark Zero3Gradients::on_reduce_stream(double bytes, double launches, std::string
     return writer_.run({{name, KernelClass::memory, 0, bytes, launches}}, true,
                        Cause::gradient_reduce, name);
   const Mark issued = writer_.host(
-      writer_.scaled(launches * input.stack.host.backward_launch.value), Cause::launch, name);
+      writer_.scaled(launches * input.stack.host.plain_launch.value), Cause::launch, name);
   return writer_.beside(Stream::reduce, bytes, Cause::gradient_reduce, name, {ready, issued});
 }
 
@@ -112,7 +112,7 @@ void Zero3Gradients::update_matrices() {
 // of which PyTorch copies one after the other behind the one before.
 Mark Zero3Gradients::list_parts(double bytes, Mark made) {
   const double copies = writer_.sharers() * static_cast<double>(waiting_.size());
-  writer_.spend(writer_.scaled(copies * writer_.input().stack.host.forward_launch.value));
+  writer_.spend(writer_.scaled(copies * writer_.input().stack.host.plain_launch.value));
   return on_reduce_stream(4 * bytes, 1, "divide_and_list", made);
 }
 

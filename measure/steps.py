@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Steps of Hugging Face models on the GPU here: time, memory, kernels and launches, as a plain training loop runs them.
+
+  python3 measure/steps.py FOLDER [ROW...]
+
+Writes FOLDER/steps.csv, a line for each of the rows below, and FOLDER/kernels-of-steps.csv, the kernels of one step by
+kind. Models are made from their configuration with random weights; some are cut to a few layers so that they fit."""
+
+import collections
+import gc
+import re
+import sys
+import time
+import traceback
+
+import torch
+import transformers
+from torch.profiler import ProfilerActivity, profile
+
+import timing
+
+LLAMA = dict(vocab_size=128256, rope_theta=500000.0, tie_word_embeddings=False)
+QWEN3 = dict(vocab_size=151936, head_dim=128)
+MODELS = {
+    "qwen3-0.6b": ("Qwen3", QWEN3 | dict(hidden_size=1024, intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, tie_word_embeddings=True)),
+    "qwen3-1.7b": ("Qwen3", QWEN3 | dict(hidden_size=2048, intermediate_size=6144, num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, tie_word_embeddings=True)),
+    "qwen3-4b": ("Qwen3", QWEN3 | dict(hidden_size=2560, intermediate_size=9728, num_hidden_layers=36, num_attention_heads=32, num_key_value_heads=8, tie_word_embeddings=True)),
+    "llama3.2-1b": ("Llama", LLAMA | dict(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8, tie_word_embeddings=True)),
+    "llama3.1-8b": ("Llama", LLAMA | dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8)),
+    "mpt-350m": ("Mpt", dict(d_model=1024, n_heads=16, n_layers=24, expansion_ratio=4, max_seq_len=2048, vocab_size=50368)),
+    "mpt-1b": ("Mpt", dict(d_model=2048, n_heads=16, n_layers=24, expansion_ratio=4, max_seq_len=2048, vocab_size=50368)),
+    "mpt-7b-8": ("Mpt", dict(d_model=4096, n_heads=32, n_layers=8, expansion_ratio=4, max_seq_len=2048, vocab_size=50432)),
+    "olmoe": ("Olmoe", dict(vocab_size=50304, hidden_size=2048, intermediate_size=1024, num_hidden_layers=16, num_attention_heads=16, num_key_value_heads=16, num_experts=64, num_experts_per_tok=8)),
+    "qwen3-30b-6": ("Qwen3Moe", QWEN3 | dict(hidden_size=2048, intermediate_size=6144, moe_intermediate_size=768, num_hidden_layers=6, num_attention_heads=32, num_key_value_heads=4, num_experts=128, num_experts_per_tok=8, decoder_sparse_step=1, norm_topk_prob=True)),
+    "gpt-oss-4": ("GptOss", dict(vocab_size=201088, hidden_size=2880, intermediate_size=2880, num_hidden_layers=4, num_attention_heads=64, num_key_value_heads=8, head_dim=64, num_local_experts=32, num_experts_per_tok=4)),
+    "moonlight-6": ("DeepseekV3", dict(vocab_size=163840, hidden_size=2048, intermediate_size=11264, moe_intermediate_size=1408, num_hidden_layers=6, num_attention_heads=16, num_key_value_heads=16, n_routed_experts=64, num_experts_per_tok=6, n_shared_experts=2, first_k_dense_replace=1, n_group=1, topk_group=1, q_lora_rank=None, kv_lora_rank=512, qk_rope_head_dim=64, qk_nope_head_dim=128, v_head_dim=128)),
+    "nemotron-h-8": ("NemotronH", dict(vocab_size=131072, hidden_size=4096, intermediate_size=21504, num_hidden_layers=8, hybrid_override_pattern="M-M-M*-M", num_attention_heads=32, num_key_value_heads=8, head_dim=128, ssm_state_size=128, mamba_num_heads=128, mamba_head_dim=64, n_groups=8)),
+}
+# model, rows, tokens of a row, and what differs from a plain loop
+ROWS = {
+    "qwen3-0.6b-4x2048": ("qwen3-0.6b", 4, 2048, {}),
+    "qwen3-0.6b-1x512": ("qwen3-0.6b", 1, 512, {}),
+    "qwen3-0.6b-8x2048-checkpoints": ("qwen3-0.6b", 8, 2048, {"checkpoints": True}),
+    "qwen3-1.7b-4x2048": ("qwen3-1.7b", 4, 2048, {}),
+    "qwen3-1.7b-4x2048-checkpoints": ("qwen3-1.7b", 4, 2048, {"checkpoints": True}),
+    "qwen3-1.7b-1x512": ("qwen3-1.7b", 1, 512, {}),
+    "qwen3-4b-2x4096-checkpoints": ("qwen3-4b", 2, 4096, {"checkpoints": True}),
+    "qwen3-4b-1x2048": ("qwen3-4b", 1, 2048, {}),
+    "llama3.2-1b-8x2048": ("llama3.2-1b", 8, 2048, {}),
+    "llama3.2-1b-2x8192": ("llama3.2-1b", 2, 8192, {}),
+    "llama3.2-1b-2x2048-eager": ("llama3.2-1b", 2, 2048, {"attention": "eager"}),
+    "llama3.2-1b-4x2048-fp32": ("llama3.2-1b", 4, 2048, {"autocast": True}),
+    "llama3.1-8b-2x2048-checkpoints": ("llama3.1-8b", 2, 2048, {"checkpoints": True}),
+    "mpt-350m-8x256": ("mpt-350m", 8, 256, {"attention": "eager"}),
+    "mpt-350m-4x2048": ("mpt-350m", 4, 2048, {"attention": "eager"}),
+    "mpt-1b-8x256": ("mpt-1b", 8, 256, {"attention": "eager"}),
+    "mpt-1b-4x2048-checkpoints": ("mpt-1b", 4, 2048, {"checkpoints": True, "attention": "eager"}),
+    "mpt-7b-8-8x256": ("mpt-7b-8", 8, 256, {"attention": "eager"}),
+    "mpt-7b-8-2x2048": ("mpt-7b-8", 2, 2048, {"attention": "eager"}),
+    "olmoe-4x1024-checkpoints": ("olmoe", 4, 1024, {"checkpoints": True}),
+    "olmoe-4x1024-checkpoints-loop": ("olmoe", 4, 1024, {"checkpoints": True, "experts": "eager"}),
+    "qwen3-30b-6-4x2048": ("qwen3-30b-6", 4, 2048, {}),
+    "qwen3-30b-6-4x2048-loop": ("qwen3-30b-6", 4, 2048, {"experts": "eager"}),
+    "qwen3-30b-6-1x2048-loop": ("qwen3-30b-6", 1, 2048, {"experts": "eager"}),
+    "qwen3-30b-6-8x2048-checkpoints-loop": ("qwen3-30b-6", 8, 2048, {"checkpoints": True, "experts": "eager"}),
+    "gpt-oss-4-2x2048": ("gpt-oss-4", 2, 2048, {"attention": "eager"}),
+    "gpt-oss-4-2x2048-loop": ("gpt-oss-4", 2, 2048, {"attention": "eager", "experts": "eager"}),
+    "moonlight-6-4x2048": ("moonlight-6", 4, 2048, {}),
+    "moonlight-6-4x2048-loop": ("moonlight-6", 4, 2048, {"experts": "eager"}),
+    "nemotron-h-8-1x2048": ("nemotron-h-8", 1, 2048, {}),
+}
+KINDS = [("attention", r"flash|fmha|attention|cudnn_generated"), ("product", r"gemm|cutlass|nvjet|cublas|grouped|splitK"), ("optimizer", r"multi_tensor|adam|lpnorm"),
+         ("loss", r"log_?softmax|nll|softmax"), ("rows", r"index|gather|scatter|embedding"), ("sort", r"sort|topk|Radix|scan|unique|histogram"), ("copy", r"Memcpy|Memset|copy"),
+         ("sum", r"reduce|norm"), ("element", r"elementwise|Cat")]
+
+
+def kind_of(kernel):
+    return next((kind for kind, pattern in KINDS if re.search(pattern, kernel, re.I)), "other")
+
+
+def made(name, changes):
+    family, shape = MODELS[name]
+    config = getattr(transformers, family + "Config")(**shape, use_cache=False, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    config._attn_implementation = changes.get("attention", "sdpa")
+    if "experts" in changes:
+        config._experts_implementation = changes["experts"]
+    torch.set_default_dtype(torch.float32 if changes.get("autocast") else torch.bfloat16)
+    with torch.device("cuda"):
+        model = getattr(transformers, family + "ForCausalLM")(config)
+    torch.set_default_dtype(torch.float32)
+    model.train()
+    if changes.get("checkpoints"):
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    return model
+
+
+def watched(model):
+    """How evenly tokens come to experts: for each layer and pass, the experts that got any, and the spread over the mean."""
+    seen = []
+
+    config = model.config
+    experts = next((getattr(config, key) for key in ("num_local_experts", "num_experts", "n_routed_experts") if getattr(config, key, None)), 0)
+
+    def look(_, arguments):
+        counts = torch.bincount(arguments[1].flatten(), minlength=experts).float()
+        seen.append(((counts > 0).float().mean(), counts.std(correction=0) / counts.mean()))
+    hooks = [module.register_forward_pre_hook(look) for path, module in model.named_modules() if path.endswith(".experts")]
+    return seen, hooks
+
+
+def measured(name, steps, kernels):
+    which, rows, length, changes = ROWS[name]
+    torch.manual_seed(0)
+    model = made(which, changes)
+    numbers = sum(parameter.numel() for parameter in model.parameters())
+    tensors = len(list(model.parameters()))
+    update = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+    words = torch.randint(3, model.config.vocab_size, (rows, length), device="cuda")
+    phases = collections.Counter()
+
+    def step(timed=False):
+        marks = [time.perf_counter()]
+
+        def mark():
+            if timed:
+                torch.cuda.synchronize()
+                marks.append(time.perf_counter())
+        with torch.autocast("cuda", torch.bfloat16, enabled=bool(changes.get("autocast"))):
+            loss = model(input_ids=words, labels=words).loss
+        mark()
+        loss.backward()
+        mark()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        update.step()
+        update.zero_grad(set_to_none=True)
+        mark()
+        if timed:
+            for phase, begin, end in zip(("forward", "backward", "update"), marks, marks[1:]):
+                phases[phase] = end - begin
+
+    def timed_step():
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        step()
+        host = time.perf_counter() - begin
+        torch.cuda.synchronize()
+        return time.perf_counter() - begin, host
+
+    for _ in range(3):
+        step()
+    routed, hooks = watched(model)
+    step()
+    for hook in hooks:
+        hook.remove()
+    busy_experts, spread = (sum(float(part[at]) for part in routed) / len(routed) if routed else "" for at in (0, 1))
+    torch.cuda.reset_peak_memory_stats()
+    taken = sorted(timed_step() for _ in range(7))
+    seconds, host = taken[3]
+    allocated, reserved = torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()
+    free, total = torch.cuda.mem_get_info()
+    step(timed=True)
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as seen:
+        step()
+        torch.cuda.synchronize()
+    found = collections.defaultdict(lambda: [0, 0.0])
+    launches = operators = 0
+    for event in seen.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            entry = found[kind_of(event.name)]
+            entry[0] += 1
+            entry[1] += event.device_time_total if hasattr(event, "device_time_total") else event.cuda_time_total
+        elif event.name.startswith("aten::") and (event.cpu_parent is None or not event.cpu_parent.name.startswith("aten::")):
+            operators += 1
+        elif "LaunchKernel" in event.name:
+            launches += 1
+    busy = sum(entry[1] for entry in found.values()) / 1e6
+    steps.add(id="own-" + name, hardware=timing.gpu_name(), software=f"{timing.software()}, transformers {transformers.__version__}", model=which, numbers=numbers, tensors=tensors, rows=rows,
+              length=length, changes=" ".join(f"{key}:{value}" for key, value in changes.items()), step_ms=round(seconds * 1e3, 3), fastest_ms=round(taken[0][0] * 1e3, 3), host_ms=round(host * 1e3, 3),
+              busy_ms=round(busy * 1e3, 3), forward_ms=round(phases["forward"] * 1e3, 3), backward_ms=round(phases["backward"] * 1e3, 3), update_ms=round(phases["update"] * 1e3, 3), kernels=sum(entry[0] for entry in found.values()),
+              launches=launches, operators=operators, allocated=allocated, reserved=reserved, device=total - free, busy_experts=busy_experts, spread=spread)
+    for kind, (count, micros) in sorted(found.items(), key=lambda item: -item[1][1]):
+        kernels.add(id="own-" + name, kind=kind, count=count, ms=round(micros / 1e3, 3))
+
+
+def main():
+    folder, *wanted = sys.argv[1:] or sys.exit(__doc__)
+    steps = timing.Table(folder, "steps.csv", "id hardware software model numbers tensors rows length changes step_ms fastest_ms host_ms busy_ms forward_ms backward_ms update_ms kernels launches operators allocated reserved device busy_experts spread".split())
+    kernels = timing.Table(folder, "kernels-of-steps.csv", "id kind count ms".split())
+    for name in ROWS:
+        if wanted and name not in wanted:
+            continue
+        begin = time.monotonic()
+        try:
+            measured(name, steps, kernels)
+        except Exception:  # noqa: BLE001
+            print(name, flush=True)
+            traceback.print_exc(limit=6)
+        gc.collect()
+        torch.cuda.empty_cache()
+        print(f"-- {name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+
+
+main()
