@@ -186,7 +186,7 @@ void DecodeModel::add_mixers(const Cluster& cluster, const Model& model, const E
   Mixer mixer = *model.mixer;
   mixer.wide_state = mixer.wide_state || stack.mixers.wide;
   state_bytes_ = mixers_ * stepsim::state_bytes(mixer, gpus);
-  if (grpo.prefix_caching) states_kept_ = width(stack.mixers.found);
+  if (grpo.prefix_caching) states_kept_ = stack.mixers.found.number();
   Stack kernels;
   kernels.fused.norm = true;
   kernels.mixers = stack.mixers.rates;
@@ -206,7 +206,7 @@ void DecodeModel::add_mixers(const Cluster& cluster, const Model& model, const E
 void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
   const double attend = width(attention_layers(model)), states = states_kept_ * state_bytes_;
   if (stack.mixers.states == StatePlace::pool) {
-    pool_bytes_ = stack.mixers.share * cache_bytes_;
+    pool_bytes_ = stack.mixers.share.number() * cache_bytes_;
     cache_bytes_ -= pool_bytes_;
     pooled_ = true;
     return;
@@ -217,11 +217,10 @@ void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
     state_blocks_ = std::llround(std::ceil(states / (block_ * attend * token)));
     return;
   }
-  // Blocks have as many layers as the rarer kind has, or, where both are about as many, as the
-  // other: what is missing in a block's last layers is left empty.
+  // Blocks have as many layers as the rarer kind has, or, where the other is not much more, as that
+  // one: what is missing in a block's last layers is left empty.
   const double fewer = std::min(attend, mixers_), more = std::max(attend, mixers_);
-  constexpr double about = 1.5;
-  const double layers = more < about * fewer ? more : fewer;
+  const double layers = more < stack.mixers.padded.number() * fewer ? more : fewer;
   block_ *= std::max(1.0, std::ceil(state_bytes_ / mixers_ / (block_ * token)));
   const double of_tokens = std::ceil(attend / layers);
   state_blocks_ = std::llround(std::ceil(states_kept_ * std::ceil(mixers_ / layers) / of_tokens));

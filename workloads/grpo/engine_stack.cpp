@@ -130,8 +130,12 @@ EngineStack read_engine_stack(const Table& table) {
   stack.mixers.small = mixers.constant<Seconds>("small");
   stack.mixers.kernels = mixers.constant<Ratio>("kernels");
   stack.mixers.states = word_of<StatePlace>(mixers, "states", state_place_names);
-  stack.mixers.share = mixers.number_or("share", 0, 0, 0.99);
-  stack.mixers.found = mixers.integer_or("found", 1, 1, 16);
+  const bool pool = stack.mixers.states == StatePlace::pool;
+  if (pool || mixers.has("share")) stack.mixers.share = mixers.constant<Ratio>("share");
+  if (pool && stack.mixers.share.number() >= 1)
+    mixers.problem("share", "expected a share of the cache's memory, below 1");
+  stack.mixers.found = mixers.constant<Ratio>("found");
+  stack.mixers.padded = mixers.constant<Ratio>("padded");
   stack.mixers.wide = mixers.flag_or("wide", false);
   stack.sync = read_sync(table.table("sync"));
   const Table sleep = table.table("sleep");

@@ -114,9 +114,11 @@ struct EngineStack {
     Constant<Seconds> small;    // more than `small` of a dense layer: convolution, gates, state
     Constant<Ratio> kernels{};  // more than `kernels` of a dense layer, launched one by one
     StatePlace states = StatePlace::rows;
-    double share = 0;        // of the cache's memory that a pool has
-    std::int64_t found = 1;  // states of a sequence in each layer where prefixes are found again
-    bool wide = false;       // all in 32 bits, whatever models say
+    Constant<Ratio> share{};  // of the cache's memory that a pool has
+    Constant<Ratio> found{};  // states of a sequence in each layer where prefixes are found again
+    // Pages: up to how many times as many layers of the other kind the rarer one is padded.
+    Constant<Ratio> padded{};
+    bool wide = false;  // all in 32 bits, whatever models say
     // Over prompts kernels are those of training: workloads/mixers.yaml, operators.yaml.
     Stack::Mixers rates;
     Operators operators;
