@@ -213,6 +213,24 @@ TEST_CASE("what was put out is found again where nobody wrote over it", "[grpo]"
   CHECK(kept.seconds < anew.seconds);
 }
 
+// The second of two finds no block while it is at its prompt, 383 tokens behind its beginning, and
+// comes back when the first is done.
+TEST_CASE("a prompt that was put out half-way goes on behind its last whole block", "[grpo]") {
+  const DecodeModel decode = grpo_bench().decode();
+  EngineLimits small = limits(decode, 64);
+  small.cache = 1024;
+  small.block = 64;
+  small.tokens = 4;
+  for (const bool caching : {false, true}) {
+    CAPTURE(caching);
+    small.prefix_caching = caching;
+    const Served all = serve(decode, small, equal(2, 450, 150));
+    CHECK(all.totals.preemptions == 1);
+    CHECK(all.totals.prefilled - all.totals.recomputed == 2 * 450);
+    CHECK(all.totals.recomputed == (caching ? 383 % 64 : 383));
+  }
+}
+
 TEST_CASE("blocks keep what was in them until they are handed out again", "[grpo]") {
   BlockPool pool(10);
   pool.take(6);
