@@ -326,3 +326,18 @@ TEST_CASE("without graphs the host is as slow on many GPUs as on one", "[grpo]")
     CHECK(eager > (gpus == 8 ? 2.4 : 1.3) * graphs);
   }
 }
+
+TEST_CASE("GPUs of an engine have whole heads, or copies of one", "[grpo]") {
+  using Words = std::vector<std::string>;
+  const Model model = load_model(STEPSIM_SOURCE_DATA, "qwen3-32b");  // 64 heads, 8 of keys
+  for (const std::int64_t gpus : {1, 2, 4, 8, 16, 32}) CHECK(unshared(model, gpus).empty());
+  CHECK(unshared(model, 3) ==
+        Words{"3 does not divide the 64 heads of qwen3-32b",
+              "3 neither divides the 8 key-value heads of qwen3-32b nor is a multiple of them"});
+  Model odd = model;
+  odd.attention.kv_heads = 6;
+  odd.attention.heads = 60;
+  CHECK(unshared(odd, 4) ==
+        Words{"4 neither divides the 6 key-value heads of qwen3-32b nor is a multiple of them"});
+  CHECK(unshared(odd, 12).empty());
+}

@@ -1,5 +1,7 @@
 #include "workloads/grpo/decode.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -115,6 +117,27 @@ void DecodeModel::add_products(const Model& model, double tp) {
                          .per_token = sum.per_token,
                          .head = role == Role::head});
   }
+}
+
+std::vector<std::string> unshared(const Model& model, std::int64_t gpus) {
+  std::vector<std::string> list;
+  const auto divides = [&](std::int64_t whole, std::string_view what, std::string_view of) {
+    if (whole % gpus != 0)
+      list.push_back(fmt::format("{} does not divide the {} {} of {}", gpus, whole, what, of));
+  };
+  const Attention& a = model.attention;
+  divides(a.heads, "heads", model.name);
+  if (!a.latent && a.kv_heads % gpus != 0 && gpus % a.kv_heads != 0)
+    list.push_back(
+        fmt::format("{} neither divides the {} key-value heads of {} nor is a multiple of them",
+                    gpus, a.kv_heads, model.name));
+  if (!model.mixer) return list;
+  const Mixer& mixer = *model.mixer;
+  const std::string states = fmt::format("{} in {}", mixer_name(mixer), model.name);
+  divides(mixer.heads > 1 ? mixer.heads : mixer.channels(), mixer.heads > 1 ? "heads" : "channels",
+          states);
+  if (mixer.groups > 1) divides(mixer.groups, "groups of heads", states);
+  return list;
 }
 
 DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,

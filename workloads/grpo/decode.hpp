@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "topology/cluster.hpp"
@@ -21,6 +22,12 @@ struct StepBatch {
   double pairs = 0;     // of these with the tokens that they attend to, in all layers
   double sampled = 0;   // prompts whose end is among them: each gets a token too
 };
+
+// What so many GPUs of an engine cannot share, in words. They have whole heads; a group of
+// key-value heads that are fewer than they is copied, as is a single one of a state
+// (models/llama.py of vllm-project/vllm and of sgl-project/sglang: total_num_kv_heads % tp_size or
+// the other way).
+std::vector<std::string> unshared(const Model& model, std::int64_t gpus);
 
 class DecodeModel {
  public:
