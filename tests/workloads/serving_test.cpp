@@ -341,3 +341,19 @@ TEST_CASE("GPUs of an engine have whole heads, or copies of one", "[grpo]") {
         Words{"4 neither divides the 6 key-value heads of qwen3-32b nor is a multiple of them"});
   CHECK(unshared(odd, 12).empty());
 }
+
+TEST_CASE("a step of more sequences never takes less time", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  for (const std::string_view name : {"qwen3-32b", "llama-3.1-405b"}) {
+    bench.model = load_model(STEPSIM_SOURCE_DATA, std::string(name));
+    bench.grpo.tensor_parallel = 8;
+    const DecodeModel decode = bench.decode();
+    double before = 0;
+    for (std::int64_t sequences = 1; sequences <= 4096; ++sequences) {
+      const double now = decode.iteration(static_cast<double>(sequences), 0);
+      if (now < before) FAIL_CHECK(name << " with " << sequences);
+      before = now;
+    }
+  }
+}

@@ -301,10 +301,12 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
 }
 
 double DecodeModel::reductions(double rows) const {
-  const int power = std::ilogb(std::max(1.0, rows));
-  const Reduction& r =
-      reductions_[std::min<std::size_t>(static_cast<std::size_t>(power), reductions_.size() - 1)];
-  return r.fixed + r.per_row * rows;
+// What serves more rows serves fewer as well, so more rows never take less time.
+  const auto power = static_cast<std::size_t>(std::ilogb(std::max(1.0, rows)));
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = std::min(power, reductions_.size() - 1); i < reductions_.size(); ++i)
+    least = std::min(least, reductions_[i].fixed + reductions_[i].per_row * rows);
+  return least;
 }
 
 double DecodeModel::capacity() const {
