@@ -342,6 +342,30 @@ TEST_CASE("GPUs of an engine have whole heads, or copies of one", "[grpo]") {
   CHECK(unshared(odd, 12).empty());
 }
 
+TEST_CASE("answers are padded to the sizes that were captured, prompts are not", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.tensor_parallel = 1;
+  bench.stack.graphs.answers = {1, 64, 128};
+  const DecodeModel listed = bench.decode();
+  bench.stack.graphs.answers = {100000};
+  const DecodeModel padded = bench.decode();
+  bench.grpo.enforce_eager = false;
+  // The head, attention and the host have as many sequences as there are: products alone grow.
+  const auto products = [&](const DecodeModel& decode, double sequences) {
+    return decode.iteration(sequences, 0);
+  };
+  CHECK(products(listed, 65) - products(listed, 64) >
+        products(listed, 128) - products(listed, 127));
+  CHECK(products(padded, 65) > products(listed, 65));
+  // Beyond the largest, and with a prompt in the step, nothing is.
+  bench.stack.graphs.answers = {1};
+  const DecodeModel none = bench.decode();
+  CHECK(listed.iteration(129, 0) == none.iteration(129, 0));
+  const StepBatch mixed{.decoding = 65, .cached = 0, .prompt = 10, .pairs = listed.pairs_of(10)};
+  CHECK(listed.step(mixed) == none.step(mixed));
+  CHECK(listed.iteration(65, 0) > none.iteration(65, 0));
+}
+
 TEST_CASE("a step of more sequences never takes less time", "[grpo]") {
   GrpoBench bench = grpo_bench();
   bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});

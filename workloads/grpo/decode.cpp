@@ -274,6 +274,7 @@ void DecodeModel::add_host(const Cluster& cluster, const Model& model, const Eng
   } else {
     graph_step_ = stack.graphs.step.number();
     graph_largest_ = stack.graphs.largest.number();
+    graph_answers_ = stack.graphs.answers;
   }
 }
 
@@ -300,8 +301,8 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
   }
 }
 
-double DecodeModel::reductions(double rows) const {
 // What serves more rows serves fewer as well, so more rows never take less time.
+double DecodeModel::reductions(double rows) const {
   const auto power = static_cast<std::size_t>(std::ilogb(std::max(1.0, rows)));
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = std::min(power, reductions_.size() - 1); i < reductions_.size(); ++i)
@@ -401,7 +402,11 @@ double DecodeModel::head(double rows) const {
 }
 
 // Graphs were captured for some sizes; a batch takes the next larger one.
-double DecodeModel::padded(double tokens) const {
+double DecodeModel::padded(double tokens, bool prompts) const {
+  if (!graph_answers_.empty()) {
+    const auto next = std::ranges::lower_bound(graph_answers_, tokens);
+    return prompts || next == graph_answers_.end() ? tokens : *next;
+  }
   if (tokens >= graph_largest_) return tokens;
   if (tokens <= graph_step_ / 2) return std::exp2(std::ceil(std::log2(std::max(1.0, tokens))));
   return graph_step_ * std::ceil(tokens / graph_step_);
@@ -427,19 +432,27 @@ double DecodeModel::mix(const StepBatch& b) const {
 }
 
 // What a GPU does for its own sequences.
-double DecodeModel::own_time(const StepBatch& b) const {
+double DecodeModel::own_time(const StepBatch& b, double padded_rows) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
-  return small_ + own_products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
+  return small_ + own_products(padded_rows) + head(b.decoding + b.sampled) +
          attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_ + mix(b);
 }
 
 double DecodeModel::step(std::span<const StepBatch> ranks) const {
   if (ranks.size() == 1) return step(ranks.front());
   if (free_) return 0;
-  double slowest = 0, rows = 0, sequences = 0;
+  double slowest = 0, rows = 0, sequences = 0, most = 0;
+  bool prompts = false;
   for (const StepBatch& b : ranks) {
-    slowest = std::max(slowest, own_time(b));
-    rows += padded(b.decoding + b.prompt);
+    most = std::max(most, b.decoding + b.prompt);
+    prompts = prompts || b.prompt > 0;
+  }
+  for (const StepBatch& b : ranks) {
+    // All take the graph that the largest batch needs, or none does.
+    const bool together = !graph_answers_.empty() && !prompts;
+    const double own = padded(together ? most : b.decoding + b.prompt, prompts);
+    slowest = std::max(slowest, own_time(b, own));
+    rows += own;
     sequences = std::max(sequences, b.decoding + b.sampled);
   }
   return stretch_ * (std::max(slowest + expert_products(rows), host_floor_) + fixed_ +
@@ -462,9 +475,10 @@ double DecodeModel::step(const StepBatch& b) const {
 
 double DecodeModel::one_step(const StepBatch& b) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
-  const double device =
-      small_ + products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
-      attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_ + mix(b);
+  const double device = small_ + products(padded(b.decoding + b.prompt, b.prompt > 0)) +
+                        head(b.decoding + b.sampled) +
+                        attend(looked_at(b.decoding, b.cached), readers) +
+                        b.pairs * attention_per_pair_ + mix(b);
   return std::max(device, host_floor_) + fixed_ + per_sequence_ * (b.decoding + b.sampled);
 }
 

@@ -86,13 +86,13 @@ class DecodeModel {
   double product(const Product& p, double rows) const;
   double products(double rows) const;  // of the layers, with what is between them
   double one_step(const StepBatch& batch) const;
-  double own_time(const StepBatch& batch) const;
+  double own_time(const StepBatch& batch, double rows) const;
   double own_products(double rows) const;
   double expert_products(double rows) const;
   double head(double rows) const;
   double reductions(double rows) const;
   double expert_share(double tokens_each) const;
-  double padded(double tokens) const;
+  double padded(double tokens, bool prompts) const;
   // Tokens of the cache that an iteration looks at, in all layers.
   double looked_at(double sequences, double cached) const;
   double attend(double looked_at, double readers) const;  // seconds
@@ -108,6 +108,7 @@ class DecodeModel {
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double small_ = 0;  // kernels beside products: on the device, so a slow host hides them
   double graph_step_ = 1, graph_largest_ = 0;
+  std::vector<double> graph_answers_;
   std::array<Reduction, 16> reductions_{};
   std::vector<EngineStack::ExpertRate> expert_rates_;
   double weight_width_ = 2, speed_up_ = 1;

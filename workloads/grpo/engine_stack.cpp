@@ -1,6 +1,8 @@
 #include "workloads/grpo/engine_stack.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 
 #include "sim/base/lists.hpp"
 
@@ -126,6 +128,10 @@ EngineStack read_engine_stack(const Table& table) {
       stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
                                  .answer = entry.integer("answer", 1, many),
                                  .requests = entry.integer("requests", 1, many)});
+  for (const std::string& size : table.texts_or("benchmark_graphs"))
+    stack.benchmark_graphs.push_back(std::atof(size.c_str()));
+  if (!std::ranges::is_sorted(stack.benchmark_graphs, std::less_equal()))
+    table.problem("benchmark_graphs", "expected sizes of batches, the smallest first");
   const Table mixers = table.table("mixers");
   stack.mixers.small = mixers.constant<Seconds>("small");
   stack.mixers.kernels = mixers.constant<Ratio>("kernels");

@@ -71,6 +71,8 @@ struct EngineStack {
   struct Graphs {
     Constant<Ratio> step;     // batches are padded to a multiple of it
     Constant<Ratio> largest;  // tokens; larger ones are not padded
+    // Where these are listed, only steps without prompts are padded, and those to one of these.
+    std::vector<double> answers;
   } graphs;
   struct Eager {
     Constant<Ratio> kernels;      // of a dense layer, launched one by one
@@ -110,7 +112,8 @@ struct EngineStack {
     std::int64_t prompt = 0, answer = 0, requests = 0;
   };
   std::vector<Benchmark> benchmark;
-  struct Mixers {               // layers without attention
+  std::vector<double> benchmark_graphs;  // the graphs that it asks for; empty: the usual ones
+  struct Mixers {                        // layers without attention
     Constant<Seconds> small;    // more than `small` of a dense layer: convolution, gates, state
     Constant<Ratio> kernels{};  // more than `kernels` of a dense layer, launched one by one
     StatePlace states = StatePlace::rows;

@@ -123,6 +123,7 @@ Served engine_answer(const std::string& data, const EngineLoad& load, const Mayb
   Document document = open_entry(data, engine_shelf, load.stack);
   if (draw) document.draw_constants(*draw, "engine");
   EngineStack stack = read_engine_stack(document.root());
+  if (load.benchmark) stack.graphs.answers = stack.benchmark_graphs;
   const Model model = load_model(data, load.model);
   for (const std::string& problem : unshared(model, load.engine.tensor_parallel))
     throw UserError(fmt::format("tp: {}", problem));
