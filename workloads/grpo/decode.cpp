@@ -289,25 +289,22 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
   const double row = bytes_16 * width(model.hidden),
                count = width(batches_ > 1 ? following_blocks(model) : blocks_of(model));
   const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
-  double rows = 1;
-  for (Reduction& reduction : reductions_) {
-    const Cost& cost = plan.candidates[choose(plan, {rows * row})].cost;
-    double fixed = cost.fixed.value;
-    // Engines map each other's memory within a node only.
-    const bool mapped = gpus <= cluster.gpus_per_node() && rows * row <= own.largest.number();
-    if (mapped) fixed = std::min(fixed, own.start.number());
-    reduction = {count * fixed, count * row * cost.per_byte};
-    rows *= 2;
-  }
+  const auto reduction = [&](Seconds fixed, const Cost& cost, double most) {
+    reductions_.push_back({count * fixed.value, count * row * cost.per_byte, most});
+  };
+  for (const Candidate& each : plan.candidates)
+    reduction(each.cost.fixed, each.cost, std::numeric_limits<double>::infinity());
+  // Engines map each other's memory within a node only.
+  if (gpus > cluster.gpus_per_node()) return;
+  const Bytes largest = own.largest.value;
+  reduction(own.start.value, plan.candidates[choose(plan, largest)].cost, largest.value / row);
 }
 
-// What serves more rows serves fewer as well, so more rows never take less time.
 double DecodeModel::reductions(double rows) const {
-  const auto power = static_cast<std::size_t>(std::ilogb(std::max(1.0, rows)));
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = std::min(power, reductions_.size() - 1); i < reductions_.size(); ++i)
-    least = std::min(least, reductions_[i].fixed + reductions_[i].per_row * rows);
-  return least;
+  for (const Reduction& each : reductions_)
+    if (rows <= each.most) least = std::min(least, each.fixed + each.per_row * rows);
+  return reductions_.empty() ? 0 : least;
 }
 
 double DecodeModel::capacity() const {

@@ -71,9 +71,9 @@ class DecodeModel {
     double per_token = 0;  // of them that a token meets
     bool head = false;     // only rows that a token is drawn from
   };
-  // Of a reduction between the engine's GPUs, by the power of two of its rows.
+  // A way to reduce so many rows at most between the engine's GPUs.
   struct Reduction {
-    double fixed = 0, per_row = 0;
+    double fixed = 0, per_row = 0, most = 0;
   };
   void add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
                 const Grpo& grpo);
@@ -109,7 +109,7 @@ class DecodeModel {
   double small_ = 0;  // kernels beside products: on the device, so a slow host hides them
   double graph_step_ = 1, graph_largest_ = 0;
   std::vector<double> graph_answers_;
-  std::array<Reduction, 16> reductions_{};
+  std::vector<Reduction> reductions_;
   std::vector<EngineStack::ExpertRate> expert_rates_;
   double weight_width_ = 2, speed_up_ = 1;
   double weight_bytes_ = 0, cache_bytes_ = 0, bytes_per_token_ = 0, token_share_ = 0;
