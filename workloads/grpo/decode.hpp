@@ -1,7 +1,6 @@
 // What one step of an inference engine costs, and how many tokens its cache holds.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
