@@ -86,9 +86,10 @@ std::optional<FasterSteps> faster_of(const Options& options, const NextStepQuest
   return faster_steps(question, shown);
 }
 
-// What stands beside the prediction. `operations`: of the folded step. `stated`: its figures, where
-// it was replayed as draws are.
-RunExtras extras_of(const CommandLine& line, const Options& options, std::size_t operations,
+// What stands beside the prediction. `operations`: asks for those of the folded step. `stated`: its
+// figures, where it was replayed as draws are.
+RunExtras extras_of(const CommandLine& line, const Options& options,
+                    const std::function<std::size_t()>& operations,
                     const std::optional<StepFigures>& stated,
                     const std::vector<Setting>& settings) {
   const std::string& source = options.words.front();
@@ -97,11 +98,11 @@ RunExtras extras_of(const CommandLine& line, const Options& options, std::size_t
   if (const auto log = options.get("beside")) extras.log = load_trainer_log(*log);
   const auto asked = count_of(options, "samples", 0, 4096);
   // Beside a real run a figure without its range says little.
-  const std::uint32_t usual = extras.log ? draws_at_once : usual_samples(operations);
+  const auto usual = [&] { return extras.log ? draws_at_once : usual_samples(operations()); };
   extras.interval = interval_of_run({.data = line.data,
                                      .scenario = source,
                                      .settings = settings,
-                                     .samples = asked.value_or(usual),
+                                     .samples = asked ? *asked : usual(),
                                      .free = free_causes(options),
                                      .movers = asked ? most_movers : 0,
                                      .stated = stated});
@@ -182,9 +183,12 @@ int run_command(const CommandLine& line) {
   const bool kept = options->has("output");
   Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off,
                                   kept ? Kept::run : Kept::figures, free_causes(*options));
-  RunExtras extras = extras_of(
-      line, *options, fold ? prediction.operations : count_operations(step_input(scenario)),
-      fold && !kept ? std::optional(stated_figures(prediction)) : std::nullopt, settings);
+  const auto folded = [&] {
+    return fold ? prediction.operations : count_operations(step_input(scenario));
+  };
+  RunExtras extras =
+      extras_of(line, *options, folded,
+                fold && !kept ? std::optional(stated_figures(prediction)) : std::nullopt, settings);
   if (const auto output = options->get("output")) {
     if (extras.interval) add_interval(prediction.run, *extras.interval);
     write_run(*output, prediction.run);

@@ -11,6 +11,7 @@
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/whole_file.hpp"
+#include "workloads/grpo/decode.hpp"
 #include "workloads/grpo/lengths.hpp"
 
 namespace stepsim {
@@ -58,25 +59,6 @@ void check_sharing(const Table& job, const Scenario& scenario, std::int64_t lear
                             grpo.prompts, grpo.samples, learners / parts));
 }
 
-// GPUs of an engine have whole heads of a state; a single group of heads is copied to each.
-void check_states(const Table& job, const Scenario& scenario) {
-  const Model& model = scenario.model;
-  const Mixer& mixer = *model.mixer;
-  const std::int64_t gpus = scenario.grpo->tensor_parallel;
-  constexpr std::string_view parallel = "vllm_tensor_parallel_size";
-  const auto divides = [&](std::int64_t whole, std::string_view what) {
-    if (whole % gpus != 0)
-      job.problem(parallel, fmt::format("{} does not divide the {} {} of {} in {}", gpus, whole,
-                                        what, mixer_name(mixer), model.name));
-  };
-  divides(mixer.heads > 1 ? mixer.heads : mixer.channels(), mixer.heads > 1 ? "heads" : "channels");
-  if (mixer.groups > 1) divides(mixer.groups, "groups of heads");
-  if (attention_layers(model) == 0)
-    job.problem("method", fmt::format("an engine of {}, none of whose layers attend, is not "
-                                      "modelled",
-                                      model.name));
-}
-
 void check_engines(const Table& job, const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
   const std::uint32_t tp = grpo.tensor_parallel, gpus = scenario.cluster.gpus_per_node();
@@ -85,10 +67,11 @@ void check_engines(const Table& job, const Scenario& scenario, const Placement& 
     return job.problem(parallel, fmt::format("{} GPUs of nodes that have {}: an engine of several "
                                              "nodes has whole ones",
                                              tp, gpus));
-  if (scenario.model.attention.heads % tp != 0)
-    return job.problem(parallel, fmt::format("{} does not divide the {} heads of {}", tp,
-                                             scenario.model.attention.heads, scenario.model.name));
-  if (scenario.model.mixer) check_states(job, scenario);
+  for (const std::string& problem : unshared(scenario.model, tp)) job.problem(parallel, problem);
+  if (scenario.model.mixer && attention_layers(scenario.model) == 0)
+    job.problem("method", fmt::format("an engine of {}, none of whose layers attend, is not "
+                                      "modelled",
+                                      scenario.model.name));
   if (placement.most_engines == 0)
     return job.problem(
         parallel, tp > gpus ? fmt::format("no {} nodes are left beside the learners", tp / gpus)

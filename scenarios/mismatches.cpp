@@ -19,7 +19,15 @@ std::vector<std::string> mismatches(const Scenario& scenario) {
     notes.push_back(fmt::format(
         "{} holds for the first forward pass alone where layers are computed again: PyTorch's "
         "checkpointing calls the modules outside of their autocast, and the backward pass follows "
-        "in 16 bits",
+        "in 16 bits{}",
+        scenario.strategy.precision.name,
+        scenario.stack.recompute_stops_early
+            ? "; this is use_reentrant: true, and the other way ends with an error"
+            : ""));
+  if (ends_in_recomputation(scenario.stack, scenario.strategy))
+    notes.push_back(fmt::format(
+        "{}: PyTorch's recomputation by operators calls the modules outside of their autocast, "
+        "finds tensors of another type and ends the run",
         scenario.strategy.precision.name));
   if (!scenario.model.stored_as.empty())
     notes.push_back(fmt::format(

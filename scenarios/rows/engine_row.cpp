@@ -164,6 +164,7 @@ void read_requests(const EngineRow& row, const RowCatalog& catalog, ExpressedEng
   } else if (const std::int64_t own =
                  benchmark_requests(catalog.engine(made.load.stack)->stack, made.load)) {
     made.load.requests = own;
+    made.load.benchmark = true;
     made.assumed.emplace_back("as many requests as the engine's own benchmark sends at once");
   } else {
     made.load.requests = 3 * made.load.engine.batched_sequences;

@@ -37,6 +37,7 @@ struct EngineLoad {
   double input = 0, output = 0;  // tokens of a request, mean
   double asked = 0;              // tokens that an answer may have
   bool chat = false;             // requests come over HTTP, all at once
+  bool benchmark = false;        // the engine's own, with its settings
   std::int64_t requests = 0;
   std::int64_t at_once = 0;  // requests that somebody waits for; 0: all are there from the start
 };

@@ -25,6 +25,8 @@ function(refused name setting message)
 endfunction()
 refused("engine wider than a node" "--set;job.vllm_tensor_parallel_size=6"
   "6 GPUs of nodes that have 4: an engine of several nodes has whole ones")
+refused("engine of heads that its GPUs do not share" "--set;job.vllm_tensor_parallel_size=3"
+  "3 neither divides the 8 key-value heads of olmo-3-32b nor is a multiple of them")
 refused("engine of nodes that learn" "--set;job.vllm_tensor_parallel_size=8" "no 2 nodes are left beside the learners")
 refused("engine beside a learner" "--set;job.vllm_tensor_parallel_size=4" "no node has 4 GPUs left beside its learners")
 refused("too many engines" "--set;job.vllm_num_engines=24" "24 engines of 2 GPUs: 20 find room")

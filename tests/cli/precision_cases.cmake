@@ -20,6 +20,9 @@ precision_refused("NVIDIA's 4 bits on a GPU of AMD" mi355x-8 nvfp4 ""
 cli("8 bits that recomputation forgets" ARGS run @WORK@/own.yaml --samples 0 --faster 0
   SHELL "sed 's|mi300x-8|h100-8|; s|{zero: 3}|{zero: fsdp, precision: fp8-delayed, checkpointing: full}|; s|deepspeed-hf-rocm|fsdp2-eager|; s|^measured.*||' @ROOT@/tests/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "\nnote: fp8-delayed holds for the first forward pass alone where layers are computed again: ")
+cli("8 bits that recomputation by operators ends" ARGS run @WORK@/own.yaml --samples 0 --faster 0
+  SHELL "sed 's|mi300x-8|h100-8|; s|{zero: 3}|{zero: fsdp, precision: fp8-delayed, checkpointing: operators}|; s|deepspeed-hf-rocm|fsdp2-eager|; s|^measured.*||' @ROOT@/tests/cli/tiny.yaml >@WORK@/own.yaml; \"$@\""
+  OUTPUT "\nnote: fp8-delayed: PyTorch's recomputation by operators calls the modules outside of their autocast")
 cli("a precision is an entry of the catalogue" ARGS show fp8-tensorwise
   OUTPUT "products of attention, feed_forward run in fp8.*fsdp can gather weights in this type")
 cli("a whole model in 32 bits" ARGS show fp32 OUTPUT "all numbers have 32 bits; products run in fp32")

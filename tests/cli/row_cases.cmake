@@ -48,3 +48,7 @@ cli("show a recipe" ARGS show megatron-swift
 cli("show what a stack fills in" ARGS show megatron OUTPUT "unless told otherwise: {strategy: {zero: 1}}\n")
 cli("a recipe that there is not" ARGS run @ROOT@/scenarios/variants/llama33-70b-pipeline.yaml --set recipe=azure-2023 CODE 2
   ERROR "--set: recipe: no recipe \"azure-2023\" (did you mean \"azure-2022\"?)")
+cli("rows of engines whose GPUs do not share heads" ARGS validate --rows ${table} CODE 1
+  SHELL "printf '%s\\n' 'id,hardware,gpus,model,dtype,engine,tp,input_len,output_len,num_prompts,output_tok_s' 'a,H100-80GB SXM,5,Qwen3-14B,bf16,vLLM,5,100,100,10,1000' >${table}
+    ${run}"
+  OUTPUT "\na +tp: 5 neither divides the 8 key-value heads of qwen3-14b nor is a multiple of them\n")

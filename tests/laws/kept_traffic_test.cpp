@@ -33,12 +33,49 @@ strategy:
 struct Question {
   std::string_view text;
   MaybeDraw draw;
+  void (*change)(Scenario&) = nullptr;
 };
 
 double step_seconds(const Question& question) {
-  const Scenario scenario =
+  Scenario scenario =
       parse_scenario(STEPSIM_SOURCE_DATA, question.text, "kept.yaml", question.draw);
+  if (question.change != nullptr) question.change(scenario);
   return step_figures(scenario, {}, Asked::times).step_time.value;
+}
+
+// Each answer in a process of its own, where nothing is kept.
+std::vector<double> planned_anew(const std::vector<Question>& questions) {
+  std::vector<double> alone;
+  for (const Question& each : questions)
+    alone.push_back(in_worker([&] { return step_seconds(each); }));
+  return alone;
+}
+
+constexpr LinkId first_port{0};
+
+void slow_link(Scenario& scenario) {
+  scenario.cluster.slow_links = {{first_port, 0.25}};
+}
+void slower_link(Scenario& scenario) {
+  scenario.cluster.slow_links = {{first_port, 0.125}};
+}
+void other_link(Scenario& scenario) {
+  scenario.cluster.slow_links = {{LinkId{1}, 0.125}};
+}
+// As learners of a GRPO job lie on nodes that engines share.
+void last_node_short(Scenario& scenario) {
+  scenario.cluster.uneven = {8, 8, 8, 4};
+}
+void first_node_short(Scenario& scenario) {
+  scenario.cluster.uneven = {4, 8, 8, 8};
+}
+void slow_host(Scenario& scenario) {
+  for (Constant<Seconds>* launch :
+       {&scenario.stack.host.forward_launch, &scenario.stack.host.backward_launch})
+    launch->value.value *= 50;
+}
+void slow_core(Scenario& scenario) {
+  scenario.cluster.node.host.core_speed.value.value /= 50;
 }
 
 }  // namespace
@@ -50,12 +87,36 @@ TEST_CASE("a step takes the same time whatever was asked before it", "[laws]") {
       questions.push_back({text, {}});
       questions.push_back({text, Draw{.seed = 1, .sample = sample, .of = 6}});
     }
-  std::vector<double> alone;
-  for (const Question& each : questions)
-    alone.push_back(in_worker([&] { return step_seconds(each); }));
+  const std::vector<double> alone = planned_anew(questions);
   for (std::size_t i = 0; i < questions.size(); ++i) CHECK(step_seconds(questions[i]) == alone[i]);
   CHECK(alone[0] != alone[1]);  // a draw moves the step
   CHECK(alone[2] != alone[3]);
+}
+
+TEST_CASE(
+    "a step on links that are slow, on nodes that are not full or beside another host is its own",
+    "[laws]") {
+  std::vector<Question> questions{{sharded, {}}};
+  for (void (*change)(Scenario&) : {slow_link, slower_link, other_link, last_node_short,
+                                    first_node_short, slow_host, slow_core}) {
+    questions.push_back({sharded, {}, change});
+    questions.push_back({sharded, {}});  // and back
+  }
+  for (void (*change)(Scenario&) : {slow_link, slow_host, slow_core}) {
+    questions.push_back({staged, {}, change});
+    questions.push_back({staged, {}});
+  }
+  const std::vector<double> alone = planned_anew(questions);
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    CAPTURE(i);
+    CHECK(step_seconds(questions[i]) == alone[i]);
+  }
+  // Each of them moves the step.
+  CHECK(alone[1] > alone[0]);
+  CHECK(alone[3] > alone[1]);
+  CHECK(alone[7] != alone[0]);
+  CHECK(alone[11] > alone[0]);
+  CHECK(alone[13] > alone[0]);
 }
 
 TEST_CASE("steps that carry alike share their traffic, others do not", "[laws]") {
@@ -78,6 +139,18 @@ TEST_CASE("steps that carry alike share their traffic, others do not", "[laws]")
   other = stated;
   other.speeds.assign(other.ranks(), 1);
   other.speeds.front() = 0.5;
+  CHECK_FALSE(carry_alike(stated, other));
+  other = stated;
+  other.gpu.host_launch.eager_op.value.value *= 2;
+  CHECK(carry_alike(stated, other));
+  other = stated;
+  other.slow_links = {{first_port, 0.5}};
+  CHECK_FALSE(carry_alike(stated, other));
+  Cluster slower = other;
+  slower.slow_links = {{first_port, 0.25}};
+  CHECK_FALSE(carry_alike(other, slower));
+  other = stated;
+  other.uneven = {8, 8, 8, 4};
   CHECK_FALSE(carry_alike(stated, other));
   other = stated;
   other.nodes += 1;

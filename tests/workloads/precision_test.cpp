@@ -5,6 +5,7 @@
 #include "tests/support/tiny_step.hpp"
 #include "topology/catalog.hpp"
 #include "workloads/layers/precision_units.hpp"
+#include "workloads/program/run_visit.hpp"
 #include "workloads/program/visits.hpp"
 #include "workloads/sharding/resident.hpp"
 
@@ -158,6 +159,87 @@ TEST_CASE("modules of a library that PyTorch computes again forget their 8 bits"
   CHECK(type(down("fp8-tensorwise", false).again) == ProductType::fp8);
   step.strategy.checkpointing = Checkpointing::none;
   CHECK(type(down("fp8-current", false).backward) == ProductType::fp8);
+}
+
+TEST_CASE("where 8 bits are forgotten the host calls the same modules in 16", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.checkpointing = Checkpointing::full;
+  const auto call = [&](std::string_view precision, bool keeps, Phase phase) {
+    step.strategy.precision = precision_called(precision);
+    step.stack.recompute_keeps_type = keeps;
+    const ModelUnits units = units_of(step.input());
+    return module_calls(step.input(), unit_of(units.layers.front(), Role::down), phase).value;
+  };
+  CHECK(call("fp8-current", false, Phase::forward) == call("fp8-current", true, Phase::forward));
+  for (const Phase phase : {Phase::recompute, Phase::backward}) {
+    const double wide = call("fp8-current", false, phase);
+    CHECK(wide == step.strategy.precision.module_call_wide.number());
+    CHECK(wide < call("fp8-current", true, phase));
+    CHECK(wide > call("bf16", false, phase));  // PyTorch's own are lighter
+  }
+}
+
+TEST_CASE("where 8 bits are forgotten ranks collect 16 again", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.tensor_parallel.size = 4;
+  step.strategy.tensor_parallel.sequence = true;
+  const auto collected = [&](std::string_view precision, Checkpointing way, bool keeps = false) {
+    step.strategy.checkpointing = way;
+    step.strategy.precision = precision_called(precision);
+    step.stack.recompute_keeps_type = keeps;
+    const OpGraph graph = build_step(step.input(), Folding::automatic).graph;
+    return sum_named(graph, OpKind::collective, "collect_sequence").bytes;
+  };
+  // What layers collect in one forward pass is what recomputation adds; the first one has half.
+  const double wide = collected("bf16", Checkpointing::full);
+  const double pass = wide - collected("bf16", Checkpointing::none);
+  REQUIRE(pass > 0);
+  CHECK_THAT(wide - collected("fp8-current", Checkpointing::full), exactly(pass / 2));
+  CHECK_THAT(collected("fp8-current", Checkpointing::full, true) -
+                 collected("fp8-current", Checkpointing::none, true),
+             exactly(pass / 2));
+}
+
+TEST_CASE("of modules computed again those with products forget their 8 bits", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero1);
+  step.strategy.checkpointing = Checkpointing::selective;
+  const auto units = [&](std::string_view precision, LayerPart part, bool keeps = false) {
+    step.strategy.precision = precision_called(precision);
+    step.strategy.recomputed.chosen = {};
+    step.strategy.recomputed.chosen[static_cast<std::size_t>(part)] = true;
+    step.stack.recompute_keeps_type = keeps;
+    return units_of(step.input()).layers.front();
+  };
+  const auto type = [](const std::vector<KernelRow>& rows) { return rows.back().type; };
+  const std::vector<Unit> block = units("fp8-current", LayerPart::mlp);
+  CHECK(type(unit_of(block, Role::down).again) == ProductType::bf16);
+  CHECK(type(unit_of(block, Role::down).backward) == ProductType::bf16);
+  CHECK(type(unit_of(block, Role::query).backward) == ProductType::fp8);
+  const auto kept = [](const std::vector<Unit>& all, Role role) {
+    return unit_of(all, role).memory.kept;
+  };
+  CHECK_THAT(kept(block, Role::down), exactly(kept(units("bf16", LayerPart::mlp), Role::down)));
+  // Attention's own kernels call no module with products.
+  for (const Unit& unit : units("fp8-current", LayerPart::core_attn)) {
+    CAPTURE(unit.name);
+    const Unit same = unit_of(units("fp8-current", LayerPart::core_attn, true), unit.role);
+    CHECK_FALSE(unit.narrow_once);
+    CHECK(unit.memory.kept == same.memory.kept);
+    CHECK(flops_of(unit.again) == flops_of(same.again));
+  }
+}
+
+TEST_CASE("modules that PyTorch calls again have no end before their last product", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::fsdp);
+  step.strategy.checkpointing = Checkpointing::full;
+  step.stack.recompute_stops_early = true;
+  const auto again = [&](std::string_view precision) {
+    step.strategy.precision = precision_called(precision);
+    return flops_of(unit_of(units_of(step.input()).layers.front(), Role::down).again);
+  };
+  CHECK(again("bf16") == 0);
+  CHECK(again("fp8-tensorwise") == 0);
+  CHECK(again("fp8-current") > 0);
 }
 
 TEST_CASE("what ranks collect is cast in pieces, and turned whole for the weights' product",

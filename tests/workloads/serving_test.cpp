@@ -213,6 +213,24 @@ TEST_CASE("what was put out is found again where nobody wrote over it", "[grpo]"
   CHECK(kept.seconds < anew.seconds);
 }
 
+// The second of two finds no block while it is at its prompt, 383 tokens behind its beginning, and
+// comes back when the first is done.
+TEST_CASE("a prompt that was put out half-way goes on behind its last whole block", "[grpo]") {
+  const DecodeModel decode = grpo_bench().decode();
+  EngineLimits small = limits(decode, 64);
+  small.cache = 1024;
+  small.block = 64;
+  small.tokens = 4;
+  for (const bool caching : {false, true}) {
+    CAPTURE(caching);
+    small.prefix_caching = caching;
+    const Served all = serve(decode, small, equal(2, 450, 150));
+    CHECK(all.totals.preemptions == 1);
+    CHECK(all.totals.prefilled - all.totals.recomputed == 2 * 450);
+    CHECK(all.totals.recomputed == (caching ? 383 % 64 : 383));
+  }
+}
+
 TEST_CASE("blocks keep what was in them until they are handed out again", "[grpo]") {
   BlockPool pool(10);
   pool.take(6);
@@ -306,5 +324,60 @@ TEST_CASE("without graphs the host is as slow on many GPUs as on one", "[grpo]")
     CHECK(eager > 17e-3);
     CHECK(eager < 28e-3);
     CHECK(eager > (gpus == 8 ? 2.4 : 1.3) * graphs);
+  }
+}
+
+TEST_CASE("GPUs of an engine have whole heads, or copies of one", "[grpo]") {
+  using Words = std::vector<std::string>;
+  const Model model = load_model(STEPSIM_SOURCE_DATA, "qwen3-32b");  // 64 heads, 8 of keys
+  for (const std::int64_t gpus : {1, 2, 4, 8, 16, 32}) CHECK(unshared(model, gpus).empty());
+  CHECK(unshared(model, 3) ==
+        Words{"3 does not divide the 64 heads of qwen3-32b",
+              "3 neither divides the 8 key-value heads of qwen3-32b nor is a multiple of them"});
+  Model odd = model;
+  odd.attention.kv_heads = 6;
+  odd.attention.heads = 60;
+  CHECK(unshared(odd, 4) ==
+        Words{"4 neither divides the 6 key-value heads of qwen3-32b nor is a multiple of them"});
+  CHECK(unshared(odd, 12).empty());
+}
+
+TEST_CASE("answers are padded to the sizes that were captured, prompts are not", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.tensor_parallel = 1;
+  bench.stack.graphs.answers = {1, 64, 128};
+  const DecodeModel listed = bench.decode();
+  bench.stack.graphs.answers = {100000};
+  const DecodeModel padded = bench.decode();
+  bench.grpo.enforce_eager = false;
+  // The head, attention and the host have as many sequences as there are: products alone grow.
+  const auto products = [&](const DecodeModel& decode, double sequences) {
+    return decode.iteration(sequences, 0);
+  };
+  CHECK(products(listed, 65) - products(listed, 64) >
+        products(listed, 128) - products(listed, 127));
+  CHECK(products(padded, 65) > products(listed, 65));
+  // Beyond the largest, and with a prompt in the step, nothing is.
+  bench.stack.graphs.answers = {1};
+  const DecodeModel none = bench.decode();
+  CHECK(listed.iteration(129, 0) == none.iteration(129, 0));
+  const StepBatch mixed{.decoding = 65, .cached = 0, .prompt = 10, .pairs = listed.pairs_of(10)};
+  CHECK(listed.step(mixed) == none.step(mixed));
+  CHECK(listed.iteration(65, 0) > none.iteration(65, 0));
+}
+
+TEST_CASE("a step of more sequences never takes less time", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  for (const std::string_view name : {"qwen3-32b", "llama-3.1-405b"}) {
+    bench.model = load_model(STEPSIM_SOURCE_DATA, std::string(name));
+    bench.grpo.tensor_parallel = 8;
+    const DecodeModel decode = bench.decode();
+    double before = 0;
+    for (std::int64_t sequences = 1; sequences <= 4096; ++sequences) {
+      const double now = decode.iteration(static_cast<double>(sequences), 0);
+      if (now < before) FAIL_CHECK(name << " with " << sequences);
+      before = now;
+    }
   }
 }

@@ -1,5 +1,7 @@
 #include "workloads/grpo/decode.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -117,6 +119,27 @@ void DecodeModel::add_products(const Model& model, double tp) {
   }
 }
 
+std::vector<std::string> unshared(const Model& model, std::int64_t gpus) {
+  std::vector<std::string> list;
+  const auto divides = [&](std::int64_t whole, std::string_view what, std::string_view of) {
+    if (whole % gpus != 0)
+      list.push_back(fmt::format("{} does not divide the {} {} of {}", gpus, whole, what, of));
+  };
+  const Attention& a = model.attention;
+  divides(a.heads, "heads", model.name);
+  if (!a.latent && a.kv_heads % gpus != 0 && gpus % a.kv_heads != 0)
+    list.push_back(
+        fmt::format("{} neither divides the {} key-value heads of {} nor is a multiple of them",
+                    gpus, a.kv_heads, model.name));
+  if (!model.mixer) return list;
+  const Mixer& mixer = *model.mixer;
+  const std::string states = fmt::format("{} in {}", mixer_name(mixer), model.name);
+  divides(mixer.heads > 1 ? mixer.heads : mixer.channels(), mixer.heads > 1 ? "heads" : "channels",
+          states);
+  if (mixer.groups > 1) divides(mixer.groups, "groups of heads", states);
+  return list;
+}
+
 DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const EngineStack& stack,
                          const Grpo& grpo) {
   const Gpu& gpu = cluster.gpu;
@@ -186,7 +209,7 @@ void DecodeModel::add_mixers(const Cluster& cluster, const Model& model, const E
   Mixer mixer = *model.mixer;
   mixer.wide_state = mixer.wide_state || stack.mixers.wide;
   state_bytes_ = mixers_ * stepsim::state_bytes(mixer, gpus);
-  if (grpo.prefix_caching) states_kept_ = width(stack.mixers.found);
+  if (grpo.prefix_caching) states_kept_ = stack.mixers.found.number();
   Stack kernels;
   kernels.fused.norm = true;
   kernels.mixers = stack.mixers.rates;
@@ -206,7 +229,7 @@ void DecodeModel::add_mixers(const Cluster& cluster, const Model& model, const E
 void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
   const double attend = width(attention_layers(model)), states = states_kept_ * state_bytes_;
   if (stack.mixers.states == StatePlace::pool) {
-    pool_bytes_ = stack.mixers.share * cache_bytes_;
+    pool_bytes_ = stack.mixers.share.number() * cache_bytes_;
     cache_bytes_ -= pool_bytes_;
     pooled_ = true;
     return;
@@ -217,11 +240,10 @@ void DecodeModel::add_cache(const Model& model, const EngineStack& stack) {
     state_blocks_ = std::llround(std::ceil(states / (block_ * attend * token)));
     return;
   }
-  // Blocks have as many layers as the rarer kind has, or, where both are about as many, as the
-  // other: what is missing in a block's last layers is left empty.
+  // Blocks have as many layers as the rarer kind has, or, where the other is not much more, as that
+  // one: what is missing in a block's last layers is left empty.
   const double fewer = std::min(attend, mixers_), more = std::max(attend, mixers_);
-  constexpr double about = 1.5;
-  const double layers = more < about * fewer ? more : fewer;
+  const double layers = more < stack.mixers.padded.number() * fewer ? more : fewer;
   block_ *= std::max(1.0, std::ceil(state_bytes_ / mixers_ / (block_ * token)));
   const double of_tokens = std::ceil(attend / layers);
   state_blocks_ = std::llround(std::ceil(states_kept_ * std::ceil(mixers_ / layers) / of_tokens));
@@ -252,6 +274,7 @@ void DecodeModel::add_host(const Cluster& cluster, const Model& model, const Eng
   } else {
     graph_step_ = stack.graphs.step.number();
     graph_largest_ = stack.graphs.largest.number();
+    graph_answers_ = stack.graphs.answers;
   }
 }
 
@@ -266,23 +289,22 @@ void DecodeModel::add_reductions(const Cluster& cluster, const Model& model,
   const double row = bytes_16 * width(model.hidden),
                count = width(batches_ > 1 ? following_blocks(model) : blocks_of(model));
   const CollectivePlan plan = plan_collective(cluster, Collective::all_reduce, {group});
-  double rows = 1;
-  for (Reduction& reduction : reductions_) {
-    const Cost& cost = plan.candidates[choose(plan, {rows * row})].cost;
-    double fixed = cost.fixed.value;
-    // Engines map each other's memory within a node only.
-    const bool mapped = gpus <= cluster.gpus_per_node() && rows * row <= own.largest.number();
-    if (mapped) fixed = std::min(fixed, own.start.number());
-    reduction = {count * fixed, count * row * cost.per_byte};
-    rows *= 2;
-  }
+  const auto reduction = [&](Seconds fixed, const Cost& cost, double most) {
+    reductions_.push_back({count * fixed.value, count * row * cost.per_byte, most});
+  };
+  for (const Candidate& each : plan.candidates)
+    reduction(each.cost.fixed, each.cost, std::numeric_limits<double>::infinity());
+  // Engines map each other's memory within a node only.
+  if (gpus > cluster.gpus_per_node()) return;
+  const Bytes largest = own.largest.value;
+  reduction(own.start.value, plan.candidates[choose(plan, largest)].cost, largest.value / row);
 }
 
 double DecodeModel::reductions(double rows) const {
-  const int power = std::ilogb(std::max(1.0, rows));
-  const Reduction& r =
-      reductions_[std::min<std::size_t>(static_cast<std::size_t>(power), reductions_.size() - 1)];
-  return r.fixed + r.per_row * rows;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Reduction& each : reductions_)
+    if (rows <= each.most) least = std::min(least, each.fixed + each.per_row * rows);
+  return reductions_.empty() ? 0 : least;
 }
 
 double DecodeModel::capacity() const {
@@ -377,7 +399,11 @@ double DecodeModel::head(double rows) const {
 }
 
 // Graphs were captured for some sizes; a batch takes the next larger one.
-double DecodeModel::padded(double tokens) const {
+double DecodeModel::padded(double tokens, bool prompts) const {
+  if (!graph_answers_.empty()) {
+    const auto next = std::ranges::lower_bound(graph_answers_, tokens);
+    return prompts || next == graph_answers_.end() ? tokens : *next;
+  }
   if (tokens >= graph_largest_) return tokens;
   if (tokens <= graph_step_ / 2) return std::exp2(std::ceil(std::log2(std::max(1.0, tokens))));
   return graph_step_ * std::ceil(tokens / graph_step_);
@@ -403,19 +429,27 @@ double DecodeModel::mix(const StepBatch& b) const {
 }
 
 // What a GPU does for its own sequences.
-double DecodeModel::own_time(const StepBatch& b) const {
+double DecodeModel::own_time(const StepBatch& b, double padded_rows) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
-  return small_ + own_products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
+  return small_ + own_products(padded_rows) + head(b.decoding + b.sampled) +
          attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_ + mix(b);
 }
 
 double DecodeModel::step(std::span<const StepBatch> ranks) const {
   if (ranks.size() == 1) return step(ranks.front());
   if (free_) return 0;
-  double slowest = 0, rows = 0, sequences = 0;
+  double slowest = 0, rows = 0, sequences = 0, most = 0;
+  bool prompts = false;
   for (const StepBatch& b : ranks) {
-    slowest = std::max(slowest, own_time(b));
-    rows += padded(b.decoding + b.prompt);
+    most = std::max(most, b.decoding + b.prompt);
+    prompts = prompts || b.prompt > 0;
+  }
+  for (const StepBatch& b : ranks) {
+    // All take the graph that the largest batch needs, or none does.
+    const bool together = !graph_answers_.empty() && !prompts;
+    const double own = padded(together ? most : b.decoding + b.prompt, prompts);
+    slowest = std::max(slowest, own_time(b, own));
+    rows += own;
     sequences = std::max(sequences, b.decoding + b.sampled);
   }
   return stretch_ * (std::max(slowest + expert_products(rows), host_floor_) + fixed_ +
@@ -438,9 +472,10 @@ double DecodeModel::step(const StepBatch& b) const {
 
 double DecodeModel::one_step(const StepBatch& b) const {
   const double readers = b.prompt > 0 ? mixed_readers_ : 1;
-  const double device =
-      small_ + products(padded(b.decoding + b.prompt)) + head(b.decoding + b.sampled) +
-      attend(looked_at(b.decoding, b.cached), readers) + b.pairs * attention_per_pair_ + mix(b);
+  const double device = small_ + products(padded(b.decoding + b.prompt, b.prompt > 0)) +
+                        head(b.decoding + b.sampled) +
+                        attend(looked_at(b.decoding, b.cached), readers) +
+                        b.pairs * attention_per_pair_ + mix(b);
   return std::max(device, host_floor_) + fixed_ + per_sequence_ * (b.decoding + b.sampled);
 }
 

@@ -1,9 +1,9 @@
 // What one step of an inference engine costs, and how many tokens its cache holds.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "topology/cluster.hpp"
@@ -21,6 +21,12 @@ struct StepBatch {
   double pairs = 0;     // of these with the tokens that they attend to, in all layers
   double sampled = 0;   // prompts whose end is among them: each gets a token too
 };
+
+// What so many GPUs of an engine cannot share, in words. They have whole heads; a group of
+// key-value heads that are fewer than they is copied, as is a single one of a state
+// (models/llama.py of vllm-project/vllm and of sgl-project/sglang: total_num_kv_heads % tp_size or
+// the other way).
+std::vector<std::string> unshared(const Model& model, std::int64_t gpus);
 
 class DecodeModel {
  public:
@@ -64,9 +70,9 @@ class DecodeModel {
     double per_token = 0;  // of them that a token meets
     bool head = false;     // only rows that a token is drawn from
   };
-  // Of a reduction between the engine's GPUs, by the power of two of its rows.
+  // A way to reduce so many rows at most between the engine's GPUs.
   struct Reduction {
-    double fixed = 0, per_row = 0;
+    double fixed = 0, per_row = 0, most = 0;
   };
   void add_host(const Cluster& cluster, const Model& model, const EngineStack& stack,
                 const Grpo& grpo);
@@ -79,13 +85,13 @@ class DecodeModel {
   double product(const Product& p, double rows) const;
   double products(double rows) const;  // of the layers, with what is between them
   double one_step(const StepBatch& batch) const;
-  double own_time(const StepBatch& batch) const;
+  double own_time(const StepBatch& batch, double rows) const;
   double own_products(double rows) const;
   double expert_products(double rows) const;
   double head(double rows) const;
   double reductions(double rows) const;
   double expert_share(double tokens_each) const;
-  double padded(double tokens) const;
+  double padded(double tokens, bool prompts) const;
   // Tokens of the cache that an iteration looks at, in all layers.
   double looked_at(double sequences, double cached) const;
   double attend(double looked_at, double readers) const;  // seconds
@@ -101,7 +107,8 @@ class DecodeModel {
   double fixed_ = 0, per_sequence_ = 0, host_floor_ = 0;
   double small_ = 0;  // kernels beside products: on the device, so a slow host hides them
   double graph_step_ = 1, graph_largest_ = 0;
-  std::array<Reduction, 16> reductions_{};
+  std::vector<double> graph_answers_;
+  std::vector<Reduction> reductions_;
   std::vector<EngineStack::ExpertRate> expert_rates_;
   double weight_width_ = 2, speed_up_ = 1;
   double weight_bytes_ = 0, cache_bytes_ = 0, bytes_per_token_ = 0, token_share_ = 0;

@@ -107,7 +107,7 @@ Engine::Found Engine::look_up(const Held& next) const {
 // Blocks for so many tokens more; false: there are not enough.
 bool Engine::grow(Held& held, std::int64_t tokens) {
   if (has_blocks_for(held, tokens)) {
-    if (held.provides && limits_.states > 0) show_prompt(held, tokens);
+    if (held.provides) show_prompt(held, tokens);
     return true;
   }
   return take_blocks(held, tokens);
@@ -132,13 +132,14 @@ bool Engine::take_blocks(Held& held, std::int64_t tokens) {
   return true;
 }
 
-// Others find what is handed out; with states only blocks at whose end there is one.
+// Others find blocks that are full once the step that fills them is planned (v1/core of
+// vllm-project/vllm, kv_cache_manager.py: allocate_slots caches whole blocks of what is computed
+// and scheduled).
 void Engine::show_prompt(const Held& held, std::int64_t tokens) {
-  if (limits_.states > 0 && held.computed >= held.sequence.prompt) return;
+  if (held.computed >= held.sequence.prompt) return;
   Prompt& prompt = prompts_[{held.rank, held.sequence.group}];
   const std::int64_t filled = (held.computed + tokens) / block_tokens_;
-  prompt.found =
-      limits_.states > 0 ? std::max(prompt.found, std::min(prompt.blocks, filled)) : prompt.blocks;
+  prompt.found = std::max(prompt.found, std::min(prompt.blocks, filled));
 }
 
 void Engine::leave(const Held& held, bool comes_back) {
@@ -152,8 +153,12 @@ void Engine::leave(const Held& held, bool comes_back) {
   pool.give_back({s.group, s.sample}, kept);
   if (!limits_.prefix_caching) return;
   const auto prompt = prompts_.find({held.rank, s.group});
+  // Who computes it has alone what is not full.
+  if (held.provides) {
+    pool.give_back(prompt->second.blocks - prompt->second.found);
+    prompt->second.blocks = prompt->second.found;
+  }
   if (--prompt->second.sharers > 0) return;
-  pool.give_back(prompt->second.blocks - prompt->second.found);
   pool.give_back({s.group, -1}, prompt->second.found);
   prompts_.erase(prompt);
 }

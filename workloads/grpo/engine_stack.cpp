@@ -1,6 +1,8 @@
 #include "workloads/grpo/engine_stack.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 
 #include "sim/base/lists.hpp"
 
@@ -126,12 +128,20 @@ EngineStack read_engine_stack(const Table& table) {
       stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
                                  .answer = entry.integer("answer", 1, many),
                                  .requests = entry.integer("requests", 1, many)});
+  for (const std::string& size : table.texts_or("benchmark_graphs"))
+    stack.benchmark_graphs.push_back(std::atof(size.c_str()));
+  if (!std::ranges::is_sorted(stack.benchmark_graphs, std::less_equal()))
+    table.problem("benchmark_graphs", "expected sizes of batches, the smallest first");
   const Table mixers = table.table("mixers");
   stack.mixers.small = mixers.constant<Seconds>("small");
   stack.mixers.kernels = mixers.constant<Ratio>("kernels");
   stack.mixers.states = word_of<StatePlace>(mixers, "states", state_place_names);
-  stack.mixers.share = mixers.number_or("share", 0, 0, 0.99);
-  stack.mixers.found = mixers.integer_or("found", 1, 1, 16);
+  const bool pool = stack.mixers.states == StatePlace::pool;
+  if (pool || mixers.has("share")) stack.mixers.share = mixers.constant<Ratio>("share");
+  if (pool && stack.mixers.share.number() >= 1)
+    mixers.problem("share", "expected a share of the cache's memory, below 1");
+  stack.mixers.found = mixers.constant<Ratio>("found");
+  stack.mixers.padded = mixers.constant<Ratio>("padded");
   stack.mixers.wide = mixers.flag_or("wide", false);
   stack.sync = read_sync(table.table("sync"));
   const Table sleep = table.table("sleep");

@@ -71,6 +71,8 @@ struct EngineStack {
   struct Graphs {
     Constant<Ratio> step;     // batches are padded to a multiple of it
     Constant<Ratio> largest;  // tokens; larger ones are not padded
+    // Where these are listed, only steps without prompts are padded, and those to one of these.
+    std::vector<double> answers;
   } graphs;
   struct Eager {
     Constant<Ratio> kernels;      // of a dense layer, launched one by one
@@ -110,13 +112,16 @@ struct EngineStack {
     std::int64_t prompt = 0, answer = 0, requests = 0;
   };
   std::vector<Benchmark> benchmark;
-  struct Mixers {               // layers without attention
+  std::vector<double> benchmark_graphs;  // the graphs that it asks for; empty: the usual ones
+  struct Mixers {                        // layers without attention
     Constant<Seconds> small;    // more than `small` of a dense layer: convolution, gates, state
     Constant<Ratio> kernels{};  // more than `kernels` of a dense layer, launched one by one
     StatePlace states = StatePlace::rows;
-    double share = 0;        // of the cache's memory that a pool has
-    std::int64_t found = 1;  // states of a sequence in each layer where prefixes are found again
-    bool wide = false;       // all in 32 bits, whatever models say
+    Constant<Ratio> share{};  // of the cache's memory that a pool has
+    Constant<Ratio> found{};  // states of a sequence in each layer where prefixes are found again
+    // Pages: up to how many times as many layers of the other kind the rarer one is padded.
+    Constant<Ratio> padded{};
+    bool wide = false;  // all in 32 bits, whatever models say
     // Over prompts kernels are those of training: workloads/mixers.yaml, operators.yaml.
     Stack::Mixers rates;
     Operators operators;

@@ -24,6 +24,7 @@ struct Transfer {
 
 struct Transfers {
   std::vector<Transfer> arrive, leave;            // before and after the forward kernels
+  std::vector<Transfer> arrive_again;             // before them where they run once more
   std::vector<Transfer> arrive_back, leave_back;  // the same of the backward kernels
   // The gradient of the input travels while that of the weights is computed.
   bool overlapped = false;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "workloads/layers/precision_units.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -12,6 +14,7 @@ void run_again(Unit& unit, bool sends) {
   unit.called_again = true;
   unit.sends_again = sends;
   unit.again = unit.forward;
+  if (sends) unit.hand.arrive_again = unit.hand.arrive;
 }
 
 // Kernels of attention, and what makes queries, keys and values out of narrow ones.
@@ -143,7 +146,8 @@ void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strate
   if (way == Checkpointing::selective) recompute_modules(units, strategy.recomputed);
   if (way == Checkpointing::full || way == Checkpointing::operators)
     units.front().memory.input = input_bytes;
-  if (way == Checkpointing::full && stack.recompute_stops_early) stop_early(units);
+  const bool stops = stack.recompute_stops_early && !loses_type_again(stack, strategy);
+  if (way == Checkpointing::full && stops) stop_early(units);
   if (way == Checkpointing::full && stack.routers_keep_graph) linger(units);
 }
 

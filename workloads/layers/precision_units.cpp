@@ -1,5 +1,6 @@
 #include "workloads/layers/precision_units.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace stepsim {
@@ -157,6 +158,11 @@ void collect_narrow(Unit& unit, double bytes) {
       if (each.kind == Handover::collect) each.bytes *= bytes / bytes_16;
 }
 
+bool is_forgotten(const Stack& stack, const Precision& precision) {
+  const bool held_by_modules = precision.module_call.value.value > 0;
+  return held_by_modules && !stack.recompute_keeps_type;
+}
+
 // Losses over logits in 32 bits have their bytes already.
 bool in_32_bits(Operator op) {
   switch (op) {
@@ -227,20 +233,33 @@ void apply_precision(std::span<Unit> units, const Stack& stack, const Strategy& 
 }
 
 bool loses_type_again(const Stack& stack, const Strategy& strategy) {
-  const bool held_by_modules = strategy.precision.module_call.value.value > 0;
-  return held_by_modules && strategy.checkpointing == Checkpointing::full &&
-         !stack.recompute_keeps_type;
+  const bool calls_modules =
+      strategy.checkpointing == Checkpointing::full ||
+      (strategy.checkpointing == Checkpointing::selective && strategy.recomputed.products());
+  return calls_modules && is_forgotten(stack, strategy.precision);
 }
 
-void run_again_as(std::span<Unit> units, std::span<const Unit> in_16_bits) {
+bool ends_in_recomputation(const Stack& stack, const Strategy& strategy) {
+  return strategy.checkpointing == Checkpointing::operators &&
+         is_forgotten(stack, strategy.precision);
+}
+
+void forget_type(std::span<Unit> units, std::span<const Unit> made, std::span<const Unit> wide) {
   for (std::size_t i = 0; i < units.size(); ++i) {
-    const Unit& wide = in_16_bits[i];
-    if (!wide.called_again) continue;
-    units[i].again = wide.again;
-    units[i].backward = wide.backward;
-    units[i].hand.arrive_back = wide.hand.arrive_back;
-    units[i].hand.leave_back = wide.hand.leave_back;
-    units[i].memory = wide.memory;
+    Unit& unit = units[i];
+    unit.narrow_once = unit.narrow > 0 && std::ranges::any_of(wide[i].again, is_product);
+    if (!unit.narrow_once) continue;
+    unit.backward = made[i].backward;
+    unit.hand.arrive_back = made[i].hand.arrive_back;
+    unit.memory = made[i].memory;
+  }
+}
+
+void run_again_as(std::span<Unit> units, std::span<const Unit> wide) {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (!units[i].narrow_once) continue;
+    units[i].again = wide[i].again;
+    units[i].hand.arrive_again = wide[i].hand.arrive_again;
   }
 }
 

@@ -12,10 +12,17 @@ namespace stepsim {
 void apply_precision(std::span<Unit> units, const Stack& stack, const Strategy& strategy,
                      double micro_batches);
 
-// Whether layers that are computed again lose the type of their products: modules of a library
-// hold it while the forward pass runs, and are called again outside of that.
+// Whether modules of a library lose the type of their products where PyTorch calls them again: they
+// know it while the forward pass runs, and are called again outside of that. Kernels of attention
+// or of an activation that run again by themselves call none.
 bool loses_type_again(const Stack& stack, const Strategy& strategy);
-// From the recomputation on, units run as their counterparts in 16 bits do.
-void run_again_as(std::span<Unit> units, std::span<const Unit> in_16_bits);
+// A policy of operators keeps the graph of the forward pass (use_reentrant: false), and PyTorch
+// ends a run whose tensors come back in another type.
+bool ends_in_recomputation(const Stack& stack, const Strategy& strategy);
+// Units whose products run again in `wide`, which are checkpointed, are from there on as they were
+// made, in 16 bits; to be called before they are checkpointed themselves, ...
+void forget_type(std::span<Unit> units, std::span<const Unit> made, std::span<const Unit> wide);
+// ... and behind that, for what they run again.
+void run_again_as(std::span<Unit> units, std::span<const Unit> wide);
 
 }  // namespace stepsim

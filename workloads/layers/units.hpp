@@ -27,7 +27,8 @@ struct Unit {
   // Of its elements those that every rank of a tensor-parallel group has whole, with a part of the
   // gradient: adapters beside divided matrices.
   double common = 0;
-  double narrow = 0;  // of its elements those that are multiplied in a type of their own
+  double narrow = 0;         // of its elements those that are multiplied in a type of their own
+  bool narrow_once = false;  // in the first forward pass alone
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
   // The two parts of the backward pass, where gradients of weights are made later than those of

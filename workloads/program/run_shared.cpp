@@ -116,6 +116,11 @@ bool in_pieces(const Strategy& strategy, const std::vector<Transfer>& transfers,
          transfers.front().kind == kind;
 }
 
+const std::vector<Transfer>& arriving(const Unit& unit, Phase phase) {
+  if (phase == Phase::backward) return unit.hand.arrive_back;
+  return phase == Phase::recompute ? unit.hand.arrive_again : unit.hand.arrive;
+}
+
 bool leaves_again(const Strategy& strategy, const Unit& unit) {
   const bool single = strategy.checkpointing == Checkpointing::operators;
   return !single && unit.sends_again && !unit.again.empty();
@@ -131,8 +136,8 @@ Pieces pieces_of(const Strategy& strategy, const Unit& unit, Phase phase) {
   if (phase == Phase::recompute && !unit.sends_again) return pieces;
   const bool backward = phase == Phase::backward;
   if (backward && unit.hand.overlapped) return pieces;
-  const auto& arrive = backward ? unit.hand.arrive_back : unit.hand.arrive;
-  const bool cast_behind = unit.narrow > 0 && strategy.precision.collected >= bytes_16;
+  const auto& arrive = arriving(unit, phase);
+  const bool cast_behind = is_narrow(unit, phase) && strategy.precision.collected >= bytes_16;
   if (!cast_behind && in_pieces(strategy, arrive, Handover::collect))
     pieces.come = arrive.front().bytes;
   if (backward || (phase == Phase::recompute && !leaves_again(strategy, unit))) return pieces;
@@ -206,14 +211,17 @@ RingRows rows_in_ring(const Unit& unit, const std::vector<KernelRow>& rows) {
   return split;
 }
 
+bool is_narrow(const Unit& unit, Phase phase) {
+  return unit.narrow > 0 && (phase == Phase::forward || !unit.narrow_once);
+}
+
 // What was kept need not come again: see checkpointing.hpp.
 Awaited awaited(const Strategy& strategy, const Unit& unit, Phase phase) {
   const bool backward = phase == Phase::backward, again = phase == Phase::recompute;
   if (backward && unit.hand.overlapped) return {};
   const Pieces pieces = pieces_of(strategy, unit, phase);
   Awaited all;
-  if (pieces.come <= 0 && (!again || unit.sends_again))
-    all.before = backward ? unit.hand.arrive_back : unit.hand.arrive;
+  if (pieces.come <= 0 && (!again || unit.sends_again)) all.before = arriving(unit, phase);
   if (pieces.go <= 0 && (!again || leaves_again(strategy, unit)))
     all.behind = backward ? unit.hand.leave_back : unit.hand.leave;
   return all;

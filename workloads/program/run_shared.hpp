@@ -17,6 +17,9 @@ struct GroupShape {
 };
 GroupShape shape_of(Handover kind, const Mesh& mesh);
 
+// Whether its products run in a type of their own, narrower than 16 bits.
+bool is_narrow(const Unit& unit, Phase phase);
+
 // What the kernels of a pass wait for, one after the other, and what those that follow them wait
 // for. What travels beside kernels is none of it.
 struct Awaited {

@@ -51,10 +51,15 @@ void send_tokens(StepWriter& writer, const Unit& unit) {
   writer.hand_after(done);
 }
 
-Seconds module_calls(const StepInput& input, const Unit& unit, bool backward) {
+Seconds module_calls(const StepInput& input, const Unit& unit, Phase phase) {
+  const bool backward = phase == Phase::backward;
   const double core = input.cluster.node.host.core_speed.value.value;
   Seconds each = input.stack.host.module_call.value;
-  if (unit.narrow > 0) each = std::max(each, input.strategy.precision.module_call.value);
+  if (unit.narrow > 0) {
+    const Precision& precision = input.strategy.precision;
+    const bool narrow = is_narrow(unit, phase);
+    each = std::max(each, (narrow ? precision.module_call : precision.module_call_wide).value);
+  }
   const Stack::HostCosts& host = input.stack.host;
   const Seconds singly =
       unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
@@ -100,7 +105,7 @@ Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
   writer.spend(dispatcher / 2);
-  writer.spend(module_calls(writer.input(), unit, backward));
+  writer.spend(module_calls(writer.input(), unit, visit.phase));
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.stops.reads > 0 && !backward)

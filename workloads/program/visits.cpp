@@ -56,13 +56,14 @@ void finish_layer(std::vector<Unit>& units, const StepInput& input, double layer
   const auto checkpoint = [&](std::vector<Unit>& made) {
     checkpoint_layer(made, input.stack, input.strategy, layer_input, layer);
   };
-  std::vector<Unit> in_16_bits;
-  if (loses_type_again(input.stack, input.strategy)) in_16_bits = units;
+  const std::vector<Unit> made = units;
   apply_precision(units, input.stack, input.strategy, micro_batches);
+  if (!loses_type_again(input.stack, input.strategy)) return checkpoint(units);
+  std::vector<Unit> wide = made;
+  checkpoint(wide);
+  forget_type(units, made, wide);
   checkpoint(units);
-  if (in_16_bits.empty()) return;
-  checkpoint(in_16_bits);
-  run_again_as(units, in_16_bits);
+  run_again_as(units, wide);
 }
 
 }  // namespace

@@ -78,7 +78,10 @@ Precision read_precision(const Table& table) {
   precision.vendor = table.text_or("vendor", "");
   precision.products = read_products(table);
   precision.rate = table.constant<Ratio>("rate");
-  if (table.has("module_call")) precision.module_call = table.constant<Seconds>("module_call");
+  if (table.has("module_call")) {
+    precision.module_call = table.constant<Seconds>("module_call");
+    precision.module_call_wide = table.constant<Seconds>("module_call_wide");
+  }
   precision.casts = read_casts(table.table("casts"));
   const auto eager = table.table_if("eager");
   precision.eager = eager ? read_casts(*eager) : precision.casts;

@@ -30,6 +30,7 @@ struct Precision {
   std::array<bool, 4> products{};   // Products
   Constant<Ratio> rate{};           // over the rate of 16-bit products times the ratio of the peaks
   Constant<Seconds> module_call{};  // on the host: a module that casts, in each pass
+  Constant<Seconds> module_call_wide{};  // the same module where it runs in 16 bits
   struct Cast {
     double kernels = 0;
     double bytes = 0;  // for each number that is cast

@@ -31,6 +31,11 @@ struct RecomputedModules {
     return (part >= LayerPart::mlp && has(part)) ||
            (part == LayerPart::shared_experts && has(LayerPart::moe));
   }
+  // Whether products for weights run again.
+  bool products() const {
+    return has(LayerPart::mla_up_proj) || has(LayerPart::mlp) || has(LayerPart::moe) ||
+           has(LayerPart::shared_experts);
+  }
 
   friend bool operator==(const RecomputedModules&, const RecomputedModules&) = default;
 };

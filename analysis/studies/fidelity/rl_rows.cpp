@@ -9,6 +9,7 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "scenarios/entries.hpp"
 #include "sim/base/error.hpp"
+#include "workloads/grpo/decode.hpp"
 #include "workloads/grpo/lengths.hpp"
 #include "workloads/grpo/serving.hpp"
 #include "workloads/model/model.hpp"
@@ -122,10 +123,10 @@ Served engine_answer(const std::string& data, const EngineLoad& load, const Mayb
   Document document = open_entry(data, engine_shelf, load.stack);
   if (draw) document.draw_constants(*draw, "engine");
   EngineStack stack = read_engine_stack(document.root());
+  if (load.benchmark) stack.graphs.answers = stack.benchmark_graphs;
   const Model model = load_model(data, load.model);
-  if (model.attention.heads % load.engine.tensor_parallel != 0)
-    throw UserError(fmt::format("{} GPUs do not divide the {} heads of {}",
-                                load.engine.tensor_parallel, model.attention.heads, model.name));
+  for (const std::string& problem : unshared(model, load.engine.tensor_parallel))
+    throw UserError(fmt::format("tp: {}", problem));
   if (model.mixer && attention_layers(model) == 0)
     throw UserError(
         fmt::format("an engine of {}, none of whose layers attend, is not modelled", model.name));
