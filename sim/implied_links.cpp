@@ -98,7 +98,8 @@ void ImpliedLinks::leave_out(std::span<const Family> families, const Twins& twin
   // A neighbour of more than half the width is a cable in two pieces: worth showing in a trace.
   std::vector<std::uint8_t> stays = pinned_;
   for_each_pair(families, twins, feeding, [&](LinkId link, LinkId neighbour) {
-    if (stays[index(link)] == 0 && 2 * capacity(neighbour) > capacity(link)) stays[index(link)] = 1;
+    const Pair pair{link, neighbour};
+    if (stays[index(link)] == 0 && !is_wider(link, {&pair, 1}, 2)) stays[index(link)] = 1;
   });
   std::vector<Pair> pairs;
   for_each_pair(families, twins, feeding, [&](LinkId link, LinkId neighbour) {
@@ -112,15 +113,41 @@ void ImpliedLinks::leave_out(std::span<const Family> families, const Twins& twin
   }
 }
 
+// At least as wide.
+bool ImpliedLinks::is_wider(LinkId link, std::span<const Pair> others, double more) {
+  double sum = 0;
+  for (const auto& [self, other] : others) sum += more * capacity(other);
+  const bool wider = sum <= capacity(link);
+  if (machinery_.sort) note(link, others, more, wider);
+  return wider;
+}
+
+// Most are asked for again and again.
+void ImpliedLinks::note(LinkId link, std::span<const Pair> others, double more, bool wider) {
+  sorts_.assign({machinery_.sort(link), more == 1 ? 1u : 0u});
+  for (const auto& [self, other] : others) sorts_.push_back(machinery_.sort(other));
+  std::vector<std::uint32_t>& lately =
+      lately_[(sorts_.front() * 31 + sorts_.back()) % lately_.size()];
+  if (sorts_ == lately) return;
+  lately = sorts_;
+  FoldedBy::Width& known = widths_[sorts_];
+  if (!known.others.empty()) return;
+  known = {.link = link, .others = {}, .more = more, .wider = wider};
+  for (const auto& [self, other] : others) known.others.push_back(other);
+}
+
+std::vector<FoldedBy::Width> ImpliedLinks::take_widths() {
+  std::vector<FoldedBy::Width> list;
+  for (auto& [sorts, width] : widths_) list.push_back(std::move(width));
+  return list;
+}
+
 void ImpliedLinks::decide(std::span<const Pair> neighbours) {
   const LinkId link = neighbours.front().first;
   if (pinned_[index(link)] != 0 || implied_[index(link)] != 0) return;
-  double sum = 0;
-  for (const auto& [self, neighbour] : neighbours) {
+  for (const auto& [self, neighbour] : neighbours)
     if (implied_[index(neighbour)] != 0) return;
-    sum += capacity(neighbour);
-  }
-  if (sum > capacity(link)) return;
+  if (!is_wider(link, neighbours, 1)) return;
   implied_[index(link)] = 1;
   for (const auto& [self, neighbour] : neighbours) pinned_[index(neighbour)] = 1;
 }

@@ -1,7 +1,9 @@
 // Links that no flow will ever be held up by.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@ class ImpliedLinks {
   // Twins take the same ways, and are passed by.
   ImpliedLinks(const Machinery& machinery, std::span<const Family> families, const Twins& twins);
   bool operator[](LinkId id) const { return implied_[index(id)] != 0; }
+  // What was decided by widths, once for all links of the same sorts.
+  std::vector<FoldedBy::Width> take_widths();
 
  private:
   using Pair = std::pair<LinkId, LinkId>;  // a link and its neighbour on a path
@@ -27,10 +31,15 @@ class ImpliedLinks {
   double capacity(LinkId id);
   void leave_out(std::span<const Family> families, const Twins& twins, bool feeding);
   void decide(std::span<const Pair> neighbours);
+  bool is_wider(LinkId link, std::span<const Pair> others, double more);
+  void note(LinkId link, std::span<const Pair> others, double more, bool wider);
 
   const Machinery& machinery_;
   std::vector<std::uint8_t> implied_, pinned_;
   std::vector<double> capacity_;
+  std::map<std::vector<std::uint32_t>, FoldedBy::Width> widths_;  // by sorts
+  std::array<std::vector<std::uint32_t>, 64> lately_;             // some of these
+  std::vector<std::uint32_t> sorts_;                              // scratch
 };
 
 }  // namespace stepsim

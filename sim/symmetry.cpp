@@ -348,7 +348,7 @@ struct Quotient {
   // The first group of each class, with one flow for all flows of a class in each round. `whole`:
   // the group itself, or its twin.
   Pattern pattern(const Pattern& whole, std::uint32_t group, std::uint32_t first_flow,
-                  const Incidence& incidence) const {
+                  const Incidence& incidence, bool& pure) const {
     Pattern folded{.name = whole.name, .members = {}, .rounds = {}, .occupancy = whole.occupancy};
     std::vector<std::uint8_t> taken(ranks.first.size(), 0);
     for (const Rank member : whole.members)
@@ -359,12 +359,15 @@ struct Quotient {
     folded.rounds.resize(whole.rounds.size());
     for (std::size_t r = 0; r < whole.rounds.size(); ++r)
       folded.rounds[r].latency = whole.rounds[r].latency;
-    std::unordered_map<std::uint32_t, std::uint8_t> done;  // looked up, never iterated
+    // Flow classes that are there, with their sort; looked up, never iterated.
+    std::unordered_map<std::uint32_t, std::uint8_t> done;
     std::uint32_t number = first_flow;
     for (std::size_t r = 0; r < whole.rounds.size(); ++r)
       for (const Flow& each : whole.rounds[r].flows) {
         const std::uint32_t flow_class = flows.of[number++];
-        if (!done.try_emplace(flow_class, std::uint8_t{1}).second) continue;
+        const auto [place, added] = done.try_emplace(flow_class, each.sort);
+        pure = pure && place->second == each.sort;
+        if (!added) continue;
         Flow flow = each;
         flow.source = ranks.of[flow.source];
         flow.target = ranks.of[flow.target];
@@ -376,19 +379,36 @@ struct Quotient {
       if (exchange.group != group) continue;
       kinds.for_each(true, [&](const ExchangeKinds::Bundle& bundle) {
         const std::uint32_t flow_class = bundles.classes.at(bundle.color);
-        if (!done.try_emplace(flow_class, std::uint8_t{1}).second) return;
         const Exchange& amounts = whole.rounds[exchange.round].exchange;
+        const auto [place, added] = done.try_emplace(flow_class, amounts.sort);
+        pure = pure && place->second == amounts.sort;
+        if (!added) return;
         folded.rounds[exchange.round].flows.push_back(
             {.source = ranks.of[exchange.ends[bundle.end].rank],
              .target = ranks.of[exchange.ends[bundle.other].rank],
              .path = incidence.path(flow_class),
              .share = amounts.share,
-             .wire = amounts.wire});
+             .wire = amounts.wire,
+             .sort = amounts.sort});
       });
     }
     return folded;
   }
 };
+
+std::vector<std::vector<LinkId>> links_by_sort(const Machinery& machinery, const Structure& s,
+                                               const Classes& classes) {
+  std::vector<std::vector<LinkId>> links(classes.first.size());
+  std::vector<std::vector<std::uint32_t>> sorts(classes.first.size());
+  for (std::size_t i = 0; i < s.used.size(); ++i) {
+    const std::uint32_t sort = machinery.sort(s.used[i]);
+    std::vector<std::uint32_t>& known = sorts[classes.of[i]];
+    if (holds(known, sort)) continue;
+    known.push_back(sort);
+    links[classes.of[i]].push_back(s.used[i]);
+  }
+  return links;
+}
 
 std::uint32_t flow_count(const Pattern& pattern) {
   std::size_t count = 0;
@@ -427,6 +447,7 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
   folded.lane_of = quotient.ranks.of;
   folded.rank_of = quotient.ranks.first;
   folded.lane_sizes = quotient.ranks.size;
+  bool pure = true;
   // Of each family the number of its first group, and of its first flow; a twin has those of the
   // family that it is like.
   std::vector<std::uint32_t> first_group(families.size()), first_flow(families.size());
@@ -441,7 +462,7 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
     for (const Pattern& each : families[family]) {
       const auto [place, added] =
           made.try_emplace(quotient.groups.of[group], static_cast<std::uint32_t>(patterns.size()));
-      if (added) patterns.push_back(quotient.pattern(each, group, flow, incidence));
+      if (added) patterns.push_back(quotient.pattern(each, group, flow, incidence, pure));
       classes.push_back(place->second);
       flow += flow_count(each);
       ++group;
@@ -450,6 +471,10 @@ Folded fold(const Machinery& machinery, std::span<const Family> families, Foldin
     groups_so_far = group;
     flows_so_far = flow;
   }
+  if (implied && machinery.sort)
+    folded.by = {.links = links_by_sort(machinery, s, quotient.links),
+                 .widths = implied->take_widths(),
+                 .pure = pure};
   return folded;
 }
 

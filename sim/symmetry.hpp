@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +26,24 @@ struct Machinery {
   std::function<BytesPerSecond(LinkId)> capacity;
   std::function<Link(LinkId)> link;
   std::function<Device(Rank)> device;
+  // Links of one sort are equally wide, whatever the rates are. Empty: not known.
+  std::function<std::uint32_t(LinkId)> sort;
   // Ranks of different kind are never folded together: stragglers, pipeline stages. Empty: equal.
   std::vector<std::uint64_t> kinds;
+};
+
+// What folding rested on, so that it can be said of other rates whether it would do the same.
+struct FoldedBy {
+  // The link is at least as wide as `more` times the others together, or not.
+  struct Width {
+    LinkId link;
+    std::vector<LinkId> others;
+    double more = 1;
+    bool wider = false;
+  };
+  std::vector<std::vector<LinkId>> links;  // [class]: that which stands for it, one of each sort
+  std::vector<Width> widths;
+  bool pure = true;  // flows of one class are of one sort
 };
 
 struct Folded {
@@ -36,6 +53,7 @@ struct Folded {
   std::vector<Rank> lane_of;                            // [rank]
   std::vector<Rank> rank_of;                            // [lane]: the rank that stands for it
   std::vector<std::uint32_t> lane_sizes;                // [lane]: ranks it stands for
+  std::optional<FoldedBy> by{};                         // where sorts of links are known
 };
 
 enum class Folding : std::uint8_t { automatic, off };

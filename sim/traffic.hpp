@@ -22,6 +22,8 @@ struct Flow {
   double share = 0;  // payload bytes per byte of the operation
   double wire = 0;   // bytes on the wire per byte of the operation: payload and protocol overhead
   double rate_cap = std::numeric_limits<double>::infinity();  // B/s; a copy engine, a core
+  // With the same sort `wire` is the same multiple of `share`; 0: who made it does not say.
+  std::uint8_t sort = 0;
 
   friend bool operator==(const Flow&, const Flow&) = default;
 };
@@ -42,6 +44,7 @@ struct FarEnd {
 struct Exchange {
   std::vector<FarEnd> ends{};
   double share = 0, wire = 0;  // of each flow
+  std::uint8_t sort = 0;
 
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 
@@ -85,6 +86,33 @@ bool carry_alike(const Cluster& a, const Cluster& b) {
   return facts(a) == facts(b);
 }
 
+namespace {
+
+bool same_ways(const Communication& a, const Communication& b) {
+  return std::ranges::equal(a.protocols, b.protocols, {}, &Protocol::name, &Protocol::name) &&
+         a.algorithms == b.algorithms && a.nvls.has_value() == b.nvls.has_value() &&
+         a.channels.has_value() == b.channels.has_value();
+}
+
+bool same_cables(const Network& a, const Network& b) {
+  return a.name == b.name && a.thread.has_value() == b.thread.has_value() &&
+         a.leaf.nodes == b.leaf.nodes && a.leaf.per_rail == b.leaf.per_rail &&
+         same_ways(a.collectives, b.collectives);
+}
+
+}  // namespace
+
+bool wired_alike(const Cluster& a, const Cluster& b) {
+  const auto facts = [](const Cluster& c) {
+    return std::tie(c.name, c.node.name, c.node.parts, c.graph.first_part, c.graph.routes,
+                    c.graph.engine_out, c.graph.engine_in, c.nodes, c.gpus_used, c.uneven, c.speeds,
+                    c.slow_links);
+  };
+  return facts(a) == facts(b) && same_ways(a.node.collectives, b.node.collectives) &&
+         a.network.has_value() == b.network.has_value() &&
+         (!a.network || same_cables(*a.network, *b.network));
+}
+
 Place place_of(const Cluster& cluster, Rank rank) {
   for (std::uint32_t node = 0; node < cluster.uneven.size(); ++node) {
     if (rank < cluster.uneven[node]) return {node, PartKind::gpu, rank};
@@ -131,6 +159,15 @@ BytesPerSecond capacity_of(const Cluster& cluster, LinkId id) {
 
 std::function<BytesPerSecond(LinkId)> capacities_of(const Cluster& cluster) {
   return [&cluster, n = numbering(cluster)](LinkId id) { return capacity(cluster, n, id); };
+}
+
+std::function<std::uint32_t(LinkId)> sorts_of(const Cluster& cluster) {
+  return [n = numbering(cluster)](LinkId id) {
+    const auto number = static_cast<std::uint32_t>(id);
+    if (number < n.ports) return number % n.per_node;
+    if (number >= n.leaves) return n.per_node + 2;
+    return (number - n.ports) % n.per_port == both ? n.per_node + 1 : n.per_node;
+  };
 }
 
 Link link_of(const Cluster& cluster, LinkId id) {

@@ -46,6 +46,9 @@ struct Cluster {
 // Whether both carry the same traffic in the same time: their GPUs may compute faster or slower.
 bool carry_alike(const Cluster& a, const Cluster& b);
 
+// Whether they differ in the rates and times of links and collectives alone, and in their GPUs.
+bool wired_alike(const Cluster& a, const Cluster& b);
+
 // Ranks count up through the GPUs in use, node by node.
 struct Place {
   std::uint32_t node = 0;
@@ -66,6 +69,8 @@ BytesPerSecond capacity_of(const Cluster& cluster, LinkId id);
 // The same for who asks for very many: how links are numbered is found once. The cluster has to
 // outlive it.
 std::function<BytesPerSecond(LinkId)> capacities_of(const Cluster& cluster);
+// Links of one sort are equally wide, but for those that are slow.
+std::function<std::uint32_t(LinkId)> sorts_of(const Cluster& cluster);
 Link link_of(const Cluster& cluster, LinkId id);  // with its name
 
 // The links from one place to another, or nothing when no cable leads there.

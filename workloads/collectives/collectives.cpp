@@ -52,6 +52,13 @@ class Efficiency {
   double of(Medium medium, bool crosses) const {
     return shares_[crosses ? 1 : 0][static_cast<std::size_t>(medium)];
   }
+  // As flows name it.
+  static std::uint8_t sort(Medium medium, bool crosses) {
+    return static_cast<std::uint8_t>(1 + static_cast<std::size_t>(medium) + (crosses ? 3 : 0));
+  }
+  double of_sort(std::uint8_t sort) const {
+    return shares_[sort > 3 ? 1 : 0][static_cast<std::size_t>(sort - 1) % 3];
+  }
 
  private:
   double& at(Medium medium, bool crosses) {
@@ -81,7 +88,9 @@ Flow make_flow(const Cluster& cluster, const Leg& leg, const Efficiency& efficie
                                 leg.source, to_text(cluster, place_of(cluster, leg.source)),
                                 cluster.name));
   if (flow.path.empty()) no_route(cluster, leg.source, leg.target);
-  flow.wire = leg.share / efficiency.of(leg.medium, crosses_nodes(cluster, leg));
+  const bool crosses = crosses_nodes(cluster, leg);
+  flow.wire = leg.share / efficiency.of(leg.medium, crosses);
+  flow.sort = Efficiency::sort(leg.medium, crosses);
   return flow;
 }
 
@@ -96,6 +105,7 @@ void add_exchange(const Cluster& cluster, Round& made, const ScheduleRound& roun
   if (layout.nodes.size() < 2) return;
   made.exchange.share = round.to_each;
   made.exchange.wire = round.to_each / efficiency.of(round.medium, true);
+  made.exchange.sort = Efficiency::sort(round.medium, true);
   made.exchange.ends.reserve(group.size());
   for (const Rank rank : group) {
     const bool first = holds(layout.nodes.front(), rank);
@@ -121,15 +131,19 @@ bool uses_network(const Schedule& schedule) {
 // A channel of the library is a block of threads that keeps a multiprocessor to itself. Between
 // nodes there are as many as the ports in use can feed, inside a node many more; what a device
 // loses to these is known.
-double occupancy_between_nodes(const Cluster& cluster, std::span<const Rank> group) {
+double occupancy_between_nodes(const Cluster& cluster, std::size_t ranks_on_node) {
   const auto& inside = cluster.node.collectives.channels;
   const auto& each_port = cluster.network->collectives.channels;
   if (!inside || !each_port) return 1;
+  const double ports =
+      std::min(static_cast<double>(ranks_on_node), double{1} * cluster.node.count(PartKind::nic));
+  return std::min(1.0, ports * each_port->value.value / inside->value.value);
+}
+
+std::size_t most_on_node(const Cluster& cluster, std::span<const Rank> group) {
   std::size_t ranks = 1;
   for (const Group& node : lay_out(cluster, group).nodes) ranks = std::max(ranks, node.size());
-  const double ports =
-      std::min(static_cast<double>(ranks), double{1} * cluster.node.count(PartKind::nic));
-  return std::min(1.0, ports * each_port->value.value / inside->value.value);
+  return ranks;
 }
 
 }  // namespace
@@ -193,14 +207,21 @@ Layout lay_out(const Cluster& cluster, std::span<const Rank> group) {
 
 namespace {
 
+void add_launch(Pattern& pattern, const Cluster& cluster, bool network) {
+  if (pattern.rounds.empty()) return;
+  pattern.rounds.front().latency += cluster.node.collectives.launch.value;
+  if (network) pattern.rounds.front().latency += cluster.network->collectives.launch.value;
+}
+
 void add_latency(Pattern& pattern, const Cluster& cluster, const Schedule& schedule,
                  std::string_view protocol) {
   for (std::size_t i = 0; i < schedule.size(); ++i)
     pattern.rounds[i].latency = latency(cluster, schedule[i].steps, protocol);
-  if (pattern.rounds.empty()) return;
-  pattern.rounds.front().latency += cluster.node.collectives.launch.value;
-  if (uses_network(schedule))
-    pattern.rounds.front().latency += cluster.network->collectives.launch.value;
+  add_launch(pattern, cluster, uses_network(schedule));
+}
+
+bool same_steps(const Schedule& a, const Schedule& b) {
+  return std::ranges::equal(a, b, {}, &ScheduleRound::steps, &ScheduleRound::steps);
 }
 
 }  // namespace
@@ -218,8 +239,42 @@ Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span
     if (round.to_each > 0) add_exchange(cluster, made, round, group, efficiency);
   }
   add_latency(pattern, cluster, schedule, protocol);
-  if (uses_network(schedule)) pattern.occupancy = occupancy_between_nodes(cluster, group);
+  if (uses_network(schedule))
+    pattern.occupancy = occupancy_between_nodes(cluster, most_on_node(cluster, group));
   return pattern;
+}
+
+Timing timing_of(const Cluster& cluster, std::span<const Schedule> schedules,
+                 std::span<const std::vector<Rank>> groups) {
+  Timing timing{.steps = {}, .known = true};
+  for (const ScheduleRound& round : schedules.front()) timing.steps.push_back(round.steps);
+  timing.network = uses_network(schedules.front());
+  if (timing.network) timing.ranks = most_on_node(cluster, groups.front());
+  for (std::size_t g = 1; g < groups.size(); ++g)
+    timing.known = timing.known && same_steps(schedules.front(), schedules[g]) &&
+                   (!timing.network || timing.ranks == most_on_node(cluster, groups[g]));
+  return timing;
+}
+
+void retime(Pattern& pattern, const Cluster& cluster, const Timing& timing,
+            std::string_view protocol) {
+  const Efficiency efficiency(cluster, protocol);
+  pattern.rounds.resize(timing.steps.size());
+  for (std::size_t r = 0; r < timing.steps.size(); ++r) {
+    pattern.rounds[r].latency = latency(cluster, timing.steps[r], protocol);
+    for (Flow& flow : pattern.rounds[r].flows)
+      flow.wire = flow.share / efficiency.of_sort(flow.sort);
+  }
+  add_launch(pattern, cluster, timing.network);
+  if (timing.network) pattern.occupancy = occupancy_between_nodes(cluster, timing.ranks);
+}
+
+bool tells_sorts_apart(const Cluster& from, const Cluster& to, std::string_view protocol) {
+  const Efficiency before(from, protocol), now(to, protocol);
+  for (std::uint8_t a = 1; a <= 6; ++a)
+    for (std::uint8_t b = 1; b < a; ++b)
+      if (before.of_sort(a) != before.of_sort(b) && now.of_sort(a) == now.of_sort(b)) return false;
+  return true;
 }
 
 Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& schedule,
@@ -234,6 +289,7 @@ Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& sch
       const bool of_leg = i < round.legs.size();
       const bool crosses = of_leg && crosses_nodes(cluster, round.legs[i]);
       flow.wire = flow.share / efficiency.of(of_leg ? round.legs[i].medium : round.medium, crosses);
+      flow.sort = Efficiency::sort(of_leg ? round.legs[i].medium : round.medium, crosses);
     }
     if (!made.exchange.ends.empty())
       made.exchange.wire = made.exchange.share / efficiency.of(round.medium, true);

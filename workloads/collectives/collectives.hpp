@@ -49,6 +49,8 @@ struct Steps {
   double node = 0;
   double network = 0;
   double in_switch = 0;
+
+  friend bool operator==(const Steps&, const Steps&) = default;
 };
 
 struct ScheduleRound {
@@ -60,6 +62,14 @@ struct ScheduleRound {
 using Schedule = std::vector<ScheduleRound>;
 // All of a round, one by one.
 std::vector<Leg> legs_of(const ScheduleRound& round, std::span<const Rank> group);
+
+// What the times of a pattern are made of.
+struct Timing {
+  std::vector<Steps> steps;  // [round]
+  bool network = false;      // any of them
+  std::size_t ranks = 0;     // of the group on one node, at most
+  bool known = false;        // or it has to be planned for each cluster
+};
 
 enum class Detail : std::uint8_t {
   fluid,    // one flow per pair with all the bytes it carries; the steps are a latency
@@ -95,6 +105,14 @@ Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol);
 // The same schedule under another one: flows take the ways that are found already.
+// What all patterns of one schedule for each group have in common; not known where they differ.
+Timing timing_of(const Cluster& cluster, std::span<const Schedule> schedules,
+                 std::span<const std::vector<Rank>> groups);
+// The same pattern, folded or not, on a cluster of other rates.
+void retime(Pattern& pattern, const Cluster& cluster, const Timing& timing,
+            std::string_view protocol);
+// Whether flows of sorts that differ in what a byte takes on the wire still do.
+bool tells_sorts_apart(const Cluster& from, const Cluster& to, std::string_view protocol);
 Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& schedule,
                     std::string_view name, std::string_view protocol);
 

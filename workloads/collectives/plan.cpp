@@ -52,6 +52,7 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorith
     if (options.detail != Detail::latency) continue;
     for (ScheduleRound& round : schedules.back()) round = {.steps = round.steps, .legs = {}};
   }
+  const Timing timing = timing_of(cluster, schedules, plan.groups);
   std::optional<std::size_t> first;  // with the ways that the others take as well
   for (const std::string& protocol : wanted_protocols(cluster, options)) {
     if (!suits(algorithm.name, protocol)) continue;
@@ -65,6 +66,7 @@ void add_candidates(CollectivePlan& plan, const Cluster& cluster, const Algorith
                 : make_pattern(cluster, schedules[g], plan.groups[g], name, protocol));
     if (!first) first = plan.candidates.size();
     candidate.cost = cost_of(cluster, candidate.patterns);
+    candidate.timing = timing;
     plan.candidates.push_back(std::move(candidate));
   }
 }
@@ -77,6 +79,7 @@ void add_single_rank(CollectivePlan& plan, const Cluster& cluster) {
                                   .members = group,
                                   .rounds = {{cluster.node.collectives.launch.value, {}}}});
   candidate.cost = cost_of(cluster, candidate.patterns);
+  candidate.timing = {.steps = {Steps{}}, .known = true};
   plan.candidates.push_back(std::move(candidate));
 }
 
@@ -223,7 +226,10 @@ std::size_t choose(const CollectivePlan& plan, Bytes bytes) {
 CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<Group> groups) {
   CollectivePlan plan =
       plan_collective(cluster, kind, std::move(groups), {.detail = Detail::latency});
-  plan.candidates = {plan.candidates[choose(plan, {})]};
+  const std::size_t chosen = choose(plan, {});
+  plan.passed_by = std::move(plan.candidates);
+  plan.candidates = {plan.passed_by[chosen]};
+  for (Candidate& each : plan.passed_by) each.patterns.clear();
   return plan;
 }
 
@@ -308,6 +314,78 @@ Cost cost_of(const Cluster& cluster, const Family& patterns) {
   return cost;
 }
 
+namespace {
+
+// As that of the whole, but that the links in between which are never the busiest are left out.
+Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds, LinkId busiest) {
+  Cost cost{.fixed = {}, .busiest = busiest};
+  for (std::size_t r = 0; r < rounds; ++r) {
+    std::vector<double> load(platform.links.size(), 0);  // s/B
+    double latency = 0, slowest = 0;
+    for (const Pattern& pattern : folded) {
+      latency = std::max(latency, pattern.rounds[r].latency.value);
+      for (const Flow& flow : pattern.rounds[r].flows)
+        for (const LinkId id : flow.path) {
+          const Link& link = platform.links[index(id)];
+          for (double each = 0; each < link.weight; ++each)
+            load[index(id)] += flow.wire / link.capacity.value;
+          slowest = std::max(slowest, load[index(id)]);
+        }
+    }
+    cost.fixed.value += latency;
+    cost.per_byte += slowest;
+  }
+  return cost;
+}
+
+// The quickest one at other rates, with its latencies.
+bool choose_signal(CollectivePlan& plan, Family& folded, const Cluster& to) {
+  Candidate* best = nullptr;
+  Pattern quickest;
+  for (Candidate& each : plan.passed_by) {
+    if (!each.timing.known) return false;
+    Pattern pattern{};
+    retime(pattern, to, each.timing, each.protocol);
+    each.cost = cost_of({pattern}, {}, pattern.rounds.size(), {});
+    if (best != nullptr && each.cost.fixed.value >= best->cost.fixed.value) continue;
+    best = &each;
+    quickest = std::move(pattern);
+  }
+  plan.candidates = {*best};
+  for (Pattern& pattern : folded) {
+    if (best->algorithm != "none")
+      pattern.name = fmt::format("{} {} {}", to_text(plan.kind), best->algorithm, best->protocol);
+    pattern.rounds = quickest.rounds;
+    pattern.occupancy = quickest.occupancy;
+  }
+  return true;
+}
+
+bool sorts_are_known(const Family& family) {
+  for (const Pattern& pattern : family)
+    for (const Round& round : pattern.rounds)
+      for (const Flow& flow : round.flows)
+        if (flow.sort == 0) return false;
+  return true;
+}
+
+}  // namespace
+
+bool retime(CollectivePlan& plan, std::span<Family> folded, const Platform& platform,
+            const Cluster& from, const Cluster& to) {
+  if (!plan.passed_by.empty()) return choose_signal(plan, folded.front(), to);
+  for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
+    Candidate& candidate = plan.candidates[i];
+    if (!candidate.timing.known || !sorts_are_known(folded[i]) ||
+        !tells_sorts_apart(from, to, candidate.protocol))
+      return false;
+    for (Pattern& pattern : folded[i]) retime(pattern, to, candidate.timing, candidate.protocol);
+    candidate.cost =
+        cost_of(folded[i], platform, candidate.timing.steps.size(), candidate.cost.busiest);
+  }
+  return true;
+}
+
 Machinery machinery_of(const Cluster& cluster) {
   std::vector<std::uint64_t> kinds;  // equally fast or not
   kinds.reserve(cluster.speeds.size());
@@ -317,6 +395,8 @@ Machinery machinery_of(const Cluster& cluster) {
           .capacity = capacities_of(cluster),
           .link = [&cluster](LinkId id) { return link_of(cluster, id); },
           .device = [&cluster](Rank rank) { return device_of(cluster, rank); },
+          .sort = cluster.slow_links.empty() ? sorts_of(cluster)
+                                             : std::function<std::uint32_t(LinkId)>{},
           .kinds = std::move(kinds)};
 }
 

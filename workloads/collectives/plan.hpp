@@ -27,6 +27,7 @@ struct Candidate {
   std::string protocol;
   Family patterns{};  // one per group
   Cost cost{};        // of all groups together, since they run together
+  Timing timing{};
 };
 
 // One kind of collective in groups that do it at the same time, with all ways to carry it.
@@ -34,6 +35,7 @@ struct CollectivePlan {
   Collective kind{};
   std::vector<Group> groups;
   std::vector<Candidate> candidates;
+  std::vector<Candidate> passed_by{};  // of a signal: those that are slower at these rates
 };
 
 bool spans_nodes(const Cluster& cluster, const Group& group);
@@ -86,6 +88,12 @@ std::size_t choose(const CollectivePlan& plan, Bytes bytes);
 CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<Group> groups);
 
 Cost cost_of(const Cluster& cluster, const Family& patterns);
+
+// A plan for a cluster that differs from `from` in rates alone, out of the one for that. `folded`:
+// of each candidate its patterns, on the links of `platform`, which are as wide as those of `to`.
+// False where it has to be made anew; both are then of no use.
+bool retime(CollectivePlan& plan, std::span<Family> folded, const Platform& platform,
+            const Cluster& from, const Cluster& to);
 
 Machinery machinery_of(const Cluster& cluster);
 

@@ -98,7 +98,11 @@ Model read_mpt_with(const Table& root, bool no_bias) {
 }  // namespace
 
 // llm-foundry's own class has biases unless its file says otherwise, that of transformers has none.
-Model read_mpt(const Table& root) { return read_mpt_with(root, false); }
-Model read_mpt_of_transformers(const Table& root) { return read_mpt_with(root, true); }
+Model read_mpt(const Table& root) {
+  return read_mpt_with(root, false);
+}
+Model read_mpt_of_transformers(const Table& root) {
+  return read_mpt_with(root, true);
+}
 
 }  // namespace stepsim

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <list>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
 
 #include "workloads/pipeline/transfers.hpp"
 #include "workloads/sharding/step_plans.hpp"
@@ -27,6 +31,46 @@ Traffic planned(const Cluster& cluster, const TrafficNeeds& needs, Folding foldi
   return make_traffic(machinery_of_stages(cluster, needs.mesh), plans.take(), folding);
 }
 
+// Every choice by widths comes out as it did, and what is alike stays so, and nothing else.
+bool folds_alike(const FoldedBy& by, const Platform& platform, const Cluster& to) {
+  if (!by.pure) return false;
+  const auto width = capacities_of(to);
+  for (const FoldedBy::Width& choice : by.widths) {
+    double sum = 0;
+    for (const LinkId other : choice.others) sum += choice.more * width(other).value;
+    if ((sum <= width(choice.link).value) != choice.wider) return false;
+  }
+  std::map<double, double> before;  // by the width now
+  for (std::size_t c = 0; c < by.links.size(); ++c) {
+    const double now = width(by.links[c].front()).value;
+    for (const LinkId other : by.links[c])
+      if (width(other).value != now) return false;
+    const double capacity = platform.links[c].capacity.value;
+    if (before.try_emplace(now, capacity).first->second != capacity) return false;
+  }
+  return true;
+}
+
+// Planned and folded for `from`, which differs in rates alone; nothing where that is not enough.
+std::optional<Traffic> retimed(Traffic traffic, const Cluster& from, const Cluster& to) {
+  Folded& folded = traffic.folded;
+  if (!folded.by || !folds_alike(*folded.by, folded.platform, to)) return std::nullopt;
+  for (std::size_t c = 0; c < folded.platform.links.size(); ++c)
+    folded.platform.links[c].capacity = capacity_of(to, folded.by->links[c].front());
+  for (Device& device : folded.platform.devices) {
+    device.compute_share = to.gpu.interference.compute.value.value;
+    device.collective_share = to.gpu.interference.collective.value.value;
+  }
+  for (std::size_t plan = 0; plan < traffic.plans.size(); ++plan)
+    if (!traffic.plans[plan].candidates.empty() &&
+        !retime(traffic.plans[plan],
+                std::span(folded.families)
+                    .subspan(traffic.first_family[plan], traffic.plans[plan].candidates.size()),
+                folded.platform, from, to))
+      return std::nullopt;
+  return traffic;
+}
+
 struct KeptTraffic {
   Cluster cluster;
   TrafficNeeds needs;
@@ -47,6 +91,9 @@ Traffic step_traffic(const RankPart& rank, Folding folding) {
   if (known != kept.end()) {
     kept.splice(kept.begin(), kept, known);
   } else {
+    for (const KeptTraffic& each : kept)
+      if (each.needs == needs && wired_alike(each.cluster, cluster))
+        if (auto traffic = retimed(each.traffic, each.cluster, cluster)) return std::move(*traffic);
     Traffic traffic = planned(cluster, needs, folding);
     kept.push_front({cluster, std::move(needs), std::move(traffic)});
     if (kept.size() > most_kept) kept.pop_back();

@@ -10,13 +10,16 @@ CollectivePlan plan_sends(const Cluster& cluster, std::vector<Group> pairs) {
   CollectivePlan plan{Collective::send_recv, std::move(pairs), {}};
   for (const Protocol& protocol : cluster.node.collectives.protocols) {
     Candidate candidate{"send", protocol.name, {}, {}};
+    std::vector<Schedule> schedules;
     for (const Group& pair : plan.groups) {
       const bool between_nodes = spans_nodes(cluster, pair);
       ScheduleRound round{{between_nodes ? 0.0 : 1.0, between_nodes ? 1.0 : 0.0, 0}, {}};
       round.legs.push_back({.source = pair.front(), .target = pair.back(), .share = 1});
       candidate.patterns.push_back(make_pattern(
           cluster, {round}, pair, fmt::format("send {}", protocol.name), protocol.name));
+      schedules.push_back({round});
     }
+    candidate.timing = timing_of(cluster, schedules, plan.groups);
     candidate.cost = cost_of(cluster, candidate.patterns);
     plan.candidates.push_back(std::move(candidate));
   }

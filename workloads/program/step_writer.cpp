@@ -25,8 +25,9 @@ Stream stream_of(Plan plan) {
   }
 }
 
-// A model's operators are called through its modules, forward by their own code and backward by autograd. Those of an
-// update, and what goes around collectives, are called out of loops over tensors.
+// A model's operators are called through its modules, forward by their own code and backward by
+// autograd. Those of an update, and what goes around collectives, are called out of loops over
+// tensors.
 Seconds launch_of(const Stack::HostCosts& host, bool backward, Cause cause) {
   const bool of_model =
       cause == Cause::compute || cause == Cause::recompute || cause == Cause::tensor_parallel;

@@ -118,7 +118,18 @@ void plan_offload(Plans& plans, const Planner& plan) {
 }  // namespace
 
 TrafficNeeds needs_of(const RankPart& rank) {
-  return {rank.input.strategy, rank.mesh, rank.input.model.experts.has_value()};
+  const Strategy& strategy = rank.input.strategy;
+  TrafficNeeds needs{strategy, rank.mesh, rank.input.model.experts.has_value()};
+  // How fast products are carries nothing, nor what an update on the device does but for whole
+  // matrices.
+  needs.strategy.precision.rate = {};
+  needs.strategy.precision.module_call = {};
+  if (strategy.optimizer_place != Offload::none || strategy.parameter_place != Offload::none ||
+      strategy.activation_place != Offload::none)
+    return needs;
+  needs.strategy.optimizer = {};
+  if (strategy.optimizer.orthogonal) needs.strategy.optimizer.orthogonal.emplace();
+  return needs;
 }
 
 Plans step_plans(const Cluster& cluster, const TrafficNeeds& needs) {

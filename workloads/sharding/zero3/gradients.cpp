@@ -67,8 +67,8 @@ Mark Zero3Gradients::on_reduce_stream(double bytes, double launches, std::string
   if (!input.strategy.zero.overlap_comm)
     return writer_.run({{name, KernelClass::memory, 0, bytes, launches}}, true,
                        Cause::gradient_reduce, name);
-  const Mark issued = writer_.host(
-      writer_.scaled(launches * input.stack.host.plain_launch.value), Cause::launch, name);
+  const Mark issued = writer_.host(writer_.scaled(launches * input.stack.host.plain_launch.value),
+                                   Cause::launch, name);
   return writer_.beside(Stream::reduce, bytes, Cause::gradient_reduce, name, {ready, issued});
 }
 
