@@ -65,9 +65,9 @@ struct Stack {
   std::string title;
   std::string vendor{};  // of the GPUs that its costs are for; empty: any
   struct HostCosts {
-    Constant<Seconds> forward_launch;     // one operator of the model, with its modules' code around
-    Constant<Seconds> backward_launch;    // the same, run by autograd
-    Constant<Seconds> plain_launch;       // one operator out of a loop, with no module around it
+    Constant<Seconds> forward_launch;   // one operator of the model, with its modules' code around
+    Constant<Seconds> backward_launch;  // the same, run by autograd
+    Constant<Seconds> plain_launch;     // one operator out of a loop, with no module around it
     Constant<Seconds> collective_launch;  // enqueue one collective
     Constant<Seconds> sync;               // read a value back: .item(), nonzero()
     Constant<Seconds> module_call{};      // a module with parameters, beside its operators
