@@ -119,6 +119,9 @@ TEST_CASE("products of single experts in 32 bits are those of all in 16, cast ar
   }
   CHECK(products == 3 * n);
   CHECK(single.stops.reads == 3);
+  // The library's loop calls each product and its three casts; no module of the model does.
+  CHECK(single.looped == 4 * products);
+  CHECK(grouped.looped == 0);
 }
 
 TEST_CASE("a loop over slices reads back five values and passes over the whole stack for each",

@@ -222,3 +222,17 @@ TEST_CASE("a catalogue file must hold what it pins", "[workloads]") {
   CHECK_THROWS_WITH(load_model(data.path(), "tinny"),
                     Equals("no model \"tinny\" (did you mean \"tiny\"?)"));
 }
+
+TEST_CASE("MPT has biases in llm-foundry's class and none in that of transformers", "[workloads]") {
+  const auto mpt = [](std::string_view architecture, std::string_view more) {
+    return read(
+        fmt::format(R"({{"architectures": ["{}"], "d_model": 64, "n_heads": 4, "n_layers": 2,
+      "max_seq_len": 128, "vocab_size": 100{}}})",
+                    architecture, more));
+  };
+  const auto numbers = [](const Model& model) { return count_parameters(model).total(); };
+  const Model with = mpt("MPTForCausalLM", ""), without = mpt("MptForCausalLM", "");
+  CHECK(numbers(with) > numbers(without));
+  CHECK(numbers(mpt("MPTForCausalLM", ", \"no_bias\": true")) == numbers(without));
+  CHECK(numbers(mpt("MptForCausalLM", ", \"no_bias\": false")) == numbers(with));
+}

@@ -48,3 +48,19 @@ TEST_CASE("the host runs ahead by what the launch queue holds", "[workloads]") {
   CHECK(few <= 1024);
   CHECK(few > 1024 / 10.0);
 }
+
+TEST_CASE("a model's operators cost its modules' code, those of an update do not", "[workloads]") {
+  const auto scaled = [](double model, double loop, bool only_update) {
+    TinyStep step = tiny_step(Sharding::zero0);
+    step.job.only_update = only_update;
+    step.cluster.gpu.gemm.rate.value = {1e20};  // the host is what takes the time
+    Stack::HostCosts& host = step.stack.host;
+    for (Constant<Seconds>* each : {&host.forward_launch, &host.backward_launch})
+      each->value.value *= model;
+    host.plain_launch.value.value *= loop;
+    return numbers_from_worker([&] { return std::vector<double>{seconds_of(step)}; }).front();
+  };
+  CHECK_THAT(scaled(100, 1, true), exactly(scaled(1, 1, true)));
+  CHECK(scaled(1, 100, true) > scaled(1, 1, true));
+  CHECK(scaled(100, 1, false) > 10 * scaled(1, 1, false));
+}
