@@ -4,7 +4,8 @@
   PYTHONPATH=mamba:flash-linear-attention python3 measure/mixers.py FOLDER [SECTION...]
 
 Writes FOLDER/mixers.csv. Sections: state_space, delta, convolution, host_adam; the last two build C++ and CUDA out of
-CONV (causal-conv1d/csrc) and DEEPSPEED (DeepSpeed/csrc), which the environment names."""
+CONV (causal-conv1d/csrc) and DEEPSPEED (DeepSpeed/csrc), which the environment names. With few tokens the host's
+launches may be in the way: graphs cannot hold these kernels."""
 
 import os
 import pathlib
@@ -18,7 +19,7 @@ import torch
 import timing
 
 folder, *wanted = sys.argv[1:] or sys.exit(__doc__)
-figures = timing.Table(folder, "-".join(["mixers", *wanted]) + ".csv", "id hardware what size value unit software notes".split())
+figures = timing.Table(folder, "mixers.csv", "id hardware what size value unit software notes".split())
 gpu, software = timing.gpu_name(), timing.software()
 
 
@@ -83,26 +84,28 @@ def convolution():
 
 
 def host_adam():
-    source = pathlib.Path(os.environ["DEEPSPEED"])
+    """Each number of threads in a process of its own: OpenMP asks once."""
     if "THREADS" not in os.environ:
         for threads in (1, 2, 4, 8, 16):
-            subprocess.run([sys.executable, __file__, folder, f"host_adam"], env=os.environ | {"THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}, check=False)
+            subprocess.run([sys.executable, __file__, folder, "host_adam"], env=os.environ | {"THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}, check=False)
         return
     from torch.utils.cpp_extension import load
+    source = pathlib.Path(os.environ["DEEPSPEED"])
+    wide = ["-D__AVX512__"] if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8") else ["-D__AVX256__"]
     built = load("ds_cpu_adam", [str(source / "adam" / file) for file in ("cpu_adam.cpp", "cpu_adam_impl.cpp")], extra_include_paths=[str(source / "includes")],
-                 extra_cflags=["-O3", "-march=native", "-fopenmp", "-D__AVX512__", "-D__DISABLE_CUDA__"], extra_ldflags=["-fopenmp"])
+                 extra_cflags=["-O3", "-march=native", "-fopenmp", "-D__DISABLE_CUDA__", *wide], extra_ldflags=["-fopenmp"])
     numbers = 2**28
     for dtype in (torch.float32, torch.bfloat16):
-        parameter, first, second, gradient = (torch.rand(numbers, dtype=kind) for kind in (torch.float32, torch.float32, torch.float32, dtype))
-        parameter = parameter.to(dtype)
+        parameter, gradient = (torch.rand(numbers).to(dtype) for _ in range(2))
+        first, second = (torch.rand(numbers) for _ in range(2))
         built.create_adam(0, 1e-4, 0.9, 0.999, 1e-8, 0.01, True, False)
         times = []
         for at in range(1, 5):
             begin = time.perf_counter()
             built.adam_update(0, at, 1e-4, 0.9, 0.999, 1e-8, 0.01, True, parameter, gradient, first, second)
             times.append(time.perf_counter() - begin)
-        with open(pathlib.Path(folder) / "host_adam.txt", "a", encoding="utf-8") as lines:
-            print("deepspeed-cpu-adam", os.environ["THREADS"], "threads", dtype, f"{numbers / sorted(times)[1] / 1e9:.4g} 1e9 numbers/s", file=lines)
+        figures.add(id="deepspeed-cpu-adam", hardware=gpu, what=str(dtype).removeprefix("torch."), size=f"{os.environ['THREADS']} threads", value=f"{numbers / sorted(times)[1] / 1e9:.4g}",
+                    unit="1e9 numbers/s", software=software)
 
 
 timing.sections(wanted, {"state_space": state_space, "delta": delta, "convolution": convolution, "host_adam": host_adam})

@@ -177,13 +177,14 @@ def measured(name, steps, kernels):
     steps.add(id="own-" + name, hardware=timing.gpu_name(), software=f"{timing.software()}, transformers {transformers.__version__}", model=which, numbers=numbers, tensors=tensors, rows=rows,
               length=length, changes=" ".join(f"{key}:{value}" for key, value in changes.items()), step_ms=round(seconds * 1e3, 3), fastest_ms=round(taken[0][0] * 1e3, 3), host_ms=round(host * 1e3, 3),
               busy_ms=round(busy * 1e3, 3), forward_ms=round(phases["forward"] * 1e3, 3), backward_ms=round(phases["backward"] * 1e3, 3), update_ms=round(phases["update"] * 1e3, 3), kernels=sum(entry[0] for entry in found.values()),
-              launches=launches, operators=operators, allocated=allocated, reserved=reserved, device=total - free, busy_experts=busy_experts, spread=spread)
+              launches=launches, operators=operators, allocated=allocated, reserved=reserved, device=total - free, busy_experts=busy_experts and round(busy_experts, 3), spread=spread and round(spread, 3))
     for kind, (count, micros) in sorted(found.items(), key=lambda item: -item[1][1]):
         kernels.add(id="own-" + name, kind=kind, count=count, ms=round(micros / 1e3, 3))
 
 
 def main():
     folder, *wanted = sys.argv[1:] or sys.exit(__doc__)
+    timing.known(wanted, ROWS)
     steps = timing.Table(folder, "steps.csv", "id hardware software model numbers tensors rows length changes step_ms fastest_ms host_ms busy_ms forward_ms backward_ms update_ms kernels launches operators allocated reserved device busy_experts spread".split())
     kernels = timing.Table(folder, "kernels-of-steps.csv", "id kind count ms".split())
     for name in ROWS:

@@ -64,12 +64,15 @@ def host_seconds(work, *, calls=200, rounds=7):
 
 
 class Table:
-    """Rows of a CSV file, each written when it is known."""
+    """Rows of a CSV file, behind those that are there, each written when it is known."""
 
     def __init__(self, folder, name, columns):
-        self.file = open(pathlib.Path(folder) / name, "w", newline="", encoding="utf-8")
+        path = pathlib.Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = open(path, "a", newline="", encoding="utf-8")
         self.rows = csv.DictWriter(self.file, columns, restval="", lineterminator="\n")
-        self.rows.writeheader()
+        if self.file.tell() == 0:
+            self.rows.writeheader()
 
     def add(self, **cells):
         self.rows.writerow(cells)
@@ -77,8 +80,16 @@ class Table:
         print(" ".join(f"{key}={value}" for key, value in cells.items() if value != ""), flush=True)
 
 
+def known(wanted, names):
+    """Ends the program where somebody asks for what is not there."""
+    for name in wanted:
+        if name not in names:
+            sys.exit(f"no {name}; there are {', '.join(names)}")
+
+
 def sections(wanted, parts):
     """Runs each part; one that fails says why and does not stop the others."""
+    known(wanted, parts)
     for name, part in parts.items():
         if wanted and name not in wanted:
             continue

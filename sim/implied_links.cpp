@@ -133,11 +133,13 @@ void ImpliedLinks::note(LinkId link, std::span<const Pair> others, double more, 
   FoldedBy::Width& known = widths_[sorts_];
   if (!known.others.empty()) return;
   known = {.link = link, .others = {}, .more = more, .wider = wider};
+  known.others.reserve(others.size());
   for (const auto& [self, other] : others) known.others.push_back(other);
 }
 
 std::vector<FoldedBy::Width> ImpliedLinks::take_widths() {
   std::vector<FoldedBy::Width> list;
+  list.reserve(widths_.size());
   for (auto& [sorts, width] : widths_) list.push_back(std::move(width));
   return list;
 }

@@ -104,7 +104,6 @@ Schedule exchange(const Cluster& cluster, std::span<const Rank> group,
 // has no route between two members that have to talk.
 Pattern make_pattern(const Cluster& cluster, const Schedule& schedule, std::span<const Rank> group,
                      std::string_view name, std::string_view protocol);
-// The same schedule under another one: flows take the ways that are found already.
 // What all patterns of one schedule for each group have in common; not known where they differ.
 Timing timing_of(const Cluster& cluster, std::span<const Schedule> schedules,
                  std::span<const std::vector<Rank>> groups);
@@ -113,6 +112,7 @@ void retime(Pattern& pattern, const Cluster& cluster, const Timing& timing,
             std::string_view protocol);
 // Whether flows of sorts that differ in what a byte takes on the wire still do.
 bool tells_sorts_apart(const Cluster& from, const Cluster& to, std::string_view protocol);
+// The same schedule under another protocol: flows take the ways that are found already.
 Pattern in_protocol(Pattern pattern, const Cluster& cluster, const Schedule& schedule,
                     std::string_view name, std::string_view protocol);
 

@@ -227,9 +227,9 @@ CollectivePlan plan_signal(const Cluster& cluster, Collective kind, std::vector<
   CollectivePlan plan =
       plan_collective(cluster, kind, std::move(groups), {.detail = Detail::latency});
   const std::size_t chosen = choose(plan, {});
-  plan.passed_by = std::move(plan.candidates);
-  plan.candidates = {plan.passed_by[chosen]};
-  for (Candidate& each : plan.passed_by) each.patterns.clear();
+  plan.all_ways = std::move(plan.candidates);
+  plan.candidates = {plan.all_ways[chosen]};
+  for (Candidate& each : plan.all_ways) each.patterns.clear();
   return plan;
 }
 
@@ -327,7 +327,7 @@ Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds,
       for (const Flow& flow : pattern.rounds[r].flows)
         for (const LinkId id : flow.path) {
           const Link& link = platform.links[index(id)];
-          for (double each = 0; each < link.weight; ++each)
+          for (auto left = static_cast<std::int64_t>(link.weight); left > 0; --left)
             load[index(id)] += flow.wire / link.capacity.value;
           slowest = std::max(slowest, load[index(id)]);
         }
@@ -342,7 +342,7 @@ Cost cost_of(const Family& folded, const Platform& platform, std::size_t rounds,
 bool choose_signal(CollectivePlan& plan, Family& folded, const Cluster& to) {
   Candidate* best = nullptr;
   Pattern quickest;
-  for (Candidate& each : plan.passed_by) {
+  for (Candidate& each : plan.all_ways) {
     if (!each.timing.known) return false;
     Pattern pattern{};
     retime(pattern, to, each.timing, each.protocol);
@@ -351,6 +351,7 @@ bool choose_signal(CollectivePlan& plan, Family& folded, const Cluster& to) {
     best = &each;
     quickest = std::move(pattern);
   }
+  if (best == nullptr) return false;
   plan.candidates = {*best};
   for (Pattern& pattern : folded) {
     if (best->algorithm != "none")
@@ -373,7 +374,7 @@ bool sorts_are_known(const Family& family) {
 
 bool retime(CollectivePlan& plan, std::span<Family> folded, const Platform& platform,
             const Cluster& from, const Cluster& to) {
-  if (!plan.passed_by.empty()) return choose_signal(plan, folded.front(), to);
+  if (!plan.all_ways.empty()) return choose_signal(plan, folded.front(), to);
   for (std::size_t i = 0; i < plan.candidates.size(); ++i) {
     Candidate& candidate = plan.candidates[i];
     if (!candidate.timing.known || !sorts_are_known(folded[i]) ||

@@ -35,7 +35,7 @@ struct CollectivePlan {
   Collective kind{};
   std::vector<Group> groups;
   std::vector<Candidate> candidates;
-  std::vector<Candidate> passed_by{};  // of a signal: those that are slower at these rates
+  std::vector<Candidate> all_ways{};  // of a signal: to choose among at other rates, no patterns
 };
 
 bool spans_nodes(const Cluster& cluster, const Group& group);

@@ -79,6 +79,37 @@ EngineStack::Sync read_sync(const Table& sync) {
           .read = sync.constant<BytesPerSecond>("read")};
 }
 
+void read_benchmark(const Table& table, EngineStack& stack) {
+  if (table.has("benchmark"))
+    for (const Table& entry : table.tables("benchmark"))
+      stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
+                                 .answer = entry.integer("answer", 1, many),
+                                 .requests = entry.integer("requests", 1, many)});
+  for (const std::string& size : table.texts_or("benchmark_graphs"))
+    stack.benchmark_graphs.push_back(std::strtod(size.c_str(), nullptr));
+  const auto rises = [](double before, double next) { return before < next; };
+  const std::vector<double>& sizes = stack.benchmark_graphs;
+  if (std::ranges::adjacent_find(sizes, std::not_fn(rises)) != sizes.end() ||
+      (!sizes.empty() && sizes.front() < 1))
+    table.problem("benchmark_graphs",
+                  "expected sizes of batches from 1, each above the one before it");
+}
+
+EngineStack::Mixers read_engine_mixers(const Table& table) {
+  EngineStack::Mixers mixers;
+  mixers.small = table.constant<Seconds>("small");
+  mixers.kernels = table.constant<Ratio>("kernels");
+  mixers.states = word_of<StatePlace>(table, "states", state_place_names);
+  const bool pool = mixers.states == StatePlace::pool;
+  if (pool || table.has("share")) mixers.share = table.constant<Ratio>("share");
+  if (pool && mixers.share.number() >= 1)
+    table.problem("share", "expected a share of the cache's memory, below 1");
+  mixers.found = table.constant<Ratio>("found");
+  mixers.padded = table.constant<Ratio>("padded");
+  mixers.wide = table.flag_or("wide", false);
+  return mixers;
+}
+
 }  // namespace
 
 EngineStack::Limits EngineStack::served_on(const Gpu& gpu) const {
@@ -123,26 +154,8 @@ EngineStack read_engine_stack(const Table& table) {
   stack.memory = {.overhead = memory.constant<Bytes>("overhead"),
                   .block = memory.constant<Ratio>("block"),
                   .of_free = memory.flag_or("of_free", false)};
-  if (table.has("benchmark"))
-    for (const Table& entry : table.tables("benchmark"))
-      stack.benchmark.push_back({.prompt = entry.integer("prompt", 1, many),
-                                 .answer = entry.integer("answer", 1, many),
-                                 .requests = entry.integer("requests", 1, many)});
-  for (const std::string& size : table.texts_or("benchmark_graphs"))
-    stack.benchmark_graphs.push_back(std::atof(size.c_str()));
-  if (!std::ranges::is_sorted(stack.benchmark_graphs, std::less_equal()))
-    table.problem("benchmark_graphs", "expected sizes of batches, the smallest first");
-  const Table mixers = table.table("mixers");
-  stack.mixers.small = mixers.constant<Seconds>("small");
-  stack.mixers.kernels = mixers.constant<Ratio>("kernels");
-  stack.mixers.states = word_of<StatePlace>(mixers, "states", state_place_names);
-  const bool pool = stack.mixers.states == StatePlace::pool;
-  if (pool || mixers.has("share")) stack.mixers.share = mixers.constant<Ratio>("share");
-  if (pool && stack.mixers.share.number() >= 1)
-    mixers.problem("share", "expected a share of the cache's memory, below 1");
-  stack.mixers.found = mixers.constant<Ratio>("found");
-  stack.mixers.padded = mixers.constant<Ratio>("padded");
-  stack.mixers.wide = mixers.flag_or("wide", false);
+  read_benchmark(table, stack);
+  stack.mixers = read_engine_mixers(table.table("mixers"));
   stack.sync = read_sync(table.table("sync"));
   const Table sleep = table.table("sleep");
   stack.sleep = {.level = sleep.integer("level", 1, 2),

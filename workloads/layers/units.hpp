@@ -23,12 +23,12 @@ struct Unit {
   std::vector<double> borrowed;  // those of a tied embedding, which its owner holds
   TensorClass kind = TensorClass::dense;
   LayerPart part = LayerPart::none;
-  bool trained = true;  // else frozen: no gradient of its tensors, no optimizer
+  bool trained = true;       // else frozen: no gradient of its tensors, no optimizer
+  bool narrow_once = false;  // of `narrow`: in the first forward pass alone
   // Of its elements those that every rank of a tensor-parallel group has whole, with a part of the
   // gradient: adapters beside divided matrices.
   double common = 0;
-  double narrow = 0;         // of its elements those that are multiplied in a type of their own
-  bool narrow_once = false;  // in the first forward pass alone
+  double narrow = 0;  // of its elements those that are multiplied in a type of their own
   std::vector<KernelRow> forward;
   std::vector<KernelRow> backward;
   // The two parts of the backward pass, where gradients of weights are made later than those of
@@ -68,9 +68,9 @@ struct Unit {
     double told = 0;      // bytes in which ranks tell each other how much comes; the host waits
   } stops;
   int owners = 0;           // modules that own the tensors
+  int plain_modules = 0;    // modules without tensors that are called along with this one
   double pieces = 0;        // products that the host launches one by one, for each expert
   double looped = 0;        // operators out of a library's own loop, with no module around them
-  int plain_modules = 0;    // modules without tensors that are called along with this one
   std::int64_t times = 1;   // units like this one after the other: experts of a loop
   std::int64_t rounds = 1;  // its kernels come so many times in one call: a loop inside a module
   double exchange = 0;      // bytes a rank sends in an all-to-all before the unit runs

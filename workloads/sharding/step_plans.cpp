@@ -124,11 +124,12 @@ TrafficNeeds needs_of(const RankPart& rank) {
   // matrices.
   needs.strategy.precision.rate = {};
   needs.strategy.precision.module_call = {};
+  needs.strategy.precision.module_call_wide = {};
   if (strategy.optimizer_place != Offload::none || strategy.parameter_place != Offload::none ||
       strategy.activation_place != Offload::none)
     return needs;
   needs.strategy.optimizer = {};
-  if (strategy.optimizer.orthogonal) needs.strategy.optimizer.orthogonal.emplace();
+  if (strategy.optimizer.orthogonal) needs.strategy.optimizer.orthogonal = Optimizer::Orthogonal{};
   return needs;
 }
 
