@@ -114,7 +114,7 @@ TEST_CASE("what sources do not say of both Qwen3-30B runs explains their wall ti
   for (const std::string name : {"qwen3-30b-dpo-zero3", "qwen3-30b-sft-zero3"})
     runs.push_back({name, load_scenario(STEPSIM_SOURCE_DATA, name), name});
   const Validation validation =
-      validate(runs, Against::measured, {.data = STEPSIM_SOURCE_DATA, .samples = 8});
+      validate(runs, Against::measured, {.data = STEPSIM_SOURCE_DATA, .samples = 16});
   std::size_t walls = 0;
   for (const ValidatedFigure& figure : validation.figures) {
     CAPTURE(figure.id, spec_of(figure.metric).name);
