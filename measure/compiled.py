@@ -7,11 +7,10 @@
 Writes FOLDER/compiled.csv and FOLDER/kernels-of-compiled.csv. Products of 8 bits need torchao."""
 
 import collections
-import gc
+import functools
 import os
 import sys
 import time
-import traceback
 
 import torch
 import torch.nn.functional as F
@@ -161,23 +160,11 @@ def measured(name, steps, kernels):
 
 def main():
     folder, *wanted = sys.argv[1:] or sys.exit(__doc__)
-    timing.known(wanted, ROWS)
     os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="29511", RANK="0", WORLD_SIZE="1")
     torch.distributed.init_process_group("nccl")
     steps = timing.Table(folder, "compiled.csv", "id hardware software rows length step_ms host_ms busy_ms forward_ms backward_ms update_ms kernels allocated reserved".split())
     kernels = timing.Table(folder, "kernels-of-compiled.csv", "id kernel count ms".split())
-    for name in ROWS:
-        if wanted and name not in wanted:
-            continue
-        begin = time.monotonic()
-        try:
-            measured(name, steps, kernels)
-        except Exception:  # noqa: BLE001
-            print(name, flush=True)
-            traceback.print_exc(limit=6)
-        gc.collect()
-        torch.cuda.empty_cache()
-        print(f"-- {name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+    timing.sections(wanted, {name: functools.partial(measured, name, steps, kernels) for name in ROWS})
     torch.distributed.destroy_process_group()
 
 

@@ -7,11 +7,10 @@ Writes FOLDER/steps.csv, a line for each of the rows below, and FOLDER/kernels-o
 kind. Models are made from their configuration with random weights; some are cut to a few layers so that they fit."""
 
 import collections
-import gc
+import functools
 import re
 import sys
 import time
-import traceback
 
 import torch
 import transformers
@@ -184,21 +183,9 @@ def measured(name, steps, kernels):
 
 def main():
     folder, *wanted = sys.argv[1:] or sys.exit(__doc__)
-    timing.known(wanted, ROWS)
     steps = timing.Table(folder, "steps.csv", "id hardware software model numbers tensors rows length changes step_ms fastest_ms host_ms busy_ms forward_ms backward_ms update_ms kernels launches operators allocated reserved device busy_experts spread".split())
     kernels = timing.Table(folder, "kernels-of-steps.csv", "id kind count ms".split())
-    for name in ROWS:
-        if wanted and name not in wanted:
-            continue
-        begin = time.monotonic()
-        try:
-            measured(name, steps, kernels)
-        except Exception:  # noqa: BLE001
-            print(name, flush=True)
-            traceback.print_exc(limit=6)
-        gc.collect()
-        torch.cuda.empty_cache()
-        print(f"-- {name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
+    timing.sections(wanted, {name: functools.partial(measured, name, steps, kernels) for name in ROWS})
 
 
 main()

@@ -1,6 +1,7 @@
 """What the scripts beside this one share: a clock for the GPU, one for the host, and tables."""
 
 import csv
+import gc
 import pathlib
 import statistics
 import sys
@@ -80,16 +81,11 @@ class Table:
         print(" ".join(f"{key}={value}" for key, value in cells.items() if value != ""), flush=True)
 
 
-def known(wanted, names):
-    """Ends the program where somebody asks for what is not there."""
-    for name in wanted:
-        if name not in names:
-            sys.exit(f"no {name}; there are {', '.join(names)}")
-
-
 def sections(wanted, parts):
-    """Runs each part; one that fails says why and does not stop the others."""
-    known(wanted, parts)
+    """Runs each part, or those that are wanted; one that fails says why and does not stop the others."""
+    for name in wanted:
+        if name not in parts:
+            sys.exit(f"no {name}; there are {', '.join(parts)}")
     for name, part in parts.items():
         if wanted and name not in wanted:
             continue
@@ -98,5 +94,6 @@ def sections(wanted, parts):
             part()
         except Exception:  # noqa: BLE001
             traceback.print_exc(limit=4)
+        gc.collect()
         torch.cuda.empty_cache()
         print(f"-- {name}: {time.monotonic() - begin:.1f} s", file=sys.stderr, flush=True)
