@@ -72,7 +72,7 @@ struct EngineStack {
     Constant<Ratio> step;     // batches are padded to a multiple of it
     Constant<Ratio> largest;  // tokens; larger ones are not padded
     // Where these are listed, only steps without prompts are padded, and those to one of these.
-    std::vector<double> answers;
+    std::vector<double> answers{};
   } graphs;
   struct Eager {
     Constant<Ratio> kernels;      // of a dense layer, launched one by one
