@@ -130,8 +130,7 @@ EntryFacts stack_facts(const std::string&, const Document& document) {
   facts.push_back(fmt::format("cross_entropy: {}",
                               cross_entropy_names[static_cast<std::size_t>(stack.cross_entropy)]));
   if (stack.holds_logits) facts.emplace_back("logits are held until the next forward pass");
-  if (stack.recompute_stops_early)
-    facts.emplace_back("recomputation stops where all that is needed is there");
+  if (!stack.reentrant) facts.emplace_back("recomputation stops where all that is needed is there");
   if (stack.fp32_frozen)
     facts.emplace_back("under FSDP frozen parameters are kept in fp32 like trained ones");
   facts.push_back(fmt::format("tensor_layers: {}",

@@ -67,6 +67,11 @@ ROWS = {
     "moonlight-6-4x2048": ("moonlight-6", 4, 2048, {}),
     "moonlight-6-4x2048-loop": ("moonlight-6", 4, 2048, {"experts": "eager"}),
     "nemotron-h-8-1x2048": ("nemotron-h-8", 1, 2048, {}),
+    "qwen3-1.7b-1x512-lora": ("qwen3-1.7b", 1, 512, {"lora": 16}),
+    "qwen3-1.7b-4x2048-lora": ("qwen3-1.7b", 4, 2048, {"lora": 16}),
+    "qwen3-4b-2x4096-checkpoints-lora": ("qwen3-4b", 2, 4096, {"checkpoints": True, "lora": 16}),
+    "llama3.1-8b-2x2048-checkpoints-lora": ("llama3.1-8b", 2, 2048, {"checkpoints": True, "lora": 64}),
+    "llama3.1-8b-1x512-lora": ("llama3.1-8b", 1, 512, {"lora": 16}),
 }
 KINDS = [("attention", r"flash|fmha|attention|cudnn_generated"), ("product", r"gemm|cutlass|nvjet|cublas|grouped|splitK"), ("optimizer", r"multi_tensor|adam|lpnorm"),
          ("loss", r"log_?softmax|nll|softmax"), ("rows", r"index|gather|scatter|embedding"), ("sort", r"sort|topk|Radix|scan|unique|histogram"), ("copy", r"Memcpy|Memset|copy"),
@@ -87,6 +92,10 @@ def made(name, changes):
     with torch.device("cuda"):
         model = getattr(transformers, family + "ForCausalLM")(config)
     torch.set_default_dtype(torch.float32)
+    if "lora" in changes:
+        import peft
+        model = peft.get_peft_model(model, peft.LoraConfig(r=changes["lora"], lora_alpha=16, target_modules="all-linear", task_type="CAUSAL_LM"))
+        model.enable_input_require_grads()
     model.train()
     if changes.get("checkpoints"):
         model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -113,7 +122,8 @@ def measured(name, steps, kernels):
     model = made(which, changes)
     numbers = sum(parameter.numel() for parameter in model.parameters())
     tensors = len(list(model.parameters()))
-    update = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    update = torch.optim.AdamW(trained, lr=1e-5, fused=True)
     words = torch.randint(3, model.config.vocab_size, (rows, length), device="cuda")
     phases = collections.Counter()
 
@@ -124,12 +134,12 @@ def measured(name, steps, kernels):
             if timed:
                 torch.cuda.synchronize()
                 marks.append(time.perf_counter())
-        with torch.autocast("cuda", torch.bfloat16, enabled=bool(changes.get("autocast"))):
+        with torch.autocast("cuda", torch.bfloat16, enabled=bool(changes.get("autocast") or changes.get("lora"))):
             loss = model(input_ids=words, labels=words).loss
         mark()
         loss.backward()
         mark()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
         update.step()
         update.zero_grad(set_to_none=True)
         mark()

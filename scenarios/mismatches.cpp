@@ -21,9 +21,9 @@ std::vector<std::string> mismatches(const Scenario& scenario) {
         "checkpointing calls the modules outside of their autocast, and the backward pass follows "
         "in 16 bits{}",
         scenario.strategy.precision.name,
-        scenario.stack.recompute_stops_early
-            ? "; this is use_reentrant: true, and the other way ends with an error"
-            : ""));
+        scenario.strategy.reentrant.value_or(scenario.stack.reentrant)
+            ? ""
+            : "; this is use_reentrant: true, and the other way ends with an error"));
   if (ends_in_recomputation(scenario.stack, scenario.strategy))
     notes.push_back(fmt::format(
         "{}: PyTorch's recomputation by operators calls the modules outside of their autocast, "

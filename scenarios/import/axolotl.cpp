@@ -186,6 +186,7 @@ void put_checkpointing(MappedSource& source, const ShardingFacts& sharding) {
                                         source.on("fsdp_config.fsdp_activation_checkpointing"));
   source.put("strategy.checkpointing", full || inside ? "full" : "none",
              full || !inside ? "gradient_checkpointing" : "fsdp_config");
+  if (full || inside) put_reentrant(source);
   if (elsewhere || (!offloading.empty() && offloading != "false" && offloading != "no"))
     source.put("strategy.offload.activations", "cpu",
                offloading.empty() ? "gradient_checkpointing" : "activation_offloading");

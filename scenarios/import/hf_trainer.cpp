@@ -133,6 +133,7 @@ class TrainerReader {
   void read_checkpointing(std::string_view key, bool full) {
     source_.put("strategy.checkpointing", full || checkpoints_inside_ ? "full" : "none",
                 full || !checkpoints_inside_ ? key : std::string_view("--config_file"));
+    if (full || checkpoints_inside_) put_reentrant(source_);
     if (source_.on("torch_compile")) source_.put("strategy.compile", "true", "torch_compile");
     put_experts(source_, "");
   }
@@ -361,6 +362,9 @@ Translation translate_llama_factory(const SourceQuestion& question, const Docume
   reader.read_sharding();
   reader.read_checkpointing("disable_gradient_checkpointing",
                             !words.on("disable_gradient_checkpointing"));
+  if (words.says("use_reentrant_gc") && !words.on("disable_gradient_checkpointing"))
+    words.put("strategy.reentrant", words.on("use_reentrant_gc", true) ? "true" : "false",
+              "use_reentrant_gc");
   reader.read_saves();
   read_factory_kernels(reader, liger);
   read_factory_adapter(reader);

@@ -283,6 +283,8 @@ class OpenRlhfReader {
   void read_kernels(bool liger) {
     const bool full = on("gradient_checkpointing");
     source_.put("strategy.checkpointing", full ? "full" : "none", key("gradient_checkpointing"));
+    if (full && on("gradient_checkpointing_use_reentrant"))
+      source_.put("strategy.reentrant", "true", key("gradient_checkpointing_use_reentrant"));
     const std::string named = source_.text(key("attn_implementation"));
     const bool flash = source_.on("flash_attn");
     if (reinforces_ && named.empty())

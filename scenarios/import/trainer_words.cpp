@@ -305,6 +305,22 @@ void put_types(MappedSource& source) {
     source.put("strategy.precision", tf32 ? "tf32" : "fp32", "bf16", "16 bits are not asked for");
 }
 
+void put_reentrant(MappedSource& source) {
+  constexpr std::string_view block = "gradient_checkpointing_kwargs",
+                             inside = "gradient_checkpointing_kwargs.use_reentrant";
+  const bool is_block = !source.keys_below(block).empty();
+  std::string said = in_small_letters(source.text(is_block ? inside : block));
+  if (!is_block) {  // JSON of a command line
+    constexpr std::string_view name = "use_reentrant";
+    const std::size_t at = said.find(name);
+    if (at == std::string::npos) return;
+    said = said.substr(at + name.size(), said.find_first_of(",}", at) - at - name.size());
+  }
+  for (const std::string_view word : {"true", "false"})
+    if (said.find(word) != std::string::npos)
+      source.put("strategy.reentrant", std::string(word), is_block ? inside : block);
+}
+
 ShardingFacts put_replicas(MappedSource& source, std::string_view key) {
   source.put("strategy.zero", "0", key, "each GPU has everything");
   source.put("strategy.master_weights", "false", key, "parameters are trained as they are loaded");

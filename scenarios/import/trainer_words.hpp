@@ -73,6 +73,9 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);
 void put_narrow_gather(MappedSource& source, std::string_view key, const ShardingFacts& sharding);
 // "bf16", "fp16" and "tf32" of the trainer of transformers. Without a word it is taken to be bf16.
 void put_types(MappedSource& source);
+// `gradient_checkpointing_kwargs`, a block or what a command line says instead: {"use_reentrant":
+// false}.
+void put_reentrant(MappedSource& source);
 // Each GPU has everything.
 ShardingFacts put_replicas(MappedSource& source, std::string_view key);
 

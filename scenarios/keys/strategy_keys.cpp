@@ -150,6 +150,26 @@ constexpr std::array strategy_own_keys{
                   .read = read_modules,
                   .text = modules_text,
                   .matters = selective},
+    Key<Strategy>{
+        .facts = {.name = "reentrant",
+                  .sentence = "how PyTorch computes layers again: true: in a pass of its "
+                              "own, before which no graph is kept; false: by hooks on "
+                              "all that operators save, which cost the host time, and "
+                              "only up to the last of these",
+                  .kind = KeyKind::flag,
+                  .otherwise = "as the stack does it",
+                  .example = "false",
+                  .left_out = true},
+        .read =
+            [](const Table& table, const KeyFacts& facts, Strategy& s) {
+              if (table.has(facts.name)) s.reentrant = table.flag_or(facts.name, true);
+            },
+        .text = [](const KeyFacts&, const Strategy& s) -> std::string {
+          if (!s.reentrant) return "";
+          return *s.reentrant ? "true" : "false";
+        },
+        .copy = [](const Strategy& from, Strategy& to) { to.reentrant = from.reentrant; },
+        .matters = [](const Strategy& s) { return s.checkpointing == Checkpointing::full; }},
     number<&Strategy::checkpoint_every>(
         "checkpoint_every", 1, most_parts,
         "out of this many layers, on average, one is computed again; 1.5: two of three")

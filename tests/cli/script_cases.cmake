@@ -10,6 +10,9 @@ cli("an OpenRLHF script is run as it is" ARGS run ${openrlhf} --samples 0 --fast
   OUTPUT "\nmodel +llama-3.2-1b for meta-llama/Llama-3.2-1B-Instruct .*\nmachine +2 of h100-8 +the launcher says 2 GPUs .*step time .*: the script starts 2 trainings: this is openrlhf.cli.train_sft of line 19; --launch N takes another: openrlhf.cli.train_dpo of line 44\n.*zero_stage: 2moe is stage 2 with a moe block, which models of Hugging Face do not heed: .*zpg works with stage 3 only; DeepSpeed does not look at it below\n")
 cli("keys of an OpenRLHF script become keys of a scenario" ARGS import ${openrlhf}
   OUTPUT "\nmodel: \"llama-3.2-1b\" +# pretrain, line 20: meta-llama/Llama-3.2-1B-Instruct\n.*\nstack: openrlhf-liger +# use_liger_kernel, line 28: .*\n  sequence: 2048 +# max_len, line 33\n  micro_batch: 4 +# micro_train_batch_size, line 31\n  global_batch: 32 +# train_batch_size, line 30\n.*\n  zero: 2 +# zero_stage, line 24\n.*\n    overlap_comm: true +# overlap_comm, line 39\n  optimizer: adamw_4bit +# optimizer, line 29: adamw_torchao_4bit\n  gradient_dtype: fp32 +# grad_accum_dtype, line 32\n  checkpointing: full +# gradient_checkpointing, line 26\n  attention: flash +# attn_implementation, line 27\n  cross_entropy: logits ")
+cli("OpenRLHF's flag for the reentrant way" ARGS import @WORK@/own.openrlhf.sh
+  SHELL "sed 's|--gradient_checkpointing |--gradient_checkpointing --gradient_checkpointing_use_reentrant |' ${openrlhf} >@WORK@/own.openrlhf.sh; \"$@\""
+  OUTPUT "\n  checkpointing: full +# [^\n]*\n  reentrant: true +# gradient_checkpointing_use_reentrant, line 26\n")
 cli("every argument of a script is in one of four lists" ARGS import ${openrlhf} --keys
   OUTPUT "^used +line\n.*\nchanges neither time nor memory +line\n.*\nwandb_run_name +40 +not known without a run.*\nnot modelled; the result is without it +line\n.*packing_samples +34 ")
 cli("another training of a script" ARGS show ${openrlhf} --launch 2
@@ -126,6 +129,9 @@ cli("8 bits of Accelerate by what is not known" ARGS import ${folder}/dpo.argume
 cli("8 bits of a LLaMA-Factory file" ARGS import @WORK@/own.yaml
   SHELL "sed 's|^deepspeed.*|fp8: true\\nfp8_backend: te|' ${folder}/sft.factory.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "\n  precision: fp8-delayed +# fp8_backend, line 10: te\n")
+cli("LLaMA-Factory's key for the reentrant way" ARGS import @WORK@/own.yaml
+  SHELL "sed 's|^bf16.*|bf16: true\\nuse_reentrant_gc: false|' ${folder}/sft.factory.yaml >@WORK@/own.yaml; \"$@\""
+  OUTPUT "\n  reentrant: false +# use_reentrant_gc, line 28\n")
 cli("a gather in 8 bits without FSDP" ARGS import @WORK@/own.yaml
   SHELL "sed 's|^deepspeed.*|fp8: true\\nfp8_enable_fsdp_float8_all_gather: true|' ${folder}/sft.factory.yaml >@WORK@/own.yaml; \"$@\""
   OUTPUT "fp8_enable_fsdp_float8_all_gather does nothing here: only version 2 of FSDP gathers 8 bits")

@@ -261,7 +261,7 @@ cli("run with a price as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --price
 cli("run with a price that is none" ARGS run llama32-3b-sft-zero3 --price cheap CODE 2
   ERROR "--price: expected money for a GPU and an hour, a number above 0, found \"cheap\"")
 cli("memory says what each change costs in time" ARGS memory mpt7b-zero2-oom CODE 1
-  OUTPUT "\nto make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 +67.3 GB +fits +1.50 s +1367\n.*\nor more nodes +needed.*\ncluster.nodes: 2 ")
+  OUTPUT "\nto make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 +67.3 GB +fits +1.33 s +1541\n.*\nor more nodes +needed.*\ncluster.nodes: 2 ")
 cli("memory names pairs of changes where no single one is enough" ARGS memory llama32-3b-sft-zero3 --set model=llama-3.1-8b
     --set cluster.node=h100-2 --set strategy.zero=2 --set strategy.checkpointing=none --set job.micro_batch=16 CODE 1
   OUTPUT "no single change that is known here makes it fit\n\nto make it fit, together +needed +verdict +step +tok/s/GPU\n[- ]+\n[a-z_.]+: [a-z0-9]+, [a-z_.]+: ")
@@ -373,7 +373,7 @@ cli("check of a scenario that lies beside the claims" HEAVY ARGS check @WORK@/ou
 cli("validate" HEAVY ARGS validate OUTPUT "family +run +metric +measured +predicted +error.*qwen3-30b-sft-zero3 +wall +38.0 h.*memory verdicts are right")
 # The medians have one digit before their point.
 cli("validate steps that this project measured" ARGS validate @ROOT@/scenarios/measured/own
-  OUTPUT "own dense +38 +[0-9][.][0-9] % +1[0-9][.].*own experts +20 +[0-9][.][0-9] % .*29 of 29 memory verdicts are right")
+  OUTPUT "own dense +38 +[0-9][.][0-9] % +1[0-9][.].*own experts +20 +[0-9][.][0-9] % .*own lora +10 .*34 of 34 memory verdicts are right")
 cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error rows/1/measured
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)

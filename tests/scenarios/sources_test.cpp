@@ -140,6 +140,23 @@ TEST_CASE("pairs have a reference where their method has one", "[scenarios][sour
   CHECK(value_at(translate(small_file + "rl: orpo\n"), "job.reference_model") == "false");
 }
 
+TEST_CASE("how layers are computed again is read where it is said", "[scenarios][sources]") {
+  const auto reentrant = [](const std::string& more) {
+    return value_at(translate(small_file + "gradient_checkpointing: true\n" + more),
+                    "strategy.reentrant");
+  };
+  const std::string block = "gradient_checkpointing_kwargs:\n  use_reentrant: ";
+  CHECK(reentrant("").empty());
+  CHECK(reentrant(block + "true\n") == "true");
+  CHECK(reentrant(block + "false\n") == "false");
+  // As a command line has it; another key has another word.
+  const std::string text = "gradient_checkpointing_kwargs: '{\"use_reentrant\": ";
+  CHECK(reentrant(text + "true, \"preserve_rng_state\": false}'\n") == "true");
+  CHECK(reentrant(text + "false, \"preserve_rng_state\": true}'\n") == "false");
+  // Nothing is computed again.
+  CHECK(value_at(translate(small_file + block + "true\n"), "strategy.reentrant").empty());
+}
+
 TEST_CASE("what is set is not assumed", "[scenarios][sources]") {
   const Translation set = translate(small_file, {{"cluster", "{node: mi300x-8}"},
                                                  {"model", "llama-3.2-3b"},

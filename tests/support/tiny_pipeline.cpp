@@ -8,9 +8,10 @@ namespace {
 constexpr double endless = 1e30;
 
 void make_free(Stack::HostCosts& host) {
-  for (Constant<Seconds>* each : {&host.forward_launch, &host.backward_launch, &host.plain_launch,
-                                  &host.collective_launch, &host.sync, &host.gradient_hook,
-                                  &host.shard_group, &host.shard_tensor, &host.repoint, &host.step})
+  for (Constant<Seconds>* each :
+       {&host.forward_launch, &host.backward_launch, &host.plain_launch, &host.collective_launch,
+        &host.sync, &host.gradient_hook, &host.reduce_calls, &host.shard_group, &host.shard_tensor,
+        &host.repoint, &host.step})
     each->value = {0};
 }
 

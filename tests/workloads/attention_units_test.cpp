@@ -137,8 +137,7 @@ TEST_CASE("so the host asks for parameters no further ahead than the next layer"
     step.model.vocabulary = 10;
     step.stack.attention_reads = reads;
     step.job.micro_batch = 4096;  // so that the device falls behind
-    step.stack.host.module_hook.value = step.stack.host.plain_hook.value = {0};
-    step.stack.host.gather_calls.value = {0};
+    step.stack.host.module_hook.value = step.stack.host.gather_tensor.value = {0};
     step.strategy.zero.max_live = step.strategy.zero.max_reuse = 0;
     return numbers_from_worker([&] {
              const Replayed replayed = play(step);

@@ -7,6 +7,7 @@
 #include "analysis/memory_timeline.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/tiny_step.hpp"
+#include "workloads/program/run_visit.hpp"
 #include "workloads/program/visits.hpp"
 
 using namespace stepsim;
@@ -87,11 +88,50 @@ TEST_CASE("full recomputation keeps inputs of layers and runs each forward pass 
   CHECK_THAT(sums.flops, exactly(sums.forward_flops));
 }
 
+TEST_CASE(
+    "hooks on what operators save cost the host, forward and again, where nobody is reentrant",
+    "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero2, tiny_model(8));
+  step.strategy.checkpointing = Checkpointing::full;
+  step.strategy.experts.kernel = MoeKernel::loop;
+  step.strategy.experts.layout = ExpertLayout::fused;  // a visit of as many rounds as experts
+  const auto hooks = [&](std::optional<bool> reentrant, const Unit& unit, Phase phase,
+                         bool frozen = false) {
+    step.strategy.reentrant = reentrant;
+    return module_calls(step.input(), {.unit = &unit, .phase = phase, .frozen = frozen}).value;
+  };
+  step.strategy.reentrant = false;
+  const std::vector<Unit> layer = units_of(step.input()).layers.front();
+  double rounds = 0;
+  for (const Unit& unit : layer) {
+    CAPTURE(unit.name);
+    rounds = std::max(rounds, static_cast<double>(unit.rounds));
+    const double of_unit = unit.called_again ? static_cast<double>(unit.rounds) *
+                                                   step.stack.host.saved_hook.value.value /
+                                                   step.cluster.node.host.core_speed.number()
+                                             : 0;
+    const auto more = [&](Phase phase, const std::vector<KernelRow>& rows) {
+      CHECK_THAT(hooks(false, unit, phase) - hooks(true, unit, phase) + 1,
+                 exactly(of_unit * operators_of(rows, step.stack.operators) + 1));
+    };
+    more(Phase::forward, unit.forward);
+    more(Phase::recompute, unit.again);
+    // Nothing is saved backward, nor by a model that only scores.
+    CHECK(hooks(false, unit, Phase::backward) == hooks(true, unit, Phase::backward));
+    CHECK(hooks(false, unit, Phase::forward, true) == hooks(true, unit, Phase::forward));
+    step.stack.reentrant = false;
+    CHECK(hooks({}, unit, Phase::forward) == hooks(false, unit, Phase::forward));
+    step.stack.reentrant = true;
+    CHECK(hooks({}, unit, Phase::forward) == hooks(true, unit, Phase::forward));
+  }
+  CHECK(rounds == 8);
+}
+
 TEST_CASE("recomputation that stops early leaves out a layer's last product and its residual",
           "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   const double peak = peak_memory_in_order(build_step(step.input(), Folding::off).graph, 0).bytes;
-  step.stack.recompute_stops_early = true;
+  step.stack.reentrant = false;
   const Sums sums = of_layers(step, Checkpointing::full);
   CHECK_THAT(sums.flops, exactly(sums.forward_flops - 3 * 2 * t * w * h));
   CHECK(peak_memory_in_order(build_step(step.input(), Folding::off).graph, 0).bytes == peak);

@@ -50,12 +50,12 @@ double flops_of_experts(const std::vector<Unit>& units) {
 
 }  // namespace
 
-TEST_CASE("a loop over experts dispatches 13 operators and 21, of which some are many kernels",
+TEST_CASE("a loop over experts dispatches 11 operators and 21, of which some are many kernels",
           "[workloads]") {
   const Unit expert = named(units_of(MoeKernel::loop), "mlp.experts");
   CHECK(expert.times == 8);
   CHECK(expert.stops.reads == 2);
-  CHECK(operators_of(expert.forward, counts()) == 13);
+  CHECK(operators_of(expert.forward, counts()) == 11);
   CHECK(operators_of(expert.backward, counts()) == 21);
   CHECK(launches_of(expert.backward) == 35);
   // A zero-filled tensor of all tokens is written, added to and read for each expert.

@@ -155,6 +155,25 @@ TEST_CASE("adapters beside divided matrices: parts of the sums that are there, a
   CHECK_THAT(handed(step) - handed(whole), exactly(half * common));
 }
 
+TEST_CASE("adapters in 32 bits cast what comes in, there and back, where nothing is sharded",
+          "[workloads]") {
+  const auto cast = [](Sharding sharding, bool casts) {
+    TinyStep step = adapted(sharding);
+    step.stack.adapters.casts = casts;
+    double bytes = 0;
+    for (const Unit& unit : units_of(step.input()).layers.front())
+      for (const auto* rows : {&unit.forward, &unit.backward})
+        for (const KernelRow& row : *rows)
+          if (row.op == Operator::lora_cast) bytes += row.bytes;
+    return bytes;
+  };
+  const double each = tiny_step(Sharding::zero0).stack.operators[Operator::lora_cast].bytes;
+  constexpr double inputs = 5 * h + q + w;  // of q, k, v, gate, up; of o; of down
+  CHECK_THAT(cast(Sharding::zero0, true), exactly(2 * each * t * inputs));
+  CHECK(cast(Sharding::zero2, true) == 0);
+  CHECK(cast(Sharding::zero0, false) == 0);
+}
+
 TEST_CASE("the host reads for an adapter what its stack says", "[workloads]") {
   TinyStep step = adapted(Sharding::zero2);
   const auto reads = [&] {

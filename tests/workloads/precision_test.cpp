@@ -168,7 +168,8 @@ TEST_CASE("where 8 bits are forgotten the host calls the same modules in 16", "[
     step.strategy.precision = precision_called(precision);
     step.stack.recompute_keeps_type = keeps;
     const ModelUnits units = units_of(step.input());
-    return module_calls(step.input(), unit_of(units.layers.front(), Role::down), phase).value;
+    const Unit& unit = unit_of(units.layers.front(), Role::down);
+    return module_calls(step.input(), {.unit = &unit, .phase = phase}).value;
   };
   CHECK(call("fp8-current", false, Phase::forward) == call("fp8-current", true, Phase::forward));
   for (const Phase phase : {Phase::recompute, Phase::backward}) {
@@ -232,7 +233,7 @@ TEST_CASE("of modules computed again those with products forget their 8 bits", "
 TEST_CASE("modules that PyTorch calls again have no end before their last product", "[workloads]") {
   TinyStep step = tiny_step(Sharding::fsdp);
   step.strategy.checkpointing = Checkpointing::full;
-  step.stack.recompute_stops_early = true;
+  step.stack.reentrant = false;
   const auto again = [&](std::string_view precision) {
     step.strategy.precision = precision_called(precision);
     return flops_of(unit_of(units_of(step.input()).layers.front(), Role::down).again);

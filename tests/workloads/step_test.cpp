@@ -227,37 +227,101 @@ TEST_CASE("a reference model gathers for one forward pass and reduces nothing", 
   CHECK_THAT(gathered(step), exactly(half * (3 * e.inner + 2 * e.outer + e.small)));
 }
 
+namespace {
+
+// What the host of the first rank takes for operations of this name, or for all.
+double host_seconds(const TinyStep& step, std::string_view name = "") {
+  const OpGraph graph = graph_of(step);
+  double seconds = 0;
+  for (const Op& op : graph.ops())
+    if (op.rank == 0 && op.kind == OpKind::host &&
+        (name.empty() || graph.names()[index(op.name)] == name))
+      seconds += op.seconds.value;
+  return seconds;
+}
+
+// How often the host pays this constant.
+double times_paid(TinyStep step, Constant<Seconds> Stack::HostCosts::*cost) {
+  (step.stack.host.*cost).value = {0};
+  const double without = host_seconds(step);
+  (step.stack.host.*cost).value = {1};
+  return std::round(host_seconds(step) - without);
+}
+
+}  // namespace
+
 TEST_CASE("hooks are charged per module that owns parameters, not per tensor", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3);
-  const auto hooks = [&] {
-    const OpGraph graph = graph_of(step);
-    double seconds = 0;
-    for (const Op& op : graph.ops())
-      if (graph.names()[index(op.name)] == "fetch_release" && op.rank == 0)
-        seconds += op.seconds.value;
-    return seconds;
-  };
+  const auto hooks = [&] { return host_seconds(step, "fetch_release"); };
   const double plain = hooks();
   step.model.attention.qkv_bias = step.model.attention.output_bias = true;
   step.model.norm_bias = true;
   CHECK_THAT(hooks(), exactly(plain));
 }
 
-TEST_CASE("under a leaf module only its tensors cost host time", "[workloads]") {
+TEST_CASE("a leaf module has hooks of its own and none of what is in it", "[workloads]") {
   TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
   step.strategy.zero.leaf_modules = true;
   const auto& host = step.stack.host;
   const double layers = static_cast<double>(step.model.layers);
   // Norm, q, k, v, o, norm own parameters; the layer, its attention and the block itself do not.
-  const double layer = 6 * host.module_hook.value.value + 3 * host.plain_hook.value.value +
-                       (1 + 3 * 8) * host.leaf_tensor.value.value;
-  const double outside = 3 * host.module_hook.value.value + 2 * host.plain_hook.value.value;
-  const OpGraph graph = graph_of(step);
-  double seconds = 0;
-  for (const Op& op : graph.ops())
-    if (graph.names()[index(op.name)] == "fetch_release" && op.rank == 0)
-      seconds += op.seconds.value;
-  CHECK_THAT(seconds, exactly(3 * layers * layer + 2 * outside));
+  constexpr double layer = 9, outside = 5;
+  CHECK_THAT(host_seconds(step, "fetch_release"),
+             exactly((3 * layers * layer + 2 * outside) * host.module_hook.value.value));
+}
+
+TEST_CASE("a gathered tensor costs its host time wherever it is gathered", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3, tiny_model(8));
+  const auto tensors = [&] { return times_paid(step, &Stack::HostCosts::gather_tensor); };
+  step.strategy.zero.max_reuse = 0;
+  step.strategy.zero.prefetch_bucket = 0;
+  const StepInput input = step.input();
+  const RankPart rank = rank_part(input);
+  double matrices = 0;
+  for (const Visit& visit : visits_of(rank.units))
+    for (const auto* list : {&visit.unit->tensors, &visit.unit->borrowed})
+      for (const double elements : *list)
+        if (elements > step.strategy.zero.persistence_threshold) ++matrices;
+  CHECK(tensors() > 0);
+  CHECK(tensors() == matrices);
+  step.strategy.zero.leaf_modules = true;
+  CHECK(tensors() == matrices);
+  step.strategy.zero.persistence_threshold = 1e12;
+  CHECK(tensors() == 0);
+}
+
+TEST_CASE("reductions cost the host by the bucket, gradients by the tensor", "[workloads]") {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2, Sharding::zero3}) {
+    CAPTURE(static_cast<int>(sharding));
+    TinyStep step = tiny_step(sharding);
+    step.strategy.zero.reduce_bucket = 1e12;
+    const auto each = sharding == Sharding::zero3 ? &Stack::HostCosts::partition_hook
+                                                  : &Stack::HostCosts::gradient_hook;
+    const StepInput input = step.input();
+    const RankPart rank = rank_part(input);
+    double tensors = 0;
+    for (const Visit& visit : visits_of(rank.units))
+      if (visit.phase == Phase::backward)
+        tensors += static_cast<double>(visit.unit->tensors.size());
+    CHECK(times_paid(step, each) == tensors);
+    CHECK(times_paid(step, &Stack::HostCosts::reduce_calls) == 1);
+    step.strategy.zero.reduce_bucket = 1;  // every tensor by itself
+    CHECK(times_paid(step, each) == tensors);
+    CHECK(times_paid(step, &Stack::HostCosts::reduce_calls) == tensors);
+  }
+}
+
+TEST_CASE("tensors of the update cost the host, and those that stay are gathered anew",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero3);
+  const auto& host = step.stack.host;
+  step.strategy.zero.persistence_threshold = 0;
+  const double all = host_seconds(step, "update_tensors") / host.update_tensor.value.value;
+  CHECK(all > 0);
+  CHECK(host_seconds(step, "kept_tensors") == 0);
+  step.strategy.zero.persistence_threshold = 1e12;
+  CHECK_THAT(host_seconds(step, "kept_tensors"), exactly(all * host.kept_tensor.value.value));
+  CHECK_THAT(host_seconds(step, "update_tensors"), exactly(all * host.update_tensor.value.value));
 }
 
 TEST_CASE("two programs of one step are the same to the last field", "[workloads]") {

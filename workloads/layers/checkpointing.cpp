@@ -116,6 +116,10 @@ void linger(std::vector<Unit>& units) {
 
 }  // namespace
 
+bool stops_early(const Stack& stack, const Strategy& strategy) {
+  return !strategy.reentrant.value_or(stack.reentrant) && !loses_type_again(stack, strategy);
+}
+
 bool is_checkpointed(const Strategy& strategy, std::int64_t layer) {
   const auto chosen_before = [&](std::int64_t layers) {
     return std::floor(static_cast<double>(layers) / strategy.checkpoint_every + 1e-9);
@@ -146,8 +150,7 @@ void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strate
   if (way == Checkpointing::selective) recompute_modules(units, strategy.recomputed);
   if (way == Checkpointing::full || way == Checkpointing::operators)
     units.front().memory.input = input_bytes;
-  const bool stops = stack.recompute_stops_early && !loses_type_again(stack, strategy);
-  if (way == Checkpointing::full && stops) stop_early(units);
+  if (way == Checkpointing::full && stops_early(stack, strategy)) stop_early(units);
   if (way == Checkpointing::full && stack.routers_keep_graph) linger(units);
 }
 

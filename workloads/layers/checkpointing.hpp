@@ -9,6 +9,9 @@ namespace stepsim {
 // With checkpoint_every above 1 not all layers are.
 bool is_checkpointed(const Strategy& strategy, std::int64_t layer);
 
+// By hooks on all that operators save, and only up to the last of these.
+bool stops_early(const Stack& stack, const Strategy& strategy);
+
 // Fills in what the units of one layer keep and what the recomputation runs.
 void checkpoint_layer(std::vector<Unit>& units, const Stack& stack, const Strategy& strategy,
                       double input_bytes, std::int64_t layer);

@@ -144,9 +144,13 @@ void LayerWriter::adapter(const Part& matrix) {
     return stack.adapters.grouped ? grouped_gemm(row, 1, t(), from, to) : gemm(row, t(), from, to);
   };
   std::vector<KernelRow> rows{product("lora_down", in, rank), product("lora_up", rank, out)};
-  const std::vector<KernelRow> backward =
-      adapter_backward(stack.operators, rows, t() * out, t() * in);
+  std::vector<KernelRow> backward = adapter_backward(stack.operators, rows, t() * out, t() * in);
   rows.push_back(lora_add(t() * out));
+  const bool under_autocast = strategy.sharding == Sharding::zero0 && !strategy.precision.whole();
+  if (stack.adapters.casts && under_autocast && !strategy.compiled) {
+    rows.push_back(count(Operator::lora_cast, t(), in));
+    backward.push_back(count(Operator::lora_cast, t(), in));
+  }
   Unit& added = unit(matrix.role, matrix.name + ".lora", {in * rank, rank * out}, std::move(rows));
   added.adapter = true;
   added.backward = backward;

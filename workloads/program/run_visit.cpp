@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "workloads/layers/checkpointing.hpp"
 #include "workloads/layers/routing.hpp"
 #include "workloads/program/run_shared.hpp"
 
@@ -51,19 +52,39 @@ void send_tokens(StepWriter& writer, const Unit& unit) {
   writer.hand_after(done);
 }
 
-Seconds module_calls(const StepInput& input, const Unit& unit, Phase phase) {
-  const bool backward = phase == Phase::backward;
+namespace {
+
+// Each tensor that an operator saves is taken away, and found again when the layer runs again. A
+// policy of operators works by the same hooks, under a dispatch mode that nobody has measured here.
+Seconds saved_hooks(const StepInput& input, const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  const bool hooked = input.strategy.checkpointing == Checkpointing::full && unit.called_again &&
+                      visit.phase != Phase::backward && !visit.frozen &&
+                      stops_early(input.stack, input.strategy);
+  if (!hooked) return Seconds{0};
+  const std::vector<KernelRow>& rows = rows_of(visit);
+  return static_cast<double>(unit.rounds) * operators_of(rows, input.stack.operators) *
+         input.stack.host.saved_hook.value;
+}
+
+}  // namespace
+
+Seconds module_calls(const StepInput& input, const Visit& visit) {
+  const Unit& unit = *visit.unit;
+  const bool backward = visit.phase == Phase::backward;
   const double core = input.cluster.node.host.core_speed.value.value;
   Seconds each = input.stack.host.module_call.value;
   if (unit.narrow > 0) {
     const Precision& precision = input.strategy.precision;
-    const bool narrow = is_narrow(unit, phase);
+    const bool narrow = is_narrow(unit, visit.phase);
     each = std::max(each, (narrow ? precision.module_call : precision.module_call_wide).value);
   }
   const Stack::HostCosts& host = input.stack.host;
   const Seconds singly =
       unit.pieces * host.expert_product.value + unit.looped * host.plain_launch.value;
-  return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly) / core;
+  return (static_cast<double>(unit.owners) * each + (backward ? 2 : 1) * singly +
+          saved_hooks(input, visit)) /
+         core;
 }
 
 Seconds dispatcher_calls(const StepInput& input, const Unit& unit) {
@@ -105,7 +126,7 @@ Mark run_unit(StepWriter& writer, const Visit& visit, PartOfVisit part) {
     writer.host(sync, Cause::routing_sync, "told", {told});
   }
   writer.spend(dispatcher / 2);
-  writer.spend(module_calls(writer.input(), unit, visit.phase));
+  writer.spend(module_calls(writer.input(), visit));
   arrive(writer, unit, visit.phase);
   for (std::int64_t round = 0; round < unit.rounds; ++round) {
     if (unit.stops.reads > 0 && !backward)

@@ -20,7 +20,7 @@ Mark run_between(StepWriter& writer, const Visit& visit, PartOfVisit part);
 
 // Of the host, in each pass: what the modules themselves do, and what it does beside operators to
 // route tokens and to send them to their experts, half of it before it learns how many come.
-Seconds module_calls(const StepInput& input, const Unit& unit, Phase phase);
+Seconds module_calls(const StepInput& input, const Visit& visit);
 Seconds dispatcher_calls(const StepInput& input, const Unit& unit);
 
 // Behind the last backward pass, where ranks divide tokens between blocks: gradients of norms.

@@ -88,7 +88,9 @@ Mark StepWriter::beside(Stream stream, double bytes, Cause cause, std::string_vi
 
 Mark StepWriter::host(Seconds seconds, Cause cause, std::string_view name,
                       std::initializer_list<Mark> after) {
-  Op op = labelled(OpKind::host, Stream::host, cause, name);
+  const std::optional<Cause> other = std::exchange(spent_for_, std::nullopt);
+  Op op =
+      labelled(OpKind::host, Stream::host, spent_ > seconds ? other.value_or(cause) : cause, name);
   op.seconds = seconds + std::exchange(spent_, Seconds{0});
   return last_host_ = builder_.everywhere(op, after);
 }

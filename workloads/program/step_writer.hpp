@@ -52,8 +52,12 @@ class StepWriter {
   // The host thread spends time; afterwards it has everything named behind it.
   Mark host(Seconds seconds, Cause cause, std::string_view name,
             std::initializer_list<Mark> after = {});
-  // Host time that goes with whatever it does next.
-  void spend(Seconds seconds) { spent_ += seconds; }
+  // Host time that goes with whatever it does next, and has its cause unless it is more than that
+  // and has one of its own.
+  void spend(Seconds seconds, std::optional<Cause> cause = {}) {
+    spent_ += seconds;
+    if (cause) spent_for_ = cause;
+  }
   // The host dispatches the rows, the device runs them behind whatever it waits for. No more
   // kernels are outstanding than the launch queue holds.
   Mark run(const std::vector<KernelRow>& rows, bool backward, Cause cause, std::string_view name);
@@ -137,6 +141,7 @@ class StepWriter {
   Allocator* allocator_ = nullptr;
   bool mapping_costs_ = false;
   Seconds spent_{0};  // with the next operation of the host
+  std::optional<Cause> spent_for_;
   double launched_ = 0;
   double finished_ = 0;  // of them, what the host knows to be done
   Mark last_compute_{};

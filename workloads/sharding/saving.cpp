@@ -157,7 +157,7 @@ void Saver::gather_weights() {
     const double size = facts_.stored_bytes * unit.elements();
     writer_.host(
         writer_.scaled(facts_.sends_back
-                           ? static_cast<double>(unit.owners) * host.module_hook.value
+                           ? static_cast<double>(unit.tensors.size()) * host.gather_tensor.value
                            : static_cast<double>(unit.tensors.size()) * host.shard_tensor.value),
         Cause::module_hooks, "gather_module");
     const Mark gathered = writer_.collective(Plan::all_gather, {size}, Stream::gather,

@@ -84,7 +84,9 @@ UpdateCost update_cost(const RankPart& rank, const UpdatedTensors& all) {
 Seconds gradient_hook(const StepInput& input, double tensors) {
   const auto& host = input.stack.host;
   const Seconds counting = tensors * host.count_visit.value;
-  return host.gradient_hook.value + (input.strategy.zero.counts_in_hooks ? counting : Seconds{0});
+  const Seconds hook = input.strategy.sharding == Sharding::zero3 ? host.partition_hook.value
+                                                                  : host.gradient_hook.value;
+  return hook + (input.strategy.zero.counts_in_hooks ? counting : Seconds{0});
 }
 
 HostUpdate host_update_of(const Cluster& cluster, const Strategy& strategy) {

@@ -214,7 +214,7 @@ Work LeastSteps::add_visit(Pace& pace, const StepInput& input, const Mesh& mesh,
   };
   if (unit.stops.agrees && !backward) ask(0);
   const double dispatcher = dispatcher_calls(input, unit).value;
-  const double calls = module_calls(input, unit, visit.phase).value;
+  const double calls = module_calls(input, visit).value;
   pace.spend(dispatcher / 2);
   if (unit.stops.told > 0 && !backward) ask(exchange(unit.stops.told));
   pace.spend(dispatcher / 2 + calls);

@@ -71,6 +71,7 @@ Stack::HostCosts read_host(const Table& host) {
   return {.forward_launch = host.constant<Seconds>("forward_launch"),
           .backward_launch = host.constant<Seconds>("backward_launch"),
           .plain_launch = host.constant<Seconds>("plain_launch"),
+          .saved_hook = host.constant<Seconds>("saved_hook"),
           .collective_launch = host.constant<Seconds>("collective_launch"),
           .sync = host.constant<Seconds>("sync"),
           .module_call = or_none("module_call"),
@@ -78,13 +79,15 @@ Stack::HostCosts read_host(const Table& host) {
           .expert_kernels = or_none("expert_kernels"),
           .expert_product = or_none("expert_product"),
           .module_hook = host.constant<Seconds>("module_hook"),
-          .plain_hook = host.constant<Seconds>("plain_hook"),
-          .leaf_tensor = host.constant<Seconds>("leaf_tensor"),
-          .gather_calls = host.constant<Seconds>("gather_calls"),
+          .gather_tensor = host.constant<Seconds>("gather_tensor"),
           .gradient_hook = host.constant<Seconds>("gradient_hook"),
+          .partition_hook = host.constant<Seconds>("partition_hook"),
+          .reduce_calls = host.constant<Seconds>("reduce_calls"),
           .shard_group = host.constant<Seconds>("shard_group"),
           .shard_tensor = host.constant<Seconds>("shard_tensor"),
           .sub_group = host.constant<Seconds>("sub_group"),
+          .update_tensor = host.constant<Seconds>("update_tensor"),
+          .kept_tensor = host.constant<Seconds>("kept_tensor"),
           .clear_visit = host.constant<Seconds>("clear_visit"),
           .count_visit = host.constant<Seconds>("count_visit"),
           .repoint = host.constant<Seconds>("repoint"),
@@ -134,7 +137,7 @@ Stack read_stack(const Table& table) {
   stack.holds_logits = table.flag_or("holds_logits", false);
   stack.casts_logits = table.flag_or("casts_logits", false);
   stack.repeats_heads = table.flag_or("repeats_heads", false);
-  stack.recompute_stops_early = table.flag_or("recompute_stops_early", false);
+  stack.reentrant = table.flag_or("reentrant", true);
   stack.routers_keep_graph = table.flag_or("routers_keep_graph", false);
   stack.recompute_keeps_type = table.flag_or("recompute_keeps_type", false);
   if (table.has("tensor_layers")) stack.tensor_layers = read_tensor_layers(table);
@@ -147,6 +150,7 @@ Stack read_stack(const Table& table) {
         .reads = static_cast<int>(adapters->integer_or("reads", 0, 0, 16)),
         .shared = adapters->flag_or("shared", true),
         .one_beside_experts = adapters->flag_or("one_beside_experts", false),
+        .casts = adapters->flag_or("casts", false),
     };
   stack.gradient_placeholders = table.flag_or("gradient_placeholders", false);
   stack.stops_for_stages = table.flag_or("stops_for_stages", false);

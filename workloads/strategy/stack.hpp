@@ -68,25 +68,28 @@ struct Stack {
     Constant<Seconds> forward_launch;   // one operator of the model, with its modules' code around
     Constant<Seconds> backward_launch;  // the same, run by autograd
     Constant<Seconds> plain_launch;     // one operator out of a loop, with no module around it
+    Constant<Seconds> saved_hook;       // an operator whose saved tensors hooks take away
     Constant<Seconds> collective_launch;  // enqueue one collective
     Constant<Seconds> sync;               // read a value back: .item(), nonzero()
     Constant<Seconds> module_call{};      // a module with parameters, beside its operators
     Constant<Seconds> expert_call{};      // routing and sending tokens between ranks, each pass
     Constant<Seconds> expert_kernels{};   // the same where kernels of a library send them
     Constant<Seconds> expert_product{};   // an expert's product of grouped ones, launched by itself
-    Constant<Seconds> module_hook;        // ZeRO-3: fetch and release of a module with parameters
-    Constant<Seconds> plain_hook;         // ZeRO-3: the same for a module without any
-    Constant<Seconds> leaf_tensor;        // ZeRO-3: per tensor under a leaf module
-    Constant<Seconds> gather_calls;       // ZeRO-3: calls into the runtime around one fetch
-    Constant<Seconds> gradient_hook;      // per gradient tensor: copy to bucket, bookkeeping
-    Constant<Seconds> shard_group;        // FSDP: state change of one sharded group
-    Constant<Seconds> shard_tensor;       // FSDP: the same per tensor of the group
-    Constant<Seconds> sub_group;          // ZeRO-3 optimizer: one sub-group
-    Constant<Seconds> clear_visit;        // ZeRO-3 optimizer: one visit of the clear-gradient loop
-    Constant<Seconds> count_visit;        // releases that count tensors in each hook: one visit
-    Constant<Seconds> repoint;            // stages 1 and 2: point a tensor at its gathered place
-    Constant<Seconds> step;               // per optimizer step: data loader, logging, scheduler
-    Constant<Seconds> batch;              // make one batch without using it
+    Constant<Seconds> module_hook;     // ZeRO-3: hooks around a module, with parameters or without
+    Constant<Seconds> gather_tensor;   // ZeRO-3: a tensor of a fetch, until it is given up
+    Constant<Seconds> gradient_hook;   // per gradient tensor: copy to bucket, bookkeeping
+    Constant<Seconds> partition_hook;  // the same under ZeRO-3
+    Constant<Seconds> reduce_calls;    // ZeRO: calls around the reduction of one bucket
+    Constant<Seconds> shard_group;     // FSDP: state change of one sharded group
+    Constant<Seconds> shard_tensor;    // FSDP: the same per tensor of the group
+    Constant<Seconds> sub_group;       // ZeRO-3 optimizer: one sub-group
+    Constant<Seconds> update_tensor;   // ZeRO-3 optimizer: one tensor
+    Constant<Seconds> kept_tensor;     // ZeRO-3 optimizer: one that stays, gathered anew
+    Constant<Seconds> clear_visit;     // ZeRO-3 optimizer: one visit of the clear-gradient loop
+    Constant<Seconds> count_visit;     // releases that count tensors in each hook: one visit
+    Constant<Seconds> repoint;         // stages 1 and 2: point a tensor at its gathered place
+    Constant<Seconds> step;            // per optimizer step: data loader, logging, scheduler
+    Constant<Seconds> batch;           // make one batch without using it
     Constant<BytesPerSecond> file_write;  // one process, from host memory into a file
     Constant<BytesPerSecond> file_read;
   } host;
@@ -112,9 +115,8 @@ struct Stack {
   AttentionKernel attention = AttentionKernel::flash;
   // Values that the host reads back before each call of a flash kernel: where documents end.
   int attention_reads = 0;
-  // Recomputation ends where all that the backward pass needs is there, as PyTorch does it from 2.1
-  // on without the reentrant way: the last product of a layer does not run again.
-  bool recompute_stops_early = false;
+  // What a scenario that does not say `reentrant` has: see strategy.hpp.
+  bool reentrant = true;
   // Routers have a name for a loss of theirs: what is computed again up to there is not freed.
   bool routers_keep_graph = false;
   // What is computed again runs in the type of its forward pass also where modules of a library
@@ -131,6 +133,7 @@ struct Stack {
     int reads = 0;         // values that the host reads back for each call of one
     bool shared = true;    // `linear` and `all` have shared experts, too
     bool one_beside_experts = false;  // `all`: not one beside each, but one beside those of a rank
+    bool casts = false;  // where nothing is sharded they are in 32 bits, under autocast
   } adapters;
   // The product for a weight's gradient adds to the buffer of all, and hands autograd a tensor
   // without meaning; of matrices in layers there is one for each shape, for good.

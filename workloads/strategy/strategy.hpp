@@ -100,7 +100,11 @@ struct Strategy {
   Sharding sharding = Sharding::zero3;
   Checkpointing checkpointing = Checkpointing::full;
   RecomputedModules recomputed;  // under selective
-  bool compiled = false;         // torch.compile: what is between matrix products is fused
+  // How PyTorch (2.1 and later) computes layers again: in a pass of its own, before which no graph
+  // is kept, or by hooks on all that operators save, and only up to the last of these, so that the
+  // last product of a layer does not run again. Nothing: as the stack does it.
+  std::optional<bool> reentrant;
+  bool compiled = false;  // torch.compile: what is between matrix products is fused
   std::optional<CrossEntropy> cross_entropy;  // nothing: as the stack does it
   Precision precision;                        // of matrix products, or of all there is
   Optimizer optimizer;

@@ -137,6 +137,9 @@ Mark ReducedBuckets::reduce(GradientBucket& bucket, bool last_micro_batch) {
   if (bucket.sharers > 1) {
     const bool overlap = writer_.input().strategy.zero.overlap_comm;
     if (overlap && outstanding_) writer_.compute_after(reduction_);
+    if (s.sharding != Sharding::zero0 && !behind_stages())
+      writer_.spend(writer_.scaled(writer_.input().stack.host.reduce_calls.value),
+                    Cause::module_hooks);
     const Mark flat = writer_.run({{"flatten", KernelClass::memory, 0, 3 * bytes.value, 3}}, true,
                                   Cause::gradient_reduce, "flatten");
     reduction_ =

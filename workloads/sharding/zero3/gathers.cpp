@@ -108,8 +108,11 @@ void Zero3Gathers::give_up(std::uint32_t instance, double bytes) {
 // One all-gather into one buffer.
 void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   if (wanted.empty()) return;
-  double elements = 0;
-  for (const Wanted& each : wanted) elements += each.elements;
+  double elements = 0, tensors = 0;
+  for (const Wanted& each : wanted) {
+    elements += each.elements;
+    tensors += each.tensors;
+  }
   const StepInput& input = writer_.input();
   make_room(writer_.number_bytes() * elements);
   // Without a stream of its own a gather waits for the kernels that were launched before it.
@@ -119,6 +122,8 @@ void Zero3Gathers::fetch(const std::vector<Wanted>& wanted, bool coalesced) {
   if (input.strategy.parameter_place != Offload::none)
     ready = writer_.host({0}, Cause::offload_transfer, "copy_wait", {to_device(elements, ready)});
   if (input.strategy.zero.stops_at_fetches) ready = clear_buffer(elements, ready);
+  writer_.spend(writer_.scaled(tensors * input.stack.host.gather_tensor.value),
+                Cause::module_hooks);
   const Mark gather = gather_shards(elements, ready);
   writer_.allocate(gather, Held::gathered, writer_.number_bytes() * elements);
   uncut_.push_back(coalesced ? writer_.number_bytes() * elements : 0);
@@ -167,7 +172,6 @@ Mark Zero3Gathers::gather_shards(double elements, Mark ready) {
   const Plan plan = near ? Plan::secondary_gather : Plan::all_gather;
   const double mine =
       elements / (near ? static_cast<double>(keys.hpz) : writer_.sharers());  // of the shard
-  writer_.spend(writer_.scaled(writer_.input().stack.host.gather_calls.value));
   const auto gather = [&](double bytes, std::string_view name) {
     return writer_.collective(plan, {bytes}, Stream::gather, Cause::gather_bytes, name, {ready});
   };
@@ -215,26 +219,28 @@ void Zero3Gathers::prefetch(std::size_t visit) {
       return each.instance == next.instance;
     });
     if (needed <= 0 || state_[next.instance] != State::sharded || listed) continue;
-    wanted.push_back({next.instance, needed});
+    wanted.push_back({next.instance, needed, static_cast<double>(gathered_tensors(*next.unit))});
     elements += needed;
   }
   fetch(wanted, true);
 }
 
+// A leaf module has hooks of its own, and none of what is in it; a function has none.
+int Zero3Gathers::hooked_modules(std::size_t visit) const {
+  const Unit& unit = *visits_[visit].unit;
+  if (writer_.input().strategy.zero.leaf_modules && unit.in_moe)
+    return begin_[visit] == visit ? 1 : 0;
+  return unit.owners + unit.plain_modules;
+}
+
 void Zero3Gathers::before(std::size_t visit) {
   const Visit& now = visits_[visit];
-  const auto& host = writer_.input().stack.host;
-  const double core = writer_.input().cluster.node.host.core_speed.value.value;
   const bool leaf = writer_.input().strategy.zero.leaf_modules && now.unit->in_moe;
-  if (!leaf && now.unit->owners + now.unit->plain_modules == 0) return;  // a function: no hooks
-  Seconds hooks = static_cast<double>(now.unit->plain_modules) * host.plain_hook.value;
-  hooks += static_cast<double>(now.unit->owners) * host.module_hook.value;
-  if (leaf) {  // one hook, and a loop over its tensors
-    hooks = static_cast<double>(now.unit->tensors.size()) * host.leaf_tensor.value;
-    if (begin_[visit] == visit) hooks += host.plain_hook.value;
-  }
-  writer_.host(hooks / core, Cause::module_hooks, "fetch_release");
-  if (begin_[visit] != visit) return;
+  const int modules = hooked_modules(visit);
+  if (modules == 0) return;
+  const Seconds hook = writer_.input().stack.host.module_hook.value;
+  writer_.host(writer_.scaled(static_cast<double>(modules) * hook), Cause::module_hooks,
+               "fetch_release");
   if (leaf)
     fetch_leaf(visit);
   else
@@ -245,6 +251,7 @@ void Zero3Gathers::before(std::size_t visit) {
 void Zero3Gathers::fetch_module(const Visit& now) {
   const double needed = gathered_elements(*now.unit);
   const std::size_t tensors = gathered_tensors(*now.unit);
+  const auto of_all = static_cast<double>(tensors);
   if (tensors == 0 || state_[now.instance] == State::gathered) return;
   if (state_[now.instance] == State::in_flight) {
     for (std::size_t i = 0; i < tensors; ++i) await(now.instance);
@@ -254,7 +261,8 @@ void Zero3Gathers::fetch_module(const Visit& now) {
   const auto apart = std::min(static_cast<std::size_t>(now.unit->owners), tensors);
   const bool stops = writer_.input().strategy.zero.stops_at_fetches;
   for (std::size_t i = 0; i < apart; ++i) {
-    fetch({{now.instance, needed / static_cast<double>(apart)}}, !stops && tensors > apart);
+    const auto parts = static_cast<double>(apart);
+    fetch({{now.instance, needed / parts, of_all / parts}}, !stops && tensors > apart);
     await(now.instance);
   }
   if (stops) stop_for(arrival_[now.instance]);
@@ -265,7 +273,8 @@ void Zero3Gathers::fetch_leaf(std::size_t first) {
   for (std::size_t i = first; i < end_[first]; ++i)
     if (const double needed = gathered_elements(*visits_[i].unit);
         needed > 0 && state_[visits_[i].instance] == State::sharded)
-      wanted.push_back({visits_[i].instance, needed});
+      wanted.push_back(
+          {visits_[i].instance, needed, static_cast<double>(gathered_tensors(*visits_[i].unit))});
   fetch(wanted, true);
   for (std::size_t i = first; i < end_[first]; ++i)
     if (state_[visits_[i].instance] == State::in_flight) await(visits_[i].instance);

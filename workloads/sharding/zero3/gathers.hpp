@@ -29,9 +29,11 @@ class Zero3Gathers {
   struct Wanted {
     std::uint32_t instance;
     double elements;
+    double tensors;
   };
   void find_modules();
   void find_next_uses(std::size_t instances);
+  int hooked_modules(std::size_t visit) const;
   void fetch_module(const Visit& now);
   void fetch_leaf(std::size_t first);
   Mark clear_buffer(double elements, Mark ready);

@@ -81,6 +81,7 @@ Mark Zero3Gradients::reduce_bucket(bool last_micro_batch) {
   const Bytes bytes{writer_.number_bytes() * bucket_};
   const bool whole = waiting_.size() == 1 && std::fmod(bucket_, writer_.sharers()) == 0;
   const Mark made = writer_.last_compute();
+  writer_.spend(writer_.scaled(writer_.input().stack.host.reduce_calls.value), Cause::module_hooks);
   const Mark ready = writer_.input().strategy.zero.stops_at_fetches ? list_parts(bytes.value, made)
                      : whole ? on_reduce_stream(2 * bytes.value, 1, "divide", made)
                              : on_reduce_stream(3 * bytes.value, 2, "interleave", made);

@@ -44,6 +44,8 @@ void Zero3Update::run() {
   const double part = shard / count;
   writer_.context = {Phase::optimizer, -1, -1};
   find_norms(groups, part);
+  writer_.host(trained_.count * input.stack.host.update_tensor.value / core, Cause::optimizer,
+               "update_tensors");
   const Mark ready = writer_.last_compute();
   const Seconds clear = trained_.count * input.stack.host.clear_visit.value;
   const Offload place = input.strategy.optimizer_place;
@@ -133,6 +135,10 @@ void Zero3Update::update_from_drive(double part, bool last, Mark ready) {
 
 // What stays gathered was partitioned for the update: tensor by tensor, without waiting.
 void Zero3Update::gather_persistent() {
+  if (trained_.persistent.empty()) return;
+  const double kept = static_cast<double>(trained_.persistent.size());
+  writer_.host(writer_.scaled(kept * writer_.input().stack.host.kept_tensor.value),
+               Cause::optimizer, "kept_tensors");
   for (const double elements : trained_.persistent) {
     Mark ready = writer_.last_compute();
     if (writer_.input().strategy.parameter_place != Offload::none)
