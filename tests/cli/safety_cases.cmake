@@ -21,7 +21,7 @@ cli("a row that kills its worker is not one that lacks data" SLOW ARGS validate 
 # ---- work that no machine can bear is refused before it begins ----
 set(kept llama32-3b-sft-zero3 --set job.global_batch=null --set job.gradient_accumulation=65536)
 cli("a kept step of very many micro-batches" ARGS run ${kept} -o out/step.h5 CODE 2
-  ERROR "this takes 489 million operations, about 83.2 GB, more than the budget of 50 million: take fewer micro-batches (job.gradient_accumulation), or allow it with --budget 489000000")
+  ERROR "this takes 489 million operations, about 83.2 GB, more than the budget of 50 million: take fewer micro-batches (job.gradient_accumulation), or allow it with --budget 490000000")
 cli("a step of very many micro-batches that is not kept" ARGS run ${kept} --brief OUTPUT "a step")
 cli("very many flows" ARGS collective all_to_all --sizes 1MiB --cluster h100-8 --nodes 1024 --fold off CODE 2
   ERROR "this takes 201 million operations, about 34.2 GB, more than the budget of 50 million: take fewer ranks or --fold auto, or allow it with --budget 202000000")

@@ -160,8 +160,9 @@ TEST_CASE("adapters in 32 bits cast what comes in, there and back, where nothing
   const auto cast = [](Sharding sharding, bool casts) {
     TinyStep step = adapted(sharding);
     step.stack.adapters.casts = casts;
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
     double bytes = 0;
-    for (const Unit& unit : units_of(step.input()).layers.front())
+    for (const Unit& unit : layer)
       for (const auto* rows : {&unit.forward, &unit.backward})
         for (const KernelRow& row : *rows)
           if (row.op == Operator::lora_cast) bytes += row.bytes;
