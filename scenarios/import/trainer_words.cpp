@@ -309,16 +309,21 @@ void put_reentrant(MappedSource& source) {
   constexpr std::string_view block = "gradient_checkpointing_kwargs",
                              inside = "gradient_checkpointing_kwargs.use_reentrant";
   const bool is_block = !source.keys_below(block).empty();
-  std::string said = in_small_letters(source.text(is_block ? inside : block));
+  const std::string_view key = is_block ? inside : block;
+  const std::string text = source.text(key);
+  std::string said = in_small_letters(text);
   if (!is_block) {  // JSON of a command line
     constexpr std::string_view name = "use_reentrant";
     const std::size_t at = said.find(name);
     if (at == std::string::npos) return;
     said = said.substr(at + name.size(), said.find_first_of(",}", at) - at - name.size());
   }
-  for (const std::string_view word : {"true", "false"})
-    if (said.find(word) != std::string::npos)
-      source.put("strategy.reentrant", std::string(word), is_block ? inside : block);
+  if (said.empty()) return;
+  const bool yes = said.find("true") != std::string::npos;
+  if (yes || said.find("false") != std::string::npos)
+    source.put("strategy.reentrant", yes ? "true" : "false", key);
+  else
+    source.problem(key, fmt::format("expected true or false, found \"{}\"", text));
 }
 
 ShardingFacts put_replicas(MappedSource& source, std::string_view key) {

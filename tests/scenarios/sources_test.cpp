@@ -153,6 +153,8 @@ TEST_CASE("how layers are computed again is read where it is said", "[scenarios]
   const std::string text = "gradient_checkpointing_kwargs: '{\"use_reentrant\": ";
   CHECK(reentrant(text + "true, \"preserve_rng_state\": false}'\n") == "true");
   CHECK(reentrant(text + "false, \"preserve_rng_state\": true}'\n") == "false");
+  CHECK_THROWS_WITH(reentrant(block + "maybe\n"),
+                    Catch::Contains("use_reentrant: expected true or false, found \"maybe\""));
   // Nothing is computed again.
   CHECK(value_at(translate(small_file + block + "true\n"), "strategy.reentrant").empty());
 }
