@@ -369,6 +369,14 @@ cli("check of a scenario that lies beside the claims" HEAVY ARGS check @WORK@/ou
     \"$@\"; code=$?; rm -r @WORK@/out/beside; exit $code"
   OUTPUT "supported +100 % of")
 
+# ---- changes that make it faster ----
+cli("the same program with kernels of its own is a change" ARGS run mpt7b-zero2 --samples 0 --faster 20 --set stack=trl
+  OUTPUT "\nstack: trl-liger ")
+cli("on AMD GPUs, too" ARGS run llama32-3b-sft-zero3 --samples 0 --faster 20 --set stack=axolotl-rocm
+  OUTPUT "\nstack: axolotl-liger-rocm ")
+cli("another program, or the other vendor's, is none" ARGS run mpt7b-zero2 --samples 0 --faster 20 --set stack=deepspeed-hf
+  SHELL "\"$@\" | grep -c '^stack:' || true" OUTPUT "^0\n$")
+
 # ---- validate ----
 cli("validate" HEAVY ARGS validate OUTPUT "family +run +metric +measured +predicted +error.*qwen3-30b-sft-zero3 +wall +38.0 h.*memory verdicts are right")
 # The medians have one digit before their point.

@@ -86,13 +86,18 @@ std::vector<Setting> with_micro_batch(const Job& job, const char* micro_batch) {
   return settings;
 }
 
-// The stack that is like this one and has kernels of its own for norms, rotations and activations;
-// empty: there is none.
+// The stack that is like this one, of the same program (trl, trl-liger) on GPUs of the same vendor,
+// and has kernels of its own for norms, rotations and activations; empty: there is none.
 std::string with_fused_kernels(const std::string& data, const std::string& stack) {
+  if (stack.empty()) return "";
+  const auto program = [](const std::string& name) { return name.substr(0, name.find('-')); };
+  const std::string vendor = open_entry(data, stack_shelf, stack).root().text_or("vendor", "");
   for (const std::string& name : names_on(data, stack_shelf)) {
+    if (program(name) != program(stack)) continue;
     const Document entry = open_entry(data, stack_shelf, name);
     const Table root = entry.root();
-    if (root.text_or("like", "") != stack || !root.is_mapping("fused")) continue;
+    if (root.text_or("like", "") != stack || root.text_or("vendor", "") != vendor) continue;
+    if (!root.is_mapping("fused")) continue;
     if (root.table("fused").text_or("activation", "") == "true") return name;
   }
   return "";
