@@ -52,8 +52,8 @@ class StepWriter {
   // The host thread spends time; afterwards it has everything named behind it.
   Mark host(Seconds seconds, Cause cause, std::string_view name,
             std::initializer_list<Mark> after = {});
-  // Host time that goes with whatever it does next, and has its cause unless it is more than that
-  // and has one of its own.
+  // Host time that goes with whatever it does next. What is the longer of the two names the cause
+  // of both, if this has one.
   void spend(Seconds seconds, std::optional<Cause> cause = {}) {
     spent_ += seconds;
     if (cause) spent_for_ = cause;
