@@ -20,6 +20,7 @@
 #include "sim/base/lists.hpp"
 #include "sim/base/table.hpp"
 #include "topology/catalog.hpp"
+#include "topology/processor.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/model/hf_config.hpp"
 #include "workloads/model/model_catalog.hpp"
@@ -36,7 +37,8 @@ constexpr std::array list_options{
     OptionSpec{"markdown", "", "keys: the page docs/keys.md"}};
 constexpr Usage list_usage{
     "stepsim list "
-    "[gpus|nodes|networks|clusters|models|stacks|optimizers|precisions|recipes|engines|scenarios|"
+    "[gpus|nodes|networks|processors|clusters|models|stacks|optimizers|precisions|recipes|engines|"
+    "scenarios|"
     "algorithms|architectures|keys]",
     "Names what the catalogue holds. Each entry is one data file. `keys` are those of a scenario: "
     "what each may say and what leaving it out means.",
@@ -82,6 +84,9 @@ EntryFacts node_facts(const std::string&, const Document& document) {
   const Node node = read_node(document.root());
   EntryFacts facts{fmt::format("GPU: {}", node.gpu), fmt::format("parts: {}", parts_text(node)),
                    fmt::format("usual network: {}", node.network)};
+  if (!node.processors.empty())
+    facts.push_back(
+        fmt::format("host: {}, whose range reaches over them", fmt::join(node.processors, " or ")));
   for (const LinkSpec& link : node.links)
     facts.push_back(fmt::format("link {}: {} - {}{}", link.name, to_text(link.from),
                                 to_text(link.to),
@@ -96,6 +101,11 @@ EntryFacts network_facts(const std::string&, const Document& document) {
                                network.leaf.per_rail ? ", one per rail" : "")};
   add_algorithms(facts, network.collectives);
   return facts;
+}
+
+EntryFacts processor_facts(const std::string&, const Document& document) {
+  read_processor(document.root());
+  return {};
 }
 
 EntryFacts cluster_facts(const std::string& data, const Document& document) {
@@ -192,6 +202,7 @@ struct Kind {
 constexpr std::array shelves{Kind{"gpus", gpu_shelf, gpu_facts},
                              Kind{"nodes", node_shelf, node_facts},
                              Kind{"networks", network_shelf, network_facts},
+                             Kind{"processors", processor_shelf, processor_facts},
                              Kind{"clusters", cluster_shelf, cluster_facts},
                              Kind{"models", model_shelf},
                              Kind{"stacks", stack_shelf, stack_facts},

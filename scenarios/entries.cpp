@@ -132,11 +132,15 @@ Found find_entries(const std::string& data, const Table& root, const Table& clus
   const bool network =
       names.cluster.network.empty() ||
       known(cluster, "network", "network", names.cluster.network, data, {network_shelf});
+  const bool processor =
+      names.cluster.processor.empty() ||
+      known(cluster, "processor", "processor", names.cluster.processor, data, {processor_shelf});
   const std::size_t problems = root.problems();
   if (!names.model.empty()) check_model(data, root, names.model);
   const bool model =
       root.problems() == problems && (root.is_mapping("model") || !names.model.empty());
-  return {model, node && network, known(root, "stack", "stack", names.stack, data, {stack_shelf})};
+  return {model, node && network && processor,
+          known(root, "stack", "stack", names.stack, data, {stack_shelf})};
 }
 
 Document under(Document document, const Readings& readings, std::string_view scope) {

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/whole_file.hpp"
+#include "topology/processor.hpp"
 
 namespace stepsim {
 namespace {
@@ -78,6 +80,7 @@ EntryPlace place_of_entry(Folders folders, const Shelf& shelf, std::string_view 
 struct Parts {
   std::string node;
   std::string network;
+  std::string processor;
   std::uint32_t largest = 0;  // 0: no limit is known
 };
 
@@ -90,12 +93,12 @@ Parts parts_of(const std::string& data, const std::string& name) {
     root.text("name");
     root.text("title");
     root.text_or("note", "");
-    Parts parts{root.text("node"), root.text("network"),
+    Parts parts{root.text("node"), root.text("network"), root.text_or("processor", ""),
                 static_cast<std::uint32_t>(root.integer("nodes", 1, 1 << 20))};
     document.finish();
     return parts;
   }
-  if (has_entry(folders, node_shelf, name)) return {name, "", 0};
+  if (has_entry(folders, node_shelf, name)) return {name, "", "", 0};
   std::vector<std::string> all = names_in(folders, node_shelf);
   append(all, names_in(folders, cluster_shelf));
   throw UserError(fmt::format(
@@ -130,6 +133,38 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
                     "selective_is", "must_say", "experts_recompute", "smaller"},
                    {"defaults"});
   return document;
+}
+
+constexpr std::string_view host_speed = "host.core_speed";
+
+// Where it is not known which of several processors a machine has, its range reaches over theirs.
+void lay_processors(const std::string& data, Document& node, std::span<const std::string> names) {
+  Constant<Ratio> range;
+  for (const std::string& name : names) {
+    const bool first = name == names.front();
+    const Document entry = open_entry(data, processor_shelf, name);
+    const Constant<Ratio> speed = read_processor(entry.root()).core_speed;
+    entry.finish();
+    if (first) node.take(host_speed, entry);
+    range.low.value = first ? speed.low.value : std::min(range.low.value, speed.low.value);
+    range.high.value = first ? speed.high.value : std::max(range.high.value, speed.high.value);
+  }
+  node.set(fmt::format("{}.low", host_speed), fmt::format("{}", range.low.value));
+  node.set(fmt::format("{}.high", host_speed), fmt::format("{}", range.high.value));
+}
+
+// With that processor; empty: with its usual ones, unless it says itself how fast its host is.
+Document open_node(const std::string& data, std::string_view name, const std::string& processor) {
+  const std::vector<std::string> folders = data_folders(data);
+  Document node = open_chain(folders, folders, node_shelf, name, 0);
+  if (!processor.empty()) {
+    node.set("processors", fmt::format("[{}]", processor));
+    lay_processors(data, node, std::array{processor});
+  } else if (const auto usual = node.root().texts_or("processors");
+             !usual.empty() && !node.peek(host_speed)) {
+    lay_processors(data, node, usual);
+  }
+  return node;
 }
 
 }  // namespace
@@ -197,6 +232,7 @@ std::vector<std::string> overlay_files(const std::string& data, const Cluster& c
   if (is_on(data, cluster_shelf, cluster.name)) add(cluster_shelf, cluster.name);
   add(node_shelf, cluster.node.name);
   add(gpu_shelf, cluster.node.gpu);
+  if (!cluster.node.processors.empty()) add(processor_shelf, cluster.node.processors.front());
   if (cluster.network) add(network_shelf, cluster.network->name);
   return files;
 }
@@ -218,6 +254,7 @@ std::string file_of(const std::string& data, const Shelf& shelf, std::string_vie
 }
 
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name) {
+  if (shelf.folder == node_shelf.folder) return open_node(data, name, "");
   const std::vector<std::string> folders = data_folders(data);
   return open_chain(folders, folders, shelf, name, 0);
 }
@@ -233,7 +270,8 @@ Cluster load_cluster(const std::string& data, const ClusterChoice& choice, const
     throw UserError(
         fmt::format("nodes: {} has {} nodes, not {}", choice.name, parts.largest, cluster.nodes),
         Fault::rule);
-  Document node = open_entry(data, node_shelf, parts.node);
+  Document node =
+      open_node(data, parts.node, choice.processor.empty() ? parts.processor : choice.processor);
   prepare(node, draw, given, "node");
   cluster.node = read_node(node.root());
   node.finish();

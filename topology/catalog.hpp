@@ -21,6 +21,7 @@ struct Shelf {
 inline constexpr Shelf gpu_shelf{"topology/gpus", "GPU"};
 inline constexpr Shelf node_shelf{"topology/nodes", "node"};
 inline constexpr Shelf network_shelf{"topology/networks", "network"};
+inline constexpr Shelf processor_shelf{"topology/processors", "processor"};
 inline constexpr Shelf cluster_shelf{"topology/clusters", "cluster"};
 
 // A catalogue travels as one text: its folders, joined by line ends, the installed one first. Each
@@ -58,7 +59,8 @@ std::string file_of(const std::string& data, const Shelf& shelf, std::string_vie
 
 // Throws UserError with the nearest name when the shelf has no such entry. An entry that is `like`
 // another one says only what is different; in an overlay it may be like the one of its own name
-// below.
+// below. What a node's file leaves to its processors is of the first of them, and ranges reach over
+// all.
 Document open_entry(const std::string& data, const Shelf& shelf, std::string_view name);
 
 // Constants drawn from their ranges instead of their stated values.
@@ -69,6 +71,7 @@ struct ClusterChoice {
   std::optional<std::uint32_t> nodes{};  // default: one
   std::string network{};                 // default: the cluster's or the node's own
   std::optional<std::uint32_t> gpus{};   // the first of each node; default: all
+  std::string processor{};               // of each node; default: the cluster's or the node's own
 };
 Cluster load_cluster(const std::string& data, const ClusterChoice& choice,
                      const MaybeDraw& draw = {}, std::span<const GivenConstant> given = {});

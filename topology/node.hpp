@@ -52,7 +52,7 @@ struct Host {
   std::optional<Constant<BytesPerSecond>> core_stream;  // that one core keeps up alone
   Constant<Ratio> pageable;                             // share of the pinned copy rate
   Constant<Seconds> copy_start;                         // before the first byte of a copy
-  Constant<Ratio> core_speed;  // of the launching thread, against a 3.5 GHz server core
+  Constant<Ratio> core_speed;  // of the launching thread, against what Python costs were taken on
 
   friend bool operator==(const Host&, const Host&) = default;
 };
@@ -62,6 +62,9 @@ struct Node {
   std::string title;
   std::string gpu;      // catalogue name
   std::string network;  // catalogue name of the usual one
+  // Catalogue names of what such machines have; the first is the one at hand. Empty: the file of
+  // the node itself says how fast its host is.
+  std::vector<std::string> processors;
   std::array<std::uint32_t, part_names.size()> parts{};
   std::vector<LinkSpec> links;
   Host host;

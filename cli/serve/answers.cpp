@@ -139,6 +139,7 @@ Records names_records(const std::string& data) {
           names("recipe", names_on(data, recipe_shelf)),
           names("cluster.node", machines(data)),
           names("cluster.network", names_on(data, network_shelf)),
+          names("cluster.processor", names_on(data, processor_shelf)),
           names("strategy.optimizer", names_on(data, optimizer_shelf)),
           names("strategy.precision", names_on(data, precision_shelf))};
 }

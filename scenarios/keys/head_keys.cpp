@@ -51,6 +51,14 @@ constexpr std::array cluster_keys{
         .read = [](const Table& table, const KeyFacts& facts,
                    ClusterChoice& choice) { choice.network = table.text_or(facts.name, ""); },
         .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.network; }},
+    Key<ClusterChoice>{
+        .facts = {.name = "processor",
+                  .sentence = "`stepsim list processors`: its core launches what GPUs do",
+                  .otherwise = "the first that the node's or the cluster's file names",
+                  .example = "epyc-9654"},
+        .read = [](const Table& table, const KeyFacts& facts,
+                   ClusterChoice& choice) { choice.processor = table.text_or(facts.name, ""); },
+        .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.processor; }},
     whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024, "the first of each node take part")
         .otherwise("all")
         .example("8"),

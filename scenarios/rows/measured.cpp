@@ -127,7 +127,8 @@ std::vector<RowNote> row_notes(const CsvTable& table, std::span<const MeasuredCo
 }
 
 MachineWords machine_words(const std::string& data) {
-  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf)};
+  MachineWords words{words_on(data, node_shelf), words_on(data, network_shelf),
+                     words_on(data, processor_shelf)};
   for (const auto& [name, said] : words.nodes) words.of_node.push_back(facts_of_node(data, name));
   for (const auto& [name, said] : words.networks)
     words.of_network.push_back(facts_of_network(data, name));

@@ -64,11 +64,12 @@ struct NetworkFacts {
   std::string library;
 };
 
-// The words by which measurement tables name the nodes and networks of the catalogue.
+// The words by which measurement tables name the nodes, networks and processors of the catalogue.
 struct MachineWords {
   using Entry = std::pair<std::string, std::vector<std::string>>;  // name, its words
   std::vector<Entry> nodes;
   std::vector<Entry> networks;
+  std::vector<Entry> processors{};
   std::vector<NodeFacts> of_node{};        // [node]
   std::vector<NetworkFacts> of_network{};  // [network]
 };

@@ -186,6 +186,8 @@ void write_cluster(const StepRow& row, const RowCatalog& catalog, RowScenario& m
   made.set("cluster.node", node->name);
   made.set("cluster.nodes", nodes);
   if (each < node->gpus) made.set("cluster.gpus_per_node", each);
+  if (const std::string name = best_name(catalog.machines.processors, row.hardware); !name.empty())
+    made.set("cluster.processor", name);
   if (nodes > 1) write_network(row, catalog, *node, made);
 }
 

@@ -140,12 +140,13 @@ std::string name_of(const Node& node) {
   return entry == nullptr ? "" : entry->value.scalar;
 }
 
-const Node* node_at(const Node& root, std::string_view path) {
-  const Node* at = &root;
+template <class SomeNode>
+SomeNode* node_at(SomeNode& root, std::string_view path) {
+  SomeNode* at = &root;
   while (!path.empty()) {
     const std::string_view key = path.substr(0, path.find('.'));
     path.remove_prefix(std::min(path.size(), key.size() + 1));
-    const Entry* entry = entry_of(*at, key);
+    auto* entry = entry_of(*at, key);
     if (entry == nullptr || entry->value.shape == Shape::nothing) return nullptr;
     at = &entry->value;
   }
@@ -268,6 +269,15 @@ void Document::set(std::span<const std::string> keys, std::string_view value) {
   Node made = detail::parse_yaml(value, path, *notes_, path);
   *at = std::move(made);
   at->line = line;
+}
+
+void Document::take(std::string_view path, const Document& from) {
+  const Node* theirs = node_at(std::as_const(from.notes_->root), path);
+  if (theirs == nullptr) return;
+  set(path, "{}");  // the way there
+  Node& mine = *node_at(notes_->root, path);
+  mine = *theirs;
+  forget_lines(mine);
 }
 
 void Document::inherit(const Document& base, const std::vector<std::string>& own,

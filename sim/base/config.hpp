@@ -121,6 +121,8 @@ class Document {
   // YAML. What it replaces and what it adds is checked by the reading that follows.
   void set(std::string_view path, std::string_view value);
   void set(std::span<const std::string> keys, std::string_view value);
+  // What stands at `path` in another file goes before what stands there in this one.
+  void take(std::string_view path, const Document& from);
   // What this file leaves out is taken from `base`: key by key, and in lists of named entries entry
   // by entry; a constant is replaced as a whole. Keys in `own` are not taken; lists in `piled` are
   // this file's entries, then the base's. Messages about what came from `base` have no line.

@@ -44,7 +44,7 @@ def vocabulary():
     helps = {command: said(command, "--help") for command in commands}
     options = {command: re.findall(r"--[a-z-]+", text) for command, text in helps.items()}
     examples = [shlex.split(line) for text in helps.values() for line in re.findall(r"^ +stepsim (.*[^\\\n])$", text, re.M)]
-    names = [word for kind in ("gpus", "nodes", "networks", "clusters", "stacks", "models", "scenarios", "recipes", "optimizers")
+    names = [word for kind in ("gpus", "nodes", "networks", "processors", "clusters", "stacks", "models", "scenarios", "recipes", "optimizers")
              for word in re.findall(r"^ *([a-z0-9][\w.-]+)", said("list", kind), re.M)]
     keys = re.findall(r"^ *#? ?([a-z_]+):", (ROOT / "scenarios/template.yaml").read_text(), re.M)
     return commands, options, names, examples, [f"{block}.{key}" for block in ("job", "strategy", "cluster") for key in keys]

@@ -52,7 +52,8 @@ void read_entry(const std::string& bytes) {
       Entry{"workloads/models/mine.yaml", {{"model", "mine"}}},
       Entry{"workloads/optimizers/mine.yaml", {{"strategy.optimizer", "mine"}}},
       Entry{"workloads/precisions/mine.yaml", {{"strategy.precision", "mine"}}},
-      Entry{"scenarios/recipes/mine.yaml", {{"recipe", "mine"}}}};
+      Entry{"scenarios/recipes/mine.yaml", {{"recipe", "mine"}}},
+      Entry{"topology/processors/mine.yaml", {{"cluster.processor", "mine"}}}};
   if (bytes.empty()) return;
   const Entry& entry = entries[static_cast<unsigned char>(bytes.front()) % entries.size()];
   namespace fs = std::filesystem;

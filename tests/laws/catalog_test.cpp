@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
 
 #include "scenarios/scenario.hpp"
 #include "sim/replay.hpp"
 #include "tests/support/exactly.hpp"
 #include "tests/support/machines.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/tiny_cluster.hpp"
 #include "tests/support/worker.hpp"
+#include "topology/processor.hpp"
 #include "workloads/program/program_builder.hpp"
 
 namespace stepsim {
@@ -142,6 +147,55 @@ TEST_CASE("every network file loads and names its sources", "[laws]") {
     CHECK_NOTHROW(document.finish());
     check_constants(document.constants());
   }
+}
+
+TEST_CASE("every processor file loads and names its sources", "[laws]") {
+  const std::vector<std::string> names = names_on(data, processor_shelf);
+  REQUIRE_FALSE(names.empty());
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    const Document document = open_entry(data, processor_shelf, name);
+    CHECK(read_processor(document.root()).name == name);
+    CHECK_NOTHROW(document.finish());
+    check_constants(document.constants());
+  }
+}
+
+TEST_CASE("the range of a host reaches over all processors that it may have", "[laws]") {
+  for (const std::string& node : names_on(data, node_shelf)) {
+    CAPTURE(node);
+    const Cluster usual = load_cluster(data, {.name = node});
+    const Constant<Ratio>& speed = usual.node.host.core_speed;
+    REQUIRE_FALSE(usual.node.processors.empty());
+    for (const std::string& name : usual.node.processors) {
+      CAPTURE(name);
+      const Constant<Ratio> one =
+          load_cluster(data, {.name = node, .processor = name}).node.host.core_speed;
+      CHECK(one == read_processor(open_entry(data, processor_shelf, name).root()).core_speed);
+      CHECK(speed.low.value <= one.low.value);
+      CHECK(speed.high.value >= one.high.value);
+      if (name == usual.node.processors.front()) CHECK(speed.value.value == one.value.value);
+    }
+  }
+}
+
+TEST_CASE("a host is as fast as its node's own file says, unless a processor is named", "[laws]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path nodes = folder.file("topology/nodes");
+  std::filesystem::create_directories(nodes);
+  std::ofstream(nodes / "mine.yaml") << "name: mine\ntitle: Mine\nlike: h100-8\nhost:\n  "
+                                        "core_speed: {value: 2, grade: guess, source: mine}\n";
+  std::ofstream(nodes / "lost.yaml")
+      << "name: lost\ntitle: Lost\nlike: h100-8\nprocessors: [xeon-8480d]\n";
+  const std::string both = join_folders(std::array{data, folder.path()});
+  const Constant<Ratio> own = load_cluster(both, {.name = "mine"}).node.host.core_speed;
+  CHECK(own.value.value == 2);
+  CHECK(own.high.value == 2);
+  CHECK(
+      load_cluster(both, {.name = "mine", .processor = "grace"}).node.host.core_speed.value.value <
+      1);
+  CHECK_THROWS_WITH(load_cluster(both, {.name = "lost"}),
+                    Catch::Contains("no processor \"xeon-8480d\" (did you mean \"xeon-8480c\"?)"));
 }
 
 TEST_CASE("every cluster file names a node and a network that exist", "[laws]") {

@@ -60,6 +60,17 @@ TEST_CASE("a card has the form that its name says", "[scenarios]") {
     CHECK_THAT(node_of(card), Contains("of that name the catalogue has h100-8, h100-8-96"));
 }
 
+TEST_CASE("a row that names its processor gets it", "[scenarios]") {
+  const auto processor_of = [](const std::string& hardware) {
+    const ExpressedRow made = made_of(hardware, "1", "8", "");
+    REQUIRE(made.missing.empty());
+    return parse_scenario(data, made.scenario, "r").cluster.node.processors.front();
+  };
+  CHECK(processor_of("A100-SXM4-40GB, 2x EPYC 7742, 1 TB host memory") == "epyc-7742");
+  CHECK(processor_of("8x H200-141GB, AMD EPYC 9575F") == "epyc-9575f");
+  CHECK(processor_of("A100-80GB SXM") == "epyc-7763");
+}
+
 TEST_CASE("names of cards match whole words", "[scenarios]") {
   CHECK(node_of("GB200") == "the hardware \"GB200\"");
   CHECK(node_of("GB300 NVL72") == "the hardware \"GB300 NVL72\"");

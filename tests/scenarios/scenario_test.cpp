@@ -54,11 +54,13 @@ TEST_CASE("a misspelt key is named with the nearest one", "[scenarios]") {
 }
 
 TEST_CASE("names that the catalogue does not have are named with the nearest one", "[scenarios]") {
-  CHECK(problems_of("name: a\nmodel: qwen3-30b-a3c\ncluster: {node: mi300x-9, network: roce}\n"
+  CHECK(problems_of("name: a\nmodel: qwen3-30b-a3c\n"
+                    "cluster: {node: mi300x-9, network: roce, processor: epyc-9654f}\n"
                     "stack: deepspeed\njob: {sequence: 4096}\nstrategy: {zero: 3}\n") ==
         Said{"2: model: no model \"qwen3-30b-a3c\" (did you mean \"qwen3-30b-a3b\"?)",
              "3: cluster.node: no cluster or node \"mi300x-9\" (did you mean \"mi300x-8\"?)",
              "3: cluster.network: no network \"roce\"; `stepsim list networks` names all",
+             "3: cluster.processor: no processor \"epyc-9654f\" (did you mean \"epyc-9654\"?)",
              "4: stack: no stack \"deepspeed\" (did you mean \"deepspeed-hf\"?)"});
 }
 

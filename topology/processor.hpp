@@ -1,0 +1,25 @@
+// The processors that launch work onto GPUs. A file of one says the part of a node's `host` that
+// hangs on it, so that it can stand in a node's place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/config.hpp"
+#include "sim/base/constant.hpp"
+
+namespace stepsim {
+
+struct Processor {
+  std::string name;
+  std::string title;
+  Constant<Ratio> core_speed;            // as of Host
+  std::vector<std::string> measured_as;  // lower-case words by which measurement tables name it
+
+  friend bool operator==(const Processor&, const Processor&) = default;
+};
+
+// Throws nothing: what is wrong is noted in the table's document.
+Processor read_processor(const Table& table);
+
+}  // namespace stepsim
