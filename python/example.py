@@ -5,12 +5,12 @@ import stepsim
 
 slow = stepsim.run("qwen3-30b-sft-zero3", samples=0)
 print(f"{slow['step_time_s']:.0f} s, {slow['breakdown'][0]['cause']}")
-#: 117 s, optimizer
+#: 111 s, optimizer
 
 # %% the same with one setting changed
 fast = stepsim.run("qwen3-30b-sft-zero3", {"strategy.zero_optimization.sub_group_size": 1e9}, samples=0)
 print(f"{fast['step_time_s']:.0f} s")
-#: 38 s
+#: 36 s
 
 # %% many settings
 points = stepsim.sweep("llama32-3b-sft-zero3", {"job.micro_batch": [1, 2, 4], "strategy.zero": [2, 3]})

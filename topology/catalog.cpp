@@ -161,7 +161,7 @@ Document open_node(const std::string& data, std::string_view name, const std::st
     node.set("processors", fmt::format("[{}]", processor));
     lay_processors(data, node, std::array{processor});
   } else if (const auto usual = node.root().texts_or("processors");
-             !usual.empty() && !node.peek(host_speed)) {
+             !usual.empty() && node.root().is_mapping("host") && !node.peek(host_speed)) {
     lay_processors(data, node, usual);
   }
   return node;

@@ -55,7 +55,7 @@ constexpr std::array cluster_keys{
         .facts = {.name = "processor",
                   .sentence = "`stepsim list processors`: its core launches what GPUs do",
                   .otherwise = "the first that the node's or the cluster's file names",
-                  .example = "epyc-9654"},
+                  .example = "xeon-8480c"},
         .read = [](const Table& table, const KeyFacts& facts,
                    ClusterChoice& choice) { choice.processor = table.text_or(facts.name, ""); },
         .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.processor; }},

@@ -261,7 +261,7 @@ cli("run with a price as JSON" ARGS run llama32-3b-sft-zero3 --samples 0 --price
 cli("run with a price that is none" ARGS run llama32-3b-sft-zero3 --price cheap CODE 2
   ERROR "--price: expected money for a GPU and an hour, a number above 0, found \"cheap\"")
 cli("memory says what each change costs in time" ARGS memory mpt7b-zero2-oom CODE 1
-  OUTPUT "\nto make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 +67.3 GB +fits +1.33 s +1541\n.*\nor more nodes +needed.*\ncluster.nodes: 2 ")
+  OUTPUT "\nto make it fit, each alone +needed +verdict +step +tok/s/GPU\n[- ]+\nstrategy.zero: 3 +67.3 GB +fits +1.26 s +1623\n.*\nor more nodes +needed.*\ncluster.nodes: 2 ")
 cli("memory names pairs of changes where no single one is enough" ARGS memory llama32-3b-sft-zero3 --set model=llama-3.1-8b
     --set cluster.node=h100-2 --set strategy.zero=2 --set strategy.checkpointing=none --set job.micro_batch=16 CODE 1
   OUTPUT "no single change that is known here makes it fit\n\nto make it fit, together +needed +verdict +step +tok/s/GPU\n[- ]+\n[a-z_.]+: [a-z0-9]+, [a-z_.]+: ")
