@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
@@ -106,6 +107,20 @@ Parts parts_of(const std::string& data, const std::string& name) {
       name, did_you_mean(name, all)));
 }
 
+// A path is of a file below the folders from which several entries start, and which is none itself.
+bool is_common_file(std::string_view like) {
+  return like.find('/') != std::string_view::npos;
+}
+
+// The uppermost; "": none has it.
+std::string common_file(Folders folders, std::string_view like) {
+  for (const std::string& folder : std::views::reverse(folders))
+    if (std::string file = fmt::format("{}/{}.yaml", folder, like);
+        like.find("..") == std::string_view::npos && is_there(file))
+      return file;
+  return "";
+}
+
 Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::string_view name,
                     int links) {
   const auto none = [&](std::string_view wanted) {
@@ -124,13 +139,21 @@ Document open_chain(Folders all, Folders folders, const Shelf& shelf, std::strin
   const auto reject = [&](std::string message) {
     throw UserError({{document.file(), 0, "like", std::move(message)}});
   };
+  const std::vector<std::string> own_keys{"name",         "title",       "like",
+                                          "note",         "measured_as", "learners_named",
+                                          "selective_is", "must_say",    "experts_recompute",
+                                          "smaller"};
+  if (is_common_file(like)) {
+    const std::string file = common_file(all, like);
+    if (file.empty()) reject(fmt::format("no file {}.yaml in the catalogue", like));
+    document.inherit(read_document(file), own_keys);
+    return document;
+  }
   const bool own_name = like == name;
   if (links == longest_chain || (own_name && folders_up_to(place.below, shelf, name) == 0))
     reject("entries that are like each other form a circle");
   if (!has_entry(all, shelf, like)) reject(none(like));
-  document.inherit(open_chain(all, own_name ? place.below : all, shelf, like, links + 1),
-                   {"name", "title", "like", "note", "measured_as", "learners_named",
-                    "selective_is", "must_say", "experts_recompute", "smaller"},
+  document.inherit(open_chain(all, own_name ? place.below : all, shelf, like, links + 1), own_keys,
                    {"defaults"});
   return document;
 }
@@ -218,6 +241,11 @@ std::vector<std::string> overlay_files(const std::string& data, const Shelf& she
     const EntryPlace place = place_of_entry(folders, shelf, link);
     if (is_of_overlay(data, place.file)) files.push_back(place.file);
     const std::string like = read_document(place.file).root().text_or("like", "");
+    if (is_common_file(like)) {
+      if (const std::string file = common_file(all, like); is_of_overlay(data, file))
+        files.push_back(file);
+      break;
+    }
     folders = like == link ? place.below : Folders(all);
     link = like;
   }

@@ -92,7 +92,7 @@ cli("grpo validate" ARGS validate @ROOT@/scenarios/seeds/grpo-32b-sync-packed.ya
 # Tables of published steps and engine throughputs.
 cli("grpo rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/grpo
   OUTPUT "grpo in turn h100-sxm +nemorl-v0.4-1 +step_s +97.7.*nemorl-v0.4-5 +step_s +506.*grpo sync h20-141 +sync-ce-dsv31 +sync_s +10.19.*19 of 19 rows are predicted")
-cli("engine rows" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/engines
+cli("engine rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/engines
   OUTPUT "engine h200 fp8 +trtllm-llama-3.3-70b-h200-128-128 +output_tok_s +3803.*[0-9]+ of 94 rows are predicted")
 cli("rows of every kind at once" HEAVY ARGS validate --rows @WORK@/steps.csv --rows @WORK@/engines.csv --samples 2 --json
   SHELL "head -n 3 @ROOT@/scenarios/measured/grpo/grpo.csv >@WORK@/steps.csv

@@ -31,7 +31,7 @@ cli("plans as scenarios" HEAVY ARGS ${small_plan} --top 2 -o @WORK@/out/plans
     grep -o '\"step_time_s\": [0-9.e-]*' @WORK@/out/plan.json | head -1 >@WORK@/out/planned &&
     grep -o '\"step_time_s\": [0-9.e-]*' @WORK@/out/run.json | head -1 | diff - @WORK@/out/planned && ls @WORK@/out/plans"
   OUTPUT "^1.yaml\n2.yaml\nplans.csv\nplans.h5\n$")
-cli("plan of what fits nowhere near" HEAVY ARGS plan llama-3.3-70b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 CODE 1
+cli("plan of what fits nowhere near" SLOW ARGS plan llama-3.3-70b --cluster h100-8 --global-batch 16 --sequence 2048 --samples 0 CODE 1
   OUTPUT "no plan of [0-9]+ fits; the one with the[ \n]least memory, .*, needs at least .* of .*On 4 nodes this one fits:.*the fastest[ \n]of ")
 cli("plan without a model" ARGS plan CODE 2
   ERROR_MATCHES "^stepsim: which model or scenario\\? usage: stepsim plan ")

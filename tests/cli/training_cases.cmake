@@ -277,7 +277,7 @@ cli("explain finds a slow link" SLOW ARGS explain qwen3-30b-sft-zero2moe --repla
     --set "cluster.slow_links=[{link: xgmi.gpu0>gpu1, share: 0.5}]" OUTPUT "\n-[- ]+\nmoe_all_to_all +-[0-9.]+ s +(9[0-9]|100)\\.[0-9] %")
 cli("explain names a constant that only one side leaves open" SLOW ARGS explain llama32-3b-sft-zero3 --replays 1 --samples 1
     --set stack.unexplained=1.2 OUTPUT "moved most by[^\n]*\n[- ]+\nstack.unexplained")
-cli("explain as JSON" HEAVY ARGS explain mpt7b-zero2-oom llama32-3b-sft-zero3 --replays 1 --samples 2 --json
+cli("explain as JSON" SLOW ARGS explain mpt7b-zero2-oom llama32-3b-sft-zero3 --replays 1 --samples 2 --json
   KEYS a/step_time_interval_s/1 a/tokens_per_second_per_gpu_interval/1 b/peak_memory_interval_bytes/1 rows/0/interval_s/1
        draws/made draws/most draws/a_slower draws/gap_interval_s/0 draws/moved_most_by/0/gap_at_low_s a/step_time_s b/step_time_s rows/0/cause rows/0/seconds rows/0/stderr_s rows/0/counterfactual_s rows/0/constants
        a/critical_path/0/part not_equal/0 does_not_fit/0 gap_s residual_s)
@@ -385,7 +385,7 @@ cli("validate steps that this project measured" ARGS validate @ROOT@/scenarios/m
 cli("validate as JSON" ARGS validate ${seeds}/mpt7b-zero2.yaml ${seeds}/mpt7b-zero2-oom.yaml --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error rows/1/measured
        families/0/name families/0/rows families/0/median_abs_error families/0/p90_abs_error families/0/signed_mean)
-cli("validate a table of rows" HEAVY ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
+cli("validate a table of rows" SLOW ARGS validate --rows @ROOT@/scenarios/measured/steps/mi300x.csv
   OUTPUT "not predicted +what is missing.*amd-te79-8b-bf16 +the sequence length\n.*family +rows +median.*rows are predicted")
 cli("validate tables of rows as JSON" ARGS validate --rows @ROOT@/scenarios/measured/steps/offload.csv --json
   KEYS rows/0/id rows/0/family rows/0/metric rows/0/predicted rows/0/measured rows/0/error not_predicted/0/missing/0
@@ -567,7 +567,7 @@ cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measure
   ERROR "--recorded: prints a table; leave out --json")
 
 # ---- constants of stacks ----
-cli("a calibration is the same twice" HEAVY ARGS fit stack fms-fsdp --samples 0 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
+cli("a calibration is the same twice" SLOW ARGS fit stack fms-fsdp --samples 0 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
   OUTPUT "constant .*kernels.memory .*family .*left out  inside 80 %.*fms-fsdp h100-sxm +4 .*all +8 ")
 cli("a calibration goes into the stack's file" HEAVY ARGS fit stack fms-fsdp --samples 1 --write
   EDIT workloads/calibration/fms-fsdp.yaml "high: 1.0" "high: 0.99"
@@ -581,7 +581,7 @@ cli("fit with an option of another subject" ARGS fit kernels h100-sxm --write CO
 cli("fit by an old name" HEAVY ARGS calibrate megatron-deepspeed --samples 0 ERROR_MATCHES "^note: `stepsim calibrate` is now `stepsim fit stack`\n$"
   OUTPUT "dense megatron-deepspeed a100")
 cli("fit a stack by a plan that there is not" ARGS fit stack llm-foundri CODE 2 ERROR_MATCHES "no plan \"llm-foundri\" .did you mean \"llm-foundry\"..; there are few-rows, ")
-cli("a calibration frees an operator's count" HEAVY ARGS fit stack fms-fsdp --samples 0 --write
+cli("a calibration frees an operator's count" SLOW ARGS fit stack fms-fsdp --samples 0 --write
   EDIT workloads/calibration/fms-fsdp.yaml "free:" "free:\n  - {name: operators.norm.bytes, low: 3 B, high: 60 B}"
   SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -A2 ^operators: @DATA@/workloads/stacks/fms-fsdp.yaml"
   OUTPUT "operators:\n +norm:\n +bytes: {value: [0-9.]+ B, low: .*grade: fitted")

@@ -194,6 +194,9 @@ TEST_CASE("a host is as fast as its node's own file says, unless a processor is 
   CHECK(
       load_cluster(both, {.name = "mine", .processor = "grace"}).node.host.core_speed.value.value <
       1);
+  std::ofstream(nodes / "far.yaml") << "name: far\ntitle: Far\nlike: workloads/pytorhc\n";
+  CHECK_THROWS_WITH(load_cluster(both, {.name = "far"}),
+                    Catch::Contains("like: no file workloads/pytorhc.yaml in the catalogue"));
   CHECK_THROWS_WITH(load_cluster(both, {.name = "lost"}),
                     Catch::Contains("no processor \"xeon-8480d\" (did you mean \"xeon-8480c\"?)"));
 }
