@@ -28,8 +28,10 @@ Group receivers(const SyncInput& input) {
 }
 
 // A candidate of a schedule that no library's table lists.
-CollectivePlan plan_of(const SyncInput& input, const Group& group, const Schedule& schedule,
+CollectivePlan plan_of(const SyncInput& input, const Group& group, Schedule schedule,
                        std::string_view name) {
+  if (spans_nodes(input.cluster, group))
+    for (ScheduleRound& round : schedule) std::swap(round.steps.node, round.steps.network);
   CollectivePlan plan{Collective::broadcast, {group}, {}};
   Candidate candidate{std::string(name), "simple", {}, {}};
   candidate.patterns.push_back(make_pattern(input.cluster, schedule, group, name, "simple"));
@@ -39,7 +41,7 @@ CollectivePlan plan_of(const SyncInput& input, const Group& group, const Schedul
 }
 
 ScheduleRound round_of(std::vector<Leg> legs) {
-  return {{0, 1, 0}, std::move(legs)};
+  return {{1, 0, 0}, std::move(legs)};
 }
 
 // The root sends a copy to each, all at once.
