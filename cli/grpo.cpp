@@ -33,9 +33,10 @@ std::string title(const Scenario& scenario, const Placement& placement) {
       fmt::format("{}\n{} on {} x {} over {}\n", scenario.name, scenario.model.name,
                   scenario.cluster.nodes, scenario.cluster.node.name,
                   scenario.cluster.network ? scenario.cluster.network->title : "one node");
-  text += fmt::format("{} learners{}, {} engine{} of {}", placement.learners.size(),
-                      sharers(scenario), placement.engines.size(),
-                      placement.engines.size() == 1 ? "" : "s", gpus(grpo.tensor_parallel));
+  text += fmt::format("{} learner{}{}, {} engine{} of {}", placement.learners.size(),
+                      placement.learners.size() == 1 ? "" : "s", sharers(scenario),
+                      placement.engines.size(), placement.engines.size() == 1 ? "" : "s",
+                      gpus(grpo.tensor_parallel));
   if (grpo.layout == GrpoLayout::colocated) text += ", in turn on the same GPUs";
   if (placement.stranded > 0) text += fmt::format(", {} idle", gpus(placement.stranded));
   return text + fmt::format("; {} prompts x {} responses a step\n", grpo.prompts, grpo.samples);

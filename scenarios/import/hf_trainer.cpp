@@ -29,9 +29,13 @@ struct Program {
   std::string_view method_key{};
   std::string_view length_key{};
   std::int64_t length = 1024;
-  bool packs = false;  // unless it is told otherwise
+  std::string_view model_key = "model_name_or_path";
+  std::int64_t rows = 8, batches = 1;  // of a micro-batch, and of a step
+  bool packs = false;                  // unless it is told otherwise
   std::string_view packing_key = "packing";
-  bool checkpoints = false;  // unless it is told otherwise
+  std::string_view prompt_key = "max_prompt_length";
+  bool deepspeed_by_name =
+      false;  // "zero2" is a file that the program comes with, "fsdp2" likewise
 };
 
 // Reads what the trainer of transformers is told; the rest is in Program, and in `words`.
@@ -50,7 +54,7 @@ class TrainerReader {
 
   // Model, machine, stack.
   void read_surroundings(bool liger, std::string_view liger_key) {
-    source_.put_model("model_name_or_path");
+    source_.put_model(program_.model_key);
     find_accelerate();
     GpusOfSource gpus = gpus_of(question_);
     if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
@@ -84,20 +88,22 @@ class TrainerReader {
                 program_.length_key);
     packed_ = !pairs() && source_.on(program_.packing_key, program_.packs);
     source_.put("job.packing", packed_ ? "true" : "false", program_.packing_key);
-    source_.put("job.micro_batch", std::to_string(source_.whole(hf_rows_key, 8, 1, most_rows)),
+    source_.put("job.micro_batch",
+                std::to_string(source_.whole(hf_rows_key, program_.rows, 1, most_rows)),
                 hf_rows_key);
     source_.put("job.gradient_accumulation",
-                std::to_string(source_.whole(hf_batches_key, 1, 1, most_rows)), hf_batches_key);
+                std::to_string(source_.whole(hf_batches_key, program_.batches, 1, most_rows)),
+                hf_batches_key);
     read_length();
   }
 
   // A step of GRPO, which the trainer is told in rows of a GPU, and their number.
   void read_grpo() {
     put_trl_grpo(source_,
-                 {.rows = source_.whole(hf_rows_key, 8, 1, most_rows),
-                  .accumulation = source_.whole(hf_batches_key, 1, 1, most_rows),
-                  .longest_prompt = source_.whole("max_prompt_length", 512, 1, most_tokens),
-                  .prompt_key = "max_prompt_length",
+                 {.rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
+                  .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
+                  .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),
+                  .prompt_key = std::string(program_.prompt_key),
                   .rows_key = std::string(hf_rows_key)});
   }
 
@@ -112,7 +118,11 @@ class TrainerReader {
     } else if (!deepspeed.empty() && !fsdp.empty()) {
       source_.problem("deepspeed", "stands beside fsdp: the trainer takes one of them");
     } else if (!deepspeed.empty()) {
-      sharding_ = put_deepspeed_file(source_, "deepspeed", deepspeed);
+      const bool named = program_.deepspeed_by_name && deepspeed.find('.') == std::string::npos;
+      sharding_ = put_deepspeed_file(source_, "deepspeed", named ? deepspeed + ".json" : deepspeed);
+    } else if (fsdp == "fsdp2" && program_.deepspeed_by_name) {
+      sharding_ = put_fsdp(source_, {.key = "fsdp", .strategy = "full_shard", .version = "2"});
+      checkpoints_inside_ = true;
     } else if (!fsdp.empty() && fsdp != "false") {
       sharding_ = put_fsdp(source_, {.key = "fsdp",
                                      .strategy = fsdp,
@@ -322,7 +332,101 @@ void read_factory_adapter(TrainerReader& reader) {
     source.without("quantization_bit", "frozen matrices are counted with 16 bits");
 }
 
+// ---- ms-swift ----
+
+HfTraining swift_training_of(const SourceQuestion& question, const Document& document) {
+  const Table root = document.root();
+  const bool rlhf = question.launch != nullptr && question.launch->program.ends_with("rlhf");
+  if (!rlhf && !root.has("rlhf_type")) return HfTraining::sft;
+  const std::string type = root.text_or("rlhf_type", "dpo");
+  const std::vector<std::string> known{"dpo", "orpo", "simpo", "kto", "cpo", "rm", "grpo"};
+  if (type == "dpo") return HfTraining::dpo;
+  if (type == "orpo" || type == "simpo" || type == "cpo") return HfTraining::alone;
+  if (type == "kto") return HfTraining::kto;
+  if (type == "rm") return HfTraining::reward;
+  if (type == "grpo") return HfTraining::grpo;
+  const auto origin = root.origin("rlhf_type");
+  const bool other = type == "ppo" || type == "gkd";
+  throw UserError({{question.file, origin ? origin->line : 0, "rlhf_type",
+                    other ? fmt::format("{} is not read yet; expected {}", type, one_of(known))
+                          : fmt::format("expected {}, found \"{}\"{}", one_of(known), type,
+                                        did_you_mean(type, known))}});
+}
+
+void read_swift_adapter(TrainerReader& reader) {
+  MappedSource& source = reader.source();
+  const std::string_view type_key = source.says("train_type") ? "train_type" : "tuner_type";
+  const std::string type = source.text(type_key, "lora");
+  if (type == "full") return;
+  if (type != "lora") source.without(type_key, "adapters as LoRA has them");
+  const std::int64_t bits = source.whole("quant_bits", 0, 0, 16);
+  const bool quantised = bits == 4 && source.text("quant_method", "bnb") == "bnb";
+  if (bits != 0 && !quantised)
+    source.without("quant_bits", "frozen matrices are counted with 16 bits");
+  std::vector<std::string> modules = words_at(source, "target_modules");
+  if (modules.empty()) modules = {"all-linear"};
+  put_adapter(source, {.rank_key = "lora_rank",
+                       .modules_key = "target_modules",
+                       .rank = source.whole("lora_rank", 8, 1, most_lora_rank),
+                       .modules = std::move(modules),
+                       .quantised = quantised,
+                       .quantised_key = "quant_bits"});
+}
+
+void read_swift_kernels(TrainerReader& reader, bool liger) {
+  MappedSource& source = reader.source();
+  if (const std::string named = source.text("attn_impl"); !named.empty())
+    put_attention(source, "attn_impl", named, reader.packed());
+  else
+    source.put("strategy.attention", "sdpa", "attn_impl", "PyTorch's own is the models' usual one");
+  if (const std::int64_t ranks = source.whole("sequence_parallel_size", 1, 1, most_ranks);
+      ranks > 1)
+    source.put("strategy.sequence_parallel.ulysses", std::to_string(ranks),
+               "sequence_parallel_size");
+  if (reader.grpo()) return;
+  if (reader.pairs())
+    source.put("strategy.cross_entropy", "logits_16", "rlhf_type", "of pairs, over all logits");
+  else
+    source.put("strategy.cross_entropy", liger ? "fused" : "logits", "use_liger_kernel");
+}
+
+// So many that a step has sixteen rows, where it is not told.
+std::int64_t swift_batches(const SourceQuestion& question, const Document& source) {
+  const std::int64_t rows = source.root().integer_or(hf_rows_key, 1, 1, most_rows),
+                     gpus = std::max<std::int64_t>(1, gpus_of(question).gpus);
+  return std::max<std::int64_t>(1, (16 + rows * gpus - 1) / (rows * gpus));
+}
+
 }  // namespace
+
+Translation translate_ms_swift(const SourceQuestion& question, const Document& source) {
+  TrainerReader reader(question, source,
+                       {.name = "ms-swift",
+                        .table = "ms-swift",
+                        .training = swift_training_of(question, source),
+                        .method_key = "rlhf_type",
+                        .length_key = "max_length",
+                        .length = 2048,
+                        .model_key = "model",
+                        .rows = 1,
+                        .batches = swift_batches(question, source),
+                        .prompt_key = "max_length",
+                        .deepspeed_by_name = true});
+  MappedSource& words = reader.source();
+  const bool liger = words.on("use_liger_kernel");
+  if (!words.says("max_length"))
+    words.note(
+        "max_length is not said, so that the model's own limit counts: rows are taken to be "
+        "at most 2048 long");
+  reader.read_surroundings(liger, "use_liger_kernel");
+  reader.grpo() ? reader.read_grpo() : reader.read_job();
+  reader.read_sharding();
+  reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
+  if (!reader.grpo()) reader.read_saves();
+  read_swift_kernels(reader, liger);
+  read_swift_adapter(reader);
+  return reader.finish();
+}
 
 Translation translate_trl(const SourceQuestion& question, const Document& source) {
   const Table root = source.root();

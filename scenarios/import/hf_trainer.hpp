@@ -1,5 +1,5 @@
-// Programs over the trainer of transformers: TRL with its arguments or its constructors, and
-// LLaMA-Factory.
+// Programs over the trainer of transformers: TRL with its arguments or its constructors,
+// LLaMA-Factory and ms-swift.
 #pragma once
 
 #include "scenarios/import/source_question.hpp"
@@ -10,5 +10,6 @@ namespace stepsim {
 
 Translation translate_trl(const SourceQuestion& question, const Document& source);
 Translation translate_llama_factory(const SourceQuestion& question, const Document& source);
+Translation translate_ms_swift(const SourceQuestion& question, const Document& source);
 
 }  // namespace stepsim

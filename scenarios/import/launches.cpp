@@ -99,6 +99,7 @@ class CommandReader {
     if (launch_.program.empty() && !words_.empty()) named_program();
     if (launch_.program.empty()) return std::nullopt;
     launch_.arguments.assign(words_.begin(), words_.end());
+    count_processes();
     count_devices();
     return std::move(launch_);
   }
@@ -243,6 +244,17 @@ class CommandReader {
     } else if (name.ends_with(".py")) {
       take_program();
     }
+  }
+
+  // ms-swift starts its own processes (swift/cli/main.py): without these variables it is one.
+  void count_processes() {
+    if (launch_.gpus || !launch_.program.starts_with("swift ")) return;
+    const auto told = [&](const char* name) {
+      const auto place = launch_.environment.find(name);
+      return place == launch_.environment.end() ? std::nullopt : whole_number(place->second.text);
+    };
+    launch_.gpus = told("NPROC_PER_NODE").value_or(1);
+    launch_.nodes = told("NNODES");
   }
 
   void count_devices() {

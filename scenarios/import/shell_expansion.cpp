@@ -140,6 +140,12 @@ class Expansion {
       append_value(expand_arithmetic(part(raw, at + 3, end - 2), line, memory_), quoted);
       return end;
     }
+    constexpr std::string_view reckoned = "$(expr ";  // the same in an older form
+    if (const std::size_t begin = at + reckoned.size();
+        begin < end && plain(part(raw, at, begin)) == reckoned) {
+      append_value(expand_arithmetic(part(raw, begin, end - 1), line, memory_), quoted);
+      return end;
+    }
     if (next == '(') {
       substitution(part(raw, at, end), line);
       return end;

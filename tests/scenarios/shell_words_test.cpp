@@ -60,6 +60,7 @@ TEST_CASE("variables of a script", "[scenarios][shell]") {
           "A=(--x 1 \"b c\") # one\nA+=(\n  --y # two\n  2\n)\nrun \"${A[@]}\" ${A[1]} ${#A[@]}") ==
       "[run][--x][1][b c][--y][2][1][5]");
   CHECK(words("A=2\nrun $((A * 3 + 8 / $A)) $(( (A+1) % 2 ))") == "[run][10][1]");
+  CHECK(words("A=2\nrun $(expr 16 / $A) \"$(expr 3 \\* $A)\"") == "[run][8][6]");
   CHECK(words("run $A") == "[run][|A, which nothing sets]");
   CHECK(words("run $A", {{"A", "given"}}) == "[run][given]");
   CHECK(words("A=1\nrun $A $1", {{"A", "given"}, {"1", "x"}}) == "[run][given][x]");

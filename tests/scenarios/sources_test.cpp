@@ -39,6 +39,43 @@ std::string value_at(const Translation& translation, std::string_view path) {
 
 }  // namespace
 
+TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
+  const auto of_script = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  const Translation lora = of_script(
+      "nproc=4\nCUDA_VISIBLE_DEVICES=0,1,2,3 NPROC_PER_NODE=$nproc \\\nswift sft --model "
+      "Qwen/Qwen2.5-7B-Instruct "
+      "--dataset 'a#500' 'b#500' --lora_rank 16 --per_device_train_batch_size 2 "
+      "--gradient_accumulation_steps $(expr 16 / $nproc) --max_length 4096 --deepspeed zero2\n");
+  CHECK(value_at(lora, "cluster.gpus_per_node") == "4");
+  CHECK(value_at(lora, "stack") == "ms-swift");
+  CHECK(value_at(lora, "job.method") == "sft");
+  CHECK(value_at(lora, "job.sequence") == "4096");
+  CHECK(value_at(lora, "job.gradient_accumulation") == "4");
+  CHECK(value_at(lora, "strategy.lora.rank") == "16");
+  CHECK(value_at(lora, "strategy.checkpointing") == "full");
+  CHECK_THAT(value_at(lora, "strategy.deepspeed"),
+             Catch::Contains("ms-swift-deepspeed/zero2.json"));
+  // One process, whose steps have sixteen rows unless it is told otherwise.
+  const Translation pairs = of_script(
+      "CUDA_VISIBLE_DEVICES=0,1 swift rlhf --rlhf_type dpo --model Qwen/Qwen2.5-7B-Instruct "
+      "--train_type full --attn_impl flash_attn --gradient_checkpointing false\n");
+  CHECK(value_at(pairs, "cluster.gpus_per_node") == "1");
+  CHECK(value_at(pairs, "job.method") == "dpo");
+  CHECK(value_at(pairs, "job.gradient_accumulation") == "16");
+  CHECK(value_at(pairs, "strategy.attention") == "flash");
+  CHECK(value_at(pairs, "strategy.checkpointing") == "none");
+  CHECK(value_at(pairs, "strategy.lora.rank").empty());
+  CHECK_THROWS_WITH(of_script("swift rlhf --rlhf_type gkd --model Qwen/Qwen2.5-7B-Instruct\n"),
+                    Catch::Contains("rlhf_type: gkd is not read yet; expected dpo, orpo,"));
+  CHECK_THROWS_WITH(of_script("megatron sft --model Qwen/Qwen2.5-7B-Instruct\n"),
+                    Catch::Contains("starts megatron sft of line 1, which is no training of"));
+}
+
 TEST_CASE("a model that nobody knows is stood in for by one of its size", "[scenarios][sources]") {
   const auto stand_in = [](const std::vector<std::string>& names) {
     const auto model = model_of_size(data, names);
