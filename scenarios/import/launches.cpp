@@ -248,7 +248,9 @@ class CommandReader {
 
   // ms-swift starts its own processes (swift/cli/main.py): without these variables it is one.
   void count_processes() {
-    if (launch_.gpus || !launch_.program.starts_with("swift ")) return;
+    const bool own =
+        launch_.program.starts_with("swift ") || launch_.program.starts_with("megatron ");
+    if (launch_.gpus || !own) return;
     const auto told = [&](const char* name) {
       const auto place = launch_.environment.find(name);
       return place == launch_.environment.end() ? std::nullopt : whole_number(place->second.text);

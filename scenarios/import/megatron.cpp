@@ -16,6 +16,18 @@ namespace {
 struct MegatronDegrees {
   std::int64_t tensor = 1, stages = 1, context = 1;
 };
+MegatronDegrees degrees_of(MappedSource& source) {
+  return {.tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks),
+          .stages = source.whole("pipeline-model-parallel-size", 1, 1, most_ranks),
+          .context = source.whole("context-parallel-size", 1, 1, most_ranks)};
+}
+
+// What is meant where nothing is said.
+struct MegatronDefaults {
+  bool distributed = false, grouped = false;
+  std::string recompute = "none", dispatcher = "allgather";
+  std::int64_t expert_tensor = 0;  // 0: like the layers
+};
 
 void read_job(MappedSource& source) {
   for (const std::string_view key : {"seq-length", "micro-batch-size"})
@@ -42,8 +54,8 @@ void read_megatron_saves(MappedSource& source) {
 }
 
 // PyTorch's sharding, Megatron's of the same kind, a distributed optimizer, or copies.
-void read_sharding(MappedSource& source) {
-  const bool distributed = source.on("use-distributed-optimizer");
+void read_sharding(MappedSource& source, const MegatronDefaults& defaults) {
+  const bool distributed = source.on("use-distributed-optimizer", defaults.distributed);
   const std::string part = source.text("data-parallel-sharding-strategy", "no_shard");
   for (const std::string_view key : {"use-torch-fsdp2", "use-megatron-fsdp", "use-custom-fsdp"}) {
     if (!source.on(key)) continue;
@@ -95,10 +107,10 @@ std::vector<std::string> modules_of(MappedSource& source) {
   return said.starts_with('[') ? source.texts("recompute-modules") : std::vector{said};
 }
 
-void read_recomputing(MappedSource& source) {
+void read_recomputing(MappedSource& source, const MegatronDefaults& defaults) {
   constexpr std::string_view key = "recompute-granularity", count_key = "recompute-num-layers";
   const std::string said =
-      source.text(key, source.on("recompute-activations") ? "selective" : "none");
+      source.text(key, source.on("recompute-activations") ? "selective" : defaults.recompute);
   const std::string method = source.text("recompute-method", "uniform");
   const std::int64_t count = source.whole(count_key, 1, 1, 1000);
   const std::vector<std::string> modules = modules_of(source);
@@ -137,13 +149,15 @@ void read_tensor(MappedSource& source, const MegatronDegrees& degrees) {
       std::to_string(degrees.context), "context-parallel-size");
 }
 
-void read_experts(MappedSource& source) {
-  const bool grouped = source.on("moe-grouped-gemm"), direct = source.on("moe-enable-deepep");
-  const std::string dispatcher = source.text("moe-token-dispatcher-type", "allgather"),
+void read_experts(MappedSource& source, const MegatronDefaults& defaults) {
+  const bool grouped = source.on("moe-grouped-gemm", defaults.grouped),
+             direct = source.on("moe-enable-deepep");
+  const std::string dispatcher = source.text("moe-token-dispatcher-type", defaults.dispatcher),
                     backend = source.text("moe-flex-dispatcher-backend");
   const std::int64_t parallel = source.whole("expert-model-parallel-size", 1, 1, most_ranks);
   const std::int64_t tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks);
-  const std::int64_t inner = source.whole("expert-tensor-parallel-size", tensor, 1, most_ranks);
+  const std::int64_t usual = defaults.expert_tensor > 0 ? defaults.expert_tensor : tensor;
+  const std::int64_t inner = source.whole("expert-tensor-parallel-size", usual, 1, most_ranks);
   if (!source.around().model || !source.around().model->experts) return;
   source.put("strategy.moe.kernel", grouped ? "grouped" : "loop", "moe-grouped-gemm");
   source.put("strategy.moe.expert_parallel", std::to_string(parallel),
@@ -151,8 +165,9 @@ void read_experts(MappedSource& source) {
   // Unless they say otherwise, experts are divided like the layers.
   if (parallel > 1 || source.says("expert-tensor-parallel-size"))
     source.put("strategy.moe.expert_tensor_parallel", std::to_string(inner),
-               source.says("expert-tensor-parallel-size") ? "expert-tensor-parallel-size"
-                                                          : "tensor-model-parallel-size");
+               source.says("expert-tensor-parallel-size") || defaults.expert_tensor > 0
+                   ? "expert-tensor-parallel-size"
+                   : "tensor-model-parallel-size");
   const bool hybrid = backend == "hybridep";
   const bool deep = dispatcher == "flex" && (direct || backend == "deepep" || hybrid);
   source.put("strategy.moe.dispatcher",
@@ -250,14 +265,78 @@ void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) 
                               : "decoder-first-pipeline-num-layers");
 }
 
+void read_division(MappedSource& source, const MegatronDegrees& degrees,
+                   const MegatronDefaults& defaults) {
+  read_sharding(source, defaults);
+  read_types(source);
+  read_precision(source);
+  read_recomputing(source, defaults);
+  read_tensor(source, degrees);
+  read_experts(source, defaults);
+  read_megatron_stages(source, degrees);
+}
+
+// ---- Megatron-SWIFT: models of the hub, rows or pairs of a data set ----
+
+void read_swift_job(MappedSource& source) {
+  const std::vector<std::string> known{"dpo", "kto", "rm"};
+  const SourceQuestion& question = source.question();
+  const bool rlhf = question.launch != nullptr && question.launch->program.ends_with("rlhf");
+  const std::string type = source.text("rlhf-type", rlhf ? "dpo" : "");
+  if (!type.empty() && !holds(known, type))
+    return source.problem("rlhf-type",
+                          fmt::format("{} is not read yet; expected {}", type, one_of(known)));
+  source.put("job.method", type == "kto" ? "kto" : type.empty() ? "sft" : "dpo", "rlhf-type");
+  if (!type.empty())
+    source.put("job.reference_model", type == "rm" ? "false" : "true", "rlhf-type");
+  const bool packed = type.empty() && source.on("packing");
+  source.put("job.sequence", std::to_string(source.whole("max-length", 2048, 1, most_tokens)),
+             "max-length");
+  source.put("job.packing", packed ? "true" : "false", "packing");
+  DataOfSource data{.packed = packed, .pairs = !type.empty()};
+  data.epochs = source.number("num-train-epochs", 1, 0.001, 1e6);
+  data.steps_said = source.says("train-iters");
+  if (!data.steps_said)
+    source.put("job.epochs", fmt::format("{}", data.epochs), "num-train-epochs");
+  assume_data(question, data, source.result());
+}
+
+void read_megatron_adapter(MappedSource& source) {
+  if (source.text("tuner-type", source.text("train-type", "full")) == "full") return;
+  std::vector<std::string> modules = words_at(source, "target-modules");
+  if (modules.empty()) modules = {"all-linear"};
+  put_adapter(source, {.rank_key = "lora-rank",
+                       .modules_key = "target-modules",
+                       .rank = source.whole("lora-rank", 8, 1, most_lora_rank),
+                       .modules = std::move(modules)});
+}
+
 }  // namespace
+
+Translation translate_megatron_swift(const SourceQuestion& question, const Document& document) {
+  MappedSource source(question, document, "Megatron-SWIFT", "megatron-swift",
+                      NamesOfKeys::last_parts);
+  const MegatronDegrees degrees = degrees_of(source);
+  source.put_model("model");
+  assume_machine(question, source.root(), source.result(), gpus_of(question));
+  source.look_around();
+  source.put_stack();
+  source.put("recipe", "megatron-swift", "");
+  read_swift_job(source);
+  read_division(source, degrees,
+                {.distributed = true,
+                 .grouped = true,
+                 .recompute = "selective",
+                 .dispatcher = "alltoall",
+                 .expert_tensor = 1});
+  read_megatron_adapter(source);
+  source.put_mapped();
+  return source.finish();
+}
 
 Translation translate_megatron(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Megatron", "megatron", NamesOfKeys::last_parts);
-  const MegatronDegrees degrees{
-      .tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks),
-      .stages = source.whole("pipeline-model-parallel-size", 1, 1, most_ranks),
-      .context = source.whole("context-parallel-size", 1, 1, most_ranks)};
+  const MegatronDegrees degrees = degrees_of(source);
   if (!question.decides("model")) source.put("model", described_model(source), "num-layers");
   assume_machine(question, source.root(), source.result(), gpus_of(question));
   source.look_around();
@@ -265,13 +344,7 @@ Translation translate_megatron(const SourceQuestion& question, const Document& d
   source.put("job.method", "sft", "");
   read_job(source);
   read_megatron_saves(source);
-  read_sharding(source);
-  read_types(source);
-  read_precision(source);
-  read_recomputing(source);
-  read_tensor(source, degrees);
-  read_experts(source);
-  read_megatron_stages(source, degrees);
+  read_division(source, degrees, {});
   source.put_mapped();
   return source.finish();
 }

@@ -11,5 +11,7 @@ namespace stepsim {
 // ("model.num_layers"). Throws UserError with all that is wrong with it; what a scenario's reader
 // checks is left to that.
 Translation translate_megatron(const SourceQuestion& question, const Document& source);
+// Megatron-SWIFT, whose arguments are Megatron's and some of its own.
+Translation translate_megatron_swift(const SourceQuestion& question, const Document& source);
 
 }  // namespace stepsim

@@ -72,8 +72,25 @@ TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
   CHECK(value_at(pairs, "strategy.lora.rank").empty());
   CHECK_THROWS_WITH(of_script("swift rlhf --rlhf_type gkd --model Qwen/Qwen2.5-7B-Instruct\n"),
                     Catch::Contains("rlhf_type: gkd is not read yet; expected dpo, orpo,"));
-  CHECK_THROWS_WITH(of_script("megatron sft --model Qwen/Qwen2.5-7B-Instruct\n"),
-                    Catch::Contains("starts megatron sft of line 1, which is no training of"));
+  // The same over Megatron, whose arguments have values there, and which divides by itself.
+  const Translation stages = of_script(
+      "NPROC_PER_NODE=8 megatron sft --model Qwen/Qwen3-30B-A3B --dataset a --sequence_parallel "
+      "true "
+      "--tensor_model_parallel_size 2 --expert_model_parallel_size 4 --max_length 8192 "
+      "--packing true --recompute_granularity full --global_batch_size 32\n");
+  CHECK(value_at(stages, "stack") == "megatron");
+  CHECK(value_at(stages, "recipe") == "megatron-swift");
+  CHECK(value_at(stages, "strategy.zero") == "1");
+  CHECK(value_at(stages, "strategy.tensor_parallel.size") == "2");
+  CHECK(value_at(stages, "strategy.tensor_parallel.sequence") == "true");
+  CHECK(value_at(stages, "strategy.moe.expert_parallel") == "4");
+  CHECK(value_at(stages, "strategy.moe.expert_tensor_parallel") == "1");
+  CHECK(value_at(stages, "strategy.moe.kernel") == "grouped");
+  CHECK(value_at(stages, "strategy.checkpointing") == "full");
+  CHECK(value_at(stages, "job.sequence") == "8192");
+  CHECK(value_at(stages, "job.packing") == "true");
+  CHECK(value_at(stages, "job.micro_batch") == "1");
+  CHECK(value_at(stages, "job.global_batch") == "32");
 }
 
 TEST_CASE("a model that nobody knows is stood in for by one of its size", "[scenarios][sources]") {
