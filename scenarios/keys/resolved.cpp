@@ -74,11 +74,15 @@ struct Resolver {
 
 ClusterChoice choice_of(const Scenario& scenario) {
   const Cluster& cluster = scenario.cluster;
-  const SaidKey* said = find_said(scenario, "cluster.node");
-  return {.name = said == nullptr ? cluster.node.name : said->text,
+  const auto said = [&](std::string_view path, const std::string& else_text) {
+    const SaidKey* key = find_said(scenario, path);
+    return key == nullptr ? else_text : key->text;
+  };
+  return {.name = said("cluster.node", cluster.node.name),
           .nodes = cluster.nodes,
           .network = cluster.network ? cluster.network->name : "",
-          .gpus = cluster.gpus_per_node()};
+          .gpus = cluster.gpus_per_node(),
+          .processor = said("cluster.processor", "")};
 }
 
 struct Sayings {
