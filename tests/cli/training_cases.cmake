@@ -615,5 +615,5 @@ cli("kernels of an unknown GPU" ARGS fit kernels h100 CODE 2 ERROR_MATCHES "no k
 cli("kernels without a table" ARGS kernels nowhere.csv CODE 2 ERROR_MATCHES "nowhere.csv: cannot be read")
 cli("a processor is a setting like others" ARGS diff llama32-3b-sft-zero3 --set cluster.processor=grace
   OUTPUT "\ncluster.processor +not set: the first that the node's or the cluster's file names .default. +grace .--set.\n.*node.host.core_speed +1.06 +0.41\n")
-cli("explain names the processor" ARGS explain qwen3-30b-sft-zero3 --set cluster.processor=epyc-9575f --samples 0 --replays 1
+cli("explain names the processor" SLOW ARGS explain qwen3-30b-sft-zero3 --set cluster.processor=epyc-9575f --samples 0 --replays 1
   OUTPUT "epyc-9575f in B. carries all of it, in optimizer")
