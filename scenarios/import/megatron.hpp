@@ -1,6 +1,10 @@
 // Arguments of Megatron-LM, and files of Megatron-Bridge, which say the same.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
+#include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/translation.hpp"
 #include "sim/base/config.hpp"
@@ -11,5 +15,12 @@ namespace stepsim {
 // ("model.num_layers"). Throws UserError with all that is wrong with it; what a scenario's reader
 // checks is left to that.
 Translation translate_megatron(const SourceQuestion& question, const Document& source);
+
+// What Megatron-Core computes again, where its settings are called so. `said` is the granularity.
+struct RecomputeKeys {
+  std::string granularity{}, method{}, layers{}, modules{};
+  std::int64_t stages = 1;
+};
+void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std::string& said);
 
 }  // namespace stepsim
