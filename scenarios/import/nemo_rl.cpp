@@ -221,13 +221,11 @@ void read_supervised(MappedSource& source, NemoTraining training) {
 }
 
 // Adapters under the names of either backend.
-void read_nemo_adapter(MappedSource& source, bool megatron, bool learns_from_answers) {
+void read_nemo_adapter(MappedSource& source, bool megatron) {
   const std::string block = megatron ? "policy.megatron_cfg.peft." : "policy.dtensor_cfg.lora_cfg.";
   const std::int64_t rank = source.whole(block + "dim", 8, 1, most_lora_rank);
   const std::vector<std::string> modules = source.texts(block + "target_modules");
   if (!source.on(block + "enabled")) return;
-  if (learns_from_answers)
-    return source.without(block + "enabled", "adapters; the whole model is trained");
   put_adapter(source,
               {.rank_key = block + "dim",
                .modules_key = block + "target_modules",
@@ -265,7 +263,7 @@ Translation translate_nemo_rl(const SourceQuestion& question, const Document& do
     read_supervised(source, training);
   }
   read_nemo_learners(source, megatron);
-  read_nemo_adapter(source, megatron, training == NemoTraining::grpo);
+  read_nemo_adapter(source, megatron);
   if (training != NemoTraining::grpo) return source.finish();
   assume_responses(source);
   source.put_mapped();

@@ -280,6 +280,10 @@ TEST_CASE("states and gradients of NeMo-RL's Megatron", "[scenarios][sources]") 
       "    activation_checkpointing: true\n    recompute_granularity: selective\n"
       "    distributed_data_parallel_config: {grad_reduce_in_fp32: true}\n"
       "    optimizer: {use_distributed_optimizer: false}\n");
+  // Engines get the model with its adapters in it.
+  const Translation adapter = file("    peft: {enabled: true, dim: 16}\n");
+  CHECK(value_at(adapter, "strategy.lora.rank") == "16");
+  CHECK(value_at(adapter, "job.sync_adapters").empty());
   CHECK(value_at(other, "strategy.gradient_dtype") == "fp32");
   CHECK(value_at(other, "strategy.zero") == "0");
   CHECK(value_at(other, "strategy.recompute_modules") == "[core_attn]");
