@@ -13,6 +13,7 @@
 #include "sim/base/whole_file.hpp"
 #include "workloads/grpo/decode.hpp"
 #include "workloads/grpo/lengths.hpp"
+#include "workloads/grpo/packing.hpp"
 
 namespace stepsim {
 namespace {
@@ -154,6 +155,8 @@ Grpo read_grpo(const Table& job) {
       lengths.mean_behind = said;
     }
   }
+  if (grpo.pack_rows > 0 && !job.has("pack_length"))
+    grpo.pack_length = std::max(grpo.model_length(), longest_rows(grpo));
   return grpo;
 }
 

@@ -16,8 +16,11 @@ void say_verl_batch(ForeignLines& lines) {
   const std::int64_t shared = lines.scenario().strategy.sequence_parallel.ranks();
   lines.say(actor_key("ppo_mini_batch_size"),
             std::max<std::int64_t>(grpo.prompts / grpo.mini_batches, 1));
-  lines.say(actor_key("use_dynamic_bsz"), true);
-  lines.say(actor_key("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
+  lines.say(actor_key("use_dynamic_bsz"), grpo.pack_rows == 0);
+  if (grpo.pack_rows > 0)
+    lines.say(actor_key("ppo_micro_batch_size_per_gpu"), grpo.pack_rows);
+  else
+    lines.say(actor_key("ppo_max_token_len_per_gpu"), grpo.pack_length / shared);
   if (grpo.total_episodes > 0)
     lines.say("trainer.total_training_steps",
               static_cast<std::int64_t>(grpo.total_episodes) / (grpo.prompts * grpo.samples));
@@ -32,6 +35,9 @@ void say_models(ForeignLines& lines) {
   lines.say(actor_key("fsdp_config.param_offload"), grpo.park_learners);
   lines.say(actor_key("fsdp_config.optimizer_offload"), grpo.park_learners);
   lines.say("actor_rollout_ref.rollout.name", "vllm");
+  if (grpo.sync_bucket)
+    lines.say("actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes",
+              static_cast<std::int64_t>(std::max(grpo.sync_bucket->value / (1 << 20), 1.0)));
   if (lines.is("job.vllm_quantization", "fp8"))
     lines.say("actor_rollout_ref.rollout.quantization", "fp8");
 }
@@ -43,6 +49,11 @@ void say_learners(ForeignLines& lines, const Mesh& mesh) {
   if (kind == "hsdp") lines.say(actor_key("fsdp_config.fsdp_size"), std::int64_t{mesh.shard});
   if (lines.is("strategy.fsdp.reshard_after_forward", "false"))
     lines.say(actor_key("fsdp_config.reshard_after_forward"), false);
+  const std::string again = lines.value("strategy.checkpointing");
+  if (sharded)
+    lines.say("actor_rollout_ref.model.enable_gradient_checkpointing", again == "full");
+  else if (again != "none")
+    lines.say(actor_key("megatron.override_transformer_config.recompute_granularity"), again);
   const auto degree = [&](std::string_view key, std::int64_t size) {
     if (!sharded) lines.say(actor_key(fmt::format("megatron.{}", key)), size);
   };

@@ -155,7 +155,9 @@ std::string MappedSource::inherit(const std::string& file) {
                        [&](const Leaf& each) { return each.name == leaf.name; });
   });
   leaves_.insert(leaves_.begin(), own.begin(), own.end());
-  return inherited_.back().root().text_or("defaults", "");
+  const Table root = inherited_.back().root();
+  const std::string next = root.has("defaults") ? plain_value(root, "defaults") : "";
+  return next.starts_with('[') ? root.texts("defaults").front() : next;
 }
 
 void MappedSource::put_model(std::string_view key) {

@@ -101,38 +101,17 @@ void read_precision(MappedSource& source) {
       source.put("strategy.precision", words.text(part), "mixed-precision", whole);
 }
 
-std::vector<std::string> modules_of(MappedSource& source) {
-  const std::string said = source.text("recompute-modules");
-  if (said.empty()) return {"core_attn"};
-  return said.starts_with('[') ? source.texts("recompute-modules") : std::vector{said};
-}
-
 void read_recomputing(MappedSource& source, const MegatronDefaults& defaults) {
-  constexpr std::string_view key = "recompute-granularity", count_key = "recompute-num-layers";
+  const bool selective = source.on("recompute-activations");
   const std::string said =
-      source.text(key, source.on("recompute-activations") ? "selective" : defaults.recompute);
-  const std::string method = source.text("recompute-method", "uniform");
-  const std::int64_t count = source.whole(count_key, 1, 1, 1000);
-  const std::vector<std::string> modules = modules_of(source);
-  const std::vector<std::string> known{"none", "selective", "full"};
-  if (std::find(known.begin(), known.end(), said) == known.end())
-    return source.problem(key, fmt::format("expected {}, found \"{}\"{}", one_of(known), said,
-                                           did_you_mean(said, known)));
-  source.put("strategy.checkpointing", said,
-             source.on("recompute-activations") ? "recompute-activations" : key);
-  if (said == "selective")
-    source.put("strategy.recompute_modules", fmt::format("[{}]", fmt::join(modules, ", ")),
-               "recompute-modules");
-  if (said != "full" || !source.says("recompute-method") || !source.around().model) return;
-  // `block` computes so many layers of each stage again, `uniform` keeps one input in so many.
-  const double stages =
-      static_cast<double>(source.whole("pipeline-model-parallel-size", 1, 1, most_ranks));
-  const double layers = static_cast<double>(source.around().model->layers) / stages;
-  if (method == "block" && static_cast<double>(count) < layers)
-    source.put("strategy.checkpoint_every", fmt::format("{}", layers / static_cast<double>(count)),
-               count_key, fmt::format("{} of {} layers of a stage", count, layers));
-  else if (method == "uniform" && count > 1)
-    source.without(count_key, "the input of every layer is kept");
+      source.text("recompute-granularity", selective ? "selective" : defaults.recompute);
+  put_recomputing(source,
+                  {.granularity = selective ? "recompute-activations" : "recompute-granularity",
+                   .method = "recompute-method",
+                   .layers = "recompute-num-layers",
+                   .modules = "recompute-modules",
+                   .stages = source.whole("pipeline-model-parallel-size", 1, 1, most_ranks)},
+                  said);
 }
 
 void read_tensor(MappedSource& source, const MegatronDegrees& degrees) {
@@ -312,6 +291,33 @@ void read_megatron_adapter(MappedSource& source) {
 }
 
 }  // namespace
+
+void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std::string& said) {
+  const std::string method = source.text(keys.method, "uniform");
+  const std::int64_t count = source.whole(keys.layers, 1, 1, 1000);
+  const std::string list = source.text(keys.modules);
+  std::vector<std::string> modules{list};
+  if (list.empty()) modules = {"core_attn"};
+  if (list.starts_with('[')) modules = source.texts(keys.modules);
+  const std::vector<std::string> known{"none", "selective", "full"};
+  if (std::find(known.begin(), known.end(), said) == known.end())
+    return source.problem(
+        keys.granularity,
+        fmt::format("expected {}, found \"{}\"{}", one_of(known), said, did_you_mean(said, known)));
+  source.put("strategy.checkpointing", said, keys.granularity);
+  if (said == "selective")
+    source.put("strategy.recompute_modules", fmt::format("[{}]", fmt::join(modules, ", ")),
+               keys.modules);
+  if (said != "full" || !source.says(keys.method) || !source.around().model) return;
+  // `block` computes so many layers of each stage again, `uniform` keeps one input in so many.
+  const double layers =
+      static_cast<double>(source.around().model->layers) / static_cast<double>(keys.stages);
+  if (method == "block" && static_cast<double>(count) < layers)
+    source.put("strategy.checkpoint_every", fmt::format("{}", layers / static_cast<double>(count)),
+               keys.layers, fmt::format("{} of {} layers of a stage", count, layers));
+  else if (method == "uniform" && count > 1)
+    source.without(keys.layers, "the input of every layer is kept");
+}
 
 Translation translate_megatron_swift(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Megatron-SWIFT", "megatron-swift",

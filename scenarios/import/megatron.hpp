@@ -1,6 +1,10 @@
 // Arguments of Megatron-LM, and files of Megatron-Bridge, which say the same.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
+#include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "scenarios/import/translation.hpp"
 #include "sim/base/config.hpp"
@@ -13,5 +17,12 @@ namespace stepsim {
 Translation translate_megatron(const SourceQuestion& question, const Document& source);
 // Megatron-SWIFT, whose arguments are Megatron's and some of its own.
 Translation translate_megatron_swift(const SourceQuestion& question, const Document& source);
+
+// What Megatron-Core computes again, where its settings are called so. `said` is the granularity.
+struct RecomputeKeys {
+  std::string granularity{}, method{}, layers{}, modules{};
+  std::int64_t stages = 1;
+};
+void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std::string& said);
 
 }  // namespace stepsim

@@ -8,6 +8,7 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/megatron.hpp"
 #include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 void read_defaults(MappedSource& source) {
   constexpr int longest_chain = 8;
   std::string said = source.text("defaults");
+  if (said.starts_with('[')) said = source.texts("defaults").front();
   fs::path folder = fs::path(source.question().file).parent_path();
   for (int links = 0; !said.empty() && links < longest_chain; ++links) {
     const fs::path place = folder / said;
@@ -106,6 +108,34 @@ void read_nemo_batch(MappedSource& source) {
                "grpo.max_num_steps");
 }
 
+// What gradients are summed in, who has states, and what travels beside computation.
+void read_megatron_states(MappedSource& source, const std::string& block) {
+  const std::string gradients = block + "distributed_data_parallel_config.",
+                    shared_key = block + "optimizer.use_distributed_optimizer";
+  const bool shared = source.on(shared_key, true);
+  source.put("strategy.zero", shared ? "1" : "0", shared_key);
+  const std::string type_key = gradients + "grad_reduce_in_fp32";
+  source.put("strategy.gradient_dtype", source.on(type_key) ? "fp32" : "bf16", type_key);
+  for (const std::string_view name : {"overlap_grad_reduce", "overlap_param_gather"})
+    if (const bool beside = source.on(gradients + std::string(name), true); shared)
+      source.put(fmt::format("strategy.distributed_optimizer.{}", name), beside ? "true" : "false",
+                 gradients + std::string(name));
+}
+
+void read_nemo_recomputing(MappedSource& source, bool again) {
+  const std::string block = "policy.megatron_cfg.";
+  const std::string depth_key = block + "recompute_granularity";
+  const std::string depth = source.text(depth_key, "full");
+  put_recomputing(
+      source,
+      {.granularity =
+           again && source.says(depth_key) ? depth_key : block + "activation_checkpointing",
+       .method = block + "recompute_method",
+       .layers = block + "recompute_num_layers",
+       .modules = block + "recompute_modules"},
+      again ? depth : "none");
+}
+
 void read_nemo_learners(MappedSource& source, bool megatron) {
   const std::string block = megatron ? "policy.megatron_cfg." : "policy.dtensor_cfg.";
   const auto key = [&](std::string_view name) { return fmt::format("{}{}", block, name); };
@@ -113,8 +143,13 @@ void read_nemo_learners(MappedSource& source, bool megatron) {
                     experts = key(megatron ? "expert_model_parallel_size" : "expert_parallel_size"),
                     stages = key("pipeline_model_parallel_size");
   const bool again = source.on(key("activation_checkpointing"));
-  source.put("strategy.zero", megatron ? "1" : "fsdp", key("enabled"));
-  source.put("strategy.checkpointing", again ? "full" : "none", key("activation_checkpointing"));
+  if (megatron) {
+    read_megatron_states(source, block);
+    read_nemo_recomputing(source, again);
+  } else {
+    source.put("strategy.zero", "fsdp", key("enabled"));
+    source.put("strategy.checkpointing", again ? "full" : "none", key("activation_checkpointing"));
+  }
   const std::string recipe = source.text(key("fp8_cfg.fp8_recipe"), "blockwise");
   if (megatron && source.on(key("fp8_cfg.enabled")))
     source.put_precision(key("fp8_cfg.fp8_recipe"), recipe);
@@ -186,13 +221,11 @@ void read_supervised(MappedSource& source, NemoTraining training) {
 }
 
 // Adapters under the names of either backend.
-void read_nemo_adapter(MappedSource& source, bool megatron, bool learns_from_answers) {
+void read_nemo_adapter(MappedSource& source, bool megatron) {
   const std::string block = megatron ? "policy.megatron_cfg.peft." : "policy.dtensor_cfg.lora_cfg.";
   const std::int64_t rank = source.whole(block + "dim", 8, 1, most_lora_rank);
   const std::vector<std::string> modules = source.texts(block + "target_modules");
   if (!source.on(block + "enabled")) return;
-  if (learns_from_answers)
-    return source.without(block + "enabled", "adapters; the whole model is trained");
   put_adapter(source,
               {.rank_key = block + "dim",
                .modules_key = block + "target_modules",
@@ -230,7 +263,7 @@ Translation translate_nemo_rl(const SourceQuestion& question, const Document& do
     read_supervised(source, training);
   }
   read_nemo_learners(source, megatron);
-  read_nemo_adapter(source, megatron, training == NemoTraining::grpo);
+  read_nemo_adapter(source, megatron);
   if (training != NemoTraining::grpo) return source.finish();
   assume_responses(source);
   source.put_mapped();

@@ -10,6 +10,7 @@
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/trainer_words.hpp"
+#include "sim/base/error.hpp"
 
 namespace stepsim {
 namespace {
@@ -63,6 +64,10 @@ void put_places(MappedSource& source, std::vector<std::int64_t> learners) {
 }  // namespace
 
 Translation translate_open_instruct(const SourceQuestion& question, const Document& document) {
+  if (question.launch != nullptr && question.launch->program.find("grpo_fast") == std::string::npos)
+    throw UserError({{question.file, question.launch->line, "",
+                      fmt::format("{} of open-instruct is not read yet; expected grpo_fast.py",
+                                  question.launch->program)}});
   MappedSource source(question, document, "open-instruct", "open-instruct");
   const std::vector<std::int64_t> learners = read_open_instruct_learners(source);
   const GpusOfSource launched = gpus_of(question);

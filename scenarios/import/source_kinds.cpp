@@ -45,17 +45,21 @@ std::vector<SourceKind> kinds_of_settings() {
       {.name = "nemo-rl",
        .title = "a NeMo-RL file",
        .marks = {"policy", "grpo"},
-       .beside = {"defaults", "loss_fn", "cluster", "data", "env", "logger"},
+       .beside = {"defaults", "loss_fn", "cluster", "data", "env", "logger", "checkpointing"},
        .translate = translate_nemo_rl,
        .programs = {"*run_grpo*.py"},
        .takes_file = true,
        .sets_keys = true,
-       .file_option = "config"},
+       .file_option = "config",
+       .goes_on = true},
       {.name = "open-instruct",
        .title = "settings of open-instruct's GRPO",
        .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
        .translate = translate_open_instruct,
-       .programs = {"*grpo_fast.py", "open_instruct.grpo_fast"}},
+       .programs = {"*grpo_fast.py", "open_instruct.grpo_fast", "*open_instruct/finetune*.py",
+                    "*open_instruct/dpo*.py", "*open_instruct/reward_modeling.py",
+                    "*open_instruct/ppo*.py", "*open_instruct/grpo.py",
+                    "*open_instruct/olmo_core_finetune.py"}},
       {.name = "torchtitan",
        .title = "a TorchTitan file",
        .marks = {"training"},
@@ -132,7 +136,16 @@ std::string first_in(const std::vector<std::string>& keys, const Words& words) {
   return "";
 }
 
-std::string mark_of(const SourceKind& kind, const std::vector<std::string>& keys) {
+// A name of a configuration alone, as Hydra takes it, is none of a file.
+bool goes_on(const Document& document) {
+  const Table root = document.root();
+  const std::string said = root.has("defaults") ? root.one_line("defaults") : "";
+  return said.ends_with(".yaml") || said.ends_with(".yaml]");
+}
+
+std::string mark_of(const SourceKind& kind, const Document& document,
+                    const std::vector<std::string>& keys) {
+  if (kind.goes_on && goes_on(document)) return "defaults";
   const std::string mark = first_in(keys, kind.marks);
   return kind.beside.empty() || !first_in(keys, kind.beside).empty() ? mark : "";
 }
@@ -154,7 +167,7 @@ const std::vector<SourceKind>& known_kinds() {
         {.name = "scenario",
          .title = "a scenario",
          .marks = {"cluster", "stack", "job", "strategy"},
-         .never = {"policy", "grpo"}},
+         .never = {"policy", "grpo", "defaults"}},
         {"axolotl",
          "an Axolotl file",
          {"base_model"},
@@ -198,7 +211,7 @@ const SourceKind& kind_of(const Document& document, const std::string& asked) {
   std::vector<std::pair<const SourceKind*, std::string>> found;
   const bool toml = document.file().ends_with(".toml");
   for (const SourceKind& kind : all)
-    if (std::string mark = mark_of(kind, keys);
+    if (std::string mark = mark_of(kind, document, keys);
         !mark.empty() && toml == kind.toml && first_in(keys, kind.never).empty())
       found.emplace_back(&kind, mark);
   if (found.size() == 1) return *found.front().first;

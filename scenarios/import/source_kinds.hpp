@@ -31,6 +31,7 @@ struct SourceKind {
   bool sets_keys = false;                     // arguments are key=value
   std::string_view file_option{};             // that names the file, where no word of its own does
   std::vector<std::string_view> arguments{};  // of programs of any name
+  bool goes_on{};  // `defaults` names the file that it goes on from, and all else may stand there
 };
 
 const std::vector<SourceKind>& known_kinds();

@@ -104,6 +104,7 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   if (const double made = source.number("max_steps", -1, -1, 1e12); made > 0)
     source.put("job.total_episodes", fmt::format("{:.0f}", made * static_cast<double>(together)),
                "max_steps", fmt::format("{:.0f} of {} completions", made, together));
+  source.put("job.gather_whole_model", "false", "", "weights are gathered tensor by tensor");
   source.put("job.async_steps", "0", "", "learners and engines work in turn");
   source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
   assume_responses(source);

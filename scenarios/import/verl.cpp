@@ -7,6 +7,8 @@
 #include "scenarios/import/assumed.hpp"
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/megatron.hpp"
+#include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
 namespace {
@@ -65,9 +67,35 @@ void read_engines(MappedSource& source) {
     source.put("job.vllm_quantization", "fp8", quantised);
   else if (!type.empty())
     source.without(quantised, fmt::format("{}: weights of engines in 16 bits", type));
+  constexpr std::string_view bucket =
+      "actor_rollout_ref.rollout.checkpoint_engine.update_weights_bucket_megabytes";
+  source.put("job.sync_bucket", fmt::format("{} MiB", source.whole(bucket, 2048, 1, 1 << 20)),
+             bucket);
 }
 
-void read_verl_batch(MappedSource& source) {
+// Rows without padding have what they hold, others as much as the longest may have.
+void read_verl_rows(MappedSource& source, bool megatron, std::int64_t rows, std::string_view key,
+                    std::int64_t longest) {
+  const std::string padding_key = megatron ? actor_megatron("use_remove_padding")
+                                           : "actor_rollout_ref.model.use_remove_padding";
+  if (source.on(padding_key, true)) return source.put("job.pack_rows", std::to_string(rows), key);
+  source.put("job.batching", "rows", padding_key);
+  source.put("job.pack_length", std::to_string(rows * longest), key,
+             fmt::format("{} rows of {} tokens", rows, longest));
+}
+
+// Learners with a batch of their own.
+std::int64_t verl_batches(MappedSource& source, bool megatron, std::int64_t shared) {
+  const auto& cluster = source.around().cluster;
+  if (!cluster) return 1;
+  for (const std::string_view degree :
+       {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size"})
+    if (const std::int64_t size = source.whole(actor_megatron(degree), 1, 1, most_ranks); megatron)
+      shared *= size;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(cluster->ranks()) / shared, 1);
+}
+
+void read_verl_batch(MappedSource& source, bool megatron) {
   const std::int64_t prompts = source.whole("data.train_batch_size", 1024, 1, most_tokens),
                      samples = source.whole("actor_rollout_ref.rollout.n", 1, 1, most_tokens);
   const std::int64_t longest = source.whole("data.max_prompt_length", 512, 1, most_tokens) +
@@ -78,15 +106,21 @@ void read_verl_batch(MappedSource& source) {
               actor_key("ppo_mini_batch_size"));
   const std::string tokens_key = actor_key("ppo_max_token_len_per_gpu"),
                     rows_key = actor_key("ppo_micro_batch_size_per_gpu");
+  const std::string all_rows_key = actor_key("ppo_micro_batch_size");
   const std::int64_t tokens = source.whole(tokens_key, 16384, 1, most_tokens),
-                     rows = source.whole(rows_key, 1, 1, most_tokens);
-  source.text(actor_key("ppo_micro_batch_size"));
-  if (source.on(actor_key("use_dynamic_bsz"))) {
-    source.put("job.pack_length", std::to_string(std::max(tokens * shared, longest)), tokens_key);
-  } else {
-    source.put("job.pack_length", std::to_string(rows * longest), rows_key,
-               fmt::format("{} rows of {} tokens", rows, longest));
-  }
+                     said = source.whole(rows_key, 1, 1, most_tokens),
+                     all_rows = source.whole(all_rows_key, 0, 0, most_tokens),
+                     batches = verl_batches(source, megatron, shared);
+  const std::int64_t ring =
+      megatron ? source.whole(actor_megatron("context_parallel_size"), 1, 1, most_ranks) : 1;
+  if (source.on(actor_key("use_dynamic_bsz")))
+    source.put("job.pack_length", std::to_string(std::max(tokens * shared * ring, longest)),
+               tokens_key);
+  else if (all_rows > 0)  // of all learners together, as older releases count them
+    read_verl_rows(source, megatron, std::max<std::int64_t>(all_rows / batches, 1), all_rows_key,
+                   longest);
+  else
+    read_verl_rows(source, megatron, said, rows_key, longest);
   if (const std::int64_t steps = source.whole("trainer.total_training_steps", 0, 0, 1'000'000'000);
       steps > 0)
     source.put("job.total_episodes", std::to_string(steps * prompts * samples),
@@ -103,6 +137,38 @@ void read_reference(MappedSource& source) {
              in_loss || !in_reward ? actor_key("use_kl_loss") : "algorithm.use_kl_in_reward");
   if (parked && (in_loss || in_reward))
     source.put("job.park_reference", "true", "actor_rollout_ref.ref.fsdp_config.param_offload");
+}
+
+// Megatron's own settings say what it computes again; the key of models is for FSDP.
+void read_verl_recomputing(MappedSource& source, std::int64_t stages) {
+  const auto key = [](std::string_view name) {
+    return actor_megatron(fmt::format("override_transformer_config.recompute_{}", name));
+  };
+  const std::string said = source.text(key("granularity"), "none");
+  put_recomputing(source,
+                  {.granularity = key("granularity"),
+                   .method = key("method"),
+                   .layers = key("num_layers"),
+                   .modules = key("modules"),
+                   .stages = stages},
+                  said == "null" || said == "None" ? "none" : said);
+}
+
+// Adapters of FSDP, or Megatron-Bridge's. Engines have the model, and are sent what is trained.
+void read_verl_adapter(MappedSource& source, bool megatron) {
+  const std::string block = "actor_rollout_ref.model.";
+  const std::string rank_key = block + (megatron ? "lora.rank" : "lora_rank"),
+                    modules_key = block + (megatron ? "lora.target_modules" : "target_modules");
+  const std::int64_t rank = source.whole(rank_key, 0, 0, most_lora_rank);
+  const std::string said = source.text(modules_key);
+  const bool merged = source.on("actor_rollout_ref.model.lora.merge");
+  if (rank == 0) return;
+  std::vector<std::string> modules{said};
+  if (said.starts_with('[')) modules = source.texts(modules_key);
+  if (megatron || said.empty()) modules = {"all-linear"};
+  put_adapter(source,
+              {.rank_key = rank_key, .modules_key = modules_key, .rank = rank, .modules = modules});
+  if (!megatron || !merged) source.put("job.sync_adapters", "true", rank_key);
 }
 
 void read_verl_learners(MappedSource& source, bool megatron) {
@@ -136,10 +202,14 @@ void read_verl_learners(MappedSource& source, bool megatron) {
       .sequence_key = actor_megatron("sequence_parallel")};
   const std::int64_t shard = source.whole(actor_key("fsdp_config.fsdp_size"), -1, -1, 1 << 20);
   const bool reshard = source.on(actor_key("fsdp_config.reshard_after_forward"), true);
+  const bool again = source.on("actor_rollout_ref.model.enable_gradient_checkpointing", true);
   if (megatron) {
     source.put("strategy.zero", "1", actor_key("strategy"));
+    read_verl_recomputing(source, learners.stages);
     return put_learners(source, learners);
   }
+  source.put("strategy.checkpointing", again ? "full" : "none",
+             "actor_rollout_ref.model.enable_gradient_checkpointing");
   const auto& cluster = source.around().cluster;
   const bool some = shard > 0 && (!cluster || shard < static_cast<std::int64_t>(cluster->ranks()));
   source.put("strategy.zero", some ? "hsdp" : "fsdp",
@@ -171,16 +241,16 @@ Translation translate_verl(const SourceQuestion& question, const Document& docum
   assume_machine(question, source.root(), source.result(), gpus);
   source.look_around();
   source.put_stack(megatron ? "stacks_of_megatron" : "stacks");
+  source.put("recipe", "verl", "", "how its trainer runs a step");
   source.put("job.method", "grpo", "algorithm.adv_estimator");
   source.put("job.layout", "colocated", "", "every GPU generates and learns in turn");
   source.put("job.deepspeed_zpg", "1", "", "no second copy of the parameters");
   read_verl_method(source);
   read_engines(source);
-  read_verl_batch(source);
+  read_verl_batch(source, megatron);
   read_reference(source);
   read_verl_learners(source, megatron);
-  if (source.whole("actor_rollout_ref.model.lora_rank", 0, 0, most_lora_rank) > 0)
-    source.without("actor_rollout_ref.model.lora_rank", "adapters; the whole model is trained");
+  read_verl_adapter(source, megatron);
   assume_responses(source);
   source.put_mapped();
   return source.finish();

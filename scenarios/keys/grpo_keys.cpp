@@ -234,9 +234,14 @@ constexpr std::array batch_keys{
                                  "longest response, in tokens")
         .example("2048"),
     whole<&Grpo::pack_length>("pack_length", 1, most_pack_tokens, "most tokens of a micro-batch")
-        .otherwise("prompt and response",
+        .otherwise("prompt and response, or what pack_rows of them have",
                    [](Grpo& grpo) { grpo.pack_length = grpo.model_length(); })
         .example("4096"),
+    whole<&Grpo::pack_rows>("pack_rows", 0, most_pack_tokens,
+                            "shares: most responses of a micro-batch, without padding; 0: as many "
+                            "as pack_length holds")
+        .when([](const Grpo& grpo) { return grpo.batching == Batching::shares; })
+        .example("0"),
     word<&Grpo::batching>("batching", batching_names,
                           "packs: filled as responses arrive, as many for each learner, the rest "
                           "is dropped (open-instruct); shares: each learner takes as many "

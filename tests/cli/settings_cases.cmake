@@ -19,8 +19,10 @@ cli("keys of a script of Megatron become keys of a scenario" ARGS import ${folde
   OUTPUT "\nmodel: {architectures: \\[LlamaForCausalLM\\], .*vocab_size: 128256, tie_word_embeddings: true, .*\n  recompute_modules: \\[core_attn, layernorm\\] +# recompute-modules, line 20\n.*\n    sequence: true +# sequence-parallel, line 22\n.*\n    overlap_grad_reduce: true .*\n    overlap_param_gather: false +# overlap-param-gather is absent\n")
 cli("a script of verl is run as it is" ARGS run ${folder}/verl.sh --samples 0 --faster 0
   OUTPUT "model +qwen2.5-0.5b for Qwen/Qwen2.5-0.5B-Instruct .*\nlength of responses +a third of the limit on average, .*8 learners, 8 engines of 1 GPU, in turn on the same GPUs; 64 prompts x 4 responses a step\n.*verl.sh: trainer.test_freq: not modelled; the result is without it\n")
+cli("a script of verl sends buckets, and gathers no whole model" ARGS show ${folder}/verl.sh
+  OUTPUT "\n *sync_protocol +buckets .*\n *gather_whole_model +false .*\n *pack_rows +8 ")
 cli("keys of a script of verl become keys of a scenario" ARGS import ${folder}/verl.sh
-  OUTPUT "\n  num_mini_batches: 2 +# actor_rollout_ref.actor.ppo_mini_batch_size, line 8: 32 of 64\n  pack_length: 6144 .*: 8 rows of 768 tokens\n.*\n  park_reference: true .*\n  vllm_gpu_memory_utilization: 0.5 +# actor_rollout_ref.rollout.gpu_memory_utilization is absent\n")
+  OUTPUT "\n  num_mini_batches: 2 +# actor_rollout_ref.actor.ppo_mini_batch_size, line 8: 32 of 64\n  pack_rows: 8 +# actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, line 9\n.*\n  park_reference: true .*\n  vllm_gpu_memory_utilization: 0.5 +# actor_rollout_ref.rollout.gpu_memory_utilization is absent\n")
 cli("a NeMo-RL file becomes a scenario" ARGS import ${folder}/nemo.yaml
   OUTPUT "\n  response_length: 768 +# policy.max_total_sequence_length, line 12\n  pack_length: 2048 .*\n  num_mini_batches: 2 +# policy.train_global_batch_size, line 10: 64 of 128\n.*\n  vllm_gpu_memory_utilization: 0.5 .*\n  checkpointing: full +# policy.dtensor_cfg.activation_checkpointing, line 14\n")
 cli("supervised training of a NeMo-RL file" ARGS run ${folder}/nemo-sft.yaml --samples 0 --faster 0
@@ -86,6 +88,12 @@ settings_refused("advantages that verl does not have" verl.sh "adv_estimator=grp
   "3: algorithm.adv_estimator: expected gae, grpo, grpo_passk, grpo_vectorized, rloo, rloo_vectorized, reinforce_plus_plus, reinforce_plus_plus_baseline, opo, gpg or optimal_token_baseline, found \"grppo\" (did you mean \"grpo\"?)")
 settings_refused("a misspelt key of verl" verl.sh "data.train_batch_size|data.train_batch_sizes"
   "4: data.train_batch_sizes: unknown key (did you mean \"train_batch_size\"?)")
+cli("a NeMo-RL file that says its machine alone" ARGS import @WORK@/own.yaml
+  SHELL "cp ${folder}/nemo.yaml @WORK@/base.yaml; printf 'defaults: [base.yaml]\\ncluster: {num_nodes: 2}\\n' >@WORK@/own.yaml; \"$@\""
+  OUTPUT "\n  num_samples_per_prompt_rollout: 8 ")
+cli("trainers of open-instruct that are not read" ARGS import @WORK@/own.sh CODE 2
+  SHELL "printf 'python open_instruct/finetune.py --model_name_or_path Qwen/Qwen2.5-0.5B --tokenizer_name x\\n' >@WORK@/own.sh; \"$@\""
+  ERROR "@WORK@/own.sh:1: open_instruct/finetune.py of open-instruct is not read yet; expected grpo_fast.py")
 settings_refused("distillation of a NeMo-RL file" nemo-sft.yaml "^sft:|distillation:"
   "1: distillation: of a NeMo-RL file is not read yet; expected grpo, sft or dpo")
 settings_refused("a NeMo-RL file that goes on from nothing" nemo.yaml "grpo_math_1B|other"

@@ -214,4 +214,79 @@ TEST_CASE("engines of NeMo-RL on GPUs of their own", "[scenarios][sources]") {
   CHECK(value_at(apart, "cluster.nodes") == "3");
 }
 
+namespace {
+
+Translation verl(const std::string& more, const std::string& model = "Qwen/Qwen2.5-7B-Instruct") {
+  return translate("own.sh",
+                   "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo "
+                   "data.train_batch_size=1024 data.max_prompt_length=512 "
+                   "data.max_response_length=1024 actor_rollout_ref.rollout.n=5 "
+                   "trainer.n_gpus_per_node=8 trainer.nnodes=1 actor_rollout_ref.model.path=" +
+                       model + " " + more + "\n",
+                   {});
+}
+
+const std::string actor = "actor_rollout_ref.actor.";
+
+}  // namespace
+
+TEST_CASE("rows of verl's micro-batches hold their own lengths", "[scenarios][sources]") {
+  const Translation own = verl(actor + "ppo_micro_batch_size_per_gpu=80");
+  CHECK(value_at(own, "recipe") == "verl");
+  CHECK(value_at(own, "job.pack_rows") == "80");
+  CHECK(value_at(own, "job.pack_length").empty());
+  const Translation padded = verl(actor +
+                                  "ppo_micro_batch_size_per_gpu=80 "
+                                  "actor_rollout_ref.model.use_remove_padding=False");
+  CHECK(value_at(padded, "job.batching") == "rows");
+  CHECK(value_at(padded, "job.pack_length") == "122880");
+  // The old key counts those of all ranks.
+  CHECK(value_at(verl(actor + "ppo_micro_batch_size=64"), "job.pack_rows") == "8");
+  CHECK(value_at(verl(actor + "ppo_micro_batch_size=64 " + actor + "strategy=megatron " + actor +
+                      "megatron.tensor_model_parallel_size=2"),
+                 "job.pack_rows") == "16");
+}
+
+TEST_CASE("what verl computes again, and its adapters", "[scenarios][sources]") {
+  const std::string megatron = actor + "strategy=megatron ",
+                    granularity =
+                        actor + "megatron.override_transformer_config.recompute_granularity=";
+  CHECK(value_at(verl(""), "strategy.checkpointing") == "full");
+  CHECK(value_at(verl(megatron), "strategy.checkpointing") == "none");
+  CHECK(value_at(verl(megatron + granularity + "null"), "strategy.checkpointing") == "none");
+  CHECK(value_at(verl(megatron + granularity + "full"), "strategy.checkpointing") == "full");
+  CHECK(value_at(verl(megatron + granularity + "selective"), "strategy.recompute_modules") ==
+        "[core_attn]");
+  const Translation adapter = verl("actor_rollout_ref.model.lora_rank=32");
+  CHECK(value_at(adapter, "strategy.lora.rank") == "32");
+  CHECK(value_at(adapter, "job.sync_adapters") == "true");
+  CHECK(value_at(verl(megatron + "actor_rollout_ref.model.lora.rank=256"), "strategy.lora.rank") ==
+        "256");
+}
+
+TEST_CASE("states and gradients of NeMo-RL's Megatron", "[scenarios][sources]") {
+  const auto file = [](const std::string& more) {
+    return translate(
+        "own.yaml",
+        "policy:\n  model_name: Qwen/Qwen2.5-0.5B\n  megatron_cfg:\n    enabled: true\n" + more +
+            "grpo: {max_num_steps: 5}\ncluster: {gpus_per_node: 8}\n",
+        {});
+  };
+  const Translation usual = file("");
+  CHECK(value_at(usual, "strategy.gradient_dtype") == "bf16");
+  CHECK(value_at(usual, "strategy.zero") == "1");
+  CHECK(value_at(usual, "strategy.checkpointing") == "none");
+  const Translation other = file(
+      "    activation_checkpointing: true\n    recompute_granularity: selective\n"
+      "    distributed_data_parallel_config: {grad_reduce_in_fp32: true}\n"
+      "    optimizer: {use_distributed_optimizer: false}\n");
+  // Engines get the model with its adapters in it.
+  const Translation adapter = file("    peft: {enabled: true, dim: 16}\n");
+  CHECK(value_at(adapter, "strategy.lora.rank") == "16");
+  CHECK(value_at(adapter, "job.sync_adapters").empty());
+  CHECK(value_at(other, "strategy.gradient_dtype") == "fp32");
+  CHECK(value_at(other, "strategy.zero") == "0");
+  CHECK(value_at(other, "strategy.recompute_modules") == "[core_attn]");
+}
+
 }  // namespace stepsim

@@ -102,6 +102,34 @@ TEST_CASE("padded rows take as long as the longest of each micro-batch", "[grpo]
   CHECK(updates.dropped == 0);
 }
 
+TEST_CASE("rows that are counted hold what they hold", "[grpo]") {
+  Grpo grpo;
+  grpo.batching = Batching::shares;
+  grpo.pack_rows = 2;
+  grpo.pack_length = 2000;
+  const std::vector<std::int64_t> lengths{100, 900, 300, 200, 50, 60, 70, 80};
+  CHECK(updates_of(grpo, lengths, 2).rounds == std::vector<std::vector<double>>{{1000, 500}});
+  grpo.pack_length = 950;  // fewer where two are too many
+  CHECK(updates_of(grpo, lengths, 2).rounds == std::vector<std::vector<double>>{{110, 900, 500}});
+}
+
+TEST_CASE("the longest rows lie between the mean and the limit", "[grpo]") {
+  Grpo grpo;
+  grpo.prompts = 64;
+  grpo.samples = 8;
+  grpo.response_limit = 1024;
+  grpo.lengths.mean = 300;
+  grpo.pack_rows = 1;
+  const std::int64_t one = longest_rows(grpo);
+  CHECK(one == grpo.prompt_tokens + grpo.response_limit);
+  grpo.pack_rows = 80;
+  const double mean = 80 * (static_cast<double>(grpo.prompt_tokens) + mean_response(grpo));
+  CHECK(static_cast<double>(longest_rows(grpo)) > mean);
+  CHECK(static_cast<double>(longest_rows(grpo)) < 1.4 * mean);
+  grpo.lengths.kind = LengthKind::fixed;
+  CHECK(longest_rows(grpo) == 80 * (grpo.prompt_tokens + 300));
+}
+
 TEST_CASE("equal responses make equal updates, in packs and in shares", "[grpo]") {
   Grpo grpo;
   grpo.pack_length = 1000;

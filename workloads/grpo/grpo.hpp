@@ -138,6 +138,7 @@ struct Grpo {
   std::int64_t prompt_tokens = 256;  // of every prompt
   std::int64_t response_limit = 256;
   std::int64_t pack_length = 512;  // most tokens of a micro-batch
+  std::int64_t pack_rows = 0;      // shares: most responses of a micro-batch; 0: as many as fit
   ResponseLengths lengths;
   Seconds reward_latency{};
   Seconds verify_time{};       // of a response, when all of a step's are there

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "workloads/grpo/lengths.hpp"
+
 namespace stepsim {
 namespace {
 
@@ -54,6 +56,28 @@ std::vector<double> shared_round(std::span<const std::int64_t> sequences, std::i
   return std::vector<double>(static_cast<std::size_t>(count), most / count);
 }
 
+// The same in rows that are not padded: a micro-batch is full with so many, or with `limit` tokens.
+std::vector<double> counted_round(std::span<const std::int64_t> sequences, std::int64_t rows,
+                                  std::int64_t limit, std::size_t learners) {
+  std::vector<double> rounds;
+  for (std::size_t learner = 0; learner < learners; ++learner) {
+    std::size_t round = 0;
+    std::int64_t count = 0, tokens = 0;
+    for (std::size_t i = part_begin(sequences.size(), learner, learners);
+         i < part_begin(sequences.size(), learner + 1, learners); ++i) {
+      if (count > 0 && (count == rows || tokens + sequences[i] > limit)) {
+        ++round;
+        count = tokens = 0;
+      }
+      ++count;
+      tokens += sequences[i];
+      if (round == rounds.size()) rounds.push_back(0);
+      rounds[round] = std::max(rounds[round], static_cast<double>(tokens));
+    }
+  }
+  return rounds;
+}
+
 // The same in rows that are padded: who has the longest row of a round sets its time.
 std::vector<double> padded_round(std::span<const std::int64_t> sequences, std::size_t rows,
                                  std::size_t learners) {
@@ -84,8 +108,9 @@ Updates in_shares(const Grpo& grpo, std::span<const std::int64_t> sequences, std
     const auto part = sequences.subspan(from, to - from);
     const auto rows =
         static_cast<std::size_t>(std::max<std::int64_t>(1, grpo.pack_length / grpo.model_length()));
-    result.rounds.push_back(grpo.batching == Batching::rows
-                                ? padded_round(part, rows, learners)
+    result.rounds.push_back(grpo.batching == Batching::rows ? padded_round(part, rows, learners)
+                            : grpo.pack_rows > 0
+                                ? counted_round(part, grpo.pack_rows, grpo.pack_length, learners)
                                 : shared_round(part, grpo.pack_length, learners));
     result.micro_batches += static_cast<double>(result.rounds.back().size() * learners);
   }
@@ -113,6 +138,24 @@ Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
     (i < kept ? result.tokens : result.dropped) += result.packs[i];
   result.packs.resize(kept);
   return result;
+}
+
+std::int64_t longest_rows(const Grpo& grpo) {
+  constexpr std::int64_t most_draws = 1 << 16;
+  const std::int64_t steps = grpo.warmup_steps() + grpo.measured_steps;
+  const std::int64_t draws = std::min(grpo.prompts * grpo.samples * steps, most_draws);
+  std::vector<std::int64_t> lengths(static_cast<std::size_t>(draws));
+  std::int64_t tokens = 0, longest = 0;
+  for (std::int64_t i = 0; i < draws; ++i) {
+    std::int64_t& length = lengths[static_cast<std::size_t>(i)];
+    length =
+        grpo.prompt_tokens + response_tokens(grpo, static_cast<std::uint64_t>(i / grpo.samples),
+                                             static_cast<std::uint64_t>(i % grpo.samples));
+    tokens += length;
+    if (i >= grpo.pack_rows) tokens -= lengths[static_cast<std::size_t>(i - grpo.pack_rows)];
+    longest = std::max(longest, tokens);
+  }
+  return longest;
 }
 
 Updates updates_of(const Grpo& grpo, std::span<const std::int64_t> sequences,

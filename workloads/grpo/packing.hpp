@@ -21,6 +21,10 @@ struct Packed {
 Packed pack(std::span<const std::int64_t> sequences, std::int64_t pack_length,
             std::size_t learners);
 
+// Most tokens that `pack_rows` responses have which follow each other, with their prompts: of as
+// many as a simulation draws, and not more than suffice to know the tail.
+std::int64_t longest_rows(const Grpo& grpo);
+
 // All learners' micro-batches of one optimizer step after the other. Learners meet in every
 // collective, so the longest micro-batch of a round sets its time.
 struct Updates {

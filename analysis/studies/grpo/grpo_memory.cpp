@@ -29,6 +29,13 @@ double largest_tensor(const Model& model) {
   return largest;
 }
 
+// Other protocols never have more of it in one place than a bucket or a tensor.
+bool gathers_whole(const Grpo& grpo) {
+  const bool calls = grpo.protocol == SyncProtocol::v1 || grpo.protocol == SyncProtocol::v2 ||
+                     grpo.protocol == SyncProtocol::v3;
+  return grpo.gather_whole_model && calls;
+}
+
 // Of a sync, whole on every learner at one time.
 double gathered_bytes(const Scenario& scenario, const Placement& placement) {
   const Grpo& grpo = *scenario.grpo;
@@ -42,7 +49,7 @@ double gathered_bytes(const Scenario& scenario, const Placement& placement) {
   // Its own, and two of which engines load.
   if (grpo.protocol == SyncProtocol::host_buckets) return 3 * bucket;
   if (grpo.protocol == SyncProtocol::files) return largest;
-  return grpo.gather_whole_model ? bytes_16 * parameters_of(scenario) : largest;
+  return gathers_whole(grpo) ? bytes_16 * parameters_of(scenario) : largest;
 }
 
 MomentBytes learner_bytes(const Scenario& scenario, const Placement& placement,
@@ -113,8 +120,8 @@ std::optional<std::string> failure_of(const Scenario& scenario, const GrpoMemory
   if (m.learner.training > m.learner_capacity)
     return over("a learner at the peak of training", m.learner.training, m.learner_capacity);
   if (m.learner.sync > m.learner_capacity)
-    return over(grpo.gather_whole_model ? "a learner that gathers the whole model for a sync"
-                                        : "a learner at the peak of a sync",
+    return over(gathers_whole(grpo) ? "a learner that gathers the whole model for a sync"
+                                    : "a learner at the peak of a sync",
                 m.learner.sync, m.learner_capacity);
   if (m.host.most() > m.host_capacity)
     return over("host memory of a node with learners", m.host.most(), m.host_capacity);
