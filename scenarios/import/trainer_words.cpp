@@ -48,9 +48,12 @@ OptimizerWord optimizer_word(const Table& words, const std::string& name,
 // Where a trainer would look for a file that its settings name, and where people leave it.
 std::vector<std::string> places_beside(const SourceQuestion& question, const std::string& said) {
   const fs::path folder = fs::path(question.file).parent_path(), path(said);
+  std::vector<fs::path> all{folder / path, path, folder / path.filename(),
+                            folder / "deepspeed_configs" / path.filename()};
+  // A script names files from where it stands.
+  if (!question.script.empty()) all.push_back(fs::path(question.script).parent_path() / path);
   std::vector<std::string> places;
-  for (const fs::path& place : {folder / path, path, folder / path.filename(),
-                                folder / "deepspeed_configs" / path.filename()})
+  for (const fs::path& place : all)
     if (std::string text = place.lexically_normal().string(); !holds(places, text))
       places.push_back(std::move(text));
   return places;

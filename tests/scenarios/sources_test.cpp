@@ -140,6 +140,35 @@ TEST_CASE("pairs have a reference where their method has one", "[scenarios][sour
   CHECK(value_at(translate(small_file + "rl: orpo\n"), "job.reference_model") == "false");
 }
 
+TEST_CASE("arguments of TRL are of the trainer that alone has them", "[scenarios][sources]") {
+  const std::string rows =
+      "model_name_or_path: meta-llama/Llama-3.2-1B-Instruct\nlearning_rate: 1e-5\n"
+      "per_device_train_batch_size: 2\n";
+  const auto method = [&](const std::string& more, const std::vector<Setting>& settings = {}) {
+    const Translation translation = translate(rows + more, settings);
+    const auto assumed =
+        std::find_if(translation.assumptions.begin(), translation.assumptions.end(),
+                     [](const Assumption& each) { return each.what == "method"; });
+    const std::string why = assumed == translation.assumptions.end() ? "" : ": " + assumed->why;
+    return value_at(translation, "job.method") + why;
+  };
+  const std::string other = "; the file does not name it";
+  CHECK(method("") == "sft: the file does not say, and has no key of another trainer");
+  CHECK(method("beta: 0.1\n") == "dpo: by its key beta" + other);
+  CHECK(method("beta: 0.1\nmax_prompt_length: 64\n") ==
+        "dpo: by its key max_prompt_length" + other);
+  CHECK(method("loss_type: apo_zero\n") == "dpo: by its key loss_type" + other);
+  CHECK(method("beta: 0.1\ndesirable_weight: 2\n") == "kto: by its key desirable_weight" + other);
+  CHECK(method("packing: true\n") == "sft: by its key packing" + other);
+  CHECK(method("beta: 0.1\nnum_generations: 4\nuse_vllm: true\n") ==
+        "grpo: by its key num_generations" + other);
+  CHECK(method("loss_type: dr_grpo\nuse_vllm: true\n") == "grpo: by its key use_vllm" + other);
+  CHECK(method("beta: 0.1\n", {{"job.method", "sft"}}) == "sft");
+  CHECK(value_at(translate(rows + "beta: 0.1\n"), "job.reference_model") == "true");
+  CHECK(value_at(translate(rows + "cpo_alpha: 0.1\n"), "job.reference_model") == "false");
+  CHECK_THROWS_AS(translate(rows + "normalize_advantages: true\n"), UserError);
+}
+
 TEST_CASE("how layers are computed again is read where it is said", "[scenarios][sources]") {
   const auto reentrant = [](const std::string& more) {
     return value_at(translate(small_file + "gradient_checkpointing: true\n" + more),
