@@ -118,7 +118,8 @@ class TrainerReader {
                                      .version = source_.text("fsdp_config.fsdp_version",
                                                              source_.text("fsdp_config.version")),
                                      .reshard = source_.text("fsdp_config.reshard_after_forward"),
-                                     .offload = false});
+                                     .offload = is_yes(source_.text("fsdp_config.offload_params")),
+                                     .offload_key = "fsdp_config.offload_params"});
     } else {
       sharding_ = put_replicas(source_, "deepspeed");
     }
@@ -248,6 +249,21 @@ HfTraining stage_of(const SourceQuestion& question, const Document& document) {
                                         did_you_mean(stage, known))}});
 }
 
+// Its third trainer is another program.
+void refuse_megatron(const SourceQuestion& question, const Table& root) {
+  const Document facts = import_facts(question.data, "llama-factory");
+  constexpr std::string_view message =
+      "training by Megatron through mcore_adapter (USE_MCA=1) is not read; a script of Megatron-LM "
+      "or a file of Megatron-Bridge is";
+  for (const std::string& key : facts.root().texts("of_megatron"))
+    if (const auto origin = root.origin(key); root.has(key))
+      throw UserError({{question.file, origin ? origin->line : 0, key, std::string(message)}});
+  if (question.launch == nullptr) return;
+  const auto mca = question.launch->environment.find("USE_MCA");
+  if (mca != question.launch->environment.end() && is_yes(mca->second.text))
+    throw UserError({{question.script, mca->second.line, "USE_MCA", std::string(message)}});
+}
+
 void read_factory_kernels(TrainerReader& reader, bool liger) {
   MappedSource& source = reader.source();
   const std::string said = in_small_letters(source.text("flash_attn", "auto"));
@@ -325,6 +341,7 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
 }
 
 Translation translate_llama_factory(const SourceQuestion& question, const Document& source) {
+  refuse_megatron(question, source.root());
   const std::string stage = source.root().text_or("stage", "sft");
   TrainerReader reader(
       question, source,

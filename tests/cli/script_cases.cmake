@@ -127,6 +127,9 @@ given_file("a script of no method with a file in a folder of one" "accelerate la
   "\n  method: dpo +# beta, line 3\n  reference_model: false ")
 given_file("LLaMA-Factory's own script with a file" "torchrun --nproc_per_node 8 src/train.py recipes/sft.factory.yaml"
   "\n  method: sft +# stage, line 6\n")
+cli("unsloth's engine is vLLM, and its keys are known" ARGS import @WORK@/own.py
+  SHELL "printf 'from unsloth import FastVisionModel\\nfrom trl import GRPOTrainer, GRPOConfig\\nmodel, processor = FastVisionModel.from_pretrained(model_name=\"meta-llama/Llama-3.2-1B-Instruct\", load_in_16bit=True, fast_inference=True, gpu_memory_utilization=0.6)\\nmodel = FastVisionModel.get_peft_model(model, finetune_vision_layers=False, r=8)\\ntrainer = GRPOTrainer(model=model, args=GRPOConfig(num_generations=4, per_device_train_batch_size=4, embedding_learning_rate=1e-5))\\n' >@WORK@/own.py; \"$@\""
+  OUTPUT "\n  method: grpo\n  layout: colocated .*\n  vllm_gpu_memory_utilization: 0.6 +# gpu_memory_utilization, line 3\n")
 function(accelerate_bits name said output)
   cli("${name}" ARGS import ${folder}/dpo.arguments.json --accelerate @WORK@/own.yaml
     SHELL "sed 's|^mixed_precision.*|${said}|' ${folder}/two.fsdp.yaml >@WORK@/own.yaml; \"$@\"" OUTPUT "${output}")

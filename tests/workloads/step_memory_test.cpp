@@ -342,6 +342,17 @@ TEST_CASE("stages 1 and 2 hold their buckets while gradients come, twice when th
   CHECK(highest(step, "reduce_input") <= bucket + largest);
 }
 
+TEST_CASE("without sharding buckets are a second copy of all gradients, and one GPU has none",
+          "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero0);
+  step.strategy.master_weights = false;
+  CHECK_THAT(resident(step), exactly(elements_of(step).total * (half + half + 2 * half)));
+  TinyStep alone = tiny_step(Sharding::zero0, tiny_model(), 1, 1);
+  alone.strategy.master_weights = false;
+  CHECK(highest(alone, "bucket") == 0);
+  CHECK(highest(alone, "reduce_input") == 0);
+}
+
 TEST_CASE("the update needs the flat gradient in fp32, at stage 2 beside its 16 bits",
           "[workloads]") {
   const double all = elements_of(tiny_step(Sharding::zero2)).total, n = 8;
