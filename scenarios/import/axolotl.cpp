@@ -156,7 +156,10 @@ ShardingFacts put_sharded_by_pytorch(MappedSource& source, std::string_view key)
                            .reshard = either("reshard_after_forward"),
                            .replicas = source.whole("dp_replicate_size", 1, 1, most_ranks),
                            .replicas_key = "dp_replicate_size",
-                           .offload = either("offload_params") == "true",
+                           .offload = is_yes(either("offload_params")),
+                           .offload_key = source.says("fsdp_config.offload_params")
+                                              ? "fsdp_config.offload_params"
+                                              : "fsdp_config.fsdp_offload_params",
                            .checkpointing = is_yes(either("activation_checkpointing"))});
 }
 
@@ -235,14 +238,37 @@ void put_kernel_of_attention(MappedSource& source, bool packed) {
              "PyTorch's own is the models' usual one");
 }
 
+// A plugin that is named is on, unless its own key says otherwise: integrations/*/args.py.
+bool has_plugin(MappedSource& source, std::string_view name) {
+  return std::ranges::any_of(words_at(source, "plugins"), [&](const std::string& each) {
+    return each.ends_with(fmt::format(".{}", name));
+  });
+}
+
+void read_plugins(MappedSource& source) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> on_by_name{
+      {{"DenseMixerPlugin", "dense_mixer"},
+       {"SpectrumPlugin", "spectrum_top_fraction"},
+       {"GrokfastPlugin", "grokfast_alpha"},
+       {"DiffusionPlugin", "diffusion"},
+       {"MoraPlugin", "mora"},
+       {"NemoGymPlugin", "nemo_gym_enabled"},
+       {"LMEvalPlugin", "lm_eval_post_train"}}};
+  for (const auto& [plugin, key] : on_by_name)
+    if (has_plugin(source, plugin) && !source.says(key) && source.keys_below(key).empty())
+      source.without("plugins", source.facts().table("not_modelled").text(key));
+}
+
 void put_loss(MappedSource& source, bool pairs) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kernels{
       {{"cut_cross_entropy", "fused"},
        {"liger_fused_linear_cross_entropy", "fused"},
        {"liger_cross_entropy", "in_place"},
        {"chunked_cross_entropy", "chunks"}}};
-  const auto chosen =
-      std::ranges::find_if(kernels, [&](const auto& each) { return source.on(each.first); });
+  const bool cut = has_plugin(source, "CutCrossEntropyPlugin");
+  const auto chosen = std::ranges::find_if(kernels, [&](const auto& each) {
+    return source.on(each.first, cut && each.first == "cut_cross_entropy");
+  });
   // The trainers of pairs take the logits themselves, and none of these is called.
   if (pairs) {
     const bool fused = source.on("dpo_use_liger_kernel");
@@ -256,8 +282,10 @@ void put_loss(MappedSource& source, bool pairs) {
   }
   if (chosen == kernels.end())
     return source.put("strategy.cross_entropy", "logits", "liger_fused_linear_cross_entropy");
-  source.put("strategy.cross_entropy", std::string(chosen->second), chosen->first,
-             chosen->first == "cut_cross_entropy" ? "logits are never whole, as in Liger's" : "");
+  const bool cuts = chosen->first == "cut_cross_entropy";
+  source.put("strategy.cross_entropy", std::string(chosen->second),
+             cuts && !source.says(chosen->first) ? "plugins" : chosen->first,
+             cuts ? "logits are never whole, as in Liger's" : "");
 }
 
 void put_adapters(MappedSource& source) {
@@ -376,6 +404,7 @@ Translation translate_axolotl(const SourceQuestion& question, const Document& do
     if (narrow) put_narrow_gather(source, "fp8_enable_fsdp_float8_all_gather", sharding);
   }
   put_kernel_of_attention(source, packed && !grpo);
+  read_plugins(source);
   if (!grpo) put_loss(source, pairs);
   put_adapters(source);
   put_kernels_of_experts(source, sharding);

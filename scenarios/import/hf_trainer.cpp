@@ -10,14 +10,13 @@
 #include "scenarios/import/accelerate.hpp"
 #include "scenarios/import/trainer_words.hpp"
 #include "scenarios/import/trl_grpo.hpp"
+#include "scenarios/import/trl_method.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
+#include "sim/base/lists.hpp"
 
 namespace stepsim {
 namespace {
-
-// alone: pairs without a reference
-enum class HfTraining : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
 
 constexpr std::string_view hf_rows_key = "per_device_train_batch_size",
                            hf_batches_key = "gradient_accumulation_steps";
@@ -129,7 +128,8 @@ class TrainerReader {
                                      .version = source_.text("fsdp_config.fsdp_version",
                                                              source_.text("fsdp_config.version")),
                                      .reshard = source_.text("fsdp_config.reshard_after_forward"),
-                                     .offload = false});
+                                     .offload = is_yes(source_.text("fsdp_config.offload_params")),
+                                     .offload_key = "fsdp_config.offload_params"});
     } else {
       sharding_ = put_replicas(source_, "deepspeed");
     }
@@ -197,30 +197,7 @@ class TrainerReader {
   bool packed_ = false, checkpoints_inside_ = false;
 };
 
-[[noreturn]] void refuse(const SourceQuestion& question, const std::string& what) {
-  throw UserError(
-      {{question.file, question.launch == nullptr ? 0 : question.launch->line, "", what}});
-}
-
 // ---- TRL ----
-
-// Which training a program is: "trl dpo", "DPOTrainer", "examples/scripts/dpo.py".
-HfTraining training_of(const SourceQuestion& question) {
-  const std::string said = question.launch == nullptr ? question.file : question.launch->program;
-  const std::string program = in_small_letters(std::filesystem::path(said).filename().string());
-  for (const char* other : {"rloo", "ppo", "gkd", "online", "nash", "xpo", "bco"})
-    if (program.find(other) != std::string::npos)
-      refuse(question,
-             fmt::format("{} is not read yet; expected a training by sft, dpo, kto, orpo, "
-                         "cpo, grpo or of a reward model",
-                         said));
-  if (program.find("orpo") != std::string::npos || program.find("cpo") != std::string::npos)
-    return HfTraining::alone;
-  if (program.find("dpo") != std::string::npos) return HfTraining::dpo;
-  if (program.find("kto") != std::string::npos) return HfTraining::kto;
-  if (program.find("grpo") != std::string::npos) return HfTraining::grpo;
-  return program.find("reward") != std::string::npos ? HfTraining::reward : HfTraining::sft;
-}
 
 void read_trl_kernels(TrainerReader& reader, bool liger) {
   MappedSource& source = reader.source();
@@ -280,6 +257,21 @@ HfTraining stage_of(const SourceQuestion& question, const Document& document) {
                     other ? fmt::format("{} is not read yet; expected {}", stage, one_of(known))
                           : fmt::format("expected {}, found \"{}\"{}", one_of(known), stage,
                                         did_you_mean(stage, known))}});
+}
+
+// Its third trainer is another program.
+void refuse_megatron(const SourceQuestion& question, const Table& root) {
+  const Document facts = import_facts(question.data, "llama-factory");
+  constexpr std::string_view message =
+      "training by Megatron through mcore_adapter (USE_MCA=1) is not read; a script of Megatron-LM "
+      "or a file of Megatron-Bridge is";
+  for (const std::string& key : facts.root().texts("of_megatron"))
+    if (const auto origin = root.origin(key); root.has(key))
+      throw UserError({{question.file, origin ? origin->line : 0, key, std::string(message)}});
+  if (question.launch == nullptr) return;
+  const auto mca = question.launch->environment.find("USE_MCA");
+  if (mca != question.launch->environment.end() && is_yes(mca->second.text))
+    throw UserError({{question.script, mca->second.line, "USE_MCA", std::string(message)}});
 }
 
 void read_factory_kernels(TrainerReader& reader, bool liger) {
@@ -431,14 +423,18 @@ Translation translate_ms_swift(const SourceQuestion& question, const Document& s
 Translation translate_trl(const SourceQuestion& question, const Document& source) {
   const Table root = source.root();
   const bool older = root.has("max_seq_length") && !root.has("max_length");
+  std::vector<Assumption> assumptions;
+  const TrlMethod method = read_trl_method(question, root, assumptions);
   TrainerReader reader(question, source,
                        {.name = "TRL",
                         .table = "trl",
-                        .training = training_of(question),
+                        .training = method.training,
+                        .method_key = method.key,
                         .length_key = older ? "max_seq_length" : "max_length"});
   MappedSource& words = reader.source();
   const bool liger = words.on("use_liger_kernel"), grpo = reader.grpo();
   reader.read_surroundings(liger, "use_liger_kernel");
+  append(words.result().assumptions, std::move(assumptions));
   grpo ? reader.read_grpo() : reader.read_job();
   reader.read_sharding();
   reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
@@ -449,6 +445,7 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
 }
 
 Translation translate_llama_factory(const SourceQuestion& question, const Document& source) {
+  refuse_megatron(question, source.root());
   const std::string stage = source.root().text_or("stage", "sft");
   TrainerReader reader(
       question, source,

@@ -74,7 +74,8 @@ ShardingFacts read_v1_sharding(MappedSource& source) {
                                                    .reshard = in_small_letters(reshard),
                                                    .replicas = replicas,
                                                    .replicas_key = "mp_replicate_size",
-                                                   .offload = offload});
+                                                   .offload = offload,
+                                                   .offload_key = "dist_config.offload_params"});
   if (experts > 1) put_learners(source, {.experts = experts, .experts_key = "dist_config.ep_size"});
   return sharding;
 }

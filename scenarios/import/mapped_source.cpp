@@ -328,6 +328,19 @@ struct MappedSource::ToldKeys {
   }
 };
 
+bool MappedSource::is_set(const Leaf& leaf) const {
+  return std::ranges::any_of(question_.settings,
+                             [&](const auto& setting) { return setting.first == leaf.path; });
+}
+
+// "method" of "job.method", which was put.
+std::string MappedSource::near_in_scenario(const Leaf& leaf) const {
+  for (const TranslatedLine& line : result_.lines)
+    if (line.path.substr(line.path.rfind('.') + 1) == leaf.key)
+      return fmt::format(" (did you mean \"{}\"?)", line.path);
+  return "";
+}
+
 // The key's fate, and why.
 SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   SourceKey key{leaf.path, leaf.line, KeyFate::used, ""};
@@ -361,9 +374,12 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
   } else {
     key.fate = KeyFate::unknown;
     constexpr std::size_t most = 200;  // with so many nobody misspelt one
-    if (++unknown_ <= most)
-      if (const std::string near = near_in_block(leaf.name, keys.all); !near.empty())
-        leaf.holder.problem(leaf.key, "unknown key" + near);
+    const std::string near = ++unknown_ <= most ? near_in_block(leaf.name, keys.all) : "";
+    if (!near.empty())
+      leaf.holder.problem(leaf.key, "unknown key" + near);
+    else if (is_set(leaf))  // who types a key wants it read
+      leaf.holder.problem(leaf.key, fmt::format("no key of {}, nor of a scenario{}",
+                                                result_.program, near_in_scenario(leaf)));
     key.remark = fmt::format("no key of {}, which does not look at it", result_.program);
   }
   return key;

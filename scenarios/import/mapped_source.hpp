@@ -107,6 +107,8 @@ class MappedSource {
   const Leaf* find(std::string_view key) const;
   const Leaf* use(std::string_view key);
   void put_mapped(const MappedKey& key);
+  bool is_set(const Leaf& leaf) const;
+  std::string near_in_scenario(const Leaf& leaf) const;
   struct ToldKeys;
   SourceKey sorted(const Leaf& leaf, const ToldKeys& keys);
 

@@ -19,19 +19,44 @@ namespace stepsim {
 namespace {
 
 // Beside the script, or from here.
-std::string file_beside(const std::string& script, const ShellWord& word) {
-  const std::filesystem::path folder = std::filesystem::path(script).parent_path();
-  const std::filesystem::path said(word.text);
+std::optional<std::string> find_file_beside(const std::string& script, const std::string& text) {
+  const std::filesystem::path folder = std::filesystem::path(script).parent_path(), said(text);
   std::error_code failed;
+  for (const auto& place : {folder / said, said, folder / said.filename()})
+    if (std::filesystem::is_regular_file(place, failed)) return place.string();
+  return std::nullopt;
+}
+
+std::string file_beside(const std::string& script, const ShellWord& word) {
   if (!word.unknown.empty())
     throw UserError({{script, word.line, "",
                       fmt::format("the name of the file of settings {}",
                                   unknown_argument_message({"1", word}))}});
-  for (const auto& place : {folder / said, said, folder / said.filename()})
-    if (std::filesystem::is_regular_file(place, failed)) return place.string();
-  throw UserError(
-      {{script, word.line, "",
-        fmt::format("no file {}, which the training is read from", (folder / said).string())}});
+  if (auto file = find_file_beside(script, word.text)) return *file;
+  const std::filesystem::path place = std::filesystem::path(script).parent_path() / word.text;
+  throw UserError({{script, word.line, "",
+                    fmt::format("no file {}, which the training is read from", place.string())}});
+}
+
+// Of a Python file that is given a file of settings, what that file is: "scripts/dpo.py --config
+// F.yaml", "src/train.py F.yaml". Null where it is nothing that a program is given.
+const SourceKind* kind_of_given(const std::string& script, const Launch& launch) {
+  if (!launch.program.ends_with(".py")) return nullptr;
+  const Arguments arguments = named_arguments(launch.arguments, script);
+  const Table root = arguments.document.root();
+  const std::string said = root.has("config") && !root.one_line("config").starts_with('[')
+                               ? root.text_or("config", "")
+                           : arguments.others.empty() ? ""
+                                                      : arguments.others.front().text;
+  if (!said.ends_with(".yaml") && !said.ends_with(".yml")) return nullptr;
+  const auto file = find_file_beside(script, said);
+  if (!file) return nullptr;
+  try {
+    const SourceKind& kind = kind_of(open_document(*file), "");
+    return kind.takes_file ? &kind : nullptr;
+  } catch (const UserError&) {  // another program's, and the launch is none that is read here
+    return nullptr;
+  }
 }
 
 // What there is to know of the keys of a kind; DeepSpeed's are known to its own reader.
@@ -158,6 +183,7 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
   const double number = count_said(settings, launch_setting, "--launch");
   const auto kind_in = [&](const Launch& launch, const ShellScript& script) -> const SourceKind* {
     if (const SourceKind* kind = kind_of(launch, asked)) return kind;
+    if (const SourceKind* kind = kind_of_given(file, launch)) return kind;
     const auto python = python_of(file, launch, script);
     return python && python_training(data, *python, launch, settings) ? python_kind() : nullptr;
   };
@@ -170,8 +196,8 @@ OpenedSource open_script(const std::string& data, const std::string& file, Setti
   const SourceKind* kind = kind_in(script.launch, script.script);
   assert(kind != nullptr);  // only launches that have one are taken
   OpenedSource opened{kind, parse_document("{}", file), file, std::move(script)};
-  if (is_called(*opened.kind, opened.script->launch) ||
-      is_told(*opened.kind, opened.script->launch))
+  if (is_called(*kind, opened.script->launch) || is_told(*kind, opened.script->launch) ||
+      kind_of_given(file, opened.script->launch) != nullptr)
     open_arguments(data, file, opened);
   else
     open_constructors(data, file, settings, opened);

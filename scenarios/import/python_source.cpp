@@ -111,7 +111,8 @@ class Collector {
 
   void add_model(const PythonCall& call) {
     const bool fast = call.name.find("LanguageModel") != std::string::npos ||
-                      call.name.find("FastModel") != std::string::npos;
+                      call.name.find("FastModel") != std::string::npos ||
+                      call.name.find("FastVisionModel") != std::string::npos;
     const bool causal = call.name.find("ForCausalLM") != std::string::npos ||
                         call.name.find("ForConditionalGeneration") != std::string::npos;
     if ((!fast && !causal) || model_) return;

@@ -31,6 +31,7 @@ struct SourceQuestion {
   double set_samples = 0;                // rows or pairs of the data set; 0: not said
   const Launch* launch = nullptr;        // of a script; null: the file is no script
   std::vector<EarlierLaunch> earlier{};  // launches before it in the same script
+  std::string script{};                  // that starts the training; empty: none does
 
   // Whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;

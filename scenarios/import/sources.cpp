@@ -92,6 +92,7 @@ std::optional<Translation> translate_source(const std::string& data, const std::
   question.set_tokens = count_said(settings, set_tokens_setting, "--tokens");
   question.set_samples = count_said(settings, set_samples_setting, "--samples-in-set");
   if (opened.script) {
+    question.script = file;
     question.launch = &opened.script->launch;
     question.earlier = opened.script->earlier;
   }

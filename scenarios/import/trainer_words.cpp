@@ -48,9 +48,12 @@ OptimizerWord optimizer_word(const Table& words, const std::string& name,
 // Where a trainer would look for a file that its settings name, and where people leave it.
 std::vector<std::string> places_beside(const SourceQuestion& question, const std::string& said) {
   const fs::path folder = fs::path(question.file).parent_path(), path(said);
+  std::vector<fs::path> all{folder / path, path, folder / path.filename(),
+                            folder / "deepspeed_configs" / path.filename()};
+  // A script names files from where it stands.
+  if (!question.script.empty()) all.push_back(fs::path(question.script).parent_path() / path);
   std::vector<std::string> places;
-  for (const fs::path& place : {folder / path, path, folder / path.filename(),
-                                folder / "deepspeed_configs" / path.filename()})
+  for (const fs::path& place : all)
     if (std::string text = place.lexically_normal().string(); !holds(places, text))
       places.push_back(std::move(text));
   return places;
@@ -281,8 +284,14 @@ ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words) {
   if (keeps) source.put("strategy.fsdp.reshard_after_forward", "false", words.key);
   if (words.replicas > 1)
     source.put("strategy.fsdp.replicate", std::to_string(words.replicas), words.replicas_key);
-  if (words.offload || strategy.find("offload") != std::string::npos)
-    source.without(words.key, "parameters and states of FSDP on the host: all stays on the GPU");
+  if (words.offload || strategy.find("offload") != std::string::npos) {
+    source.without(words.offload_key.empty() ? words.key : words.offload_key,
+                   "FSDP's offload: all stays on the GPU");
+    source.result().assumptions.push_back(
+        {"FSDP's offload", "none: all stays on the GPU",
+         "not modelled: the real step takes longer and needs less of the GPU",
+         "a file of DeepSpeed, whose offload is"});
+  }
   return {.sharded = true, .fsdp = true, .fsdp2 = words.version == "2"};
 }
 
@@ -329,6 +338,14 @@ void put_reentrant(MappedSource& source) {
 ShardingFacts put_replicas(MappedSource& source, std::string_view key) {
   source.put("strategy.zero", "0", key, "each GPU has everything");
   source.put("strategy.master_weights", "false", key, "parameters are trained as they are loaded");
+  if (!source.around().cluster || source.around().cluster->ranks() > 1) {
+    constexpr std::int64_t bucket = 25 << 20, bytes_of_number = 2;
+    source.put("strategy.zero_optimization.reduce_bucket_size",
+               std::to_string(bucket / bytes_of_number), key,
+               "25 MiB of DistributedDataParallel, in elements");
+    source.put("strategy.zero_optimization.overlap_comm", "true", key,
+               "DistributedDataParallel reduces beside the backward pass");
+  }
   return {};
 }
 

@@ -66,6 +66,7 @@ struct FsdpWords {
   std::int64_t replicas = 1;  // copies of all shards
   std::string_view replicas_key{};
   bool offload = false;
+  std::string_view offload_key{};  // if not `key`
   bool checkpointing = false;
 };
 ShardingFacts put_fsdp(MappedSource& source, const FsdpWords& words);

@@ -22,11 +22,14 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
   const std::string mode_key = trl("vllm_mode"), mode = source.text(mode_key, words.mode);
   if (mode == "colocate") {
     source.put("job.layout", "colocated", mode_key);
+    // Unsloth's engine is made with the model, and has half of the GPU unless it is told otherwise.
+    const bool unsloth = source.on("fast_inference");
     const std::string size = trl("vllm_tensor_parallel_size"),
-                      share = trl("vllm_gpu_memory_utilization");
+                      share = unsloth ? std::string("gpu_memory_utilization")
+                                      : trl("vllm_gpu_memory_utilization");
     source.put("job.vllm_tensor_parallel_size", std::to_string(source.whole(size, 1, 1, 64)), size);
     source.put("job.vllm_gpu_memory_utilization",
-               fmt::format("{}", source.number(share, 0.3, 0.01, 1)), share);
+               fmt::format("{}", source.number(share, unsloth ? 0.5 : 0.3, 0.01, 1)), share);
     if (source.on(trl("vllm_enable_sleep_mode")))
       source.without(trl("vllm_enable_sleep_mode"), "engines stay in memory while learners work");
     return machines.gpus;
@@ -65,7 +68,7 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
 void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };
   const std::string vllm = trl("use_vllm");
-  if (!source.on(vllm))
+  if (!source.on(vllm) && !source.on("fast_inference"))
     return source.problem(vllm,
                           "answers that transformers generates are not modelled; expected "
                           "true");

@@ -79,9 +79,9 @@ void put_fsdp_of(MappedSource& source, bool engines) {
   const ShardingFacts sharding =
       put_fsdp(source, {.key = key,
                         .version = said == "fsdp2" ? "2" : "1",
-                        .reshard = source.text(engine_key("reshard_after_forward"))});
-  if (source.on(host))
-    source.without(host, "parameters and states on the host; all stays on the GPU");
+                        .reshard = source.text(engine_key("reshard_after_forward")),
+                        .offload = source.on(host),
+                        .offload_key = host});
   const std::int64_t shard = source.whole(engine_key("fsdp_size"), -1, -1, 1 << 20);
   if (shard > 0)
     source.without(engine_key("fsdp_size"), "copies of all shards; one copy is shared by all");

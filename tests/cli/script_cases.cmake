@@ -116,6 +116,20 @@ cli("a Python file that a script writes" ARGS import ${folder}/trl.sh --launch 2
   OUTPUT "\n  method: sft\n  sequence: 512 +# max_length, line 16\n")
 cli("a file of arguments with one of Accelerate" ARGS import ${folder}/dpo.arguments.json --accelerate ${folder}/two.deepspeed.yaml
   OUTPUT "\nstack: trl-liger .*\n  method: dpo\n.*\n  zero: 3 .*\n  lora:\n    rank: 32 +# lora_r, line 11\n    targets: linear ")
+function(given_file name program output)
+  cli("${name}" ARGS import @WORK@/own.sh
+    SHELL "mkdir -p @WORK@/ways @WORK@/recipes/orpo; cp ${folder}/two.fsdp.yaml @WORK@/ways; printf 'model_name_or_path: meta-llama/Llama-3.2-1B-Instruct\\noutput_dir: x\\nbeta: 0.1\\nmax_length: 1024\\n' >@WORK@/recipes/orpo/full.yaml; cp ${folder}/sft.factory.yaml @WORK@/recipes; printf '${program}' >@WORK@/own.sh; \"$@\""
+    OUTPUT "${output}")
+endfunction()
+given_file("a script of TRL with a file of arguments" "accelerate launch --config_file ways/two.fsdp.yaml scripts/dpo.py --config recipes/orpo/full.yaml --max_length 512"
+  "\n  method: dpo\n  reference_model: true\n  sequence: 512 +# max_length.*\n  zero: fsdp ")
+given_file("a script of no method with a file in a folder of one" "accelerate launch train.py --config=recipes/orpo/full.yaml"
+  "\n  method: dpo +# beta, line 3\n  reference_model: false ")
+given_file("LLaMA-Factory's own script with a file" "torchrun --nproc_per_node 8 src/train.py recipes/sft.factory.yaml"
+  "\n  method: sft +# stage, line 6\n")
+cli("unsloth's engine is vLLM, and its keys are known" ARGS import @WORK@/own.py
+  SHELL "printf 'from unsloth import FastVisionModel\\nfrom trl import GRPOTrainer, GRPOConfig\\nmodel, processor = FastVisionModel.from_pretrained(model_name=\"meta-llama/Llama-3.2-1B-Instruct\", load_in_16bit=True, fast_inference=True, gpu_memory_utilization=0.6)\\nmodel = FastVisionModel.get_peft_model(model, finetune_vision_layers=False, r=8)\\ntrainer = GRPOTrainer(model=model, args=GRPOConfig(num_generations=4, per_device_train_batch_size=4, embedding_learning_rate=1e-5))\\n' >@WORK@/own.py; \"$@\""
+  OUTPUT "\n  method: grpo\n  layout: colocated .*\n  vllm_gpu_memory_utilization: 0.6 +# gpu_memory_utilization, line 3\n")
 function(accelerate_bits name said output)
   cli("${name}" ARGS import ${folder}/dpo.arguments.json --accelerate @WORK@/own.yaml
     SHELL "sed 's|^mixed_precision.*|${said}|' ${folder}/two.fsdp.yaml >@WORK@/own.yaml; \"$@\"" OUTPUT "${output}")

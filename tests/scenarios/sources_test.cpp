@@ -187,11 +187,102 @@ TEST_CASE("keys of an Axolotl file become keys of a scenario", "[scenarios][sour
   CHECK(value_at(sharded, "strategy.checkpointing") == "full");
 }
 
+TEST_CASE("a plugin of Axolotl that is named is on", "[scenarios][sources]") {
+  const std::string plugin =
+      "plugins: [axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin]\n";
+  const auto loss = [](const Translation& translation) {
+    return value_at(translation, "strategy.cross_entropy");
+  };
+  CHECK(loss(translate(small_file)) == "logits");
+  CHECK(loss(translate(small_file + plugin)) == "fused");
+  CHECK(loss(translate(small_file + plugin + "cut_cross_entropy: false\n")) == "logits");
+  const Translation mixed =
+      translate(small_file + "plugins: [axolotl.integrations.densemixer.DenseMixerPlugin]\n");
+  const auto plugins = std::find_if(mixed.keys.begin(), mixed.keys.end(),
+                                    [](const SourceKey& each) { return each.key == "plugins"; });
+  REQUIRE(plugins != mixed.keys.end());
+  CHECK(plugins->fate == KeyFate::unmodelled);
+}
+
+TEST_CASE("offload that is not modelled stands among what was taken", "[scenarios][sources]") {
+  const std::string sharded = "fsdp_config: {fsdp_version: 2, offload_params: ";
+  const auto says_it = [&](const std::string& said) {
+    const Translation translation = translate(small_file + sharded + said + "}\n");
+    return std::any_of(translation.assumptions.begin(), translation.assumptions.end(),
+                       [](const Assumption& each) { return each.what == "FSDP's offload"; });
+  };
+  CHECK(says_it("true"));
+  CHECK(!says_it("false"));
+}
+
+TEST_CASE("what is set and read by nobody is a mistake", "[scenarios][sources]") {
+  const auto message = [](const std::vector<Setting>& settings) -> std::string {
+    try {
+      translate(small_file, settings);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(message({{"foo", "bar"}}) == "--set: foo: no key of Axolotl, nor of a scenario");
+  CHECK(message({{"method", "dpo"}}) ==
+        "--set: method: no key of Axolotl, nor of a scenario (did you mean \"job.method\"?)");
+  CHECK(message({{"micro_batch_size", "1"}}).empty());
+}
+
+TEST_CASE("without sharding several GPUs have PyTorch's buckets, and one has none",
+          "[scenarios][sources]") {
+  const auto bucket = [](const std::vector<Setting>& settings) {
+    return value_at(translate(small_file, settings),
+                    "strategy.zero_optimization.reduce_bucket_size");
+  };
+  CHECK(bucket({}) == "13107200");
+  CHECK(bucket({{"cluster.node", "gh200-1"}}).empty());
+}
+
+TEST_CASE("LLaMA-Factory's training by Megatron is refused", "[scenarios][sources]") {
+  CHECK_THROWS_WITH(
+      translate("model_name_or_path: Qwen/Qwen3-8B\nstage: sft\nfinetuning_type: full\n"
+                "tensor_model_parallel_size: 2\n"),
+      Catch::Matchers::EndsWith(
+          ":4: tensor_model_parallel_size: training by Megatron through mcore_adapter (USE_MCA=1) "
+          "is not read; a script of Megatron-LM or a file of Megatron-Bridge is"));
+}
+
 TEST_CASE("pairs have a reference where their method has one", "[scenarios][sources]") {
   CHECK(value_at(translate(small_file + "rl: dpo\n"), "job.reference_model") == "true");
   CHECK(value_at(translate(small_file + "rl: dpo\nprecompute_ref_log_probs: true\n"),
                  "job.reference_model") == "false");
   CHECK(value_at(translate(small_file + "rl: orpo\n"), "job.reference_model") == "false");
+}
+
+TEST_CASE("arguments of TRL are of the trainer that alone has them", "[scenarios][sources]") {
+  const std::string rows =
+      "model_name_or_path: meta-llama/Llama-3.2-1B-Instruct\nlearning_rate: 1e-5\n"
+      "per_device_train_batch_size: 2\n";
+  const auto method = [&](const std::string& more, const std::vector<Setting>& settings = {}) {
+    const Translation translation = translate(rows + more, settings);
+    const auto assumed =
+        std::find_if(translation.assumptions.begin(), translation.assumptions.end(),
+                     [](const Assumption& each) { return each.what == "method"; });
+    const std::string why = assumed == translation.assumptions.end() ? "" : ": " + assumed->why;
+    return value_at(translation, "job.method") + why;
+  };
+  const std::string other = "; the file does not name it";
+  CHECK(method("") == "sft: the file does not say, and has no key of another trainer");
+  CHECK(method("beta: 0.1\n") == "dpo: by its key beta" + other);
+  CHECK(method("beta: 0.1\nmax_prompt_length: 64\n") ==
+        "dpo: by its key max_prompt_length" + other);
+  CHECK(method("loss_type: apo_zero\n") == "dpo: by its key loss_type" + other);
+  CHECK(method("beta: 0.1\ndesirable_weight: 2\n") == "kto: by its key desirable_weight" + other);
+  CHECK(method("packing: true\n") == "sft: by its key packing" + other);
+  CHECK(method("beta: 0.1\nnum_generations: 4\nuse_vllm: true\n") ==
+        "grpo: by its key num_generations" + other);
+  CHECK(method("loss_type: dr_grpo\nuse_vllm: true\n") == "grpo: by its key use_vllm" + other);
+  CHECK(method("beta: 0.1\n", {{"job.method", "sft"}}) == "sft");
+  CHECK(value_at(translate(rows + "beta: 0.1\n"), "job.reference_model") == "true");
+  CHECK(value_at(translate(rows + "cpo_alpha: 0.1\n"), "job.reference_model") == "false");
+  CHECK_THROWS_AS(translate(rows + "normalize_advantages: true\n"), UserError);
 }
 
 TEST_CASE("how layers are computed again is read where it is said", "[scenarios][sources]") {

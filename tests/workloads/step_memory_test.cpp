@@ -197,7 +197,8 @@ TEST_CASE("what stays on a rank is 16-bit parameters and the optimizer's shard",
   CHECK_THAT(resident(tiny_step(Sharding::fsdp)), exactly(all / n * (4 + 8)));
   TinyStep bare = tiny_step(Sharding::zero0);  // moments in 16 bits, too
   bare.strategy.master_weights = false;
-  CHECK_THAT(resident(bare), exactly(all * (half + half + half)));
+  // And PyTorch's buckets, which are as large as the gradients.
+  CHECK_THAT(resident(bare), exactly(all * (half + half + half + half)));
   // Stage 3 has one buffer for its gradients from the start, keeps its bucket for the whole run,
   // and what is persistent gathered.
   const TinyStep three = tiny_step(Sharding::zero3);
@@ -340,6 +341,13 @@ TEST_CASE("stages 1 and 2 hold their buckets while gradients come, twice when th
   CHECK(highest(step, "bucket") == 2 * bucket);
   CHECK(highest(step, "reduce_input") >= largest);
   CHECK(highest(step, "reduce_input") <= bucket + largest);
+}
+
+TEST_CASE("one GPU without sharding has nobody to reduce with, and no bucket", "[workloads]") {
+  TinyStep alone = tiny_step(Sharding::zero0, tiny_model(), 1, 1);
+  alone.strategy.master_weights = false;
+  CHECK(highest(alone, "bucket") == 0);
+  CHECK(highest(alone, "reduce_input") == 0);
 }
 
 TEST_CASE("the update needs the flat gradient in fp32, at stage 2 beside its 16 bits",

@@ -8,6 +8,12 @@
 
 namespace stepsim {
 
+bool keeps_all_buckets(const RankPart& rank) {
+  const Strategy& s = rank.input.strategy;
+  return s.sharding == Sharding::zero0 && !s.master_weights && rank.mesh.shard > 1 &&
+         s.pipeline_parallel.size <= 1;
+}
+
 ReducedBuckets::ReducedBuckets(StepWriter& writer, const std::vector<Visit>& visits)
     : writer_(writer), visits_(visits), buckets_(writer, visits), update_(writer, buckets_) {
   constexpr Rank first = 0;
@@ -19,6 +25,11 @@ ReducedBuckets::ReducedBuckets(StepWriter& writer, const std::vector<Visit>& vis
 // Stage 2 reduces every micro-batch, the others at the boundary.
 bool ReducedBuckets::reduces(bool last_micro_batch) const {
   return last_micro_batch || writer_.input().strategy.sharding == Sharding::zero2;
+}
+
+// Whole gradients of one rank: there is nobody to reduce them with.
+bool ReducedBuckets::is_alone(const GradientBucket& bucket) const {
+  return bucket.sharers <= 1 && writer_.input().strategy.sharding == Sharding::zero0;
 }
 
 // Every rank keeps all gradients until the boundary, unless each micro-batch reduces them.
@@ -67,7 +78,7 @@ void ReducedBuckets::after(std::size_t visit, bool last_micro_batch) {
                          true, Cause::gradient_reduce, "add_gradient");
     if (reduces(last_micro_batch) && behind_stages()) {
       bucket.waiting += elements;
-    } else if (reduces(last_micro_batch)) {
+    } else if (reduces(last_micro_batch) && !is_alone(bucket)) {
       if (bucket.waiting > 0 && bucket.waiting + elements > limit) reduce(bucket, last_micro_batch);
       bucket.waiting += elements;
       // Too large for the bucket: it goes as it is.
@@ -94,7 +105,7 @@ Mark ReducedBuckets::copy_to_bucket(double elements) {
   const Mark copied = writer_.run(
       {{"bucket_copy", KernelClass::memory, 0, 2 * writer_.number_bytes() * elements, 1}}, true,
       Cause::gradient_reduce, "bucket_copy");
-  if (buffers_ > 0) return copied;
+  if (buffers_ > 0 || keeps_all_buckets(writer_.rank())) return copied;
   const ZeroKeys& keys = writer_.input().strategy.zero;
   buffers_ = writer_.number_bytes() * keys.reduce_bucket * (keys.overlap_comm ? 2 : 1);
   writer_.allocate(copied, Held::bucket, buffers_);

@@ -6,6 +6,10 @@
 
 namespace stepsim {
 
+// PyTorch's DistributedDataParallel has buckets for all gradients at once, which stay. DeepSpeed's
+// stage 0 is told from it by its copies in 32 bits.
+bool keeps_all_buckets(const RankPart& rank);
+
 class ReducedBuckets {
  public:
   ReducedBuckets(StepWriter& writer, const std::vector<Visit>& visits);
@@ -19,6 +23,7 @@ class ReducedBuckets {
  private:
   bool reduces(bool last_micro_batch) const;
   bool keeps_all_gradients() const;
+  bool is_alone(const GradientBucket& bucket) const;
   bool behind_stages() const;
   bool adds_in_fp32() const;
   void update_now(double elements);

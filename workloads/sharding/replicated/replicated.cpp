@@ -51,6 +51,10 @@ double placeholders(const RankPart& rank) {
   return s.distributed.used ? s.precision.numbers * rank.tensors.shapes : 0;
 }
 
+double ddp_buckets(const RankPart& rank) {
+  return keeps_all_buckets(rank) ? rank.input.strategy.precision.numbers * rank.shares.trained : 0;
+}
+
 void add_gradient_buffers(Setup& setup, double on_host) {
   setup.at("gradient buffers");
   const auto add = [&](Held held, double bytes) {
@@ -63,6 +67,7 @@ void add_gradient_buffers(Setup& setup, double on_host) {
   const double largest = input.strategy.precision.numbers * setup.rank().tensors.largest;
   const bool kept = keeps_whole_gradient(input.strategy);
   setup.take(Pool::device, Held::gradients, placeholders(setup.rank()));
+  setup.take(Pool::device, Held::bucket, ddp_buckets(setup.rank()));
   if (kept)
     setup.take(Pool::device, Held::gradients,
                gradient_bytes(input.strategy) * setup.rank().shares.trained);
@@ -114,6 +119,7 @@ void Replicated::hold(Holdings& holdings, const RankPart& rank) {
     holdings.add(Pool::device, Held::reference, s.precision.numbers * rank.shares.whole);
   const double kept = keeps_whole_gradient(s) ? gradient_bytes(s) * rank.shares.trained : 0;
   holdings.add(Pool::device, Held::gradients, kept + placeholders(rank));
+  holdings.add(Pool::device, Held::bucket, ddp_buckets(rank));
   const double on_device = states_on_device(rank) * owned, on_host = owned - on_device;
   holdings.add(Pool::device, Held::master_weights, s.master_weights ? 4 * on_device : 0);
   holdings.add(Pool::device, Held::optimizer, state_bytes(rank) * on_device);

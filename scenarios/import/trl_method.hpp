@@ -1,0 +1,24 @@
+// Which training arguments of TRL are for: by the program that they are given to, by keys that only
+// one trainer has, by the names of the file and its folder.
+#pragma once
+
+#include <cstdint>
+
+#include "scenarios/import/mapped_source.hpp"
+
+namespace stepsim {
+
+// alone: pairs without a reference
+enum class HfTraining : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
+
+struct TrlMethod {
+  HfTraining training = HfTraining::sft;
+  std::string key{};  // that decides; empty: none does
+};
+
+// Where the program does not say it, what decides stands among the assumptions. Throws UserError
+// for a training that is not read.
+TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
+                          std::vector<Assumption>& assumptions);
+
+}  // namespace stepsim
