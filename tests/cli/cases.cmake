@@ -314,7 +314,7 @@ cli("the data is installed, whole"
     (cd @ROOT@ && data | sort) >source.txt; (cd @WORK@/prefix/share/stepsim && rm -r slurm && find -type f -printf '%P\\n' | sort) >installed.txt
     (cd @WORK@/prefix && find -type d -empty) >>installed.txt
     diff source.txt installed.txt && echo same" OUTPUT "^same\n$")
-cli("every command works where it is installed" HEAVY
+cli("every command works where it is installed" SLOW
   SHELL "cmake --install @BUILD@ --prefix @WORK@/prefix >install.log || exit 9
     bash @ROOT@/tests/cli/installed.sh @WORK@/prefix @ROOT@" OUTPUT "all [0-9]+ commands answer\n$")
 cli("every command works out of the Debian package" SLOW

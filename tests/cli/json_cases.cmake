@@ -26,7 +26,7 @@ if(STEPSIM_PYTHON)
   set_tests_properties(cli/resolved PROPERTIES LABELS "cli;slow;heavy")
   add_test(NAME cli/python COMMAND ${STEPSIM_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/python_package.py
     $<TARGET_FILE:stepsim> ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_BINARY_DIR}/cli/python)
-  set_tests_properties(cli/python PROPERTIES LABELS "cli;quick")
+  set_tests_properties(cli/python PROPERTIES LABELS "cli;slow")
   # What pages show as output; those that predict all measured runs take their time.
   # Long ones are begun first (COST), so that no core waits for them at the end.
   function(page_test speed cost)

@@ -569,7 +569,7 @@ cli("recorded errors for machines" ARGS validate --rows @ROOT@/scenarios/measure
 # ---- constants of stacks ----
 cli("a calibration is the same twice" SLOW ARGS fit stack fms-fsdp --samples 0 SHELL "\"$@\" >a.txt && \"$@\" >b.txt && cmp a.txt b.txt && cat a.txt"
   OUTPUT "constant .*kernels.memory .*family .*left out  inside 80 %.*fms-fsdp h100-sxm +4 .*all +8 ")
-cli("a calibration goes into the stack's file" HEAVY ARGS fit stack fms-fsdp --samples 1 --write
+cli("a calibration goes into the stack's file" SLOW ARGS fit stack fms-fsdp --samples 1 --write
   EDIT workloads/calibration/fms-fsdp.yaml "high: 1.0" "high: 0.99"
   SHELL "cp -rn @ROOT@/workloads @DATA@ && \"$@\" && grep -c unexplained @DATA@/workloads/stacks/fms-fsdp.yaml && grep gemm: @DATA@/workloads/stacks/fms-fsdp.yaml"
   OUTPUT "gemm: {value: 0.99, low: 0.[0-9]+, high: 0.99, grade: fitted, source: \"fitted with the others to 8 rows")
