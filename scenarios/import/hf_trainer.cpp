@@ -33,8 +33,8 @@ struct Program {
   bool packs = false;                  // unless it is told otherwise
   std::string_view packing_key = "packing";
   std::string_view prompt_key = "max_prompt_length";
-  bool deepspeed_by_name =
-      false;  // "zero2" is a file that the program comes with, "fsdp2" likewise
+  // "zero2" is a file that the program comes with, "fsdp2" likewise.
+  bool deepspeed_by_name = false;
 };
 
 // Reads what the trainer of transformers is told; the rest is in Program, and in `words`.

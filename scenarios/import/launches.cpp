@@ -54,14 +54,27 @@ struct KnownLaunchers {
   std::vector<std::string> wrappers, behind_dashes, programs;
   std::vector<Launcher> launchers;
   std::string nodes_behind, gpus_behind;  // options of those that end with dashes
+  // Programs that start their own processes, and the variables that say how many.
+  std::vector<std::string> on_their_own;
+  std::string gpus_told, nodes_told;
 };
 
 KnownLaunchers known_launchers(const std::string& data) {
   const Document document = read_document(data_file(data, "scenarios/import/launchers.yaml"));
   const Table root = document.root();
-  KnownLaunchers known{root.texts("wrappers"),       root.texts("behind_dashes"),
-                       root.texts("programs"),       {},
-                       root.text("nodes_of_dashes"), root.text("gpus_of_dashes")};
+  KnownLaunchers known{root.texts("wrappers"),
+                       root.texts("behind_dashes"),
+                       root.texts("programs"),
+                       {},
+                       root.text("nodes_of_dashes"),
+                       root.text("gpus_of_dashes"),
+                       {},
+                       "",
+                       ""};
+  const Table own = root.table("on_their_own");
+  known.on_their_own = own.texts("programs");
+  known.gpus_told = own.text("gpus");
+  known.nodes_told = own.text("nodes");
   const Table launchers = root.table("launchers");
   for (const std::string& name : launchers.keys()) {
     const Table each = launchers.table(name);
@@ -246,17 +259,16 @@ class CommandReader {
     }
   }
 
-  // ms-swift starts its own processes (swift/cli/main.py): without these variables it is one.
+  // One process where the variables do not say it.
   void count_processes() {
-    const bool own =
-        launch_.program.starts_with("swift ") || launch_.program.starts_with("megatron ");
-    if (launch_.gpus || !own) return;
-    const auto told = [&](const char* name) {
-      const auto place = launch_.environment.find(name);
+    const std::string name = launch_.program.substr(0, launch_.program.find(' '));
+    if (launch_.gpus || !holds(known_.on_their_own, name)) return;
+    const auto told = [&](const std::string& variable) {
+      const auto place = launch_.environment.find(variable);
       return place == launch_.environment.end() ? std::nullopt : whole_number(place->second.text);
     };
-    launch_.gpus = told("NPROC_PER_NODE").value_or(1);
-    launch_.nodes = told("NNODES");
+    launch_.gpus = told(known_.gpus_told).value_or(1);
+    launch_.nodes = told(known_.nodes_told);
   }
 
   void count_devices() {

@@ -31,6 +31,15 @@ constexpr std::array head{
         .left_out("{gpu.gemm.rate: 600 TFLOPS}"),
 };
 
+// The name of an entry of the catalogue, which may be left out.
+template <std::string ClusterChoice::*member>
+constexpr Key<ClusterChoice> entry_name(const KeyFacts& facts) {
+  return {.facts = facts,
+          .read = [](const Table& table, const KeyFacts& said,
+                     ClusterChoice& choice) { choice.*member = table.text_or(said.name, ""); },
+          .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.*member; }};
+}
+
 constexpr std::array cluster_keys{
     Key<ClusterChoice>{
         .facts = {.name = "node",
@@ -43,22 +52,15 @@ constexpr std::array cluster_keys{
     whole<&ClusterChoice::nodes>("nodes", 1, most_nodes, "how many of them")
         .otherwise("1", [](ClusterChoice& choice) { choice.nodes = 1; })
         .example("1"),
-    Key<ClusterChoice>{
-        .facts = {.name = "network",
-                  .sentence = "`stepsim list networks`",
-                  .otherwise = "the node's or the cluster's own",
-                  .example = "ndr-rail"},
-        .read = [](const Table& table, const KeyFacts& facts,
-                   ClusterChoice& choice) { choice.network = table.text_or(facts.name, ""); },
-        .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.network; }},
-    Key<ClusterChoice>{
-        .facts = {.name = "processor",
-                  .sentence = "`stepsim list processors`: its core launches what GPUs do",
-                  .otherwise = "the first that the node's or the cluster's file names",
-                  .example = "xeon-8480c"},
-        .read = [](const Table& table, const KeyFacts& facts,
-                   ClusterChoice& choice) { choice.processor = table.text_or(facts.name, ""); },
-        .text = [](const KeyFacts&, const ClusterChoice& choice) { return choice.processor; }},
+    entry_name<&ClusterChoice::network>({.name = "network",
+                                         .sentence = "`stepsim list networks`",
+                                         .otherwise = "the node's or the cluster's own",
+                                         .example = "ndr-rail"}),
+    entry_name<&ClusterChoice::processor>(
+        {.name = "processor",
+         .sentence = "`stepsim list processors`: its core launches what GPUs do",
+         .otherwise = "the first that the node's or the cluster's file names",
+         .example = "xeon-8480c"}),
     whole<&ClusterChoice::gpus>("gpus_per_node", 1, 1024, "the first of each node take part")
         .otherwise("all")
         .example("8"),
