@@ -22,7 +22,8 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
   const std::string mode_key = trl("vllm_mode"), mode = source.text(mode_key, words.mode);
   if (mode == "colocate") {
     source.put("job.layout", "colocated", mode_key);
-    // Unsloth's engine is made with the model, and has half of the GPU unless it is told otherwise.
+    // Unsloth's engine is made with the model, and has half of the GPU unless it is told otherwise:
+    // unsloth/models/loader.py of github.com/unslothai/unsloth @0050c73.
     const bool unsloth = source.on("fast_inference");
     const std::string size = trl("vllm_tensor_parallel_size"),
                       share = unsloth ? std::string("gpu_memory_utilization")
