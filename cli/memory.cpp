@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analysis/studies/predict/footprint_text.hpp"
+#include "analysis/studies/predict/rank_memory.hpp"
 #include "cli/command.hpp"
 #include "cli/grpo.hpp"
 #include "cli/memory_beside.hpp"
@@ -83,7 +84,8 @@ int memory_command(const CommandLine& line) {
       fmt::print("{}{}", taken, grpo_memory_text(scenario, memory));
     return memory.failure ? exit_code::no : exit_code::yes;
   }
-  const Footprint needs = footprint(scenario);
+  Footprint needs = footprint(scenario);
+  needs.reserved = reserved_in_order(scenario, needs);
   const bool fits = needs.fit() != Fit::oom;
   std::optional<MemoryComparison> beside;
   if (snapshot) beside = load_comparison(line.data, scenario, needs, *snapshot);

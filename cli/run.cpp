@@ -8,6 +8,7 @@
 #include "analysis/studies/grpo/grpo_trace.hpp"
 #include "analysis/studies/outcome/interval.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/rank_memory.hpp"
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "cli/beside_text.hpp"
 #include "cli/command.hpp"
@@ -183,6 +184,8 @@ int run_command(const CommandLine& line) {
   const bool kept = options->has("output");
   Prediction prediction = predict(scenario, fold ? Folding::automatic : Folding::off,
                                   kept ? Kept::run : Kept::figures, free_causes(*options));
+  if (!options->has("brief"))
+    prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   const auto folded = [&] {
     return fold ? prediction.operations : count_operations(step_input(scenario));
   };

@@ -31,6 +31,10 @@ MODELS = {
     "qwen3-8b-12": ("Qwen3", QWEN3 | dict(hidden_size=4096, intermediate_size=12288, num_hidden_layers=12, num_attention_heads=32)),
     "mpt-350m": ("Mpt", dict(d_model=1024, n_heads=16, n_layers=24, expansion_ratio=4, max_seq_len=2048, vocab_size=50368)),
     "experts-4": ("Qwen3", QWEN3 | dict(hidden_size=2048, intermediate_size=6144, num_hidden_layers=4, num_attention_heads=32, num_key_value_heads=4)),
+    "experts-24": ("Qwen3", QWEN3 | dict(hidden_size=2048, intermediate_size=64, num_hidden_layers=24, num_attention_heads=32, num_key_value_heads=4)),
+    "experts-48": ("Qwen3", QWEN3 | dict(hidden_size=2048, intermediate_size=64, num_hidden_layers=48, num_attention_heads=32, num_key_value_heads=4)),
+    "qwen3-8b": ("Qwen3", QWEN3 | dict(hidden_size=4096, intermediate_size=12288, num_hidden_layers=36, num_attention_heads=32, tie_word_embeddings=False)),
+    "mpt-7b": ("Mpt", dict(d_model=4096, n_heads=32, n_layers=32, expansion_ratio=4, max_seq_len=2048, vocab_size=50432)),
     "experts-8": ("Qwen3", QWEN3 | dict(hidden_size=2048, intermediate_size=6144, num_hidden_layers=8, num_attention_heads=32, num_key_value_heads=4)),
 }
 # model, rows, tokens of a row, and what differs from a plain loop
@@ -133,10 +137,18 @@ def trained_of(model):
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
+def made_optimizer(model, changes):
+    if changes.get("bits"):
+        import torchao.optim
+        return {8: torchao.optim.AdamW8bit, 4: torchao.optim.AdamW4bit}[changes["bits"]](trained_of(model), lr=1e-5)
+    return torch.optim.AdamW(trained_of(model), lr=1e-5, **({} if changes.get("offload") else {"fused": True}))
+
+
 def under_zero(model, changes):
     """The settings that transformers fills in for "auto"."""
     import deepspeed
     wide = model.config.hidden_size
+    ranks = distributed.get_world_size()
     if changes.get("leaf"):
         deepspeed.utils.set_z3_leaf_modules(model, [Experts])
     keys = {"stage": changes["zero"], "overlap_comm": True, "contiguous_gradients": True, "reduce_bucket_size": changes.get("bucket", wide * wide)}
@@ -146,11 +158,15 @@ def under_zero(model, changes):
         keys |= {"stage3_max_reuse_distance": changes["reuse"], "stage3_max_live_parameters": changes["reuse"]}
     if "sub_group" in changes:
         keys |= {"sub_group_size": changes["sub_group"]}
+    if "parameters" in changes:
+        keys |= {"offload_param": {"device": changes["parameters"], "pin_memory": True}}
     if changes.get("offload"):
         keys |= {"offload_optimizer": {"device": "cpu", "pin_memory": True}}
-    update = torch.optim.AdamW(trained_of(model), lr=1e-5, **({} if changes.get("offload") else {"fused": True}))
+    if changes.get("wrapped"):  # as zero.Init does it, in which transformers makes its models
+        nn.functional.linear = deepspeed.runtime.zero.linear.zero3_linear_wrap
+    update = made_optimizer(model, changes)
     engine, *_ = deepspeed.initialize(model=model, optimizer=update, config={
-        "train_batch_size": RANKS, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True}, "zero_optimization": keys, "gradient_clipping": 1.0,
+        "train_batch_size": ranks * changes.get("accumulate", 1), "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": True}, "zero_optimization": keys, "gradient_clipping": 1.0,
         "zero_allow_untested_optimizer": True, "zero_force_ds_cpu_optimizer": False, "steps_per_print": 10**9})
     return engine
 
@@ -256,4 +272,5 @@ def main():
     timing.sections(wanted, {name: functools.partial(measured, name, steps, hooks) for name in ROWS})
 
 
-main()
+if __name__ == "__main__":
+    main()

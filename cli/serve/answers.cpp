@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "analysis/report/page_answers.hpp"
+#include "analysis/studies/predict/rank_memory.hpp"
 #include "cli/explain_output.hpp"
 #include "cli/run_output.hpp"
 #include "cli/runs.hpp"
@@ -206,7 +207,8 @@ std::string step_answer(const Serving& serving, const Question& question) {
   const NamedStep step = named_step(serving, question, question.a);
   const Scenario& scenario = step.scenario;
   RunExtras extras{.interval = {}, .faster = {}, .fitting = {}, .rates = {}, .log = {}};
-  const Prediction prediction = predict(scenario, Folding::automatic, Kept::figures);
+  Prediction prediction = predict(scenario, Folding::automatic, Kept::figures);
+  prediction.memory.reserved = reserved_in_order(scenario, prediction.memory);
   if (question.interval)
     extras.interval = interval_of_run({.data = serving.data,
                                        .scenario = step.source,

@@ -71,13 +71,13 @@ void loss_over_logits(Unit& head, const Stack& stack, const Strategy& strategy, 
   head.memory.saved += (cost.kept + held) * logits;
   head.memory.forward = (cost.forward + more - held) * logits;
   head.memory.backward = (cost.backward + more) * logits;
+  head.memory.piece = std::max(cost.output, cost.kept) * logits;
   const bool in_place = kind == CrossEntropy::in_place;
   head.loss = {.forward = 1,
                .backward = 1,
                .saved = in_place ? 0 : (cost.kept + held) * logits,
                .logits = in_place ? 0 : cost.output * logits,
-               .gradient = in_place ? 0 : cost.output * logits,
-               .largest = std::max(cost.output, cost.kept) * logits};
+               .gradient = in_place ? 0 : cost.output * logits};
 }
 
 // The head and the probabilities of the tokens, so many words of the vocabulary at a time, in 32
@@ -244,7 +244,7 @@ void part_from_loss(std::vector<Unit>& head) {
   loss.memory.saved = part.saved;
   loss.memory.forward = std::exchange(product.memory.forward, part.logits);
   loss.memory.backward = std::exchange(product.memory.backward, part.gradient);
-  loss.memory.piece = part.largest;
+  loss.memory.piece = std::exchange(product.memory.piece, 0);
   product.memory.saved -= part.saved;
   // What ranks agree on over a divided vocabulary.
   std::vector<Transfer>& leave = product.hand.leave;

@@ -59,7 +59,6 @@ struct Unit {
     double saved = 0;     // bytes of what the unit saves
     double logits = 0;    // bytes, as the head gives them, unless it keeps them
     double gradient = 0;  // bytes of theirs, where that has a place of its own
-    double largest = 0;   // bytes of logits as the loss takes them
   };
   std::optional<Loss> loss;
   struct HostStops {

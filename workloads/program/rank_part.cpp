@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "sim/base/lists.hpp"
 #include "workloads/layers/rank_share.hpp"
 
 namespace stepsim {
@@ -105,6 +106,14 @@ Shares shares_of(const StepInput& input, const Mesh& mesh, const ModelUnits& uni
 }
 
 }  // namespace
+
+std::vector<double> trained_tensors(const ModelUnits& units) {
+  std::vector<double> tensors;
+  for_each_unit(units, [&](const Unit& unit) {
+    for (std::int64_t i = 0; unit.trained && i < unit.times; ++i) append(tensors, unit.tensors);
+  });
+  return tensors;
+}
 
 RankPart rank_part(const StepInput& input, LayersWith which) {
   RankPart part{input, mesh_of(input.strategy, input.cluster), units_of(input, which), {}, {}};

@@ -30,6 +30,8 @@ struct RankPart {
   Shares shares;
   std::vector<Matrix> matrices{};  // that the optimizer takes as such
 };
+// Elements of each tensor that is trained, before anything is sharded.
+std::vector<double> trained_tensors(const ModelUnits& units);
 RankPart rank_part(const StepInput& input, LayersWith which = LayersWith::own_units);
 
 }  // namespace stepsim

@@ -1,6 +1,7 @@
 #include "workloads/sharding/setup.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "workloads/layers/rank_share.hpp"
 #include "workloads/sharding/schemes.hpp"
@@ -22,6 +23,14 @@ void Setup::pin(Held held, double bytes) {
   take(Pool::pageable, held, bytes);
   take(Pool::pinned, held, bytes);
   give(Pool::pageable, held, bytes);
+}
+
+void Setup::take_states(double bytes, const std::vector<double>& parts) {
+  const double moments = std::max(1.0, strategy().optimizer.moments);
+  const double all = std::accumulate(parts.begin(), parts.end(), 0.0);
+  for (const double part : parts)
+    for (int moment = 0; moment < moments; ++moment)
+      take(Pool::device, Held::optimizer, bytes * part / all / moments);
 }
 
 void Setup::load_whole(Held held, double bytes) {

@@ -51,17 +51,16 @@ RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const 
   const Footprint asked = footprint(scenario);
   const bool first = log.first_stage && asked.first_stage > 0;
   const double allocated = first ? asked.first_stage : asked.device.peak.bytes;
-  const bool counts_reserved =
-      measured.memory && measured_kind(measured, log) == MemoryKind::reserved;
-  const double reserved = counts_reserved ? reserved_in_order(scenario, asked) : 0;
+  Footprint memory = p.memory;
+  if (measured.memory) memory.reserved = reserved_in_order(scenario, asked);
   return {.step = p.step_time.value,
           .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
           .gpus = gpus,
           .allocated = allocated,
-          .reserved = reserved,
+          .reserved = memory.reserved,
           .needed = p.memory.needed(),
           .capacity = p.memory.capacity,
-          .shown = p.memory.shown(),
+          .shown = memory.shown(),
           .peak = scenario.cluster.gpu.peak.bf16.number(),
           .flops_per_token = p.flops.total() / (p.tokens_per_second_per_gpu * p.step_time.value),
           .fit = p.memory.fit(),

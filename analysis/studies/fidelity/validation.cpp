@@ -7,6 +7,7 @@
 #include "analysis/studies/grpo/grpo_prediction.hpp"
 #include "analysis/studies/predict/draws.hpp"
 #include "analysis/studies/predict/prediction.hpp"
+#include "analysis/studies/predict/rank_memory.hpp"
 #include "sim/base/lists.hpp"
 #include "sim/base/quantile.hpp"
 
@@ -43,6 +44,7 @@ ScenarioAnswer grpo_figures(const Scenario& scenario) {
 ScenarioAnswer figures_of(const Scenario& scenario) {
   if (scenario.grpo) return grpo_figures(scenario);
   const Prediction p = predict(scenario, Folding::automatic, Kept::figures);
+  Footprint memory = p.memory;
   ScenarioAnswer answer{
       .fit = p.memory.fit(), .needed = p.memory.needed(), .capacity = p.memory.capacity};
   answer.of(Metric::step_time) = p.step_time.value;
@@ -53,8 +55,9 @@ ScenarioAnswer figures_of(const Scenario& scenario) {
   answer.of(Metric::memory) = p.memory.needed();
   answer.of(Metric::state_memory) = p.memory.states;
   answer.of(MemoryKind::allocated) = p.memory.device.peak.bytes;
-  answer.of(MemoryKind::reserved) = p.memory.device.peak.bytes + p.memory.slack;
-  answer.of(MemoryKind::device) = p.memory.shown();
+  if (scenario.measured) memory.reserved = reserved_in_order(scenario, p.memory);
+  answer.of(MemoryKind::reserved) = memory.reserved;
+  answer.of(MemoryKind::device) = memory.shown();
   return answer;
 }
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "analysis/studies/predict/replayed_step.hpp"
 #include "analysis/studies/predict/stages.hpp"
@@ -21,24 +20,6 @@ namespace {
 constexpr double most_groups = 1000;  // told apart where every tensor is a sub-group
 
 constexpr std::array host_pools{Pool::pinned, Pool::pageable};
-
-// Memory that was taken on one stream is never handed to another: beyond the peak the allocator
-// keeps what each stream needed at its most, at whatever moment of the step.
-double idle_bytes(const Timeline& setup, const Timeline& step, const Strategy& strategy,
-                  double peak) {
-  const AllocatingStreams streams = allocating_streams(strategy);
-  std::array<double, Allocator::streams> now{}, most{};
-  const auto take = [&](const MemoryChange& change) {
-    if (change.pool != Pool::device) return;
-    const std::size_t stream = stream_of(streams, change.tensor_class);
-    now[stream] += change.bytes;
-    most[stream] = std::max(most[stream], now[stream]);
-  };
-  for (const MemoryChange& change : setup) take(change);
-  most = {};
-  for (const MemoryChange& change : step) take(change);
-  return std::max(0.0, std::accumulate(most.begin(), most.end(), 0.0) - peak);
-}
 
 // The most that set-up and steps ask for. What the allocator holds beyond that is a share of what a
 // step asks for. Set-up takes whole buffers, each a segment of its own, unless parameters are
@@ -170,7 +151,6 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const double used = f.device.peak.bytes;
   f.slack = asked.held(slack.value.value) - used;
   f.library = library.value.value;
-  f.idle = idle_bytes(setup, step, scenario.strategy, used);
   f.mapped = resident.mapped_before_update;
   f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;

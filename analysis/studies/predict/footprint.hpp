@@ -27,7 +27,7 @@ struct Footprint {
   double states = 0;     // bytes: parameters, gradients, master copy, optimizer
   double slack = 0;      // bytes that the allocator holds beyond what is used
   double library = 0;    // bytes that libraries take past it
-  double idle = 0;       // bytes that it keeps for streams which need them at other moments
+  double reserved = 0;   // bytes of its segments after two steps, at the most; 0: not asked for
   double mapped = 0;     // bytes when an update begins, where a step gives memory back; else 0
   double context = 0;    // bytes of the framework's context, outside the capacity
   double capacity = 0;   // bytes a framework can allocate
@@ -44,9 +44,10 @@ struct Footprint {
   double first_stage = 0;               // bytes allocated on that one; 0: there are none
 
   double needed() const { return device.peak.bytes + slack + library; }
-  // What the device's own tool shows after a step. Idle memory is given back when it is asked for.
+  // What the device's own tool shows after two steps, where `reserved` was asked for. Segments that
+  // are free are given back when memory is short, so they do not decide what fits.
   double shown() const {
-    return (mapped > 0 ? mapped + library : std::min(needed() + idle, capacity)) + context;
+    return std::min((mapped > 0 ? mapped : reserved) + library, capacity) + context;
   }
   bool host_fits() const { return host.peak.bytes <= host_capacity; }
   bool drives_fit() const { return disk_capacity == 0 || disk <= disk_capacity; }

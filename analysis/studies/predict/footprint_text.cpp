@@ -87,8 +87,9 @@ std::string shown_text(const Footprint& f) {
         "is part of\n\"other\"; between updates the device's own tool shows {}\n",
         size(f.shown()));
   return fmt::format(
-      "the device's own tool shows {}: with {} of context{}\n", size(f.shown()), size(f.context),
-      f.idle > 0 ? fmt::format(", and {} kept for other streams", size(f.idle)) : "");
+      "the device's own tool shows {}: the allocator has {} for the {} that are used, and {} are "
+      "context\n",
+      size(f.shown()), size(f.reserved), size(f.device.peak.bytes), size(f.context));
 }
 
 std::string moments_table(const Footprint& f) {
@@ -138,26 +139,27 @@ Records footprint_records(const Footprint& f) {
                      {"disk_bytes", "on the drives of a node", Bytes{f.disk}},
                      {"disk_capacity_bytes", "of these drives", drives},
                      failure_record(f.host)};
-  return {{"peak_memory_bytes", "needed of a GPU, with slack and libraries", Bytes{f.needed()}},
-          {"capacity_bytes", "what a framework can allocate", Bytes{f.capacity}},
-          {"verdict", "fits, tight or oom", to_text(f.fit())},
-          {"margin_bytes", "left over, or missing", Bytes{f.margin.value}},
-          {"margin_interval_bytes", "with the constants at their worse and better ends", f.margin,
-           Measure::bytes},
-          {"stage", "the fullest one of a pipeline", stage},
-          {"phase", "of the peak", f.device.peak.phase},
-          {"operation", "at the peak", f.device.peak.name},
-          {"classes", "what is held at the peak", classes},
-          {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
-          {"mapped_before_update_bytes",
-           "when an update begins, where each step gives memory back; else null",
-           f.mapped > 0 ? std::optional(Bytes{f.mapped}) : std::nullopt},
-          {"kept_for_other_streams_bytes", "free, but for other streams", Bytes{f.idle}},
-          {"context_bytes", "of the framework's context", Bytes{f.context}},
-          {"moments", "the most held in each moment",
-           sum_records(f.device.moments, "one key for each moment")},
-          failure_record(f.device),
-          {"host", "memory of a node's host", host}};
+  return {
+      {"peak_memory_bytes", "needed of a GPU, with slack and libraries", Bytes{f.needed()}},
+      {"capacity_bytes", "what a framework can allocate", Bytes{f.capacity}},
+      {"verdict", "fits, tight or oom", to_text(f.fit())},
+      {"margin_bytes", "left over, or missing", Bytes{f.margin.value}},
+      {"margin_interval_bytes", "with the constants at their worse and better ends", f.margin,
+       Measure::bytes},
+      {"stage", "the fullest one of a pipeline", stage},
+      {"phase", "of the peak", f.device.peak.phase},
+      {"operation", "at the peak", f.device.peak.name},
+      {"classes", "what is held at the peak", classes},
+      {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
+      {"mapped_before_update_bytes",
+       "when an update begins, where each step gives memory back; else null",
+       f.mapped > 0 ? std::optional(Bytes{f.mapped}) : std::nullopt},
+      {"reserved_bytes", "that the allocator has after two steps, used or not", Bytes{f.reserved}},
+      {"context_bytes", "of the framework's context", Bytes{f.context}},
+      {"moments", "the most held in each moment",
+       sum_records(f.device.moments, "one key for each moment")},
+      failure_record(f.device),
+      {"host", "memory of a node's host", host}};
 }
 
 Footprint footprint_sample() {

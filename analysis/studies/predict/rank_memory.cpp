@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "analysis/placement.hpp"
@@ -16,6 +17,21 @@ namespace {
 const StepStage& stage_of(const std::vector<StepStage>& stages, Rank rank) {
   const auto after = std::ranges::upper_bound(stages, rank, {}, &StepStage::lane);
   return *std::prev(after);
+}
+
+// The first update makes the optimizer's states, where gradients still are; all else is set up
+// before the first step.
+Timeline in_order_of_two_steps(const Timeline& set_up, const Timeline& step) {
+  const auto states = std::ranges::find(set_up, "first update", &MemoryChange::moment);
+  const auto update = std::ranges::find(step, "optimizer", &MemoryChange::moment);
+  Timeline all(set_up.begin(), states);
+  all.insert(all.end(), step.begin(), update);
+  std::copy_if(states, set_up.end(), std::back_inserter(all), [](const MemoryChange& change) {
+    return change.tensor_class != to_text(Held::own_gradients);  // the step has them itself
+  });
+  all.insert(all.end(), update, step.end());
+  append(all, step);
+  return all;
 }
 
 }  // namespace
@@ -66,11 +82,7 @@ double reserved_in_order(const Scenario& scenario, const Footprint& footprint) {
   if (stage != nullptr) own.model = stage->model;
   const Timeline set_up = setup_timeline(rank_part(step_input(own)));
   const Timeline step = timeline_in_order(program.graph, alike ? 0 : stage->lane);
-  const auto states = std::ranges::find(set_up, "first update", &MemoryChange::moment);
-  Timeline all(set_up.begin(), states);
-  append(all, step);
-  all.insert(all.end(), states, set_up.end());
-  append(all, step);
+  Timeline all = in_order_of_two_steps(set_up, step);
   const AllocatingStreams streams = allocating_streams(own.strategy);
   const auto& memory = own.cluster.gpu.memory;
   MemoryPlacement placement(

@@ -57,7 +57,7 @@ void FullySharded::set_up(Setup& setup) {
     setup.load_part(Held::reference, Pool::device, rank.input.strategy.precision.numbers);
   setup.at("first update");
   setup.take(Pool::device, Held::own_gradients, gradients);
-  setup.take(Pool::device, Held::optimizer, state_bytes(rank) * rank.shares.updated);
+  setup.take_states(state_bytes(rank) * rank.shares.updated, trained_tensors(rank.units));
   setup.give(Pool::device, Held::own_gradients, gradients);
 }
 

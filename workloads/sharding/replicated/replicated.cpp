@@ -158,7 +158,8 @@ void Replicated::set_up(Setup& setup) {
   add_gradient_buffers(setup, on_host);
   setup.at("first update");
   setup.take(Pool::device, Held::cast_weights, s.precision.weights * rank.tensors.narrow);
-  setup.take(Pool::device, Held::optimizer, state_bytes(rank) * on_device);
+  setup.take_states(state_bytes(rank) * on_device,
+                    shares ? std::vector{owned} : trained_tensors(rank.units));
   setup.take(Pool::pageable, Held::optimizer, state_bytes(rank) * on_host);
   setup.take(Pool::pageable, Held::update_copy, s.precision.numbers * on_host);
 }

@@ -164,7 +164,7 @@ void Zero3::set_up(Setup& setup) {
   if (s.zero.hpz > 1) setup.take(Pool::device, Held::secondary, secondary_bytes(rank));
   setup.take(Pool::device, Held::persistent, persistent_bytes(rank));
   const double states = state_bytes(rank) * rank.shares.updated, share = states_on_device(rank);
-  setup.take(Pool::device, Held::optimizer, share * states);
+  setup.take_states(share * states, sub_groups(rank, share));
   setup.take(s.optimizer_place == Offload::nvme ? Pool::disk : Pool::pageable, Held::optimizer,
              (1 - share) * states);
 }
