@@ -341,7 +341,11 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
       values.push_back(word);
       values.back().text = word.text.substr(sign + 1);
     } else if (std::find(flags.begin(), flags.end(), named.key) == flags.end()) {
-      while (i < words.size() && !is_option(words[i])) values.push_back(words[i++]);
+      while (i < words.size() && !is_option(words[i])) {
+        // Behind a value, all that a variable holds is as likely more arguments.
+        const bool all_unknown = words[i].text.empty() && !words[i].unknown.empty();
+        (all_unknown && !values.empty() ? others : values).push_back(words[i++]);
+      }
     }
     if (values.empty()) named.value = "true";
     for (const ShellWord& value : values)
@@ -352,7 +356,8 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
     const auto place = std::find_if(values.begin(), values.end(),
                                     [](const ShellWord& each) { return !each.unknown.empty(); });
     if (place != values.end())
-      unknown.push_back({named.key, {place->text, named.line, place->unknown, place->variable}});
+      unknown.push_back(
+          {named.key, {place->text, named.line, place->unknown, place->variable, place->tail}});
     else
       all.push_back(std::move(named));
   }

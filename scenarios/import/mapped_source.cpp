@@ -103,11 +103,14 @@ std::vector<MappedKey> mapped_keys(const Document& facts) {
     if (keys.is_mapping(theirs)) {
       const Table table = keys.table(theirs);
       key.ours = table.text("is");
+      if (key.ours == "nothing")
+        continue;  // read, or of no use, in the program that is like another
       key.words = words_in(table, "words");
       key.near = words_in(table, "near");
       key.absent = table.text_or("absent", "");
       key.nothing = table.text_or("nothing", "");
       key.with = words_in(table, "with");
+      key.unless = words_in(table, "unless");
     } else {
       key.ours = keys.text(theirs);
     }
@@ -276,10 +279,12 @@ void MappedSource::put_mapped(const MappedKey& key) {
                                     [&](const auto& line) { return line.path == path; });
     return place == result_.lines.end() ? nullptr : &place->value;
   };
-  const bool idle = std::any_of(key.with.begin(), key.with.end(), [&](const auto& other) {
+  const auto stands = [&](const auto& other) {
     const std::string* value = value_put(other.first);
-    return value == nullptr || *value != other.second;
-  });
+    return value != nullptr && *value == other.second;
+  };
+  const bool idle = !std::all_of(key.with.begin(), key.with.end(), stands) ||
+                    std::any_of(key.unless.begin(), key.unless.end(), stands);
   const Leaf* leaf = use(key.theirs);
   const std::string said =
       plain(leaf == nullptr ? key.absent : plain_value(leaf->holder, leaf->key));
@@ -323,6 +328,10 @@ struct MappedSource::ToldKeys {
         nothing(source.facts_.root().texts_or("changes_nothing")),
         without(reasons.keys()),
         read(source.facts_.root().texts_or("read")) {
+    const Table keys_there = source.facts_.root().table("keys");
+    for (const std::string& key : keys_there.keys())
+      if (keys_there.is_mapping(key) && keys_there.table(key).text("is") == "nothing")
+        nothing.push_back(key);
     for (const auto* keys : {&nothing, &without, &read}) append(all, *keys);
     for (const MappedKey& each : source.mapped_) all.push_back(each.theirs);
   }

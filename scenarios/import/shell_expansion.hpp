@@ -36,6 +36,7 @@ struct ShellMemory {
   ShellState state{};
   std::vector<ShellUnknown> unknowns{};
   std::set<std::string> names{};  // that were set or asked for
+  bool elsewhere = false;         // files that nobody has here may have set others
 
   Letter unknown(std::string reason, std::string variable, int line);
   void assign(const std::string& name, ShellValue value);

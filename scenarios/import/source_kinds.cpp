@@ -13,6 +13,7 @@
 #include "scenarios/import/nemo_rl.hpp"
 #include "scenarios/import/open_instruct.hpp"
 #include "scenarios/import/openrlhf.hpp"
+#include "scenarios/import/slime.hpp"
 #include "scenarios/import/torchtitan.hpp"
 #include "scenarios/import/verl.hpp"
 #include "scenarios/import/verl_sft.hpp"
@@ -31,6 +32,10 @@ std::vector<SourceKind> kinds_of_settings() {
        .translate = translate_megatron,
        .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
                     "*finetune_gpt.py"}},
+      {.name = "slime",
+       .title = "arguments of slime",
+       .translate = translate_slime,
+       .arguments = {"rollout-num-gpus-per-engine", "actor-num-gpus-per-node", "hf-checkpoint"}},
       {.name = "verl",
        .title = "a verl file",
        .marks = {"actor_rollout_ref"},
@@ -256,7 +261,7 @@ const SourceKind* kind_of(const Launch& launch, const std::string& asked) {
 std::string known_programs() {
   std::vector<std::string> names;
   for (const SourceKind& kind : known_kinds())
-    if (!kind.programs.empty()) names.emplace_back(kind.name);
+    if (!kind.programs.empty() || !kind.arguments.empty()) names.emplace_back(kind.name);
   return one_of(names);
 }
 

@@ -39,6 +39,63 @@ std::string value_at(const Translation& translation, std::string_view path) {
 
 }  // namespace
 
+TEST_CASE("scripts of slime are read, with the files that they take in", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("shape.sh"))
+      << "SHAPE=(--num-layers 36 --hidden-size 2560 --ffn-hidden-size 9728 --num-attention-heads "
+         "32 "
+         "--group-query-attention --num-query-groups 8 --kv-channels 128 --qk-layernorm --swiglu\n"
+         "  --normalization RMSNorm --position-embedding-type rope --disable-bias-linear\n"
+         "  --vocab-size 151936)\n";
+  const auto of_script = [&](const std::string& text) {
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "HERE=\"$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && "
+                           "pwd)\"\nsource \"${HERE}/shape.sh\"\n"
+                        << text;
+    return translate_source(data, file, {}).value();
+  };
+  const std::string same =
+      "ray job submit -- python3 train.py --actor-num-nodes 2 --actor-num-gpus-per-node 8 "
+      "--colocate "
+      "${SHAPE[@]} ${NONE[@]} --rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size "
+      "64 "
+      "--rollout-max-response-len 8192 --rollout-max-prompt-len 2048 --tensor-model-parallel-size "
+      "2 "
+      "--sequence-parallel --context-parallel-size 2 --use-dynamic-batch-size --max-tokens-per-gpu "
+      "9216 --use-kl-loss --recompute-granularity full --recompute-method uniform "
+      "--recompute-num-layers 1 --rollout-num-gpus-per-engine 4 --sglang-mem-fraction-static 0.7";
+  const Translation together = of_script(same + " --hf-checkpoint $MODELS/Qwen3-4B/\n");
+  CHECK(value_at(together, "model") == "\"qwen3-4b\"");
+  CHECK(value_at(together, "cluster.nodes") == "2");
+  CHECK(value_at(together, "engine") == "sglang");
+  CHECK(value_at(together, "job.layout") == "colocated");
+  CHECK(value_at(together, "job.num_unique_prompts_rollout") == "32");
+  CHECK(value_at(together, "job.num_samples_per_prompt_rollout") == "8");
+  CHECK(value_at(together, "job.num_mini_batches") == "4");
+  CHECK(value_at(together, "job.pack_length") == "18432");
+  CHECK(value_at(together, "job.vllm_tensor_parallel_size") == "4");
+  CHECK(value_at(together, "job.vllm_gpu_memory_utilization") == "0.7");
+  CHECK(value_at(together, "job.swap_reference") == "true");
+  CHECK(value_at(together, "strategy.tensor_parallel.size") == "2");
+  CHECK(value_at(together, "strategy.sequence_parallel.ring") == "2");
+  CHECK(value_at(together, "strategy.checkpointing") == "full");
+  // A model that nobody knows by name is the one that Megatron's arguments describe.
+  const Translation own = of_script(same + " --hf-checkpoint /models/nobody-knows\n");
+  CHECK(value_at(own, "model").find("hidden_size: 2560") != std::string::npos);
+  // Groups of their own, and answers that are begun before the learners are done.
+  const Translation apart = of_script(
+      "python train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 4 --rollout-num-gpus 4 "
+      "--rollout-num-gpus-per-engine 2 --hf-checkpoint Qwen/Qwen3-4B --rollout-batch-size 32 "
+      "--n-samples-per-prompt 8 --num-steps-per-rollout 1 --rollout-max-response-len 4096 "
+      "--num-rollout 100\n");
+  CHECK(value_at(apart, "job.layout") == "separate");
+  CHECK(value_at(apart, "job.learner_gpus") == "4");
+  CHECK(value_at(apart, "job.vllm_num_engines") == "2");
+  CHECK(value_at(apart, "job.async_steps") == "1");
+  CHECK(value_at(apart, "job.total_episodes") == "25600");
+  CHECK(value_at(apart, "job.always_score") == "false");
+}
+
 TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
   const auto of_script = [](const std::string& text) {
     const TemporaryFolder folder;
@@ -125,6 +182,8 @@ TEST_CASE("a machine is told by a name", "[scenarios][sources]") {
   CHECK(machine_in_name(data, "sft.8x9999.yaml")->node.empty());
   CHECK_FALSE(machine_in_name(data, "mixtral-8x7b-sft.yaml"));
   CHECK_FALSE(machine_in_name(data, "sft.yaml"));
+  CHECK(gpu_in_name(data, "grpo_32_h20_fsdp.sh", 32)->node == "h20-8");
+  CHECK_FALSE(gpu_in_name(data, "run_v2_a3b.sh", 8));
 }
 
 TEST_CASE("a model is told by a name", "[scenarios][sources]") {
