@@ -343,6 +343,26 @@ void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding)
                              : "Axolotl does not mark the block of experts of this model");
 }
 
+// Ranks that the sizes make together, where the file says the size of shards: no others may be
+// left.
+std::int64_t ranks_said(MappedSource& source) {
+  const auto size = [&](std::string_view key) { return source.whole(key, 1, 1, most_ranks); };
+  if (size("dp_shard_size") == 1) return 0;
+  const std::int64_t ring =
+      std::max(size("context_parallel_size"), size("sequence_parallel_degree"));
+  return size("dp_shard_size") * size("dp_replicate_size") * size("tensor_parallel_size") * ring;
+}
+
+void check_ranks(MappedSource& source, std::int64_t said) {
+  const auto& cluster = source.around().cluster;
+  if (said == 0 || !cluster || static_cast<std::int64_t>(cluster->ranks()) == said) return;
+  source.problem(
+      "dp_shard_size",
+      fmt::format("with the sizes beside it {} ranks are asked for, and the machine has {}: "
+                  "expected --cluster or --nodes with as many",
+                  said, std::uint32_t{cluster->ranks()}));
+}
+
 // Tensor and context parallelism.
 void put_parallel(MappedSource& source) {
   if (const std::int64_t tensor = source.whole("tensor_parallel_size", 1, 1, most_ranks);
@@ -374,8 +394,11 @@ void put_grpo(MappedSource& source) {
 Translation translate_axolotl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Axolotl", "axolotl");
   source.put_model("base_model");
-  assume_machine(question, source.root(), source.result());
+  const std::int64_t ranks = ranks_said(source);
+  assume_machine(question, source.root(), source.result(),
+                 {.gpus = ranks, .why = "dp_shard_size and the sizes beside it make so many"});
   source.look_around();
+  check_ranks(source, ranks);
   put_stack(source);
   const RlMethod* method = read_axolotl_method(source);
   const bool grpo = method != nullptr && method->scenario == "grpo",

@@ -2,6 +2,7 @@
 #include "scenarios/import/sources.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "scenarios/import/named_machines.hpp"
@@ -94,6 +95,100 @@ TEST_CASE("scripts of slime are read, with the files that they take in", "[scena
   CHECK(value_at(apart, "job.async_steps") == "1");
   CHECK(value_at(apart, "job.total_episodes") == "25600");
   CHECK(value_at(apart, "job.always_score") == "false");
+}
+
+TEST_CASE("open-instruct's supervised training is read", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("configs"));
+  std::filesystem::create_directories(folder.file("scripts/train"));
+  std::ofstream(folder.file("configs/three.conf"))
+      << R"({"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": "auto"})";
+  const auto of_script = [&](const std::string& text) {
+    const std::string file = folder.file("scripts/train/own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  // A queue's program hands the command to each node; the file of DeepSpeed is named from the top.
+  const std::string head =
+      "python mason.py --num_nodes 4 --gpus 8 -- accelerate launch --num_processes 8 "
+      "--use_deepspeed --deepspeed_config_file configs/three.conf ";
+  const Translation tuned =
+      of_script(head +
+                "open_instruct/finetune.py --model_name_or_path meta-llama/Llama-3.1-8B "
+                "--max_seq_length 4096 --per_device_train_batch_size 1 "
+                "--gradient_accumulation_steps 2 --gradient_checkpointing\n");
+  CHECK(value_at(tuned, "cluster.nodes") == "4");
+  CHECK(value_at(tuned, "job.method") == "sft");
+  CHECK(value_at(tuned, "job.sequence") == "4096");
+  CHECK(value_at(tuned, "job.packing") == "false");
+  CHECK(value_at(tuned, "job.epochs") == "2");
+  CHECK(value_at(tuned, "strategy.deepspeed").find("three.conf") != std::string::npos);
+  CHECK(value_at(tuned, "strategy.checkpointing") == "full");
+  CHECK(value_at(tuned, "strategy.attention") == "flash");
+  const Translation pairs = of_script(head +
+                                      "open_instruct/dpo_tune_cache.py --model_name_or_path "
+                                      "meta-llama/Llama-3.1-8B --num_epochs 1 --use_lora\n");
+  CHECK(value_at(pairs, "job.method") == "dpo");
+  CHECK(value_at(pairs, "job.reference_model") == "false");  // what it finds is stored
+  CHECK(value_at(pairs, "strategy.lora.rank") == "64");
+}
+
+TEST_CASE("options of accelerate launch decide on the sharding", "[scenarios][sources]") {
+  const auto of_script = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  const std::string tail =
+      "trl sft --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2\n";
+  const Translation three = of_script(
+      "accelerate launch --num_processes 8 --use_deepspeed --zero_stage 3 "
+      "--offload_optimizer_device cpu -m trl.scripts.sft " +
+      tail.substr(8));
+  CHECK(value_at(three, "strategy.zero") == "3");
+  CHECK(value_at(three, "strategy.offload.optimizer") == "cpu");
+  const Translation own = of_script(
+      "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP -m "
+      "trl.scripts.sft " +
+      tail.substr(8));
+  CHECK(value_at(own, "strategy.zero") == "fsdp");
+  CHECK(value_at(own, "strategy.fsdp.reshard_after_forward") == "false");
+}
+
+TEST_CASE("what trains nothing is refused", "[scenarios][sources]") {
+  const auto refusal = [](const std::string& text, const std::string& name) -> std::string {
+    const TemporaryFolder folder;
+    const std::string file = folder.file(name);
+    std::ofstream(file) << text;
+    try {
+      translate_source(data, file, {});
+    } catch (const UserError& error) {
+      return error.problems().front().message;
+    }
+    return "";
+  };
+  CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ndo_predict: true\ncutoff_len: 9\n"
+                "finetuning_type: lora\n",
+                "own.yaml") == "without do_train: true nothing is trained");
+  CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\ntemplate: qwen\ninfer_backend: vllm\n",
+                "own.yaml") == "is a file of LLaMA-Factory for inference, which trains nothing");
+  CHECK(refusal("python expand.py --model_name_or_path Qwen/Qwen3-8B --output_dir out\n", "own.sh")
+            .find("no training of") != std::string::npos);
+}
+
+TEST_CASE("Axolotl's sizes of shards make the machine", "[scenarios][sources]") {
+  const std::string text = small_file + "dp_shard_size: 16\n";
+  CHECK(value_at(translate(text), "cluster.nodes") == "2");
+  CHECK(value_at(translate(small_file + "dp_shard_size: 2\ntensor_parallel_size: 2\n"),
+                 "cluster.gpus_per_node") == "4");
+  try {
+    translate(text, {{"cluster.node", "h100-8"}, {"cluster.nodes", "1"}});
+    FAIL("8 ranks are no 16");
+  } catch (const UserError& error) {
+    CHECK(error.problems().front().message.find("16 ranks are asked for, and the machine has 8") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
