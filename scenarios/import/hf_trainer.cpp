@@ -210,7 +210,7 @@ class TrainerReader {
 
 // ---- TRL ----
 
-void read_trl_kernels(TrainerReader& reader, bool liger) {
+void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   MappedSource& source = reader.source();
   const std::string named = source.text("attn_implementation");
   if (!named.empty())
@@ -226,6 +226,8 @@ void read_trl_kernels(TrainerReader& reader, bool liger) {
   if (reader.pairs())
     source.put("strategy.cross_entropy", fused ? "fused" : "logits_16",
                fused ? "use_liger_kernel" : "", fused ? "" : "of pairs, over all logits");
+  else if (plain && !fused)
+    source.put("strategy.cross_entropy", "logits", "", "as the model's own code finds it");
   else if (loss == "nll" && !fused)
     source.put("strategy.cross_entropy", "logits", "loss_type");
   else
@@ -241,6 +243,10 @@ void read_trl_adapter(TrainerReader& reader) {
   MappedSource& source = reader.source();
   if (!source.on("use_peft")) return;
   std::vector<std::string> modules = words_at(source, "lora_target_modules");
+  if (modules.empty() && source.question().own_program)
+    source.result().assumptions.push_back({"matrices with adapters", "queries and values",
+                                           "the program's own code may choose others",
+                                           "--set lora_target_modules=all-linear"});
   put_adapter(source, {.rank_key = "lora_r",
                        .modules_key = "lora_target_modules",
                        .rank = source.whole("lora_r", 16, 1, most_lora_rank),
@@ -459,9 +465,11 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   append(words.result().assumptions, std::move(assumptions));
   grpo ? reader.read_grpo() : reader.read_job();
   reader.read_sharding();
-  reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
+  // TRL has it on unless it is told otherwise, the trainer below it off.
+  reader.read_checkpointing("gradient_checkpointing",
+                            words.on("gradient_checkpointing", !method.plain));
   if (!grpo) reader.read_saves();
-  read_trl_kernels(reader, liger);
+  read_trl_kernels(reader, liger, method.plain);
   read_trl_adapter(reader);
   return reader.finish();
 }

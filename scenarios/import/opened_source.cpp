@@ -182,6 +182,16 @@ void open_constructors(const std::string& data, const std::string& script, Setti
   opened.script->launch = training->launch;
   opened.document = std::move(training->arguments.document);
   opened.unknown = std::move(training->arguments.unknown);
+  // A parser of arguments hands them to the trainer; what a constructor is told stands over them.
+  Arguments arguments = named_arguments(launch.arguments, script);
+  const Table told = arguments.document.root();
+  const Table there = opened.document.root();
+  for (const std::string& key : told.keys())
+    if (!there.has(key) && !holds(opened.unknown, key, &UnknownArgument::key))
+      opened.document.set(key, told.one_line(key));
+  for (UnknownArgument& each : arguments.unknown)
+    if (!there.has(each.key) && !holds(opened.unknown, each.key, &UnknownArgument::key))
+      opened.unknown.push_back(std::move(each));
   opened.file = python->file;
   opened.script->script.names.insert(training->names.begin(), training->names.end());
 }

@@ -241,6 +241,7 @@ class Expansion {
     const bool argument = is_digit(name.front());
     append({memory_.unknown(fmt::format("{}{}, which nothing sets", argument ? "$" : "", name),
                             name, line)});
+    memory_.unknowns.back().unset = true;
   }
 
   void variable(const std::string& name, const std::string& subscript, int line, bool quoted) {

@@ -15,6 +15,7 @@ namespace stepsim {
 struct ShellUnknown {
   std::string reason;    // "$(nproc) of line 5, which is not run"
   std::string variable;  // that would say it; empty: none
+  bool unset = false;    // it is a variable that nothing sets
 };
 
 struct ShellValue {

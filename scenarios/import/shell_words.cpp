@@ -99,6 +99,12 @@ Verdict tested_alone(Fields words) {
   return turned(verdict(words[1].empty()), sign == "-n");
 }
 
+// [ -z "$X" ], [ "$X" = "" ] and the like.
+bool asks_for_emptiness(Fields words) {
+  if (words.size() == 2) return plain(words[0]) == "-z" || plain(words[0]) == "-n";
+  return words.size() == 3 && (words[0].empty() || words[2].empty());
+}
+
 Verdict tested(Fields words) {
   return decided_by(words, {"||", "-o"}, Verdict::yes, [](Fields any) {
     return decided_by(any, {"&&", "-a"}, Verdict::no, tested_alone);
@@ -431,6 +437,17 @@ class ScriptReader {
     return Verdict::yes;
   }
 
+  // What nothing sets is empty to a test, as ${X:-Y} takes it; elsewhere it is not known.
+  std::vector<ShellText> with_unset_empty(Fields words) const {
+    std::vector<ShellText> result(words.begin(), words.end());
+    for (ShellText& word : result)
+      std::erase_if(word, [&](const Letter& letter) {
+        return letter.unknown >= 0 &&
+               memory_.unknowns[static_cast<std::size_t>(letter.unknown)].unset;
+      });
+    return result;
+  }
+
   Verdict command(const ShellNode& node, std::vector<ShellText>& words,
                   const std::vector<Assignment>& before) {
     const std::string first = plain(words.front());
@@ -440,6 +457,7 @@ class ScriptReader {
     if (first == "[[" || first == "[" || first == "test") {
       Fields rest(words.begin() + 1, words.end());
       if (first == "[" && !rest.empty()) rest = rest.first(rest.size() - 1);
+      if (asks_for_emptiness(rest)) return tested(with_unset_empty(rest));
       return tested(rest);
     }
     if (first == "exit" || first == "return") {

@@ -44,6 +44,8 @@ std::vector<SourceKind> kinds_of_settings() {
        .sets_keys = true},
       {.name = "verl-sft",
        .title = "settings of verl's supervised training",
+       .marks = {"optim"},
+       .beside = {"use_remove_padding", "ulysses_sequence_parallel_size"},
        .translate = translate_verl_sft,
        .programs = {"verl.trainer.*sft_trainer*"},
        .sets_keys = true},

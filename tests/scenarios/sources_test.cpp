@@ -191,6 +191,76 @@ TEST_CASE("Axolotl's sizes of shards make the machine", "[scenarios][sources]") 
   }
 }
 
+TEST_CASE("programs of people's own have names of their own", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const auto of_script = [&](const std::string& text) {
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  const std::string head =
+      "torchrun --nproc_per_node 4 train_mem.py --model_name_or_path "
+      "lmsys/vicuna-7b-v1.5 --per_device_train_batch_size 2 ";
+  const Translation own = of_script(head + "--model_max_length 4096 --data_pth x --optm adam\n");
+  CHECK(value_at(own, "job.sequence") == "4096");
+  // The trainer of transformers keeps activations and whole logits unless it is told otherwise.
+  CHECK(value_at(own, "strategy.checkpointing") == "none");
+  CHECK(value_at(own, "strategy.cross_entropy") == "logits");
+  CHECK(std::ranges::any_of(own.notes, [](const std::string& note) {
+    return note.find("optm: of the program's own, and not read (did you mean \"optim\"?)") == 0;
+  }));
+  const Translation adapters = of_script(head + "--lora_enable True --lora_r 8 --bits 4\n");
+  CHECK(value_at(adapters, "strategy.lora.rank") == "8");
+  CHECK(value_at(of_script(head + "--use_lora 1\n"), "strategy.lora.rank") == "16");
+  // A parser of arguments hands them to the trainer.
+  std::ofstream(folder.file("tune.py"))
+      << "config, args = HfArgumentParser((A, SFTConfig)).parse_args_into_dataclasses()\n"
+         "model = AutoModelForCausalLM.from_pretrained(config.model_name)\n"
+         "trainer = SFTTrainer(model, args=args)\n";
+  const Translation parsed = of_script(
+      "torchrun --nproc-per-node 8 tune.py --model_name=Qwen/Qwen2.5-7B --block_size=8192 "
+      "--per_device_train_batch_size=3\n");
+  CHECK(value_at(parsed, "model") == "\"qwen2.5-7b\"");
+  CHECK(value_at(parsed, "job.sequence") == "8192");
+  CHECK(value_at(parsed, "job.micro_batch") == "3");
+}
+
+TEST_CASE("verl's defaults are those of the release beside the script", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("verl/trainer/config"));
+  std::filesystem::create_directories(folder.file("examples/ppo"));
+  const auto of_script = [&] {
+    const std::string file = folder.file("examples/ppo/own.sh");
+    std::ofstream(file) << "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path="
+                           "Qwen/Qwen2.5-7B data.train_batch_size=128 "
+                           "actor_rollout_ref.actor.fsdp_config.grad_offload=False\n";
+    return translate_source(data, file, {}).value();
+  };
+  CHECK(value_at(of_script(), "strategy.checkpointing") == "full");
+  CHECK(value_at(of_script(), "job.load_ref_policy") == "false");
+  std::ofstream(folder.file("verl/trainer/config/ppo_trainer.yaml"))
+      << "data: {max_response_length: 333}\nactor_rollout_ref:\n  model: "
+         "{enable_gradient_checkpointing: false}\n  actor: {ppo_epochs: 2}\n";
+  const Translation old = of_script();
+  CHECK(value_at(old, "strategy.checkpointing") == "none");
+  CHECK(value_at(old, "job.response_length") == "333");
+  CHECK(value_at(old, "job.num_epochs") == "2");
+  CHECK(value_at(old, "job.load_ref_policy") == "true");  // such a release always has it
+}
+
+TEST_CASE("keys of a config.json that change nothing may stand in a scenario",
+          "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.yaml");
+  std::ofstream(file)
+      << "name: a\nmodel: {architectures: [LlamaForCausalLM], model_type: llama, rope_theta: 5e5,\n"
+         "  hidden_size: 64, num_hidden_layers: 2, num_attention_heads: 4, vocab_size: 99,\n"
+         "  intermediate_size: 128, max_position_embeddings: 4096, torch_dtype: bfloat16}\n"
+         "cluster: {node: h100-8}\nstack: trl\njob: {method: sft, sequence: 64}\n"
+         "strategy: {zero: 3}\n";
+  CHECK(load_scenario(data, file).model.layers == 2);
+}
+
 TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
   const auto of_script = [](const std::string& text) {
     const TemporaryFolder folder;
