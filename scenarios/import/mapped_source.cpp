@@ -390,8 +390,8 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
     const std::string near = ++unknown_ <= most ? near_in_block(leaf.name, keys.all) : "";
     // A key that is near to one without effect has none either; a program of somebody's own has
     // keys of its own.
-    const bool counts =
-        !near.empty() && leaf.line > 0 && near == near_in_block(leaf.name, keys.counting);
+    const bool counts = !near.empty() && (leaf.line > 0 || is_set(leaf)) &&
+                        near == near_in_block(leaf.name, keys.counting);
     if (counts && question_.own_program && !is_set(leaf))
       note(fmt::format("{}: of the program's own, and not read{}", leaf.path, near));
     else if (counts)
