@@ -296,6 +296,9 @@ void put_adapters(MappedSource& source) {
     return source.problem("adapter", fmt::format("expected {}, found \"{}\"{}", one_of(known),
                                                  adapter, did_you_mean(adapter, known)));
   const bool linear = source.on("lora_target_linear"), quantised = source.on("load_in_4bit");
+  const bool experts = source.on("quantize_moe_experts") && quantised;
+  if (source.on("quantize_moe_experts") && !quantised)
+    source.without("quantize_moe_experts", "frozen matrices are counted with 16 bits");
   const std::string_view modules_key = linear ? "lora_target_linear" : "lora_target_modules";
   std::vector<std::string> modules{"all-linear"};
   if (!linear) modules = words_at(source, modules_key);
@@ -304,7 +307,8 @@ void put_adapters(MappedSource& source) {
                        .rank = source.whole("lora_r", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = adapter == "qlora" || quantised,
-                       .quantised_key = quantised ? "load_in_4bit" : "adapter"});
+                       .quantised_key = quantised ? "load_in_4bit" : "adapter",
+                       .experts = experts});
 }
 
 void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding) {

@@ -209,7 +209,9 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
                  words.modules_key,
                  words.modules.empty() ? "queries and values alone are the usual ones" : "");
   }
-  if (words.quantised) source.put("strategy.lora.quantised", "nf4", words.quantised_key);
+  if (words.quantised)
+    source.put("strategy.lora.quantised", words.experts ? "nf4_all" : "nf4",
+               words.experts ? "quantize_moe_experts" : words.quantised_key);
 }
 
 void put_experts(MappedSource& source, std::string_view key) {

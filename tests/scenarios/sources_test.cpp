@@ -261,6 +261,15 @@ TEST_CASE("keys of a config.json that change nothing may stand in a scenario",
   CHECK(load_scenario(data, file).model.layers == 2);
 }
 
+TEST_CASE("Axolotl packs stacks of experts where it is told", "[scenarios][sources]") {
+  const std::string text =
+      "base_model: Qwen/Qwen3-30B-A3B\nsequence_len: 2048\nadapter: qlora\nload_in_4bit: true\n"
+      "lora_target_linear: true\nlora_r: 8\n";
+  CHECK(value_at(translate(text), "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(translate(text + "quantize_moe_experts: true\n"), "strategy.lora.quantised") ==
+        "nf4_all");
+}
+
 TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
   const auto of_script = [](const std::string& text) {
     const TemporaryFolder folder;
