@@ -30,9 +30,11 @@ void say_loss(ForeignLines& lines) {
 
 void say_axolotl_adapter(ForeignLines& lines) {
   if (lines.number("strategy.lora.rank") <= 0) return;
-  const bool quantised = lines.is("strategy.lora.quantised", "nf4");
+  const bool whole = lines.is("strategy.lora.quantised", "nf4_all"),
+             quantised = whole || lines.is("strategy.lora.quantised", "nf4");
   lines.say("adapter", quantised ? "qlora" : "lora");
   if (quantised) lines.say("load_in_4bit", true);
+  if (whole) lines.say("quantize_moe_experts", true);
   if (lines.is("strategy.lora.targets", "attention"))
     lines.say("lora_target_modules", "[q_proj, k_proj, v_proj, o_proj]");
   else

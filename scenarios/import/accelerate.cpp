@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/letters.hpp"
+#include "sim/base/yaml_text.hpp"
 
 namespace stepsim {
 namespace {
@@ -147,15 +148,45 @@ AccelerateFile read_accelerate(const std::string& file) {
                  fmt::format("{} machines cannot share {} processes alike", machines, processes));
   if (whole)
     result.gpus = {processes, machines, fmt::format("{} says num_processes: {}", file, processes)};
+  result.text = document.canonical();
   document.finish(Leftovers::allowed);
+  return result;
+}
+
+std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
+                                                    const std::string& script) {
+  const auto says = [&](const char* name) { return launch.options.contains(name); };
+  const bool deepspeed =
+                 says("use_deepspeed") || says("deepspeed_config_file") || says("zero_stage"),
+             fsdp = says("use_fsdp");
+  if (!deepspeed && !fsdp) return std::nullopt;
+  AccelerateFile result{.file = script, .sharding = deepspeed ? "DEEPSPEED" : "FSDP"};
+  Document document = parse_document("{}", script);
+  document.set("distributed_type", result.sharding);
+  for (const auto& [name, word] : launch.options) {
+    if (!word.unknown.empty()) continue;
+    const bool own = name == "deepspeed_config_file" || name == "zero_stage" ||
+                     name.starts_with("offload_") || name == "deepspeed_moe_layer_cls_names";
+    const std::string block = own && deepspeed                    ? "deepspeed_config."
+                              : fsdp && name.starts_with("fsdp_") ? "fsdp_config."
+                              : name == "mixed_precision"         ? ""
+                                                                  : "-";
+    if (block != "-") document.set(block + name, yaml_quoted(word.text));
+  }
+  if (!document.peek("deepspeed_config") && deepspeed)
+    document.set("deepspeed_config.zero_stage", "2");
+  if (!document.peek("fsdp_config") && fsdp)
+    document.set("fsdp_config.fsdp_sharding_strategy", "FULL_SHARD");
+  result.text = document.canonical();
   return result;
 }
 
 AcceleratePut put_accelerate(MappedSource& source, const AccelerateFile& accelerate) {
   const std::string& file = accelerate.file;
-  const Document document = read_document(file);
+  const Document document = parse_document(accelerate.text, file);
   const Table root = document.root();
-  source.result().files.push_back(file);
+  if (file != source.question().file && file != source.question().script)
+    source.result().files.push_back(file);
   const std::string type = in_small_letters(accelerate.sharding);
   AcceleratePut result;
   if (type == "deepspeed") {

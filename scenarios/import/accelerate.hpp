@@ -10,12 +10,18 @@ namespace stepsim {
 
 struct AccelerateFile {
   std::string file;
+  std::string text{};  // of the file, with what the launcher's own options say in its place
   GpusOfSource gpus{};
   std::string sharding{};  // "DEEPSPEED", "FSDP", "MULTI_GPU", "NO"
 };
 
 // Throws UserError about what is no file of Accelerate.
 AccelerateFile read_accelerate(const std::string& file);
+
+// Options of `accelerate launch`, which say the same; nothing where they say nothing of the
+// sharding.
+std::optional<AccelerateFile> accelerate_of_options(const Launch& launch,
+                                                    const std::string& script);
 
 // What it says of the sharding; nothing where it leaves that to the arguments. `checkpointing`:
 // FSDP computes layers again.

@@ -296,6 +296,9 @@ void put_adapters(MappedSource& source) {
     return source.problem("adapter", fmt::format("expected {}, found \"{}\"{}", one_of(known),
                                                  adapter, did_you_mean(adapter, known)));
   const bool linear = source.on("lora_target_linear"), quantised = source.on("load_in_4bit");
+  const bool experts = source.on("quantize_moe_experts") && quantised;
+  if (source.on("quantize_moe_experts") && !quantised)
+    source.without("quantize_moe_experts", "frozen matrices are counted with 16 bits");
   const std::string_view modules_key = linear ? "lora_target_linear" : "lora_target_modules";
   std::vector<std::string> modules{"all-linear"};
   if (!linear) modules = words_at(source, modules_key);
@@ -304,7 +307,8 @@ void put_adapters(MappedSource& source) {
                        .rank = source.whole("lora_r", 8, 1, most_lora_rank),
                        .modules = std::move(modules),
                        .quantised = adapter == "qlora" || quantised,
-                       .quantised_key = quantised ? "load_in_4bit" : "adapter"});
+                       .quantised_key = quantised ? "load_in_4bit" : "adapter",
+                       .experts = experts});
 }
 
 void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding) {
@@ -343,6 +347,26 @@ void put_kernels_of_experts(MappedSource& source, const ShardingFacts& sharding)
                              : "Axolotl does not mark the block of experts of this model");
 }
 
+// Ranks that the sizes make together, where the file says the size of shards: no others may be
+// left.
+std::int64_t ranks_said(MappedSource& source) {
+  const auto size = [&](std::string_view key) { return source.whole(key, 1, 1, most_ranks); };
+  if (size("dp_shard_size") == 1) return 0;
+  const std::int64_t ring =
+      std::max(size("context_parallel_size"), size("sequence_parallel_degree"));
+  return size("dp_shard_size") * size("dp_replicate_size") * size("tensor_parallel_size") * ring;
+}
+
+void check_ranks(MappedSource& source, std::int64_t said) {
+  const auto& cluster = source.around().cluster;
+  if (said == 0 || !cluster || static_cast<std::int64_t>(cluster->ranks()) == said) return;
+  source.problem(
+      "dp_shard_size",
+      fmt::format("with the sizes beside it {} ranks are asked for, and the machine has {}: "
+                  "expected --cluster or --nodes with as many",
+                  said, std::uint32_t{cluster->ranks()}));
+}
+
 // Tensor and context parallelism.
 void put_parallel(MappedSource& source) {
   if (const std::int64_t tensor = source.whole("tensor_parallel_size", 1, 1, most_ranks);
@@ -374,8 +398,11 @@ void put_grpo(MappedSource& source) {
 Translation translate_axolotl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Axolotl", "axolotl");
   source.put_model("base_model");
-  assume_machine(question, source.root(), source.result());
+  const std::int64_t ranks = ranks_said(source);
+  assume_machine(question, source.root(), source.result(),
+                 {.gpus = ranks, .why = "dp_shard_size and the sizes beside it make so many"});
   source.look_around();
+  check_ranks(source, ranks);
   put_stack(source);
   const RlMethod* method = read_axolotl_method(source);
   const bool grpo = method != nullptr && method->scenario == "grpo",

@@ -125,8 +125,10 @@ void check_zero(const Table& zero, const DeepSpeedQuestion& question, DeepSpeedI
   if (const auto block = zero.table_if("offload_optimizer");
       block && s.offload.ratio != 1 && free("strategy.offload.ratio"))
     block->problem("ratio", "a part of the optimizer needs stage 3");
-  if (s.parameter_place != Offload::none && free("strategy.offload.parameters"))
-    zero.problem("offload_param", "works with stage 3 only; DeepSpeed ignores it below");
+  if (s.parameter_place != Offload::none && free("strategy.offload.parameters")) {
+    s.parameter_place = Offload::none;
+    result.notes.emplace_back("offload_param works with stage 3 only; DeepSpeed ignores it below");
+  }
   if (free("strategy.zero_optimization.zero_hpz_partition_size")) s.zero.hpz = 1;
   if (free("strategy.zero_optimization.zero_quantized_weights")) s.zero.quantized_weights = false;
   if (free("strategy.zero_optimization.zero_quantized_gradients"))

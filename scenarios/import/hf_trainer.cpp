@@ -37,6 +37,13 @@ struct Program {
   bool deepspeed_by_name = false;
 };
 
+// What it calls the length of the run, and whether it stores what the reference model finds.
+struct RunWords {
+  std::string_view steps = "max_steps", epochs = "num_train_epochs";
+  double usual_epochs = 3;
+  bool stores_reference = false;
+};
+
 // Reads what the trainer of transformers is told; the rest is in Program, and in `words`.
 class TrainerReader {
  public:
@@ -70,11 +77,11 @@ class TrainerReader {
       source_.without(liger_key, "no stack has Liger's kernels beside PyTorch's own sharding");
   }
 
-  void read_job() {
+  void read_job(const RunWords& run = {}) {
     const bool kto = program_.training == HfTraining::kto;
     source_.put("job.method", kto ? "kto" : pairs() ? "dpo" : "sft", program_.method_key);
     if (pairs()) {
-      const bool stored = source_.on("precompute_ref_log_probs");
+      const bool stored = source_.on("precompute_ref_log_probs", run.stores_reference);
       source_.put("job.reference_model",
                   (program_.training == HfTraining::dpo || kto) && !stored ? "true" : "false",
                   stored ? "precompute_ref_log_probs" : program_.method_key);
@@ -93,7 +100,7 @@ class TrainerReader {
     source_.put("job.gradient_accumulation",
                 std::to_string(source_.whole(hf_batches_key, program_.batches, 1, most_rows)),
                 hf_batches_key);
-    read_length();
+    read_length(run);
   }
 
   // A step of GRPO, which the trainer is told in rows of a GPU, and their number.
@@ -166,6 +173,10 @@ class TrainerReader {
     for (const auto& [key, value] : question_.settings)
       if (key == accelerate_setting) said = value;
     const bool launched = question_.launch != nullptr && !question_.launch->file.text.empty();
+    // What the trainer's own arguments say of the sharding stands over the launcher's options.
+    if (said.empty() && !launched && question_.launch != nullptr &&
+        source_.text("deepspeed").empty() && source_.text("fsdp").empty())
+      accelerate_ = accelerate_of_options(*question_.launch, question_.file);
     if (said.empty() && launched) said = question_.launch->file.text;
     if (said.empty()) return;
     const auto file = find_beside(question_, said);
@@ -177,15 +188,15 @@ class TrainerReader {
     accelerate_ = read_accelerate(*file);
   }
 
-  void read_length() {
-    const double steps = source_.number("max_steps", -1, -1, 1e12);
+  void read_length(const RunWords& run) {
+    const double steps = source_.number(run.steps, -1, -1, 1e12);
     DataOfSource data{.packed = packed_, .pairs = pairs()};
-    data.epochs = source_.number("num_train_epochs", 3, 0.001, 1e6);
+    data.epochs = source_.number(run.epochs, run.usual_epochs, 0.001, 1e6);
     data.steps_said = steps > 0;
     if (data.steps_said)
-      source_.put("job.optimizer_steps", fmt::format("{:.0f}", steps), "max_steps");
+      source_.put("job.optimizer_steps", fmt::format("{:.0f}", steps), run.steps);
     else
-      source_.put("job.epochs", fmt::format("{}", data.epochs), "num_train_epochs");
+      source_.put("job.epochs", fmt::format("{}", data.epochs), run.epochs);
     assume_data(question_, data, source_.result());
   }
 
@@ -199,7 +210,7 @@ class TrainerReader {
 
 // ---- TRL ----
 
-void read_trl_kernels(TrainerReader& reader, bool liger) {
+void read_trl_kernels(TrainerReader& reader, bool liger, bool plain) {
   MappedSource& source = reader.source();
   const std::string named = source.text("attn_implementation");
   if (!named.empty())
@@ -215,6 +226,8 @@ void read_trl_kernels(TrainerReader& reader, bool liger) {
   if (reader.pairs())
     source.put("strategy.cross_entropy", fused ? "fused" : "logits_16",
                fused ? "use_liger_kernel" : "", fused ? "" : "of pairs, over all logits");
+  else if (plain && !fused)
+    source.put("strategy.cross_entropy", "logits", "", "as the model's own code finds it");
   else if (loss == "nll" && !fused)
     source.put("strategy.cross_entropy", "logits", "loss_type");
   else
@@ -230,6 +243,10 @@ void read_trl_adapter(TrainerReader& reader) {
   MappedSource& source = reader.source();
   if (!source.on("use_peft")) return;
   std::vector<std::string> modules = words_at(source, "lora_target_modules");
+  if (modules.empty() && source.question().own_program)
+    source.result().assumptions.push_back({"matrices with adapters", "queries and values",
+                                           "the program's own code may choose others",
+                                           "--set lora_target_modules=all-linear"});
   put_adapter(source, {.rank_key = "lora_r",
                        .modules_key = "lora_target_modules",
                        .rank = source.whole("lora_r", 16, 1, most_lora_rank),
@@ -272,6 +289,17 @@ void refuse_megatron(const SourceQuestion& question, const Table& root) {
   const auto mca = question.launch->environment.find("USE_MCA");
   if (mca != question.launch->environment.end() && is_yes(mca->second.text))
     throw UserError({{question.script, mca->second.line, "USE_MCA", std::string(message)}});
+}
+
+// The trainer does what it is told, and training is not what it does by itself.
+void refuse_no_training(const SourceQuestion& question, const Table& root) {
+  if (is_yes(root.text_or("do_train", ""))) return;
+  for (const std::string_view key : {"do_predict", "do_eval"})
+    if (is_yes(root.text_or(key, ""))) {
+      const auto origin = root.origin(key);
+      throw UserError({{question.file, origin ? origin->line : 0, std::string(key),
+                        "without do_train: true nothing is trained"}});
+    }
 }
 
 void read_factory_kernels(TrainerReader& reader, bool liger) {
@@ -437,15 +465,60 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
   append(words.result().assumptions, std::move(assumptions));
   grpo ? reader.read_grpo() : reader.read_job();
   reader.read_sharding();
-  reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing", true));
+  // TRL has it on unless it is told otherwise, the trainer below it off.
+  reader.read_checkpointing("gradient_checkpointing",
+                            words.on("gradient_checkpointing", !method.plain));
   if (!grpo) reader.read_saves();
-  read_trl_kernels(reader, liger);
+  read_trl_kernels(reader, liger, method.plain);
   read_trl_adapter(reader);
+  return reader.finish();
+}
+
+Translation translate_open_instruct_tuning(const SourceQuestion& question, const Document& source) {
+  const bool pairs =
+      question.launch != nullptr && question.launch->program.find("dpo") != std::string::npos;
+  const std::string loss = source.root().text_or("loss_type", "dpo_norm");
+  const bool alone = loss == "simpo" || loss == "wpo";
+  TrainerReader reader(question, source,
+                       {.name = "open-instruct",
+                        .table = "open-instruct-tuning",
+                        .training = !pairs  ? HfTraining::sft
+                                    : alone ? HfTraining::alone
+                                            : HfTraining::dpo,
+                        .length_key = "max_seq_length",
+                        .length = 2048});
+  MappedSource& words = reader.source();
+  const bool liger = words.on("use_liger_kernel");
+  reader.read_surroundings(liger, "use_liger_kernel");
+  reader.read_job({.steps = "max_train_steps",
+                   .epochs = words.says("num_epochs") ? "num_epochs" : "num_train_epochs",
+                   .usual_epochs = 2,
+                   .stores_reference = pairs});
+  reader.read_sharding();
+  if (words.on("use_8bit_optimizer"))
+    words.put("strategy.optimizer", "adamw_8bit", "use_8bit_optimizer");
+  reader.read_checkpointing("gradient_checkpointing", words.on("gradient_checkpointing"));
+  words.put("strategy.attention", words.on("use_flash_attn", true) ? "flash" : "sdpa",
+            "use_flash_attn");
+  words.put("strategy.cross_entropy",
+            pairs   ? "logits_16"
+            : liger ? "fused"
+                    : "logits",
+            "", pairs ? "of pairs, over all logits" : "");
+  const bool quantised = words.on("use_qlora");
+  if (words.on("use_lora") || quantised)
+    put_adapter(words, {.rank_key = "lora_rank",
+                        .modules_key = "use_lora",
+                        .rank = words.whole("lora_rank", 64, 1, most_lora_rank),
+                        .modules = {"all-linear"},
+                        .quantised = quantised,
+                        .quantised_key = "use_qlora"});
   return reader.finish();
 }
 
 Translation translate_llama_factory(const SourceQuestion& question, const Document& source) {
   refuse_megatron(question, source.root());
+  refuse_no_training(question, source.root());
   const std::string stage = source.root().text_or("stage", "sft");
   TrainerReader reader(
       question, source,

@@ -12,4 +12,7 @@ Translation translate_trl(const SourceQuestion& question, const Document& source
 Translation translate_llama_factory(const SourceQuestion& question, const Document& source);
 Translation translate_ms_swift(const SourceQuestion& question, const Document& source);
 
+// open-instruct's finetune.py and dpo_tune_cache.py, which loop by themselves under Accelerate.
+Translation translate_open_instruct_tuning(const SourceQuestion& question, const Document& source);
+
 }  // namespace stepsim

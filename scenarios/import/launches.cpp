@@ -134,7 +134,8 @@ class CommandReader {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       if (!is_option(words[i])) continue;
       const std::string name = option_name(words[i].text);
-      if (name == known_.nodes_behind) launch_.nodes = whole_number(words[i + 1].text);
+      if (name == known_.nodes_behind)
+        per_node_ = (launch_.nodes = whole_number(words[i + 1].text)).has_value();
       if (name == known_.gpus_behind) launch_.gpus = whole_number(words[i + 1].text);
     }
   }
@@ -231,7 +232,10 @@ class CommandReader {
     if (const auto nodes = number(launcher.nodes)) launch_.nodes = nodes;
     if (const auto gpus = number(launcher.gpus)) launch_.gpus = gpus;
     const std::int64_t nodes = launch_.nodes.value_or(1);
-    if (const auto all = number(launcher.processes); all && *all % nodes == 0)
+    // Who hands a command to several nodes takes its processes for those of one.
+    if (const auto all = number(launcher.processes); all && per_node_)
+      launch_.gpus = *all;
+    else if (all && *all % nodes == 0)
       launch_.gpus = *all / nodes;
     if (const auto place = launch_.options.find(launcher.file); place != launch_.options.end())
       launch_.file = place->second;
@@ -285,6 +289,7 @@ class CommandReader {
   const KnownLaunchers& known_;
   CommandWords words_;
   Launch launch_{};
+  bool per_node_ = false;
 };
 
 // A word of a script as a value of YAML: numbers and truths as they are, all else in quotes.
@@ -341,7 +346,11 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
       values.push_back(word);
       values.back().text = word.text.substr(sign + 1);
     } else if (std::find(flags.begin(), flags.end(), named.key) == flags.end()) {
-      while (i < words.size() && !is_option(words[i])) values.push_back(words[i++]);
+      while (i < words.size() && !is_option(words[i])) {
+        // Behind a value, all that a variable holds is as likely more arguments.
+        const bool all_unknown = words[i].text.empty() && !words[i].unknown.empty();
+        (all_unknown && !values.empty() ? others : values).push_back(words[i++]);
+      }
     }
     if (values.empty()) named.value = "true";
     for (const ShellWord& value : values)
@@ -352,7 +361,8 @@ Arguments named_arguments(const std::vector<ShellWord>& words, const std::string
     const auto place = std::find_if(values.begin(), values.end(),
                                     [](const ShellWord& each) { return !each.unknown.empty(); });
     if (place != values.end())
-      unknown.push_back({named.key, {place->text, named.line, place->unknown, place->variable}});
+      unknown.push_back(
+          {named.key, {place->text, named.line, place->unknown, place->variable, place->tail}});
     else
       all.push_back(std::move(named));
   }

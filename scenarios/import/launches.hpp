@@ -23,7 +23,8 @@ struct Launch {
   std::map<std::string, ShellWord> environment{};
   std::optional<std::int64_t> gpus{};  // of each node
   std::optional<std::int64_t> nodes{};
-  ShellWord file{};  // of settings, of the launcher itself; empty: none
+  ShellWord file{};        // of settings, of the launcher itself; empty: none
+  std::string why_gpus{};  // where no launcher says how many; empty: one does
 };
 
 // In the order of the script. `data`: the folder with the list of launchers.

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "scenarios/import/assumed.hpp"
+#include "scenarios/import/trainer_words.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
 #include "topology/catalog.hpp"
@@ -103,11 +104,14 @@ std::vector<MappedKey> mapped_keys(const Document& facts) {
     if (keys.is_mapping(theirs)) {
       const Table table = keys.table(theirs);
       key.ours = table.text("is");
+      if (key.ours == "nothing")
+        continue;  // read, or of no use, in the program that is like another
       key.words = words_in(table, "words");
       key.near = words_in(table, "near");
       key.absent = table.text_or("absent", "");
       key.nothing = table.text_or("nothing", "");
       key.with = words_in(table, "with");
+      key.unless = words_in(table, "unless");
     } else {
       key.ours = keys.text(theirs);
     }
@@ -171,11 +175,11 @@ void MappedSource::put_model(std::string_view key) {
 }
 
 std::string MappedSource::name_of(const std::string& path) const {
-  if (names_ == NamesOfKeys::paths) return path;
+  const auto called = facts_.root().table_if("also_called");
+  if (names_ == NamesOfKeys::paths) return called && called->has(path) ? called->text(path) : path;
   std::string name = path.substr(path.rfind('.') + 1);
   std::replace(name.begin(), name.end(), '_', '-');
-  const auto others = facts_.root().table_if("also_called");
-  return others && others->has(name) ? others->text(name) : name;
+  return called && called->has(name) ? called->text(name) : name;
 }
 
 void MappedSource::flatten(const Table& table, const std::string& path) {
@@ -213,7 +217,7 @@ std::string MappedSource::text(std::string_view key, std::string_view fallback) 
 
 bool MappedSource::on(std::string_view key, bool fallback) {
   const std::string word = plain(text(key));
-  return word.empty() ? fallback : word == "true";
+  return word.empty() ? fallback : is_yes(word);
 }
 
 std::int64_t MappedSource::whole(std::string_view key, std::int64_t fallback, std::int64_t low,
@@ -276,10 +280,12 @@ void MappedSource::put_mapped(const MappedKey& key) {
                                     [&](const auto& line) { return line.path == path; });
     return place == result_.lines.end() ? nullptr : &place->value;
   };
-  const bool idle = std::any_of(key.with.begin(), key.with.end(), [&](const auto& other) {
+  const auto stands = [&](const auto& other) {
     const std::string* value = value_put(other.first);
-    return value == nullptr || *value != other.second;
-  });
+    return value != nullptr && *value == other.second;
+  };
+  const bool idle = !std::all_of(key.with.begin(), key.with.end(), stands) ||
+                    std::any_of(key.unless.begin(), key.unless.end(), stands);
   const Leaf* leaf = use(key.theirs);
   const std::string said =
       plain(leaf == nullptr ? key.absent : plain_value(leaf->holder, leaf->key));
@@ -316,15 +322,22 @@ void MappedSource::put_stack(std::string_view list) {
 struct MappedSource::ToldKeys {
   Table reasons;  // of `without`
   std::vector<std::string> nothing, without, read;
-  std::vector<std::string> all{};  // of the program
+  std::vector<std::string> all{}, counting{};  // of the program
 
   explicit ToldKeys(const MappedSource& source)
       : reasons(source.facts_.root().table("not_modelled")),
         nothing(source.facts_.root().texts_or("changes_nothing")),
         without(reasons.keys()),
         read(source.facts_.root().texts_or("read")) {
+    const Table keys_there = source.facts_.root().table("keys");
+    for (const std::string& key : keys_there.keys())
+      if (keys_there.is_mapping(key) && keys_there.table(key).text("is") == "nothing")
+        nothing.push_back(key);
     for (const auto* keys : {&nothing, &without, &read}) append(all, *keys);
     for (const MappedKey& each : source.mapped_) all.push_back(each.theirs);
+    append(counting, read);
+    append(counting, source.used_);
+    for (const MappedKey& each : source.mapped_) counting.push_back(each.theirs);
   }
 };
 
@@ -375,7 +388,13 @@ SourceKey MappedSource::sorted(const Leaf& leaf, const ToldKeys& keys) {
     key.fate = KeyFate::unknown;
     constexpr std::size_t most = 200;  // with so many nobody misspelt one
     const std::string near = ++unknown_ <= most ? near_in_block(leaf.name, keys.all) : "";
-    if (!near.empty())
+    // A key that is near to one without effect has none either; a program of somebody's own has
+    // keys of its own.
+    const bool counts = !near.empty() && (leaf.line > 0 || is_set(leaf)) &&
+                        near == near_in_block(leaf.name, keys.counting);
+    if (counts && question_.own_program && !is_set(leaf))
+      note(fmt::format("{}: of the program's own, and not read{}", leaf.path, near));
+    else if (counts)
       leaf.holder.problem(leaf.key, "unknown key" + near);
     else if (is_set(leaf))  // who types a key wants it read
       leaf.holder.problem(leaf.key, fmt::format("no key of {}, nor of a scenario{}",

@@ -32,6 +32,7 @@ struct MappedKey {
   std::string nothing{};  // a value that asks for nothing, in their words
   // Keys of the scenario, and the values beside which alone this one counts.
   std::vector<std::pair<std::string, std::string>> with{};
+  std::vector<std::pair<std::string, std::string>> unless{};  // the same, beside which it does not
 };
 
 // The table of a program: scenarios/import/<name>.yaml, with the one that it is `like:`.

@@ -13,22 +13,6 @@
 namespace stepsim {
 namespace {
 
-struct MegatronDegrees {
-  std::int64_t tensor = 1, stages = 1, context = 1;
-};
-MegatronDegrees degrees_of(MappedSource& source) {
-  return {.tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks),
-          .stages = source.whole("pipeline-model-parallel-size", 1, 1, most_ranks),
-          .context = source.whole("context-parallel-size", 1, 1, most_ranks)};
-}
-
-// What is meant where nothing is said.
-struct MegatronDefaults {
-  bool distributed = false, grouped = false;
-  std::string recompute = "none", dispatcher = "allgather";
-  std::int64_t expert_tensor = 0;  // 0: like the layers
-};
-
 void read_job(MappedSource& source) {
   for (const std::string_view key : {"seq-length", "micro-batch-size"})
     if (!source.says(key)) source.problem(key, "is missing");
@@ -70,16 +54,25 @@ void read_sharding(MappedSource& source, const MegatronDefaults& defaults) {
              source.on("fp16") ? "fp16" : "bf16", "each rank keeps all copies in 32 bits");
 }
 
-void read_types(MappedSource& source) {
+void read_types(MappedSource& source, const MegatronDefaults& defaults) {
   if (source.on("fp16")) source.without("fp16", "taken as bf16, which has the same size and speed");
-  if (!source.on("bf16") && !source.on("fp16") && source.says("num-layers"))
+  const bool halves = source.on("bf16", defaults.halves) || source.on("fp16");
+  if (!halves && source.says("num-layers"))
     source.put("strategy.precision", "fp32", "bf16", "neither bf16 nor fp16 is said");
   const bool halved = source.on("grad-reduce-in-bf16");
   source.on("accumulate-allreduce-grads-in-fp32");
   source.put("strategy.gradient_dtype", halved ? "bf16" : "fp32",
              halved ? "grad-reduce-in-bf16" : "accumulate-allreduce-grads-in-fp32");
-  if (source.on("optimizer-cpu-offload"))
-    source.put("strategy.offload.optimizer", "cpu", "optimizer-cpu-offload");
+  constexpr std::string_view offload = "optimizer-cpu-offload";
+  if (!source.on(offload)) return;
+  if (source.whole("pipeline-model-parallel-size", 1, 1, most_ranks) == 1)
+    return source.put("strategy.offload.optimizer", "cpu", offload);
+  source.without(offload,
+                 "a pipeline with states on the host is not modelled: they stay on the GPUs");
+  source.result().assumptions.push_back(
+      {"states on the host", "none: all stays on the GPU",
+       "not modelled beside a pipeline: the real step takes longer and needs less of the GPU",
+       "--set pipeline-model-parallel-size=1"});
 }
 
 // Products of few bits: one option says their type and another how they are scaled, or one word
@@ -244,17 +237,6 @@ void read_megatron_stages(MappedSource& source, const MegatronDegrees& degrees) 
                               : "decoder-first-pipeline-num-layers");
 }
 
-void read_division(MappedSource& source, const MegatronDegrees& degrees,
-                   const MegatronDefaults& defaults) {
-  read_sharding(source, defaults);
-  read_types(source);
-  read_precision(source);
-  read_recomputing(source, defaults);
-  read_tensor(source, degrees);
-  read_experts(source, defaults);
-  read_megatron_stages(source, degrees);
-}
-
 // ---- Megatron-SWIFT: models of the hub, rows or pairs of a data set ----
 
 void read_swift_job(MappedSource& source) {
@@ -292,6 +274,23 @@ void read_megatron_adapter(MappedSource& source) {
 
 }  // namespace
 
+MegatronDegrees megatron_degrees(MappedSource& source) {
+  return {.tensor = source.whole("tensor-model-parallel-size", 1, 1, most_ranks),
+          .stages = source.whole("pipeline-model-parallel-size", 1, 1, most_ranks),
+          .context = source.whole("context-parallel-size", 1, 1, most_ranks)};
+}
+
+void put_megatron_division(MappedSource& source, const MegatronDegrees& degrees,
+                           const MegatronDefaults& defaults) {
+  read_sharding(source, defaults);
+  read_types(source, defaults);
+  read_precision(source);
+  read_recomputing(source, defaults);
+  read_tensor(source, degrees);
+  read_experts(source, defaults);
+  read_megatron_stages(source, degrees);
+}
+
 void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std::string& said) {
   const std::string method = source.text(keys.method, "uniform");
   const std::int64_t count = source.whole(keys.layers, 1, 1, 1000);
@@ -322,19 +321,19 @@ void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std:
 Translation translate_megatron_swift(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Megatron-SWIFT", "megatron-swift",
                       NamesOfKeys::last_parts);
-  const MegatronDegrees degrees = degrees_of(source);
+  const MegatronDegrees degrees = megatron_degrees(source);
   source.put_model("model");
   assume_machine(question, source.root(), source.result(), gpus_of(question));
   source.look_around();
   source.put_stack();
   source.put("recipe", "megatron-swift", "");
   read_swift_job(source);
-  read_division(source, degrees,
-                {.distributed = true,
-                 .grouped = true,
-                 .recompute = "selective",
-                 .dispatcher = "alltoall",
-                 .expert_tensor = 1});
+  put_megatron_division(source, degrees,
+                        {.distributed = true,
+                         .grouped = true,
+                         .recompute = "selective",
+                         .dispatcher = "alltoall",
+                         .expert_tensor = 1});
   read_megatron_adapter(source);
   source.put_mapped();
   return source.finish();
@@ -342,7 +341,7 @@ Translation translate_megatron_swift(const SourceQuestion& question, const Docum
 
 Translation translate_megatron(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "Megatron", "megatron", NamesOfKeys::last_parts);
-  const MegatronDegrees degrees = degrees_of(source);
+  const MegatronDegrees degrees = megatron_degrees(source);
   if (!question.decides("model")) source.put("model", described_model(source), "num-layers");
   assume_machine(question, source.root(), source.result(), gpus_of(question));
   source.look_around();
@@ -350,7 +349,7 @@ Translation translate_megatron(const SourceQuestion& question, const Document& d
   source.put("job.method", "sft", "");
   read_job(source);
   read_megatron_saves(source);
-  read_division(source, degrees, {});
+  put_megatron_division(source, degrees, {});
   source.put_mapped();
   return source.finish();
 }

@@ -25,4 +25,19 @@ struct RecomputeKeys {
 };
 void put_recomputing(MappedSource& source, const RecomputeKeys& keys, const std::string& said);
 
+struct MegatronDegrees {
+  std::int64_t tensor = 1, stages = 1, context = 1;
+};
+MegatronDegrees megatron_degrees(MappedSource& source);
+
+// What is meant where nothing is said.
+struct MegatronDefaults {
+  bool distributed = false, grouped = false, halves = false;
+  std::string recompute = "none", dispatcher = "allgather";
+  std::int64_t expert_tensor = 0;  // 0: like the layers
+};
+// How the model is divided and computed, by Megatron's own arguments.
+void put_megatron_division(MappedSource& source, const MegatronDegrees& degrees,
+                           const MegatronDefaults& defaults);
+
 }  // namespace stepsim

@@ -70,7 +70,7 @@ struct GivenShape {
   bool gated = false, tied = true, bias = true;
 };
 
-GivenShape read_shape(MappedSource& source) {
+GivenShape read_shape(MappedSource& source, std::int64_t longest) {
   GivenShape shape;
   shape.layers = needed(source, "num-layers", 1000);
   shape.hidden = needed(source, "hidden-size", widest);
@@ -84,8 +84,9 @@ GivenShape read_shape(MappedSource& source) {
   shape.head_dim = source.whole(
       "kv-channels",
       std::max<std::int64_t>(shape.hidden / std::max<std::int64_t>(shape.heads, 1), 1), 1, 10'000);
-  shape.positions = source.whole("max-position-embeddings",
-                                 source.whole("seq-length", 1, 1, 1 << 24), 1, 1'000'000'000);
+  shape.positions =
+      std::max(longest, source.whole("max-position-embeddings",
+                                     source.whole("seq-length", 1, 1, 1 << 24), 1, 1'000'000'000));
   shape.tied = !source.on("untie-embeddings-and-output-weights") &&
                source.on("share-embeddings-and-output-weights", true);
   shape.bias = !source.on("disable-bias-linear") && source.on("add-bias-linear", true);
@@ -211,8 +212,8 @@ std::string dense_of(const GivenShape& shape, bool normed, bool biased) {
 
 }  // namespace
 
-std::string described_model(MappedSource& source) {
-  const GivenShape shape = read_shape(source);
+std::string described_model(MappedSource& source, std::int64_t longest) {
+  const GivenShape shape = read_shape(source, longest);
   const std::string norm = source.text("normalization", "LayerNorm");
   const std::string kind = source.text("position-embedding-type", "learned_absolute");
   const bool rotary = kind == "rope" || source.on("use-rotary-position-embeddings");

@@ -90,7 +90,7 @@ std::optional<NamedMachine> gpu_in_name(const std::string& data, std::string_vie
     const std::string_view word = std::string_view(text).substr(begin, end - begin);
     const bool letters = std::any_of(word.begin(), word.end(), is_letter);
     const bool digits = std::any_of(word.begin(), word.end(), is_digit);
-    if (word.size() >= 4 && letters && digits && !is_size(word)) {
+    if (word.size() >= 3 && letters && digits && !is_size(word)) {
       NamedMachine machine{.words = std::string(name.substr(begin, end - begin)), .gpus = gpus};
       if (gpus == 0) machine.gpus = largest_node(data, word);
       if (machine.gpus > 0) find_node(data, word, machine);

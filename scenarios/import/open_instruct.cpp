@@ -66,7 +66,8 @@ void put_places(MappedSource& source, std::vector<std::int64_t> learners) {
 Translation translate_open_instruct(const SourceQuestion& question, const Document& document) {
   if (question.launch != nullptr && question.launch->program.find("grpo_fast") == std::string::npos)
     throw UserError({{question.file, question.launch->line, "",
-                      fmt::format("{} of open-instruct is not read yet; expected grpo_fast.py",
+                      fmt::format("{} of open-instruct is not read yet; expected grpo_fast.py, "
+                                  "finetune.py or dpo_tune_cache.py",
                                   question.launch->program)}});
   MappedSource source(question, document, "open-instruct", "open-instruct");
   const std::vector<std::int64_t> learners = read_open_instruct_learners(source);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scenarios/import/mapped_source.hpp"
+#include "scenarios/import/near_files.hpp"
 #include "scenarios/import/python_source.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "sim/base/error.hpp"
@@ -24,7 +25,7 @@ std::optional<std::string> find_file_beside(const std::string& script, const std
   std::error_code failed;
   for (const auto& place : {folder / said, said, folder / said.filename()})
     if (std::filesystem::is_regular_file(place, failed)) return place.string();
-  return std::nullopt;
+  return find_above(script, text);
 }
 
 std::string file_beside(const std::string& script, const ShellWord& word) {
@@ -125,10 +126,26 @@ std::optional<PythonTraining> python_training(const std::string& data, const Pyt
   if (!training) return std::nullopt;
   // What the script says of the launch stands over what the file would do by itself.
   training->launch.environment = launch.environment;
+  const bool several = !launch.file.text.empty() || launch.nodes;
+  if (several && !training->launch.why_gpus.empty()) training->launch.gpus.reset();
+  if (several || launch.gpus) training->launch.why_gpus.clear();
   if (launch.gpus) training->launch.gpus = launch.gpus;
   if (launch.nodes) training->launch.nodes = launch.nodes;
   if (!launch.file.text.empty()) training->launch.file = launch.file;
   return training;
+}
+
+// A model is known by the last part of its path, wherever that lies: "$MODELS/Qwen3-8B".
+void name_models(const Table& facts, OpenedSource& opened) {
+  const std::vector<std::string> keys = facts.texts_or("names_model");
+  std::erase_if(opened.unknown, [&](const UnknownArgument& each) {
+    const std::string& tail = each.word.tail;
+    const std::size_t last = tail.find_last_not_of('/');
+    const std::size_t slash = last == std::string::npos ? last : tail.rfind('/', last);
+    if (slash == std::string::npos || !holds(keys, each.key)) return false;
+    opened.document.set(each.key, yaml_quoted(tail.substr(slash + 1, last - slash)));
+    return true;
+  });
 }
 
 // What the program's arguments, or the file that they name, say.
@@ -145,6 +162,7 @@ void open_arguments(const std::string& data, const std::string& script, OpenedSo
           fmt::format("line {}: arguments that hang on {} are not read", word.line, word.unknown));
   opened.unknown = std::move(arguments.unknown);
   opened.document = std::move(arguments.document);
+  name_models(facts.root(), opened);
   const Table root = opened.document.root();
   const auto named = named_file(kind, root, arguments.others);
   if (!named) return;
@@ -164,6 +182,16 @@ void open_constructors(const std::string& data, const std::string& script, Setti
   opened.script->launch = training->launch;
   opened.document = std::move(training->arguments.document);
   opened.unknown = std::move(training->arguments.unknown);
+  // A parser of arguments hands them to the trainer; what a constructor is told stands over them.
+  Arguments arguments = named_arguments(launch.arguments, script);
+  const Table told = arguments.document.root();
+  const Table there = opened.document.root();
+  for (const std::string& key : told.keys())
+    if (!there.has(key) && !holds(opened.unknown, key, &UnknownArgument::key))
+      opened.document.set(key, told.one_line(key));
+  for (UnknownArgument& each : arguments.unknown)
+    if (!there.has(each.key) && !holds(opened.unknown, each.key, &UnknownArgument::key))
+      opened.unknown.push_back(std::move(each));
   opened.file = python->file;
   opened.script->script.names.insert(training->names.begin(), training->names.end());
 }

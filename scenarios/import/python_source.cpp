@@ -88,6 +88,7 @@ class Collector {
   Arguments finish() { return {document_in_lines(all_, question_.file), {}, std::move(unknown_)}; }
   const std::string& trainer() const { return trainer_; }
   int trainer_line() const { return trainer_line_; }
+  bool unsloth() const { return unsloth_; }
 
  private:
   void add_value(const std::string& key, const PythonTokens& tokens, const PythonCall& call,
@@ -117,6 +118,7 @@ class Collector {
                         call.name.find("ForConditionalGeneration") != std::string::npos;
     if ((!fast && !causal) || model_) return;
     model_ = true;
+    unsloth_ = fast;
     if (!call.positional.empty())
       add_value("model_name_or_path", call.positional.front(), call, call.line);
     for (const auto& keyword : call.keywords) {
@@ -169,7 +171,7 @@ class Collector {
   std::set<std::string> seen_{};
   std::string trainer_{};
   int trainer_line_ = 0;
-  bool model_ = false;
+  bool model_ = false, unsloth_ = false;
 };
 
 // ["accelerate", "launch", "--config_file", NAME, ...]: how the file starts itself.
@@ -232,6 +234,10 @@ std::optional<PythonTraining> read_python_training(std::string_view text,
   if (own) launch = std::move(*own);
   launch.program = collector.trainer();
   launch.line = collector.trainer_line();
+  if (collector.unsloth() && !launch.gpus && launch.file.text.empty()) {
+    launch.gpus = 1;
+    launch.why_gpus = "Unsloth trains on one GPU unless a launcher starts more processes";
+  }
   PythonTraining training{std::move(launch), collector.finish()};
   for (const PythonScope& scope : file.scopes)
     for (const PythonAssignment& each : scope.assignments)

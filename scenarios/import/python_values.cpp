@@ -370,7 +370,7 @@ class Evaluation {
       const std::string last = name.substr(dot + 1);
       for (const auto* values : {&file_.given, &file_.said})
         if (const auto place = values->find(last);
-            place != values->end() && file_.arguments.contains(last))
+            place != values->end() && (file_.arguments.contains(last) || values == &file_.said))
           return value_given(place->second);
       if (last == "num_processes" && !file_.processes.empty()) return value_given(file_.processes);
       if (const auto place = file_.arguments.find(last);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 #include "scenarios/import/shell_arithmetic.hpp"
@@ -132,6 +133,40 @@ class Expansion {
         fmt::format("{} of line {}, which is not run", quoted_short(text), line), "", line)});
   }
 
+  // Of dirname, basename, realpath, `cd FOLDER && pwd` and pwd, which only turn a path: what they
+  // would print, as far as it is known.
+  std::optional<std::string> path_found(const ShellText& inside) {
+    namespace fs = std::filesystem;
+    constexpr int deepest = 8;
+    if (depth_of_paths_ >= deepest) return std::nullopt;
+    std::vector<ShellText> raw = words_of_list(inside, memory_.file);
+    std::erase_if(raw, [](const ShellText& word) {
+      const std::string text = plain(word);
+      return text == "--" || text == "-f" || text == "-P" || text == "-L" || text == "/dev/null";
+    });
+    const std::string first = raw.empty() ? "" : plain(raw.front());
+    if (first == "pwd" && raw.size() == 1) return ".";
+    const bool enters = first == "cd" && raw.size() == 3 && plain(raw[2]) == "pwd";
+    const bool turns =
+        first == "dirname" || first == "basename" || first == "realpath" || first == "readlink";
+    if (!enters && (!turns || raw.size() != 2)) return std::nullopt;
+    ++depth_of_paths_;
+    Expansion expansion(memory_, false);
+    expansion.depth_of_paths_ = depth_of_paths_;
+    expansion.read(raw[1], false);
+    --depth_of_paths_;
+    ShellText text;
+    for (const ShellText& field : expansion.finish())
+      text.insert(text.end(), field.begin(), field.end());
+    if (text.empty() || std::any_of(text.begin(), text.end(),
+                                    [](const Letter& letter) { return letter.unknown >= 0; }))
+      return std::nullopt;
+    const fs::path path(plain(text));
+    if (first == "basename") return path.filename().string();
+    if (first != "dirname") return path.lexically_normal().string();
+    return path.has_parent_path() ? path.parent_path().string() : ".";
+  }
+
   // Behind it.
   std::size_t dollar(const ShellText& raw, std::size_t at, std::size_t end, bool quoted) {
     const char next = at + 1 < raw.size() && raw[at + 1].unknown < 0 ? raw[at + 1].c : '\0';
@@ -147,7 +182,10 @@ class Expansion {
       return end;
     }
     if (next == '(') {
-      substitution(part(raw, at, end), line);
+      if (const auto path = path_found(part(raw, at + 2, end - 1)))
+        append_value(shell_text(*path, line), quoted);
+      else
+        substitution(part(raw, at, end), line);
       return end;
     }
     if (next == '{') {
@@ -203,6 +241,7 @@ class Expansion {
     const bool argument = is_digit(name.front());
     append({memory_.unknown(fmt::format("{}{}, which nothing sets", argument ? "$" : "", name),
                             name, line)});
+    memory_.unknowns.back().unset = true;
   }
 
   void variable(const std::string& name, const std::string& subscript, int line, bool quoted) {
@@ -270,6 +309,10 @@ class Expansion {
     const char kind = sign.empty() ? '\0' : sign.back();
     const ShellText word = part(parameter->rest, sign.size(), parameter->rest.size());
     const bool empty = !value || (colon && is_empty(*value));
+    // No environment has lists: one that nothing sets is empty.
+    const bool whole_list = subscript == "@" || subscript == "*";
+    if (kind == '\0' && !value && whole_list && !memory_.elsewhere)
+      return append_values({}, quoted);
     if (kind == '\0') return variable(parameter->name, subscript, line, quoted);
     if (kind == '-' || kind == '=') {
       if (!empty) return append_found(*value, subscript, quoted);
@@ -321,6 +364,7 @@ class Expansion {
   bool open_ = false;
   bool emptied_ = false;  // "${LIST[@]}" of nothing is no word
   std::size_t size_ = 0;
+  int depth_of_paths_ = 0;
   ShellText current_{};
   std::vector<ShellText> fields_{};
 };

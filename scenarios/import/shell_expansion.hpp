@@ -15,6 +15,7 @@ namespace stepsim {
 struct ShellUnknown {
   std::string reason;    // "$(nproc) of line 5, which is not run"
   std::string variable;  // that would say it; empty: none
+  bool unset = false;    // it is a variable that nothing sets
 };
 
 struct ShellValue {
@@ -36,6 +37,7 @@ struct ShellMemory {
   ShellState state{};
   std::vector<ShellUnknown> unknowns{};
   std::set<std::string> names{};  // that were set or asked for
+  bool elsewhere = false;         // files that nobody has here may have set others
 
   Letter unknown(std::string reason, std::string variable, int line);
   void assign(const std::string& name, ShellValue value);

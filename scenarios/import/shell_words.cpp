@@ -7,12 +7,15 @@
 #include <array>
 #include <charconv>
 #include <deque>
+#include <filesystem>
 #include <optional>
 
+#include "scenarios/import/near_files.hpp"
 #include "scenarios/import/shell_expansion.hpp"
 #include "scenarios/import/shell_syntax.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/letters.hpp"
+#include "sim/base/whole_file.hpp"
 
 namespace stepsim {
 namespace {
@@ -94,6 +97,12 @@ Verdict tested_alone(Fields words) {
   if (words.size() != 2 || (sign != "-z" && sign != "-n") || has_unknown(words[1]))
     return Verdict::open;
   return turned(verdict(words[1].empty()), sign == "-n");
+}
+
+// [ -z "$X" ], [ "$X" = "" ] and the like.
+bool asks_for_emptiness(Fields words) {
+  if (words.size() == 2) return plain(words[0]) == "-z" || plain(words[0]) == "-n";
+  return words.size() == 3 && (words[0].empty() || words[2].empty());
 }
 
 Verdict tested(Fields words) {
@@ -428,6 +437,17 @@ class ScriptReader {
     return Verdict::yes;
   }
 
+  // What nothing sets is empty to a test, as ${X:-Y} takes it; elsewhere it is not known.
+  std::vector<ShellText> with_unset_empty(Fields words) const {
+    std::vector<ShellText> result(words.begin(), words.end());
+    for (ShellText& word : result)
+      std::erase_if(word, [&](const Letter& letter) {
+        return letter.unknown >= 0 &&
+               memory_.unknowns[static_cast<std::size_t>(letter.unknown)].unset;
+      });
+    return result;
+  }
+
   Verdict command(const ShellNode& node, std::vector<ShellText>& words,
                   const std::vector<Assignment>& before) {
     const std::string first = plain(words.front());
@@ -437,6 +457,7 @@ class ScriptReader {
     if (first == "[[" || first == "[" || first == "test") {
       Fields rest(words.begin() + 1, words.end());
       if (first == "[" && !rest.empty()) rest = rest.first(rest.size() - 1);
+      if (asks_for_emptiness(rest)) return tested(with_unset_empty(rest));
       return tested(rest);
     }
     if (first == "exit" || first == "return") {
@@ -474,6 +495,7 @@ class ScriptReader {
       return Verdict::yes;
     }
     if (first == "eval") return nested(words, 1);
+    if ((first == "source" || first == ".") && words.size() > 1) return included(node, words[1]);
     return std::nullopt;
   }
 
@@ -488,6 +510,32 @@ class ScriptReader {
     const Verdict last = walk_text(text);
     --depth_;
     return last;
+  }
+
+  // A file of commands beside the script, or in the repository that it lies in: read as if it stood
+  // here. Others are the machine's own: what they set is not known.
+  Verdict included(const ShellNode& node, const ShellText& name) {
+    namespace fs = std::filesystem;
+    const std::string said = plain(name);
+    const fs::path folder = fs::path(memory_.file).parent_path();
+    std::error_code failed;
+    const bool below = fs::path(said).is_relative() || said.starts_with(folder.string() + "/");
+    std::optional<std::string> found;
+    for (const fs::path& place : {fs::path(said), folder / said})
+      if (below && !found && !has_unknown(name) && fs::is_regular_file(place, failed))
+        found = place.string();
+    if (!found) found = find_above(memory_.file, said);
+    if (found && fs::file_size(*found, failed) <= largest_script) {
+      if (++depth_ > deepest_call) return --depth_, Verdict::open;
+      ShellText text = shell_text(read_text(*found), node.line);
+      for (Letter& letter : text) letter.line = node.line;
+      const Verdict last = walk_text(text);
+      state().returned = false;
+      --depth_;
+      return last == Verdict::no ? Verdict::yes : last;
+    }
+    memory_.elsewhere = true;
+    return Verdict::ran;
   }
 
   Verdict call(const ShellNode& body, std::vector<ShellText>& words) {
@@ -557,6 +605,9 @@ class ScriptReader {
 
   ShellWord word_of(const ShellText& text, int line) const {
     ShellWord word{plain(text), text.empty() ? line : text.front().line};
+    const auto last = std::find_if(text.rbegin(), text.rend(),
+                                   [](const Letter& letter) { return letter.unknown >= 0; });
+    if (last != text.rend()) word.tail = plain({last.base(), text.end()});
     for (const Letter& letter : text) {
       if (letter.unknown < 0) continue;
       const ShellUnknown& unknown = memory_.unknowns[static_cast<std::size_t>(letter.unknown)];

@@ -19,6 +19,7 @@ struct ShellWord {
   // would say it, if there is one. Empty: it is known.
   std::string unknown{};
   std::string variable{};
+  std::string tail{};  // what stands behind the last piece that is not known
 };
 
 struct ShellCommand {

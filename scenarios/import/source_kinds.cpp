@@ -13,6 +13,7 @@
 #include "scenarios/import/nemo_rl.hpp"
 #include "scenarios/import/open_instruct.hpp"
 #include "scenarios/import/openrlhf.hpp"
+#include "scenarios/import/slime.hpp"
 #include "scenarios/import/torchtitan.hpp"
 #include "scenarios/import/verl.hpp"
 #include "scenarios/import/verl_sft.hpp"
@@ -31,6 +32,10 @@ std::vector<SourceKind> kinds_of_settings() {
        .translate = translate_megatron,
        .programs = {"*pretrain_gpt.py", "*pretrain_mamba.py", "*run_pretrain*.py",
                     "*finetune_gpt.py"}},
+      {.name = "slime",
+       .title = "arguments of slime",
+       .translate = translate_slime,
+       .arguments = {"rollout-num-gpus-per-engine", "actor-num-gpus-per-node", "hf-checkpoint"}},
       {.name = "verl",
        .title = "a verl file",
        .marks = {"actor_rollout_ref"},
@@ -39,6 +44,8 @@ std::vector<SourceKind> kinds_of_settings() {
        .sets_keys = true},
       {.name = "verl-sft",
        .title = "settings of verl's supervised training",
+       .marks = {"optim"},
+       .beside = {"use_remove_padding", "ulysses_sequence_parallel_size"},
        .translate = translate_verl_sft,
        .programs = {"verl.trainer.*sft_trainer*"},
        .sets_keys = true},
@@ -52,6 +59,12 @@ std::vector<SourceKind> kinds_of_settings() {
        .sets_keys = true,
        .file_option = "config",
        .goes_on = true},
+      {.name = "open-instruct-tuning",
+       .title = "arguments of open-instruct's supervised training",
+       .translate = translate_open_instruct_tuning,
+       .programs = {"*open_instruct/finetune*.py", "*open_instruct/dpo_tune_cache*.py",
+                    "open_instruct.finetune*", "open_instruct.dpo_tune_cache*"},
+       .takes_file = true},
       {.name = "open-instruct",
        .title = "settings of open-instruct's GRPO",
        .marks = {"num_learners_per_node", "num_unique_prompts_rollout"},
@@ -80,7 +93,8 @@ std::vector<SourceKind> kinds_of_trainers() {
            .translate = translate_llama_factory,
            .programs = {"llamafactory-cli train", "lmf train"},
            .takes_file = true,
-           .arguments = {"finetuning_type", "cutoff_len"}},
+           .arguments = {"finetuning_type", "cutoff_len"},
+           .told_beside = {"stage", "do_train", "per_device_train_batch_size", "learning_rate"}},
           {.name = "llama-factory-v1",
            .title = "a file of LLaMA-Factory's second trainer",
            .marks = {"dist_config", "model_class", "kernel_config", "peft_config"},
@@ -115,7 +129,10 @@ std::vector<SourceKind> kinds_of_trainers() {
            .never = {"finetuning_type", "cutoff_len", "stage", "template",
                      "num_unique_prompts_rollout"},
            .file_option = "config",
-           .arguments = {"model_name_or_path"}}};
+           .arguments = {"model_name_or_path"},
+           .told_beside = {"per_device_train_batch_size", "gradient_accumulation_steps",
+                           "learning_rate", "num_train_epochs", "max_steps", "deepspeed",
+                           "use_peft", "do_train", "bf16"}}};
 }
 
 // Files that people try, and that hold no training.
@@ -123,6 +140,8 @@ struct Other {
   std::string_view key, title;
 };
 constexpr std::array others{
+    Other{"infer_backend", "a file of LLaMA-Factory for inference, which trains nothing"},
+    Other{"export_dir", "a file of LLaMA-Factory that merges adapters, which trains nothing"},
     Other{"merge_method", "a recipe of mergekit, which trains nothing"},
     Other{"compute_environment",
           "a file of Accelerate, which trains nothing by itself: --accelerate takes it beside a "
@@ -237,10 +256,15 @@ bool is_called(const SourceKind& kind, const Launch& launch) {
 }
 
 bool is_told(const SourceKind& kind, const Launch& launch) {
-  return std::any_of(launch.arguments.begin(), launch.arguments.end(), [&](const ShellWord& word) {
-    return std::any_of(kind.arguments.begin(), kind.arguments.end(),
-                       [&](auto argument) { return word.text == fmt::format("--{}", argument); });
-  });
+  const auto any_of = [&](const auto& names) {
+    return std::ranges::any_of(launch.arguments, [&](const ShellWord& word) {
+      return std::ranges::any_of(names, [&](auto name) {
+        const std::string option = fmt::format("--{}", name);
+        return word.text == option || word.text.starts_with(option + "=");
+      });
+    });
+  };
+  return any_of(kind.arguments) && (kind.told_beside.empty() || any_of(kind.told_beside));
 }
 
 // By its name, else by its arguments.
@@ -256,7 +280,7 @@ const SourceKind* kind_of(const Launch& launch, const std::string& asked) {
 std::string known_programs() {
   std::vector<std::string> names;
   for (const SourceKind& kind : known_kinds())
-    if (!kind.programs.empty()) names.emplace_back(kind.name);
+    if (!kind.programs.empty() || !kind.arguments.empty()) names.emplace_back(kind.name);
   return one_of(names);
 }
 

@@ -31,6 +31,8 @@ struct SourceKind {
   bool sets_keys = false;                     // arguments are key=value
   std::string_view file_option{};             // that names the file, where no word of its own does
   std::vector<std::string_view> arguments{};  // of programs of any name
+  // Of these one has to be there, too; none: any program.
+  std::vector<std::string_view> told_beside{};
   bool goes_on{};  // `defaults` names the file that it goes on from, and all else may stand there
 };
 

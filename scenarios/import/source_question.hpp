@@ -32,6 +32,7 @@ struct SourceQuestion {
   const Launch* launch = nullptr;        // of a script; null: the file is no script
   std::vector<EarlierLaunch> earlier{};  // launches before it in the same script
   std::string script{};                  // that starts the training; empty: none does
+  bool own_program = false;              // that it starts: known by its arguments, not by its name
 
   // Whether a setting decides on this key: the key itself, or a block that holds it.
   bool decides(std::string_view path) const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "scenarios/import/opened_source.hpp"
+#include "scenarios/import/source_kinds.hpp"
 #include "scenarios/import/source_question.hpp"
 #include "sim/base/error.hpp"
 #include "sim/base/whole_file.hpp"
@@ -95,6 +96,8 @@ std::optional<Translation> translate_source(const std::string& data, const std::
     question.script = file;
     question.launch = &opened.script->launch;
     question.earlier = opened.script->earlier;
+    question.own_program = opened.script->launch.program.ends_with(".py") &&
+                           !is_called(*opened.kind, opened.script->launch);
   }
   try {
     refuse_unknown(question, opened);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "scenarios/adapter_rules.hpp"
+#include "scenarios/import/near_files.hpp"
 #include "scenarios/import/relaxed_json.hpp"
 #include "sim/base/letters.hpp"
 #include "sim/base/lists.hpp"
@@ -121,6 +122,7 @@ GpusOfSource gpus_of(const SourceQuestion& question) {
   if (!launch.gpus && !launch.nodes) return {};
   const std::int64_t nodes = launch.nodes.value_or(1);
   if (!launch.gpus) return {8 * nodes, nodes, fmt::format("the launcher says {} nodes", nodes)};
+  if (!launch.why_gpus.empty()) return {*launch.gpus * nodes, nodes, launch.why_gpus};
   return {*launch.gpus * nodes, nodes,
           nodes > 1 ? fmt::format("the launcher says {} nodes of {} GPUs", nodes, *launch.gpus)
                     : fmt::format("the launcher says {} GPU{}", *launch.gpus,
@@ -207,7 +209,9 @@ void put_adapter(MappedSource& source, const AdapterWords& words) {
                  words.modules_key,
                  words.modules.empty() ? "queries and values alone are the usual ones" : "");
   }
-  if (words.quantised) source.put("strategy.lora.quantised", "nf4", words.quantised_key);
+  if (words.quantised)
+    source.put("strategy.lora.quantised", words.experts ? "nf4_all" : "nf4",
+               words.experts ? "quantize_moe_experts" : words.quantised_key);
 }
 
 void put_experts(MappedSource& source, std::string_view key) {
@@ -233,7 +237,7 @@ std::optional<std::string> find_beside(const SourceQuestion& question, const std
   const auto place = std::find_if(places.begin(), places.end(), [&](const std::string& each) {
     return fs::is_regular_file(each, failed);
   });
-  return place == places.end() ? std::nullopt : std::optional(*place);
+  return place == places.end() ? find_above(question.file, said) : std::optional(*place);
 }
 
 ShardingFacts put_deepspeed_file(MappedSource& source, std::string_view key,

@@ -43,6 +43,7 @@ struct AdapterWords {
   std::vector<std::string> modules{};  // empty: the usual ones
   bool quantised = false;
   std::string_view quantised_key{};
+  bool experts = false;  // in 4 bits, too, where one tensor holds them
 };
 void put_adapter(MappedSource& source, const AdapterWords& words);
 

@@ -91,8 +91,12 @@ void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   if (generated % samples != 0)
     return source.problem(samples_key,
                           fmt::format("{} completions ({} x {} x {} learners) are no whole number "
-                                      "of groups of {}",
-                                      generated, words.rows, steps, learners, samples));
+                                      "of groups of {}{}",
+                                      generated, words.rows, steps, learners, samples,
+                                      source.question().launch != nullptr
+                                          ? ""
+                                          : "; --set cluster.gpus_per_node=N says how many GPUs it "
+                                            "is launched on"));
   source.put("job.num_unique_prompts_rollout", std::to_string(generated / samples), words.rows_key,
              fmt::format("{} completions in groups of {}", generated, samples));
   source.put("job.num_samples_per_prompt_rollout", std::to_string(samples), samples_key);

@@ -99,7 +99,7 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   const std::string program = question.launch == nullptr ? std::string() : question.launch->program;
   refuse_others(question, program.empty() ? question.file : program);
   if (const auto* method = program.empty() ? nullptr : method_in(program)) return decided(*method);
-  if (is_plain_trainer(program)) return {};
+  if (is_plain_trainer(program)) return {.plain = true};
   const auto assume = [&](std::string_view taken, std::string why) {
     assumptions.push_back({"method", std::string(taken), std::move(why),
                            fmt::format("--set job.method={}", taken == "sft" ? "dpo" : "sft")});
@@ -125,7 +125,7 @@ TrlMethod read_trl_method(const SourceQuestion& question, const Table& source,
   }
   if (of_folder != nullptr) return named(*of_folder);
   assume("sft", "the file does not say, and has no key of another trainer");
-  return {};
+  return {.plain = question.own_program};
 }
 
 }  // namespace stepsim

@@ -13,7 +13,8 @@ enum class HfTraining : std::uint8_t { sft, dpo, kto, alone, reward, grpo };
 
 struct TrlMethod {
   HfTraining training = HfTraining::sft;
-  std::string key{};  // that decides; empty: none does
+  std::string key{};   // that decides; empty: none does
+  bool plain = false;  // the trainer of transformers itself, not one of TRL's
 };
 
 // Where the program does not say it, what decides stands among the assumptions. Throws UserError

@@ -8,6 +8,7 @@
 #include "scenarios/import/grpo_source.hpp"
 #include "scenarios/import/mapped_source.hpp"
 #include "scenarios/import/megatron.hpp"
+#include "scenarios/import/near_files.hpp"
 #include "scenarios/import/trainer_words.hpp"
 
 namespace stepsim {
@@ -128,9 +129,11 @@ void read_verl_batch(MappedSource& source, bool megatron) {
 }
 
 // A frozen model runs along where something is compared with it.
-void read_reference(MappedSource& source) {
+// Releases that do not ask whether rewards hold it always have it.
+void read_reference(MappedSource& source, bool old) {
   const bool in_loss = source.on(actor_key("use_kl_loss")),
-             in_reward = source.on("algorithm.use_kl_in_reward");
+             in_reward = source.on("algorithm.use_kl_in_reward",
+                                   old && !source.says("algorithm.use_kl_in_reward"));
   const bool parked = source.on("actor_rollout_ref.ref.fsdp_config.param_offload") ||
                       source.on("actor_rollout_ref.ref.megatron.param_offload");
   source.put("job.load_ref_policy", in_loss || in_reward ? "true" : "false",
@@ -229,9 +232,25 @@ std::string actor_key(std::string_view key) {
   return fmt::format("actor_rollout_ref.actor.{}", key);
 }
 
+// Releases have defaults of their own, in a file of the repository that the script lies in; since
+// that file is put together out of others, they are those of the table. Whether it is an old one.
+bool read_own_defaults(MappedSource& source, const std::string& name) {
+  const SourceQuestion& question = source.question();
+  const std::string& asked = question.script.empty() ? question.file : question.script;
+  const auto file = find_above(
+      asked, fmt::format("verl/trainer/config/{}.yaml", name.empty() ? "ppo_trainer" : name));
+  if (!file || *file == question.file) return false;
+  const Document defaults = read_document(*file);
+  const bool whole =
+      defaults.root().is_mapping("actor_rollout_ref") && !defaults.root().has("defaults");
+  if (whole) source.inherit(*file);
+  return whole;
+}
+
 Translation translate_verl(const SourceQuestion& question, const Document& document) {
   MappedSource source(question, document, "verl", "verl");
   const std::string settings = source.text("config-name");
+  const bool old = read_own_defaults(source, settings);
   source.text("config-path");
   const bool named = settings.find("megatron") != std::string::npos;
   const bool megatron =
@@ -248,7 +267,7 @@ Translation translate_verl(const SourceQuestion& question, const Document& docum
   read_verl_method(source);
   read_engines(source);
   read_verl_batch(source, megatron);
-  read_reference(source);
+  read_reference(source, old);
   read_verl_learners(source, megatron);
   read_verl_adapter(source, megatron);
   assume_responses(source);

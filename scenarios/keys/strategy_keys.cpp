@@ -279,7 +279,7 @@ constexpr std::array lora_keys{
     word<&Strategy::lora, &Lora::quantised>(
         "quantised", quantised_names,
         "how the frozen matrices are stored: none: in 16 bits; nf4: in 4 bits, unpacked in each "
-        "pass"),
+        "pass; nf4_all: and experts that are one tensor"),
 };
 
 constexpr std::array moe_keys{

@@ -90,6 +90,20 @@ TEST_CASE("trainers of a Python file", "[scenarios][python]") {
   CHECK_FALSE(read_python_training("x = 1\n", {.data = data, .file = "own.py"}));
 }
 
+TEST_CASE("Unsloth trains on one GPU unless it is started on more", "[scenarios][python]") {
+  const std::string text =
+      "model, t = FastLanguageModel.from_pretrained(model_name='a/b', max_seq_length=99)\n"
+      "trainer = SFTTrainer(model=model, args=SFTConfig(max_steps=3))\n";
+  const PythonQuestion question{.data = data, .file = "own.py"};
+  const auto alone = read_python_training(text, question);
+  REQUIRE(alone);
+  CHECK(alone->launch.gpus == 1);
+  const auto others = read_python_training(
+      "model = AutoModelForCausalLM.from_pretrained('a/b')\nt = SFTTrainer(model)\n", question);
+  REQUIRE(others);
+  CHECK_FALSE(others->launch.gpus);
+}
+
 TEST_CASE("values nested in each other are given up", "[scenarios][python]") {
   const auto many = [](std::string_view text) {
     std::string all;

@@ -49,6 +49,13 @@ TEST_CASE("words of a script: quotes, comments and lines that go on", "[scenario
 }
 
 TEST_CASE("variables of a script", "[scenarios][shell]") {
+  // What nothing sets is empty to a test, as in a run without arguments.
+  CHECK(words("M=a\nwhile [[ \"$1\" != \"\" ]]; do M=$1; shift; done\nrun $M") == "[run][a]");
+  CHECK(words("if [ -z \"$M\" ]; then M=a; fi\nrun $M") == "[run][a]");
+  CHECK(words("run ${A[@]} \"${B[@]}\" c") == "[run][c]");  // no environment has lists
+  CHECK(words("source gone.sh\nrun ${A[@]} c") == "[run][|A, which nothing sets][c]");
+  CHECK(words("D=$(cd \"$(dirname \"$0\")/..\" && pwd)\nrun $D/x $(basename a/b)") ==
+        "[run][../x][b]");
   CHECK(words("A=1\nrun $A ${A} \"${A}b\" '$A'") == "[run][1][1][1b][$A]");
   CHECK(words("export A='x y'\nrun $A \"$A\"") == "[run][x][y][x y]");
   CHECK(words("run ${A:-b} \"${C:-\"d e\"}\" ${F:=g}$F") == "[run][b][d e][gg]");

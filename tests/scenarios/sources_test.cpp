@@ -2,6 +2,7 @@
 #include "scenarios/import/sources.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "scenarios/import/named_machines.hpp"
@@ -38,6 +39,236 @@ std::string value_at(const Translation& translation, std::string_view path) {
 }
 
 }  // namespace
+
+TEST_CASE("scripts of slime are read, with the files that they take in", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("shape.sh"))
+      << "SHAPE=(--num-layers 36 --hidden-size 2560 --ffn-hidden-size 9728 --num-attention-heads "
+         "32 "
+         "--group-query-attention --num-query-groups 8 --kv-channels 128 --qk-layernorm --swiglu\n"
+         "  --normalization RMSNorm --position-embedding-type rope --disable-bias-linear\n"
+         "  --vocab-size 151936)\n";
+  const auto of_script = [&](const std::string& text) {
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << "HERE=\"$(cd -- \"$(dirname -- \"${BASH_SOURCE[0]}\")\" &>/dev/null && "
+                           "pwd)\"\nsource \"${HERE}/shape.sh\"\n"
+                        << text;
+    return translate_source(data, file, {}).value();
+  };
+  const std::string same =
+      "ray job submit -- python3 train.py --actor-num-nodes 2 --actor-num-gpus-per-node 8 "
+      "--colocate "
+      "${SHAPE[@]} ${NONE[@]} --rollout-batch-size 32 --n-samples-per-prompt 8 --global-batch-size "
+      "64 "
+      "--rollout-max-response-len 8192 --rollout-max-prompt-len 2048 --tensor-model-parallel-size "
+      "2 "
+      "--sequence-parallel --context-parallel-size 2 --use-dynamic-batch-size --max-tokens-per-gpu "
+      "9216 --use-kl-loss --recompute-granularity full --recompute-method uniform "
+      "--recompute-num-layers 1 --rollout-num-gpus-per-engine 4 --sglang-mem-fraction-static 0.7";
+  const Translation together = of_script(same + " --hf-checkpoint $MODELS/Qwen3-4B/\n");
+  CHECK(value_at(together, "model") == "\"qwen3-4b\"");
+  CHECK(value_at(together, "cluster.nodes") == "2");
+  CHECK(value_at(together, "engine") == "sglang");
+  CHECK(value_at(together, "job.layout") == "colocated");
+  CHECK(value_at(together, "job.num_unique_prompts_rollout") == "32");
+  CHECK(value_at(together, "job.num_samples_per_prompt_rollout") == "8");
+  CHECK(value_at(together, "job.num_mini_batches") == "4");
+  CHECK(value_at(together, "job.pack_length") == "18432");
+  CHECK(value_at(together, "job.vllm_tensor_parallel_size") == "4");
+  CHECK(value_at(together, "job.vllm_gpu_memory_utilization") == "0.7");
+  CHECK(value_at(together, "job.swap_reference") == "true");
+  CHECK(value_at(together, "strategy.tensor_parallel.size") == "2");
+  CHECK(value_at(together, "strategy.sequence_parallel.ring") == "2");
+  CHECK(value_at(together, "strategy.checkpointing") == "full");
+  // A model that nobody knows by name is the one that Megatron's arguments describe.
+  const Translation own = of_script(same + " --hf-checkpoint /models/nobody-knows\n");
+  CHECK(value_at(own, "model").find("hidden_size: 2560") != std::string::npos);
+  // Groups of their own, and answers that are begun before the learners are done.
+  const Translation apart = of_script(
+      "python train_async.py --actor-num-nodes 1 --actor-num-gpus-per-node 4 --rollout-num-gpus 4 "
+      "--rollout-num-gpus-per-engine 2 --hf-checkpoint Qwen/Qwen3-4B --rollout-batch-size 32 "
+      "--n-samples-per-prompt 8 --num-steps-per-rollout 1 --rollout-max-response-len 4096 "
+      "--num-rollout 100\n");
+  CHECK(value_at(apart, "job.layout") == "separate");
+  CHECK(value_at(apart, "job.learner_gpus") == "4");
+  CHECK(value_at(apart, "job.vllm_num_engines") == "2");
+  CHECK(value_at(apart, "job.async_steps") == "1");
+  CHECK(value_at(apart, "job.total_episodes") == "25600");
+  CHECK(value_at(apart, "job.always_score") == "false");
+}
+
+TEST_CASE("open-instruct's supervised training is read", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("configs"));
+  std::filesystem::create_directories(folder.file("scripts/train"));
+  std::ofstream(folder.file("configs/three.conf"))
+      << R"({"zero_optimization": {"stage": 3}, "train_micro_batch_size_per_gpu": "auto"})";
+  const auto of_script = [&](const std::string& text) {
+    const std::string file = folder.file("scripts/train/own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  // A queue's program hands the command to each node; the file of DeepSpeed is named from the top.
+  const std::string head =
+      "python mason.py --num_nodes 4 --gpus 8 -- accelerate launch --num_processes 8 "
+      "--use_deepspeed --deepspeed_config_file configs/three.conf ";
+  const Translation tuned =
+      of_script(head +
+                "open_instruct/finetune.py --model_name_or_path meta-llama/Llama-3.1-8B "
+                "--max_seq_length 4096 --per_device_train_batch_size 1 "
+                "--gradient_accumulation_steps 2 --gradient_checkpointing\n");
+  CHECK(value_at(tuned, "cluster.nodes") == "4");
+  CHECK(value_at(tuned, "job.method") == "sft");
+  CHECK(value_at(tuned, "job.sequence") == "4096");
+  CHECK(value_at(tuned, "job.packing") == "false");
+  CHECK(value_at(tuned, "job.epochs") == "2");
+  CHECK(value_at(tuned, "strategy.deepspeed").find("three.conf") != std::string::npos);
+  CHECK(value_at(tuned, "strategy.checkpointing") == "full");
+  CHECK(value_at(tuned, "strategy.attention") == "flash");
+  const Translation pairs = of_script(head +
+                                      "open_instruct/dpo_tune_cache.py --model_name_or_path "
+                                      "meta-llama/Llama-3.1-8B --num_epochs 1 --use_lora\n");
+  CHECK(value_at(pairs, "job.method") == "dpo");
+  CHECK(value_at(pairs, "job.reference_model") == "false");  // what it finds is stored
+  CHECK(value_at(pairs, "strategy.lora.rank") == "64");
+}
+
+TEST_CASE("options of accelerate launch decide on the sharding", "[scenarios][sources]") {
+  const auto of_script = [](const std::string& text) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  const std::string tail =
+      "trl sft --model_name_or_path Qwen/Qwen2.5-7B --per_device_train_batch_size 2\n";
+  const Translation three = of_script(
+      "accelerate launch --num_processes 8 --use_deepspeed --zero_stage 3 "
+      "--offload_optimizer_device cpu -m trl.scripts.sft " +
+      tail.substr(8));
+  CHECK(value_at(three, "strategy.zero") == "3");
+  CHECK(value_at(three, "strategy.offload.optimizer") == "cpu");
+  const Translation own = of_script(
+      "accelerate launch --num_processes 8 --use_fsdp --fsdp_sharding_strategy SHARD_GRAD_OP -m "
+      "trl.scripts.sft " +
+      tail.substr(8));
+  CHECK(value_at(own, "strategy.zero") == "fsdp");
+  CHECK(value_at(own, "strategy.fsdp.reshard_after_forward") == "false");
+}
+
+TEST_CASE("what trains nothing is refused", "[scenarios][sources]") {
+  const auto refusal = [](const std::string& text, const std::string& name) -> std::string {
+    const TemporaryFolder folder;
+    const std::string file = folder.file(name);
+    std::ofstream(file) << text;
+    try {
+      translate_source(data, file, {});
+    } catch (const UserError& error) {
+      return error.problems().front().message;
+    }
+    return "";
+  };
+  CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\nstage: sft\ndo_predict: true\ncutoff_len: 9\n"
+                "finetuning_type: lora\n",
+                "own.yaml") == "without do_train: true nothing is trained");
+  CHECK(refusal("model_name_or_path: Qwen/Qwen3-8B\ntemplate: qwen\ninfer_backend: vllm\n",
+                "own.yaml") == "is a file of LLaMA-Factory for inference, which trains nothing");
+  CHECK(refusal("python expand.py --model_name_or_path Qwen/Qwen3-8B --output_dir out\n", "own.sh")
+            .find("no training of") != std::string::npos);
+}
+
+TEST_CASE("Axolotl's sizes of shards make the machine", "[scenarios][sources]") {
+  const std::string text = small_file + "dp_shard_size: 16\n";
+  CHECK(value_at(translate(text), "cluster.nodes") == "2");
+  CHECK(value_at(translate(small_file + "dp_shard_size: 2\ntensor_parallel_size: 2\n"),
+                 "cluster.gpus_per_node") == "4");
+  try {
+    translate(text, {{"cluster.node", "h100-8"}, {"cluster.nodes", "1"}});
+    FAIL("8 ranks are no 16");
+  } catch (const UserError& error) {
+    CHECK(error.problems().front().message.find("16 ranks are asked for, and the machine has 8") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("programs of people's own have names of their own", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const auto of_script = [&](const std::string& text) {
+    const std::string file = folder.file("own.sh");
+    std::ofstream(file) << text;
+    return translate_source(data, file, {}).value();
+  };
+  const std::string head =
+      "torchrun --nproc_per_node 4 train_mem.py --model_name_or_path "
+      "lmsys/vicuna-7b-v1.5 --per_device_train_batch_size 2 ";
+  const Translation own = of_script(head + "--model_max_length 4096 --data_pth x --optm adam\n");
+  CHECK(value_at(own, "job.sequence") == "4096");
+  // The trainer of transformers keeps activations and whole logits unless it is told otherwise.
+  CHECK(value_at(own, "strategy.checkpointing") == "none");
+  CHECK(value_at(own, "strategy.cross_entropy") == "logits");
+  CHECK(std::ranges::any_of(own.notes, [](const std::string& note) {
+    return note.find("optm: of the program's own, and not read (did you mean \"optim\"?)") == 0;
+  }));
+  const Translation adapters = of_script(head + "--lora_enable True --lora_r 8 --bits 4\n");
+  CHECK(value_at(adapters, "strategy.lora.rank") == "8");
+  CHECK(value_at(of_script(head + "--use_lora 1\n"), "strategy.lora.rank") == "16");
+  // A parser of arguments hands them to the trainer.
+  std::ofstream(folder.file("tune.py"))
+      << "config, args = HfArgumentParser((A, SFTConfig)).parse_args_into_dataclasses()\n"
+         "model = AutoModelForCausalLM.from_pretrained(config.model_name)\n"
+         "trainer = SFTTrainer(model, args=args)\n";
+  const Translation parsed = of_script(
+      "torchrun --nproc-per-node 8 tune.py --model_name=Qwen/Qwen2.5-7B --block_size=8192 "
+      "--per_device_train_batch_size=3\n");
+  CHECK(value_at(parsed, "model") == "\"qwen2.5-7b\"");
+  CHECK(value_at(parsed, "job.sequence") == "8192");
+  CHECK(value_at(parsed, "job.micro_batch") == "3");
+}
+
+TEST_CASE("verl's defaults are those of the release beside the script", "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("verl/trainer/config"));
+  std::filesystem::create_directories(folder.file("examples/ppo"));
+  const auto of_script = [&] {
+    const std::string file = folder.file("examples/ppo/own.sh");
+    std::ofstream(file) << "python3 -m verl.trainer.main_ppo actor_rollout_ref.model.path="
+                           "Qwen/Qwen2.5-7B data.train_batch_size=128 "
+                           "actor_rollout_ref.actor.fsdp_config.grad_offload=False\n";
+    return translate_source(data, file, {}).value();
+  };
+  CHECK(value_at(of_script(), "strategy.checkpointing") == "full");
+  CHECK(value_at(of_script(), "job.load_ref_policy") == "false");
+  std::ofstream(folder.file("verl/trainer/config/ppo_trainer.yaml"))
+      << "data: {max_response_length: 333}\nactor_rollout_ref:\n  model: "
+         "{enable_gradient_checkpointing: false}\n  actor: {ppo_epochs: 2}\n";
+  const Translation old = of_script();
+  CHECK(value_at(old, "strategy.checkpointing") == "none");
+  CHECK(value_at(old, "job.response_length") == "333");
+  CHECK(value_at(old, "job.num_epochs") == "2");
+  CHECK(value_at(old, "job.load_ref_policy") == "true");  // such a release always has it
+}
+
+TEST_CASE("keys of a config.json that change nothing may stand in a scenario",
+          "[scenarios][sources]") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("own.yaml");
+  std::ofstream(file)
+      << "name: a\nmodel: {architectures: [LlamaForCausalLM], model_type: llama, rope_theta: 5e5,\n"
+         "  hidden_size: 64, num_hidden_layers: 2, num_attention_heads: 4, vocab_size: 99,\n"
+         "  intermediate_size: 128, max_position_embeddings: 4096, torch_dtype: bfloat16}\n"
+         "cluster: {node: h100-8}\nstack: trl\njob: {method: sft, sequence: 64}\n"
+         "strategy: {zero: 3}\n";
+  CHECK(load_scenario(data, file).model.layers == 2);
+}
+
+TEST_CASE("Axolotl packs stacks of experts where it is told", "[scenarios][sources]") {
+  const std::string text =
+      "base_model: Qwen/Qwen3-30B-A3B\nsequence_len: 2048\nadapter: qlora\nload_in_4bit: true\n"
+      "lora_target_linear: true\nlora_r: 8\n";
+  CHECK(value_at(translate(text), "strategy.lora.quantised") == "nf4");
+  CHECK(value_at(translate(text + "quantize_moe_experts: true\n"), "strategy.lora.quantised") ==
+        "nf4_all");
+}
 
 TEST_CASE("scripts of ms-swift are read", "[scenarios][sources]") {
   const auto of_script = [](const std::string& text) {
@@ -125,6 +356,8 @@ TEST_CASE("a machine is told by a name", "[scenarios][sources]") {
   CHECK(machine_in_name(data, "sft.8x9999.yaml")->node.empty());
   CHECK_FALSE(machine_in_name(data, "mixtral-8x7b-sft.yaml"));
   CHECK_FALSE(machine_in_name(data, "sft.yaml"));
+  CHECK(gpu_in_name(data, "grpo_32_h20_fsdp.sh", 32)->node == "h20-8");
+  CHECK_FALSE(gpu_in_name(data, "run_v2_a3b.sh", 8));
 }
 
 TEST_CASE("a model is told by a name", "[scenarios][sources]") {

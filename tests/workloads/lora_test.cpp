@@ -135,6 +135,32 @@ TEST_CASE("matrices in four bits take a quarter of the memory and are unpacked i
   CHECK(unpacked(plain, false) == 0);
 }
 
+TEST_CASE("experts that are one tensor are in four bits only where that is said", "[workloads]") {
+  TinyStep step = tiny_step(Sharding::zero0);
+  step.model.hidden = 1024;
+  step.model.experts = Experts{.count = 4, .per_token = 2, .width = 512, .fused = true};
+  step.strategy.experts.kernel = MoeKernel::grouped;
+  const auto experts = [&](Quantised quantised) {
+    step.strategy.lora = {4, LoraTargets::linear, quantised};
+    const std::vector<Unit> layer = units_of(step.input()).layers.front();
+    return *std::find_if(layer.begin(), layer.end(),
+                         [](const Unit& unit) { return unit.kind == TensorClass::expert; });
+  };
+  const Unit plain = experts(Quantised::none), all = experts(Quantised::nf4_all);
+  const double bytes = 0.5 + 1.0 / 64 + 4.0 / (64 * 256), weights = 4 * 3 * 1024 * 512;
+  CHECK_THAT(plain.elements(), exactly(weights));
+  CHECK_THAT(experts(Quantised::nf4).elements(), exactly(weights));
+  CHECK_THAT(all.elements(), exactly(weights * bytes / half));
+  // Unpacked once, and kept for the backward pass of the model's own products.
+  CHECK_THAT(all.memory.saved - plain.memory.saved, exactly(weights * half));
+  const auto unpacks = [](const std::vector<KernelRow>& rows) {
+    return std::count_if(rows.begin(), rows.end(),
+                         [](const KernelRow& row) { return row.op == Operator::unpack; });
+  };
+  CHECK(unpacks(all.forward) == 1);
+  CHECK(unpacks(all.backward) == 0);
+}
+
 TEST_CASE("adapters beside divided matrices: parts of the sums that are there, and of gradients",
           "[workloads]") {
   TinyStep step = adapted(Sharding::zero1);

@@ -88,6 +88,17 @@ void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
   unit.backward.insert(unit.backward.begin(), row);
 }
 
+// Experts that are one tensor, for which bitsandbytes has no layer: they are unpacked before the
+// product of the model's own code, which keeps what was unpacked for its backward pass.
+void LayerWriter::quantise_stack(Unit& unit, std::size_t matrices) const {
+  if (!frozen() || strategy.lora.quantised != Quantised::nf4_all) return;
+  double unpacked = 0;
+  for (std::size_t i = 0; i < matrices; ++i) unpacked += unit.tensors[i];
+  quantise(unit, matrices);
+  unit.backward.erase(unit.backward.begin());
+  unit.memory.saved += bytes_16 * unpacked;
+}
+
 void LayerWriter::norm(Role role, double heads) {
   const Part& vector = part(role);
   const double width = static_cast<double>(vector.out);

@@ -114,6 +114,37 @@ const Architecture* find_architecture(const Table& root) {
   return nullptr;
 }
 
+// Of every config.json: a step takes as long and as much memory whatever they say.
+constexpr std::array without_effect{"model_type",
+                                    "rope_theta",
+                                    "rope_scaling",
+                                    "rope_parameters",
+                                    "torch_dtype",
+                                    "dtype",
+                                    "rms_norm_eps",
+                                    "layer_norm_eps",
+                                    "layer_norm_epsilon",
+                                    "norm_eps",
+                                    "hidden_act",
+                                    "hidden_activation",
+                                    "bos_token_id",
+                                    "eos_token_id",
+                                    "pad_token_id",
+                                    "transformers_version",
+                                    "use_cache",
+                                    "initializer_range",
+                                    "attention_dropout",
+                                    "hidden_dropout",
+                                    "pretraining_tp",
+                                    "auto_map",
+                                    "_name_or_path",
+                                    "resid_pdrop",
+                                    "embd_pdrop",
+                                    "attn_pdrop",
+                                    "original_max_position_embeddings",
+                                    "router_aux_loss_coef",
+                                    "output_router_logits"};
+
 }  // namespace
 
 std::span<const Architecture> architectures() {
@@ -127,6 +158,7 @@ Model read_hf_config(const Table& root, std::string name) {
     model.architecture = architecture->name;
   }
   model.name = std::move(name);
+  for (const char* key : without_effect) root.has(key);
   if (root.is_mapping("quantization_config")) {
     const Table stored = root.table("quantization_config");
     for (const std::string& key : stored.keys()) stored.has(key);

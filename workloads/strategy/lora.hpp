@@ -16,8 +16,8 @@ enum class LoraTargets : std::uint8_t {
   all,     // and experts
 };
 inline constexpr std::array<std::string_view, 3> lora_targets_names{"attention", "linear", "all"};
-enum class Quantised : std::uint8_t { none, nf4 };
-inline constexpr std::array<std::string_view, 2> quantised_names{"none", "nf4"};
+enum class Quantised : std::uint8_t { none, nf4, nf4_all };
+inline constexpr std::array<std::string_view, 3> quantised_names{"none", "nf4", "nf4_all"};
 struct Lora {
   std::int64_t rank = 0;  // 0: the whole model is trained
   LoraTargets targets = LoraTargets::linear;

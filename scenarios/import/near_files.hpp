@@ -1,0 +1,13 @@
+// Files that another file names, where that one may lie in a folder below the one it was meant for.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace stepsim {
+
+// The last parts of `said`, below one of the folders that `file` lies in: programs are started at
+// the top of a repository. Nothing where no such file is.
+std::optional<std::string> find_above(const std::string& file, const std::string& said);
+
+}  // namespace stepsim
