@@ -263,6 +263,19 @@ constexpr std::array batch_keys{
             },
         .text = [](const KeyFacts&,
                    const Grpo& grpo) { return number_text(grpo.reward_latency.value) + " s"; }},
+    Key<Grpo>{.facts = {.name = "sync_interval",
+                        .sentence = "from the end of a weight sync to the next, at least: steps in "
+                                    "between go on without",
+                        .kind = KeyKind::time,
+                        .example = "0 s"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.has(facts.name))
+                      grpo.sync_interval = table.quantity<Seconds>(facts.name);
+                  },
+              .text = [](const KeyFacts&,
+                         const Grpo& grpo) { return number_text(grpo.sync_interval.value) + " s"; }}
+        .when([](const Grpo& grpo) { return grpo.async_steps > 0; }),
     Key<Grpo>{.facts = {.name = "verify_time",
                         .sentence =
                             "of one response, where rewards are found when all of a step are there",

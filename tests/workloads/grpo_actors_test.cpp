@@ -71,6 +71,48 @@ TEST_CASE("in turn, a step is generation, reward, training and sync", "[grpo]") 
   for (const StepRecord& step : run.steps) CHECK(step.most_stale == 0);
 }
 
+// Two rounds of (generation, rewards, training, sync) are one cycle of two batches, which meet only
+// at the sync.
+TEST_CASE("ahead, verifiers work beside learners", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.async_steps = 1;
+  bench.grpo.inflight_updates = false;
+  bench.grpo.verifiers = 1;
+  const double training = 10, sync = 2, generation = generation_bound(bench, 1);
+  for (const double each : {0.1, 0.5, 3.0}) {
+    CAPTURE(each);
+    bench.grpo.verify_time = {each};
+    const double rewards = each * bench.grpo.responses();
+    const double bound = std::max({sync + std::max(training, generation), rewards,
+                                   (sync + generation + rewards + training) / 2});
+    const GrpoRun run = bench.run();
+    CHECK(mean_step(run, 8, 40) == Approx(bound).epsilon(0.03));
+    const StepRecord& before = run.steps[20];
+    const StepRecord& s = run.steps[21];
+    CHECK(s.rewards <= rewards);
+    CHECK(s.end - before.end == Approx(s.wait + s.rewards + s.train + s.sync()));
+  }
+}
+
+TEST_CASE("syncs that must not follow each other so soon are left out", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.training_seconds = 100;
+  bench.grpo.async_steps = 4;
+  bench.grpo.inflight_updates = true;
+  const double always = mean_step(bench.run(), 8, 40);
+  CHECK(always == Approx(102).epsilon(0.01));
+  bench.grpo.sync_interval = {150};  // behind every second step
+  const GrpoRun run = bench.run();
+  CHECK(mean_step(run, 8, 40) == Approx(101).epsilon(0.01));
+  std::size_t without = 0;
+  for (const StepRecord& step : run.steps) without += step.send == 0 ? 1 : 0;
+  CHECK(without == run.steps.size() / 2);
+  // As old as they are when two steps of weights come together.
+  CHECK(run.steps.back().most_stale >= bench.run().steps.front().most_stale);
+  bench.training_seconds = 0.01;  // learners wait, and the sync comes when it may
+  CHECK(mean_step(bench.run(), 8, 40) > 0);
+}
+
 TEST_CASE("verifiers that begin when all responses are there add their rounds to a step",
           "[grpo]") {
   GrpoBench bench = grpo_bench();

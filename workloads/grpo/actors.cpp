@@ -14,7 +14,16 @@
 namespace stepsim {
 namespace {
 
-enum class What : std::uint8_t { engine, scored, reward, trained, gathered, synced };
+enum class What : std::uint8_t {
+  engine,
+  scored,
+  reward,
+  verified,
+  trained,
+  sync_due,
+  gathered,
+  synced
+};
 
 struct Event {
   double time;
@@ -42,6 +51,7 @@ struct Call {
 struct Batch {
   std::vector<GroupResult> groups;
   std::int64_t step = 0;
+  double full = 0, verified = 0;  // all responses were there; their rewards, too
 };
 
 // Who came last is not who is last, or one learner would have all that took long.
@@ -94,8 +104,9 @@ class Actors {
     for (const GroupResult& group : open_) out_.waiting += group.tokens;
     for (const GroupResult& group : results_) out_.waiting += group.tokens;
     for (const GroupResult& group : accepted_) out_.waiting += group.tokens;
-    for (const Batch& batch : batches_)
-      for (const GroupResult& group : batch.groups) out_.waiting += group.tokens;
+    for (const auto* batches : {&unverified_, &batches_})
+      for (const Batch& batch : *batches)
+        for (const GroupResult& group : batch.groups) out_.waiting += group.tokens;
     return std::move(out_);
   }
 
@@ -122,8 +133,14 @@ class Actors {
       case What::reward:
         result_arrived(event.whom);
         break;
+      case What::verified:
+        batch_verified();
+        break;
       case What::trained:
         trained();
+        break;
+      case What::sync_due:
+        sync_due();
         break;
       case What::gathered:
         send_weights();
@@ -374,11 +391,36 @@ class Actors {
         accepted_.push_back(std::move(group));
       }
       if (counted_ < grpo_.prompts) continue;
-      batches_.push_back({std::move(accepted_), prepared_++});
+      batch_full({std::move(accepted_), prepared_++, now_, now_});
       accepted_.clear();
       counted_ = 0;
-      learn();
     }
+  }
+
+  double rewards_of(double responses) const {
+    return std::ceil(responses / static_cast<double>(grpo_.verifiers)) * grpo_.verify_time.value;
+  }
+
+  // Ahead, verifiers are beside learners: one batch after the other. In turn these wait for them.
+  void batch_full(Batch batch) {
+    if (grpo_.async_steps > 0 && grpo_.verify_time.value > 0) {
+      double responses = 0;
+      for (const GroupResult& group : batch.groups)
+        responses += static_cast<double>(group.samples.size());
+      verifying_until_ = std::max(now_, verifying_until_) + rewards_of(responses);
+      batch.verified = verifying_until_;
+      at(verifying_until_, What::verified, 0);
+      unverified_.push_back(std::move(batch));
+      return;
+    }
+    batches_.push_back(std::move(batch));
+    learn();
+  }
+
+  void batch_verified() {
+    batches_.push_back(std::move(unverified_.front()));
+    unverified_.pop_front();
+    learn();
   }
 
   // ---- learners
@@ -436,15 +478,19 @@ class Actors {
     account(batch, record);
     record.train = seconds_of(work, in_.training);
     record.reference = in_.reference.value;
-    record.rewards = std::ceil(record.responses / static_cast<double>(grpo_.verifiers)) *
-                     grpo_.verify_time.value;
+    const double rewards = grpo_.async_steps > 0 ? 0 : rewards_of(record.responses);
+    // Ahead, what of the wait verifiers made.
+    const double waited =
+        std::clamp(batch.verified - std::max(batch.full, synced_at_), 0.0, record.wait);
+    record.wait -= waited;
+    record.rewards = rewards + waited;
     if (in_.beside)
       beside_until_ =
-          now_ + record.rewards +
+          now_ + rewards +
           seconds_of(updates_of(grpo_, lengths_of(batch), in_.beside_learners), in_.beside);
     out_.steps.push_back(record);
     if (begins_more()) stop_engines();
-    at(now_ + record.rewards + record.reference + record.train, What::trained, 0);
+    at(now_ + rewards + record.reference + record.train, What::trained, 0);
     prepare();  // one batch less is waiting
   }
 
@@ -463,6 +509,23 @@ class Actors {
   // ---- weight sync
 
   void trained() {
+    const double due = last_sync_ + grpo_.sync_interval.value;
+    if (now_ >= due) return begin_sync();
+    // Later: at once if learners wait then, else behind their step.
+    if (!sync_due_) at(due, What::sync_due, 0);
+    sync_due_ = true;
+    step_done();
+    learn();
+  }
+
+  void sync_due() {
+    sync_due_ = false;
+    if (busy_) return;
+    busy_ = true;
+    begin_sync();
+  }
+
+  void begin_sync() {
     closed_ = true;  // engines take no prompts while weights change
     drain_started_ = now_;
     if (grpo_.inflight_updates || begins_more())
@@ -483,6 +546,8 @@ class Actors {
   // Learners gather while engines go on.
   void sync() {
     StepRecord& record = out_.steps.back();
+    // A sync that comes late is of the last step.
+    if (record.end > 0) record.late = drain_started_ - record.end;
     record.drain = now_ - drain_started_;
     record.gather = in_.sync.gather.value;
     at(now_ + record.gather, What::gathered, 0);
@@ -508,9 +573,8 @@ class Actors {
   }
 
   void synced() {
-    StepRecord& record = out_.steps.back();
-    record.end = synced_at_ = now_;
-    ++engine_version_;
+    last_sync_ = now_;
+    engine_version_ = static_cast<std::int64_t>(out_.steps.size());
     closed_ = false;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
       if (grpo_.protocol == SyncProtocol::v1 && !begins_more()) {
@@ -522,14 +586,23 @@ class Actors {
       }
       watch(i);
     }
+    const bool late = out_.steps.back().end > 0;
+    step_done(late);
+    if (late) dispatch();
+    learn();
+  }
+
+  // Learners are free for the next one; a sync that came late ends behind its step.
+  void step_done(bool late = false) {
+    out_.steps.back().end = synced_at_ = now_;
     busy_ = false;
+    if (late) return;
     if (begins_more() && !grpo_.partial_rollouts) forget_open_groups();
     const std::int64_t more = begins_more() ? begun() - outstanding_ : grpo_.prompts;
     if (in_parts())
       deal_prompts();
     else
       add_prompts(replaced_at_once() ? 0 : std::max<std::int64_t>(0, more));
-    learn();
   }
 
   const GrpoInput& in_;
@@ -553,11 +626,14 @@ class Actors {
   std::deque<GroupResult> results_;
   std::vector<GroupResult> accepted_;
   std::int64_t counted_ = 0;  // groups towards the next batch
-  std::deque<Batch> batches_;
+  std::deque<Batch> unverified_, batches_;
+  double verifying_until_ = 0;  // the batches before
   std::int64_t prepared_ = 0, consumed_ = -1;
   std::int64_t engine_version_ = 0;
   bool busy_ = false, closed_ = false, draining_ = false;
-  double synced_at_ = 0, drain_started_ = 0;
+  bool sync_due_ = false;  // an event says when
+  // When learners were free for a step; when the last sync was over.
+  double synced_at_ = 0, last_sync_ = -1e300, drain_started_ = 0;
 };
 
 }  // namespace

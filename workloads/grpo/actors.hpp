@@ -42,10 +42,11 @@ struct GrpoInput {
 struct StepRecord {
   double start = 0;      // the batch was taken
   double wait = 0;       // for it, since the last sync was over
-  double rewards = 0;    // of all its responses are found
+  double rewards = 0;    // of all its responses are found; ahead, while nothing is trained
   double reference = 0;  // a parked reference model comes
   double train = 0;
   double beside = 0;  // a critic on GPUs of its own ends later than the sync
+  double late = 0;    // from its end to a sync that was not to follow the last one so soon
   double drain = 0;   // engines finished what they had
   double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it
   double end = 0;

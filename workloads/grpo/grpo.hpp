@@ -126,6 +126,7 @@ struct Grpo {
   std::int64_t batched_tokens = 2048;          // of a step
   std::optional<Seconds> per_tensor_overhead;  // instead of what the protocol's parts add up to
   std::optional<Bytes> sync_bucket;            // instead of what the engine's file says
+  Seconds sync_interval{};                     // from the end of a sync to the next one, at least
   std::int64_t async_steps = 8;                // steps that generation may be ahead; 0: in turn
 
   // Sequences that a learner hands to an engine at a time. It waits for them, has them scored, and

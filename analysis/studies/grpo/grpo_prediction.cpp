@@ -86,7 +86,7 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   double trained = 0, dropped = 0;
   for (std::size_t i = warm; i < last; ++i) {
     const StepRecord& s = run.steps[i];
-    p.phases.wait += s.wait / n;
+    p.phases.wait += (s.wait + s.late) / n;
     p.phases.rewards += s.rewards / n;
     p.training += (s.reference + s.train) / n;
     p.phases.reference += s.reference / n;
