@@ -94,6 +94,53 @@ TEST_CASE("ahead, verifiers work beside learners", "[grpo]") {
   }
 }
 
+TEST_CASE("engines that begin anew behind each sync lose what was under way", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.inflight_updates = false;
+  bench.grpo.async_steps = 2;
+  bench.training_seconds = 3 * generation_bound(bench, 2);  // all is there before the next sync
+  CHECK(mean_step(bench.run(), 8, 40) == Approx(bench.training_seconds + 2).epsilon(0.01));
+  bench.grpo.sync_aborts = true;
+  CHECK(mean_step(bench.run(), 8, 40) == Approx(bench.training_seconds + 2).epsilon(0.01));
+  // A long answer is never done when syncs come sooner.
+  bench = long_tailed();
+  bench.training_seconds = 1;
+  bench.grpo.inflight_updates = true;
+  const double kept = mean_step(bench.run(), 8, 40);
+  bench.grpo.inflight_updates = false;
+  bench.grpo.sync_aborts = true;
+  const GrpoRun run = bench.run();
+  double anew = 0;
+  for (const Engine& engine : run.engines) anew += engine.totals().made_anew;
+  CHECK(anew > 0);
+  CHECK(mean_step(run, 8, 40) > kept);
+}
+
+// While an engine is down for a share of the time, the others have its work.
+TEST_CASE("engines that fail alone leave their share of the time to others", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.training_seconds = 0.01;
+  bench.sync = {};
+  bench.engines = 4;
+  bench.grpo.measured_steps = 400;
+  bench.grpo.async_steps = 4;
+  bench.grpo.drop_stale = false;
+  const double all = mean_step(bench.run(), 8, 400);
+  bench.failures = {.mtbf = 20 * all, .notice = 0, .start = 5 * all, .seed = 1};
+  const GrpoRun run = bench.run();
+  const double with = mean_step(run, 8, 400);
+  CHECK(run.engine_failures > 30);
+  // A fifth of the time they are down, and what they had under way is made once more.
+  CHECK(with > 1.01 * all);
+  CHECK(with < 1.45 * all);
+  CHECK(run.generated ==
+        Approx(run.trained + run.left_over + run.filtered + run.stale + run.waiting).epsilon(1e-9));
+  bench.failures.notice = 5 * all;  // work waits for whoever notices
+  CHECK(mean_step(bench.run(), 8, 400) > with);
+  bench.failures.mtbf = 1e12;
+  CHECK(mean_step(bench.run(), 8, 400) == all);
+}
+
 TEST_CASE("syncs that must not follow each other so soon are left out", "[grpo]") {
   GrpoBench bench = grpo_bench();
   bench.training_seconds = 100;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <queue>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +17,9 @@ namespace {
 
 enum class What : std::uint8_t {
   engine,
+  failed,
+  seen,
+  back,
   scored,
   reward,
   verified,
@@ -73,6 +77,9 @@ class Actors {
       out_.engines.emplace_back(input.decode, limits);
     }
     times_.assign(input.engines, -1);
+    lost_.resize(input.engines);
+    for (std::size_t i = 0; i < input.engines; ++i)
+      luck_.emplace_back(input.failures.seed * 0x9e3779b97f4a7c15ULL + i);
     calls_.resize(input.engines);
     left_.resize(input.learners);
     scored_.resize(input.learners);
@@ -84,6 +91,7 @@ class Actors {
     // The engines get the learners' weights before anything is generated.
     out_.first_sync = {0, in_.sync.gather.value, sync_alone()};
     now_ = synced_at_ = out_.first_sync.end;
+    for (std::size_t i = 0; i < in_.engines; ++i) next_failure(i);
     const std::int64_t ahead = grpo_.async_steps > 0 && !replaced_at_once() ? 1 : 0;
     if (in_parts())
       deal_prompts();
@@ -126,6 +134,15 @@ class Actors {
     switch (event.what) {
       case What::engine:
         engine_boundary(event.whom);
+        break;
+      case What::failed:
+        engine_failed(event.whom);
+        break;
+      case What::seen:
+        failure_seen(event.whom);
+        break;
+      case What::back:
+        engine_back(event.whom);
         break;
       case What::scored:
         rows_scored(event.whom);
@@ -189,6 +206,8 @@ class Actors {
   // What engines gave up is nobody's group any more.
   void forget_open_groups() {
     prompts_.clear();
+    homeless_.clear();
+    for (auto& groups : lost_) groups.clear();
     outstanding_ = static_cast<std::int64_t>(results_.size());
     for (GroupResult& group : open_) {
       const auto answered = static_cast<std::int64_t>(group.samples.size());
@@ -202,17 +221,66 @@ class Actors {
     }
   }
 
+  // ---- engines that fail
+
+  void next_failure(std::size_t engine) {
+    if (in_.failures.mtbf <= 0) return;
+    const double odds = (static_cast<double>(luck_[engine]() >> 11U) + 0.5) * 0x1p-53;
+    at(now_ - in_.failures.mtbf * std::log(odds), What::failed, engine);
+  }
+
+  void engine_failed(std::size_t engine) {
+    ++out_.engine_failures;
+    auto& groups = lost_[engine];
+    for (const Sequence& s : out_.engines[engine].fail(now_)) {
+      if (groups.empty() || groups.back().front().group != s.group) groups.emplace_back();
+      groups.back().push_back(s);
+    }
+    watch(engine);
+    at(now_ + in_.failures.notice, What::seen, engine);
+    if (draining_) drain();
+  }
+
+  // Others are asked for what it had, before anything new.
+  void failure_seen(std::size_t engine) {
+    for (auto& group : lost_[engine]) homeless_.push_back(std::move(group));
+    lost_[engine].clear();
+    at(now_ + in_.failures.start, What::back, engine);
+    dispatch();
+  }
+
+  void engine_back(std::size_t engine) {
+    out_.engines[engine].start_again(now_, engine_version_);
+    watch(engine);
+    next_failure(engine);
+    dispatch();
+  }
+
+  // The next engine in turn that has room for so many; none: their number.
+  std::size_t engine_with_room(std::int64_t samples) {
+    std::size_t tried = 0;
+    while (tried < out_.engines.size() && !out_.engines[turn_].room_for(samples)) {
+      turn_ = (turn_ + 1) % out_.engines.size();
+      ++tried;
+    }
+    return tried == out_.engines.size() ? tried : turn_;
+  }
+
   // Engines with room take prompts in turn.
   void dispatch() {
     if (closed_) return;
+    while (!homeless_.empty()) {
+      const std::size_t engine = engine_with_room(std::ssize(homeless_.front()));
+      if (engine == out_.engines.size()) return;
+      out_.engines[engine].give(now_, homeless_.front());
+      watch(engine);
+      homeless_.pop_front();
+      turn_ = (turn_ + 1) % out_.engines.size();
+    }
     while (!prompts_.empty()) {
-      std::size_t tried = 0;
-      while (tried < out_.engines.size() && !out_.engines[turn_].room_for(grpo_.samples)) {
-        turn_ = (turn_ + 1) % out_.engines.size();
-        ++tried;
-      }
-      if (tried == out_.engines.size()) return;
-      give(turn_, prompts_.front());
+      const std::size_t engine = engine_with_room(grpo_.samples);
+      if (engine == out_.engines.size()) return;
+      give(engine, prompts_.front());
       prompts_.pop_front();
       turn_ = (turn_ + 1) % out_.engines.size();
     }
@@ -528,7 +596,12 @@ class Actors {
   void begin_sync() {
     closed_ = true;  // engines take no prompts while weights change
     drain_started_ = now_;
-    if (grpo_.inflight_updates || begins_more())
+    if (grpo_.sync_aborts)
+      for (std::size_t i = 0; i < out_.engines.size(); ++i) {
+        out_.engines[i].begin_anew(now_);
+        watch(i);
+      }
+    if (grpo_.inflight_updates || grpo_.sync_aborts || begins_more())
       sync();
     else
       drain();
@@ -561,7 +634,7 @@ class Actors {
     record.calls = wait_for_engines(grpo_.protocol, cost, out_.engines);
     const double sending = record.send + record.calls;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
-      if (grpo_.protocol == SyncProtocol::v1)
+      if (grpo_.protocol == SyncProtocol::v1 && !grpo_.sync_aborts)
         out_.engines[i].pace(now_, out_.engines[i].iteration() * slowed_by(cost, sending));
       else
         out_.engines[i].pause(now_);
@@ -577,7 +650,7 @@ class Actors {
     engine_version_ = static_cast<std::int64_t>(out_.steps.size());
     closed_ = false;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
-      if (grpo_.protocol == SyncProtocol::v1 && !begins_more()) {
+      if (grpo_.protocol == SyncProtocol::v1 && !begins_more() && !grpo_.sync_aborts) {
         out_.engines[i].set_version(engine_version_);
         out_.engines[i].pace(now_, 0);
       } else {
@@ -617,12 +690,15 @@ class Actors {
   std::uint32_t next_group_ = 0;
   std::int64_t outstanding_ = 0;  // prompts asked for whose results nobody took
   std::size_t turn_ = 0;
-  std::vector<GroupResult> open_;                   // [group]
-  std::vector<std::deque<Call>> calls_;             // [engine]: under way and waiting
-  std::vector<std::deque<std::uint32_t>> left_;     // [learner]: groups of the step
-  std::vector<std::vector<std::uint32_t>> scored_;  // [learner]: of the call that is scored
-  std::vector<std::vector<double>> free_;           // [scorer][server]: from when on
-  double beside_until_ = 0;                         // a critic on GPUs of its own is trained
+  std::vector<std::mt19937_64> luck_;                     // [engine]
+  std::vector<std::vector<std::vector<Sequence>>> lost_;  // [engine]: groups, nobody knows yet
+  std::deque<std::vector<Sequence>> homeless_;            // groups of engines that failed
+  std::vector<GroupResult> open_;                         // [group]
+  std::vector<std::deque<Call>> calls_;                   // [engine]: under way and waiting
+  std::vector<std::deque<std::uint32_t>> left_;           // [learner]: groups of the step
+  std::vector<std::vector<std::uint32_t>> scored_;        // [learner]: of the call that is scored
+  std::vector<std::vector<double>> free_;                 // [scorer][server]: from when on
+  double beside_until_ = 0;                               // a critic on GPUs of its own is trained
   std::deque<GroupResult> results_;
   std::vector<GroupResult> accepted_;
   std::int64_t counted_ = 0;  // groups towards the next batch
