@@ -42,9 +42,9 @@ function(launched_beside_a_server name processes machine line)
     OUTPUT "${line}")
 endfunction()
 launched_beside_a_server("a server of TRL's has GPUs behind all that are launched" 8 ""
-  "on 2 x h100-8 .*\n8 learners, 1 engine of 1 GPU; 8 prompts x 8 responses a step\n")
+  "on 2 x h100-8 .*\n8 learners, 1 engine of 1 GPU, 7 GPUs idle; 8 prompts x 8 responses a step\n")
 launched_beside_a_server("a server of TRL's is beside launched learners where a node has room" 6 "--cluster;h100-8"
-  "on 1 x h100-8 .*\n6 learners, 1 engine of 1 GPU; 6 prompts x 8 responses a step\n")
+  "on 1 x h100-8 .*\n6 learners, 1 engine of 1 GPU, 1 GPU idle; 6 prompts x 8 responses a step\n")
 cli("answers that were liked or not" ARGS run @WORK@/own.8xMI300.yaml --samples 0 --faster 0
   SHELL "cp ${folder}/*.json @WORK@; sed 's|^strict: false|rl: kto|; s|^sample_packing: true|sample_packing: false|' ${sft} >@WORK@/own.8xMI300.yaml; \"$@\""
   OUTPUT "step time .*for 12 FLOP a token and matrix parameter")
