@@ -91,14 +91,14 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
   const std::vector<std::int64_t> learners = learners_beside(words.launched, server, machines);
   const std::int64_t all = std::accumulate(learners.begin(), learners.end(), std::int64_t{0});
   if (all <= 0) {
-    source.problem(
-        server.size_key,
-        fmt::format("a server on {} GPUs leaves no room for {} on {} x {}: name more "
-                    "with --cluster and --nodes",
-                    server.gpus(),
-                    words.launched.gpus > 0 ? fmt::format("{} learners", words.launched.gpus)
-                                            : std::string("a learner"),
-                    machines.nodes, machines.of_a_node()));
+    source.problem(server.size_key,
+                   fmt::format("a server on {} GPUs leaves no {} on {} x {}: name more "
+                               "with --cluster and --nodes",
+                               server.gpus(),
+                               words.launched.gpus > 0
+                                   ? fmt::format("room for {} learners", words.launched.gpus)
+                                   : std::string("learner"),
+                               machines.nodes, machines.of_a_node()));
     return 1;
   }
   source.put("job.num_learners_per_node", fmt::format("[{}]", fmt::join(learners, ", ")), mode_key,
