@@ -64,6 +64,8 @@ class TrainerReader {
     find_accelerate();
     GpusOfSource gpus = gpus_of(question_);
     if (gpus.gpus == 0 && accelerate_) gpus = accelerate_->gpus;
+    launched_ = gpus;
+    if (grpo()) gpus = with_server(source_, grpo_words(), gpus);
     assume_machine(question_, source_.root(), source_.result(), gpus);
     source_.look_around();
     const bool fsdp =
@@ -104,14 +106,7 @@ class TrainerReader {
   }
 
   // A step of GRPO, which the trainer is told in rows of a GPU, and their number.
-  void read_grpo() {
-    put_trl_grpo(source_,
-                 {.rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
-                  .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
-                  .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),
-                  .prompt_key = std::string(program_.prompt_key),
-                  .rows_key = std::string(hf_rows_key)});
-  }
+  void read_grpo() { put_trl_grpo(source_, grpo_words()); }
 
   void read_sharding() {
     const std::string deepspeed = source_.text("deepspeed"), fsdp = source_.text("fsdp");
@@ -168,6 +163,15 @@ class TrainerReader {
   Translation finish() { return source_.finish(); }
 
  private:
+  TrlGrpoWords grpo_words() {
+    return {.rows = source_.whole(hf_rows_key, program_.rows, 1, most_rows),
+            .accumulation = source_.whole(hf_batches_key, program_.batches, 1, most_rows),
+            .longest_prompt = source_.whole(program_.prompt_key, 512, 1, most_tokens),
+            .prompt_key = std::string(program_.prompt_key),
+            .rows_key = std::string(hf_rows_key),
+            .launched = launched_};
+  }
+
   void find_accelerate() {
     std::string said;
     for (const auto& [key, value] : question_.settings)
@@ -204,6 +208,7 @@ class TrainerReader {
   Program program_;
   MappedSource source_;
   std::optional<AccelerateFile> accelerate_{};
+  GpusOfSource launched_{};
   ShardingFacts sharding_{};
   bool packed_ = false, checkpoints_inside_ = false;
 };

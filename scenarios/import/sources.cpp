@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenarios/import/opened_source.hpp"
 #include "scenarios/import/source_kinds.hpp"
 #include "scenarios/import/source_question.hpp"
@@ -14,6 +16,11 @@ namespace {
 // What the launcher says of GPUs holds on any machine that has as many.
 void keep_launcher(const SourceQuestion& question, Translation& translation) {
   if (question.launch == nullptr || !question.launch->gpus || !question.decides("cluster.node"))
+    return;
+  // Others of the machine's GPUs generate.
+  if (std::ranges::any_of(translation.lines, [](const auto& line) {
+        return line.path == "job.num_learners_per_node";
+      }))
     return;
   const SourceSurroundings around = surroundings_of(question, document_of(translation));
   if (!around.cluster) return;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "scenarios/import/grpo_source.hpp"
 #include "topology/catalog.hpp"
@@ -13,7 +14,49 @@ namespace {
 
 struct Machines {
   std::int64_t gpus = 1, nodes = 1;
+
+  std::int64_t of_a_node() const { return gpus / nodes; }
 };
+
+struct Server {
+  std::int64_t size = 1, copies = 1;
+  std::string size_key, copies_key;
+
+  std::int64_t gpus() const { return size * copies; }
+};
+
+Server server_of(MappedSource& source, const TrlGrpoWords& words) {
+  Server server;
+  server.size_key = fmt::format("{}tensor_parallel_size", words.server);
+  server.copies_key = fmt::format("{}data_parallel_size", words.server);
+  server.size = source.whole(server.size_key, 1, 1, 64);
+  server.copies = source.whole(server.copies_key, 1, 1, 1 << 10);
+  return server;
+}
+
+std::int64_t nodes_of(const GpusOfSource& learners) {
+  return std::max<std::int64_t>(1, learners.nodes);
+}
+
+// On each node. Those that a launcher starts fill nodes from the first one, and the server is on
+// the rest of the last of these or behind them; else they are on all GPUs but the server's. None:
+// there is no room.
+std::vector<std::int64_t> learners_beside(const GpusOfSource& launched, const Server& server,
+                                          const Machines& machines) {
+  const std::int64_t node = machines.of_a_node();
+  if (launched.gpus <= 0) {
+    if (server.gpus() >= machines.gpus || server.gpus() > node) return {};
+    std::vector<std::int64_t> learners(static_cast<std::size_t>(machines.nodes), node);
+    learners.back() -= server.gpus();
+    return learners;
+  }
+  const std::int64_t nodes = nodes_of(launched), each = launched.gpus / nodes,
+                     behind = (machines.nodes - nodes) * node, beside = node - each;
+  if (nodes > machines.nodes || beside < 0 || server.gpus() > behind + beside) return {};
+  std::vector<std::int64_t> learners(static_cast<std::size_t>(machines.nodes), 0);
+  std::fill_n(learners.begin(), nodes, each);
+  return learners;
+}
 
 // Engines have GPUs of their own on the last node, or work on those of the learners in turn.
 std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
@@ -39,32 +82,48 @@ std::int64_t put_placement(MappedSource& source, const TrlGrpoWords& words,
     source.problem(mode_key, fmt::format("expected server or colocate, found \"{}\"", mode));
     return machines.gpus;
   }
-  const auto server = [&](std::string_view key) { return fmt::format("{}{}", words.server, key); };
-  const std::string size_key = server("tensor_parallel_size"),
-                    copies_key = server("data_parallel_size"),
-                    share_key = server("gpu_memory_utilization");
-  const std::int64_t size = source.whole(size_key, 1, 1, 64),
-                     copies = source.whole(copies_key, 1, 1, 1 << 10),
-                     of_a_node = machines.gpus / machines.nodes, engines = size * copies;
-  source.put("job.vllm_tensor_parallel_size", std::to_string(size), size_key);
-  source.put("job.vllm_num_engines", std::to_string(copies), copies_key);
+  const Server server = server_of(source, words);
+  source.put("job.vllm_tensor_parallel_size", std::to_string(server.size), server.size_key);
+  source.put("job.vllm_num_engines", std::to_string(server.copies), server.copies_key);
+  const std::string share_key = fmt::format("{}gpu_memory_utilization", words.server);
   source.put("job.vllm_gpu_memory_utilization",
              fmt::format("{}", source.number(share_key, 0.9, 0.01, 1)), share_key);
-  if (engines >= machines.gpus || engines > of_a_node) {
-    source.problem(size_key, fmt::format("a server on {} GPUs leaves no learner on {} x {}: name "
-                                         "more with --cluster and --nodes",
-                                         engines, machines.nodes, of_a_node));
+  const std::vector<std::int64_t> learners = learners_beside(words.launched, server, machines);
+  const std::int64_t all = std::accumulate(learners.begin(), learners.end(), std::int64_t{0});
+  if (all <= 0) {
+    source.problem(server.size_key,
+                   fmt::format("a server on {} GPUs leaves no {} on {} x {}: name more "
+                               "with --cluster and --nodes",
+                               server.gpus(),
+                               words.launched.gpus > 0
+                                   ? fmt::format("room for {} learners", words.launched.gpus)
+                                   : std::string("learner"),
+                               machines.nodes, machines.of_a_node()));
     return 1;
   }
-  std::vector<std::string> learners(static_cast<std::size_t>(machines.nodes),
-                                    std::to_string(of_a_node));
-  learners.back() = std::to_string(of_a_node - engines);
   source.put("job.num_learners_per_node", fmt::format("[{}]", fmt::join(learners, ", ")), mode_key,
              "a server on GPUs of its own, learners on the others");
-  return machines.gpus - engines;
+  return all;
 }
 
 }  // namespace
+
+GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners) {
+  constexpr std::int64_t usual = 8;  // of a node
+  const std::string mode = source.text(fmt::format("{}vllm_mode", words.trainer), words.mode);
+  if (learners.gpus <= 0 || mode != "server") return learners;
+  const std::int64_t server = server_of(source, words).gpus(), nodes = nodes_of(learners);
+  learners.why += fmt::format(", and a server has {} beside them", server);
+  if (nodes == 1 && learners.gpus + server <= usual) {
+    learners.gpus += server;
+    return learners;
+  }
+  // Nodes are alike.
+  const std::int64_t each = learners.gpus / nodes, more = (server + each - 1) / each;
+  learners.nodes = nodes + more;
+  learners.gpus = each * learners.nodes;
+  return learners;
+}
 
 void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words) {
   const auto trl = [&](std::string_view key) { return fmt::format("{}{}", words.trainer, key); };

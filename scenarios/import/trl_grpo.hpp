@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/import/assumed.hpp"
 #include "scenarios/import/mapped_source.hpp"
 
 namespace stepsim {
@@ -21,7 +22,12 @@ struct TrlGrpoWords {
   std::int64_t longest_prompt = 512;
   std::string prompt_key{};
   std::string rows_key{};
+  GpusOfSource
+      launched{};  // learners, as a launcher starts them; none: the machine's but the server's
 };
+
+// The GPUs that learners and a server beside them need, where a launcher says how many learn.
+GpusOfSource with_server(MappedSource& source, const TrlGrpoWords& words, GpusOfSource learners);
 
 // Learners, engines and batch; `words.rows` completions of one length each are a pack.
 void put_trl_grpo(MappedSource& source, const TrlGrpoWords& words);

@@ -263,6 +263,23 @@ constexpr std::array batch_keys{
             },
         .text = [](const KeyFacts&,
                    const Grpo& grpo) { return number_text(grpo.reward_latency.value) + " s"; }},
+    flag<&Grpo::sync_aborts>("sync_aborts",
+                             "what is under way when weights come is begun anew behind them")
+        .when([](const Grpo& grpo) { return grpo.async_steps > 0; })
+        .example("false"),
+    Key<Grpo>{.facts = {.name = "sync_interval",
+                        .sentence = "from the end of a weight sync to the next, at least: steps in "
+                                    "between go on without",
+                        .kind = KeyKind::time,
+                        .example = "0 s"},
+              .read =
+                  [](const Table& table, const KeyFacts& facts, Grpo& grpo) {
+                    if (table.has(facts.name))
+                      grpo.sync_interval = table.quantity<Seconds>(facts.name);
+                  },
+              .text = [](const KeyFacts&,
+                         const Grpo& grpo) { return number_text(grpo.sync_interval.value) + " s"; }}
+        .when([](const Grpo& grpo) { return grpo.async_steps > 0; }),
     Key<Grpo>{.facts = {.name = "verify_time",
                         .sentence =
                             "of one response, where rewards are found when all of a step are there",
@@ -424,6 +441,11 @@ constexpr std::array failure_keys{
     time_of_failures<&Failures::notice>("notice", "until a failure is seen", "0 s", "60 s"),
     time_of_failures<&Failures::start>("start", "until steps go on", "what engines take to start",
                                        "10 min"),
+    time_of_failures<&Failures::engine_mtbf>(
+        "engine_mtbf", "of an engine, mean: the run goes on without it until it is back",
+        "none fails", "100 h"),
+    time_of_failures<&Failures::engine_start>("engine_start", "until such an engine is back",
+                                              "what engines take to start", "300 s"),
     whole<&Grpo::failures, &Failures::seed>("seed", 0, most_pack_tokens, "of the draws"),
 };
 

@@ -157,8 +157,12 @@ std::string unknown_yaml(const Scenario& scenario, const std::string& path) {
       std::ranges::find(scenario.constants, "scenario." + path, &NamedConstant::name);
   if (place == scenario.constants.end()) return "";
   const NamedConstant& c = *place;
-  const std::string range = c.words.empty() ? fmt::format("low: {}, high: {}", c.low, c.high)
-                                            : fmt::format("any_of: [{}]", fmt::join(c.words, ", "));
+  const auto end = [&](double value) {  // with a unit where there is one
+    return c.dimension == Dimension::ratio ? fmt::to_string(value) : value_text(c, value);
+  };
+  const std::string range = c.words.empty()
+                                ? fmt::format("low: {}, high: {}", end(c.low), end(c.high))
+                                : fmt::format("any_of: [{}]", fmt::join(c.words, ", "));
   return fmt::format("{{value: {}, {}, grade: {}, source: {}}}", value_text(c, c.value), range,
                      to_text(c.grade), yaml_quoted(c.source));
 }

@@ -167,7 +167,8 @@ struct Lengths {
   std::int64_t prompt = 0, longest = 0;
   std::int64_t limit = 0;  // of prompts; 0: that of all
   double response = 0;
-  bool assumed = false;  // nobody says how long they are
+  bool assumed = false;   // nobody says how long they are
+  bool together = false;  // the row has prompts and responses in one figure
 
   std::int64_t prompt_limit() const { return limit > 0 ? limit : prompt; }
 };
@@ -203,6 +204,7 @@ Lengths lengths_of(const GrpoRow& row, const Document& recipes, RowScenario& mad
   if (prompt_limit > 0) lengths.limit = std::llround(prompt_limit);
   const double prompt = static_cast<double>(lengths.prompt);
   if (!lengths.assumed) lengths.response = std::max(1.0, responses_only ? mean : mean - prompt);
+  lengths.together = !responses_only;
   made.assume(fmt::format("prompts of {} tokens", lengths.prompt));
   made.assume("response lengths with a long tail, sigma 0.9");
   return lengths;
@@ -286,6 +288,11 @@ void write_lengths(const Lengths& lengths, const Document& recipes, RowScenario&
              fmt::format("{{value: {:.0f}, low: {:.0f}, high: {:.0f}, grade: guess, source: \"the "
                          "row does not say how long responses are\"}}",
                          mean, mean / 2, 0.95 * limit));
+  else if (lengths.together && mean > 300 && mean + 156 < limit)
+    made.set("job.response_lengths.mean",
+             fmt::format("{{value: {:.0f}, low: {:.0f}, high: {:.0f}, grade: guess, source: \"the "
+                         "row has prompts and responses together; prompts of 100 to 400 tokens\"}}",
+                         mean, mean - 144, mean + 156));
   else
     made.set("job.response_lengths.mean", mean);
   made.set("job.response_lengths.sigma",

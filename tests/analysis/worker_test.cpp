@@ -44,6 +44,15 @@ TEST_CASE("problems keep their places on the way out of a worker", "[analysis]")
   }
 }
 
+TEST_CASE("a worker does by itself what it would ask one for", "[analysis]") {
+  const auto [outer, inner] =
+      in_worker([] { return std::pair(::getpid(), in_worker([] { return ::getpid(); })); });
+  CHECK(outer == inner);
+  CHECK(outer != ::getpid());
+  CHECK_THROWS_AS(in_worker([] { return in_worker([]() -> int { throw std::bad_alloc(); }); }),
+                  std::bad_alloc);
+}
+
 TEST_CASE("the end of one worker is its own outcome", "[analysis]") {
   const Tasks<int> tasks{[] { return 7; },
                          [] { return ::raise(SIGKILL); },

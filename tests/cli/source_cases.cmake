@@ -35,6 +35,16 @@ cli("a GRPO file with a server beside its learners" ARGS run ${grpo} --samples 0
 cli("a GRPO file whose engines share GPUs with learners" ARGS import @WORK@/own.8xH100.yaml
   SHELL "cp ${folder}/*.json @WORK@; sed 's|use_vllm: true|use_vllm: true\\n  vllm_mode: colocate|' ${grpo} >@WORK@/own.8xH100.yaml; \"$@\""
   OUTPUT "\n  layout: colocated +# trl.vllm_mode, line 12\n.*\n  num_unique_prompts_rollout: 16 .*128 completions in groups of 8\n")
+# ${machine}: options; OUTPUT: who learns and who generates.
+function(launched_beside_a_server name processes machine line)
+  cli("${name}" ARGS run @WORK@/grpo.sh --samples 0 --faster 0 ${machine}
+    SHELL "printf 'accelerate launch --num_processes ${processes} grpo.py\\n' >@WORK@/grpo.sh; printf 'from trl import GRPOTrainer, GRPOConfig\\nargs = GRPOConfig(use_vllm=True, vllm_mode=\"server\", per_device_train_batch_size=4, num_generations=8, gradient_accumulation_steps=2)\\nGRPOTrainer(model=\"Qwen/Qwen2.5-0.5B-Instruct\", args=args)\\n' >@WORK@/grpo.py; \"$@\""
+    OUTPUT "${line}")
+endfunction()
+launched_beside_a_server("a server of TRL's has GPUs behind all that are launched" 8 ""
+  "on 2 x h100-8 .*\n8 learners, 1 engine of 1 GPU, 7 GPUs idle; 8 prompts x 8 responses a step\n")
+launched_beside_a_server("a server of TRL's is beside launched learners where a node has room" 6 "--cluster;h100-8"
+  "on 1 x h100-8 .*\n6 learners, 1 engine of 1 GPU, 1 GPU idle; 6 prompts x 8 responses a step\n")
 cli("answers that were liked or not" ARGS run @WORK@/own.8xMI300.yaml --samples 0 --faster 0
   SHELL "cp ${folder}/*.json @WORK@; sed 's|^strict: false|rl: kto|; s|^sample_packing: true|sample_packing: false|' ${sft} >@WORK@/own.8xMI300.yaml; \"$@\""
   OUTPUT "step time .*for 12 FLOP a token and matrix parameter")

@@ -46,7 +46,8 @@ GrpoRun GrpoBench::run() const {
        .scorers = scorers,
        .beside = beside,
        .beside_learners = 1,
-       .whole_batches = whole_batches});
+       .whole_batches = whole_batches,
+       .failures = failures});
 }
 
 double mean_step(const GrpoRun& run, std::size_t from, std::size_t to) {

@@ -18,6 +18,7 @@ struct GrpoBench {
   std::vector<Scorer> scorers{};
   TrainingCost beside{};
   bool whole_batches = false;
+  EngineFailures failures{};
   std::vector<double> speeds{};
   double cache = 0;  // tokens; 0: what the machine has
 

@@ -71,6 +71,95 @@ TEST_CASE("in turn, a step is generation, reward, training and sync", "[grpo]") 
   for (const StepRecord& step : run.steps) CHECK(step.most_stale == 0);
 }
 
+// Two rounds of (generation, rewards, training, sync) are one cycle of two batches, which meet only
+// at the sync.
+TEST_CASE("ahead, verifiers work beside learners", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.async_steps = 1;
+  bench.grpo.inflight_updates = false;
+  bench.grpo.verifiers = 1;
+  const double training = 10, sync = 2, generation = generation_bound(bench, 1);
+  for (const double each : {0.1, 0.5, 3.0}) {
+    CAPTURE(each);
+    bench.grpo.verify_time = {each};
+    const double rewards = each * bench.grpo.responses();
+    const double bound = std::max({sync + std::max(training, generation), rewards,
+                                   (sync + generation + rewards + training) / 2});
+    const GrpoRun run = bench.run();
+    CHECK(mean_step(run, 8, 40) == Approx(bound).epsilon(0.03));
+    const StepRecord& before = run.steps[20];
+    const StepRecord& s = run.steps[21];
+    CHECK(s.rewards <= rewards);
+    CHECK(s.end - before.end == Approx(s.wait + s.rewards + s.train + s.sync()));
+  }
+}
+
+TEST_CASE("engines that begin anew behind each sync lose what was under way", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.grpo.inflight_updates = false;
+  bench.grpo.async_steps = 2;
+  bench.training_seconds = 3 * generation_bound(bench, 2);  // all is there before the next sync
+  CHECK(mean_step(bench.run(), 8, 40) == Approx(bench.training_seconds + 2).epsilon(0.01));
+  bench.grpo.sync_aborts = true;
+  CHECK(mean_step(bench.run(), 8, 40) == Approx(bench.training_seconds + 2).epsilon(0.01));
+  // A long answer is never done when syncs come sooner.
+  bench = long_tailed();
+  bench.training_seconds = 1;
+  bench.grpo.inflight_updates = true;
+  const double kept = mean_step(bench.run(), 8, 40);
+  bench.grpo.inflight_updates = false;
+  bench.grpo.sync_aborts = true;
+  const GrpoRun run = bench.run();
+  double anew = 0;
+  for (const Engine& engine : run.engines) anew += engine.totals().made_anew;
+  CHECK(anew > 0);
+  CHECK(mean_step(run, 8, 40) > kept);
+}
+
+// While an engine is down for a share of the time, the others have its work.
+TEST_CASE("engines that fail alone leave their share of the time to others", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.training_seconds = 0.01;
+  bench.sync = {};
+  bench.engines = 4;
+  bench.grpo.measured_steps = 400;
+  bench.grpo.async_steps = 4;
+  bench.grpo.drop_stale = false;
+  const double all = mean_step(bench.run(), 8, 400);
+  bench.failures = {.mtbf = 20 * all, .notice = 0, .start = 5 * all, .seed = 1};
+  const GrpoRun run = bench.run();
+  const double with = mean_step(run, 8, 400);
+  CHECK(run.engine_failures > 30);
+  // A fifth of the time they are down, and what they had under way is made once more.
+  CHECK(with > 1.01 * all);
+  CHECK(with < 1.45 * all);
+  CHECK(run.generated ==
+        Approx(run.trained + run.left_over + run.filtered + run.stale + run.waiting).epsilon(1e-9));
+  bench.failures.notice = 5 * all;  // work waits for whoever notices
+  CHECK(mean_step(bench.run(), 8, 400) > with);
+  bench.failures.mtbf = 1e12;
+  CHECK(mean_step(bench.run(), 8, 400) == all);
+}
+
+TEST_CASE("syncs that must not follow each other so soon are left out", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.training_seconds = 100;
+  bench.grpo.async_steps = 4;
+  bench.grpo.inflight_updates = true;
+  const double always = mean_step(bench.run(), 8, 40);
+  CHECK(always == Approx(102).epsilon(0.01));
+  bench.grpo.sync_interval = {150};  // behind every second step
+  const GrpoRun run = bench.run();
+  CHECK(mean_step(run, 8, 40) == Approx(101).epsilon(0.01));
+  std::size_t without = 0;
+  for (const StepRecord& step : run.steps) without += step.send == 0 ? 1 : 0;
+  CHECK(without == run.steps.size() / 2);
+  // As old as they are when two steps of weights come together.
+  CHECK(run.steps.back().most_stale >= bench.run().steps.front().most_stale);
+  bench.training_seconds = 0.01;  // learners wait, and the sync comes when it may
+  CHECK(mean_step(bench.run(), 8, 40) > 0);
+}
+
 TEST_CASE("verifiers that begin when all responses are there add their rounds to a step",
           "[grpo]") {
   GrpoBench bench = grpo_bench();

@@ -290,10 +290,51 @@ TEST_CASE("a 32B model starts on one 96 GB GPU only with most of its memory", "[
   CHECK(bench.decode().capacity() == 0);
   bench.grpo.memory_utilization = 0.85;
   const double one = bench.decode().capacity();
-  CHECK(one == Approx(72.5e3).epsilon(0.06));  // 95 instead of 96 GiB visible
+  CHECK(one == Approx(86e3).epsilon(0.02));
   bench.grpo.tensor_parallel = 2;
-  CHECK(bench.decode().capacity() == Approx(391e3).epsilon(0.03));
+  CHECK(bench.decode().capacity() == Approx(415e3).epsilon(0.02));
   CHECK(bench.decode().capacity() > 2 * one);
+}
+
+TEST_CASE("an engine keeps free what its largest step takes", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.model = load_model(STEPSIM_SOURCE_DATA, "llama-3.1-8b");
+  bench.grpo.tensor_parallel = 1;
+  const auto kept = [&](std::int64_t tokens, std::int64_t sequences) {
+    bench.grpo.batched_tokens = tokens;
+    bench.grpo.batched_sequences = sequences;
+    return bench.cluster.gpu.memory.capacity.number() * bench.grpo.memory_utilization -
+           bench.decode().weight_bytes() - bench.decode().cache_bytes();
+  };
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  // As vLLM's logs say: 0.22 GiB for 2048 tokens of few sequences, 1.19 to 1.26 for 256 sequences
+  // whose logits are sorted, on one GPU and on two.
+  const double process = bench.stack.memory.overhead.number();
+  CHECK((kept(2048, 16) - process) / gib == Approx(0.22).epsilon(0.1));
+  bench.stack.memory.logits.value = {39};
+  const double sorted = kept(8192, 256);
+  CHECK((sorted - process) / gib == Approx(1.25).epsilon(0.05));
+  bench.grpo.tensor_parallel = 2;
+  CHECK(kept(8192, 256) == Approx(sorted + bench.stack.memory.communication.number()));
+  // Nobody samples more sequences than there are tokens.
+  CHECK(kept(64, 1024) == kept(64, 64));
+  bench.stack.memory.profiled = false;
+  CHECK(kept(8192, 1024) == Approx(process));
+}
+
+// verl's examples of adapters, which run: 0.1 and 0.2 of an H100, 512 sequences, 1536 tokens a
+// step.
+TEST_CASE("engines of small shares start where steps are small", "[grpo]") {
+  GrpoBench bench = grpo_bench();
+  bench.cluster = load_cluster(STEPSIM_SOURCE_DATA, {.name = "h100-8"});
+  bench.grpo.tensor_parallel = 1;
+  bench.grpo.batched_tokens = 1536;
+  bench.grpo.batched_sequences = 512;
+  for (const auto& [model, share] : {std::pair{"qwen2.5-3b", 0.1}, {"qwen2.5-7b", 0.2}}) {
+    bench.model = load_model(STEPSIM_SOURCE_DATA, model);
+    bench.grpo.memory_utilization = share;
+    CHECK(bench.decode().capacity() > 1536);
+  }
 }
 
 TEST_CASE("a share of what weights leave is more cache than what a share of all leaves", "[grpo]") {

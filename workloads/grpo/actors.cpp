@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <queue>
+#include <random>
 #include <stdexcept>
 #include <utility>
 
@@ -14,7 +15,19 @@
 namespace stepsim {
 namespace {
 
-enum class What : std::uint8_t { engine, scored, reward, trained, gathered, synced };
+enum class What : std::uint8_t {
+  engine,
+  failed,
+  seen,
+  back,
+  scored,
+  reward,
+  verified,
+  trained,
+  sync_due,
+  gathered,
+  synced
+};
 
 struct Event {
   double time;
@@ -42,6 +55,7 @@ struct Call {
 struct Batch {
   std::vector<GroupResult> groups;
   std::int64_t step = 0;
+  double full = 0, verified = 0;  // all responses were there; their rewards, too
 };
 
 // Who came last is not who is last, or one learner would have all that took long.
@@ -63,6 +77,9 @@ class Actors {
       out_.engines.emplace_back(input.decode, limits);
     }
     times_.assign(input.engines, -1);
+    lost_.resize(input.engines);
+    for (std::size_t i = 0; i < input.engines; ++i)
+      luck_.emplace_back(input.failures.seed * 0x9e3779b97f4a7c15ULL + i);
     calls_.resize(input.engines);
     left_.resize(input.learners);
     scored_.resize(input.learners);
@@ -74,6 +91,7 @@ class Actors {
     // The engines get the learners' weights before anything is generated.
     out_.first_sync = {0, in_.sync.gather.value, sync_alone()};
     now_ = synced_at_ = out_.first_sync.end;
+    for (std::size_t i = 0; i < in_.engines; ++i) next_failure(i);
     const std::int64_t ahead = grpo_.async_steps > 0 && !replaced_at_once() ? 1 : 0;
     if (in_parts())
       deal_prompts();
@@ -94,8 +112,9 @@ class Actors {
     for (const GroupResult& group : open_) out_.waiting += group.tokens;
     for (const GroupResult& group : results_) out_.waiting += group.tokens;
     for (const GroupResult& group : accepted_) out_.waiting += group.tokens;
-    for (const Batch& batch : batches_)
-      for (const GroupResult& group : batch.groups) out_.waiting += group.tokens;
+    for (const auto* batches : {&unverified_, &batches_})
+      for (const Batch& batch : *batches)
+        for (const GroupResult& group : batch.groups) out_.waiting += group.tokens;
     return std::move(out_);
   }
 
@@ -116,14 +135,29 @@ class Actors {
       case What::engine:
         engine_boundary(event.whom);
         break;
+      case What::failed:
+        engine_failed(event.whom);
+        break;
+      case What::seen:
+        failure_seen(event.whom);
+        break;
+      case What::back:
+        engine_back(event.whom);
+        break;
       case What::scored:
         rows_scored(event.whom);
         break;
       case What::reward:
         result_arrived(event.whom);
         break;
+      case What::verified:
+        batch_verified();
+        break;
       case What::trained:
         trained();
+        break;
+      case What::sync_due:
+        sync_due();
         break;
       case What::gathered:
         send_weights();
@@ -172,6 +206,8 @@ class Actors {
   // What engines gave up is nobody's group any more.
   void forget_open_groups() {
     prompts_.clear();
+    homeless_.clear();
+    for (auto& groups : lost_) groups.clear();
     outstanding_ = static_cast<std::int64_t>(results_.size());
     for (GroupResult& group : open_) {
       const auto answered = static_cast<std::int64_t>(group.samples.size());
@@ -185,17 +221,66 @@ class Actors {
     }
   }
 
+  // ---- engines that fail
+
+  void next_failure(std::size_t engine) {
+    if (in_.failures.mtbf <= 0) return;
+    const double odds = (static_cast<double>(luck_[engine]() >> 11U) + 0.5) * 0x1p-53;
+    at(now_ - in_.failures.mtbf * std::log(odds), What::failed, engine);
+  }
+
+  void engine_failed(std::size_t engine) {
+    ++out_.engine_failures;
+    auto& groups = lost_[engine];
+    for (const Sequence& s : out_.engines[engine].fail(now_)) {
+      if (groups.empty() || groups.back().front().group != s.group) groups.emplace_back();
+      groups.back().push_back(s);
+    }
+    watch(engine);
+    at(now_ + in_.failures.notice, What::seen, engine);
+    if (draining_) drain();
+  }
+
+  // Others are asked for what it had, before anything new.
+  void failure_seen(std::size_t engine) {
+    for (auto& group : lost_[engine]) homeless_.push_back(std::move(group));
+    lost_[engine].clear();
+    at(now_ + in_.failures.start, What::back, engine);
+    dispatch();
+  }
+
+  void engine_back(std::size_t engine) {
+    out_.engines[engine].start_again(now_, engine_version_);
+    watch(engine);
+    next_failure(engine);
+    dispatch();
+  }
+
+  // The next engine in turn that has room for so many; none: their number.
+  std::size_t engine_with_room(std::int64_t samples) {
+    std::size_t tried = 0;
+    while (tried < out_.engines.size() && !out_.engines[turn_].room_for(samples)) {
+      turn_ = (turn_ + 1) % out_.engines.size();
+      ++tried;
+    }
+    return tried == out_.engines.size() ? tried : turn_;
+  }
+
   // Engines with room take prompts in turn.
   void dispatch() {
     if (closed_) return;
+    while (!homeless_.empty()) {
+      const std::size_t engine = engine_with_room(std::ssize(homeless_.front()));
+      if (engine == out_.engines.size()) return;
+      out_.engines[engine].give(now_, homeless_.front());
+      watch(engine);
+      homeless_.pop_front();
+      turn_ = (turn_ + 1) % out_.engines.size();
+    }
     while (!prompts_.empty()) {
-      std::size_t tried = 0;
-      while (tried < out_.engines.size() && !out_.engines[turn_].room_for(grpo_.samples)) {
-        turn_ = (turn_ + 1) % out_.engines.size();
-        ++tried;
-      }
-      if (tried == out_.engines.size()) return;
-      give(turn_, prompts_.front());
+      const std::size_t engine = engine_with_room(grpo_.samples);
+      if (engine == out_.engines.size()) return;
+      give(engine, prompts_.front());
       prompts_.pop_front();
       turn_ = (turn_ + 1) % out_.engines.size();
     }
@@ -374,11 +459,36 @@ class Actors {
         accepted_.push_back(std::move(group));
       }
       if (counted_ < grpo_.prompts) continue;
-      batches_.push_back({std::move(accepted_), prepared_++});
+      batch_full({std::move(accepted_), prepared_++, now_, now_});
       accepted_.clear();
       counted_ = 0;
-      learn();
     }
+  }
+
+  double rewards_of(double responses) const {
+    return std::ceil(responses / static_cast<double>(grpo_.verifiers)) * grpo_.verify_time.value;
+  }
+
+  // Ahead, verifiers are beside learners: one batch after the other. In turn these wait for them.
+  void batch_full(Batch batch) {
+    if (grpo_.async_steps > 0 && grpo_.verify_time.value > 0) {
+      double responses = 0;
+      for (const GroupResult& group : batch.groups)
+        responses += static_cast<double>(group.samples.size());
+      verifying_until_ = std::max(now_, verifying_until_) + rewards_of(responses);
+      batch.verified = verifying_until_;
+      at(verifying_until_, What::verified, 0);
+      unverified_.push_back(std::move(batch));
+      return;
+    }
+    batches_.push_back(std::move(batch));
+    learn();
+  }
+
+  void batch_verified() {
+    batches_.push_back(std::move(unverified_.front()));
+    unverified_.pop_front();
+    learn();
   }
 
   // ---- learners
@@ -436,15 +546,19 @@ class Actors {
     account(batch, record);
     record.train = seconds_of(work, in_.training);
     record.reference = in_.reference.value;
-    record.rewards = std::ceil(record.responses / static_cast<double>(grpo_.verifiers)) *
-                     grpo_.verify_time.value;
+    const double rewards = grpo_.async_steps > 0 ? 0 : rewards_of(record.responses);
+    // Ahead, what of the wait verifiers made.
+    const double waited =
+        std::clamp(batch.verified - std::max(batch.full, synced_at_), 0.0, record.wait);
+    record.wait -= waited;
+    record.rewards = rewards + waited;
     if (in_.beside)
       beside_until_ =
-          now_ + record.rewards +
+          now_ + rewards +
           seconds_of(updates_of(grpo_, lengths_of(batch), in_.beside_learners), in_.beside);
     out_.steps.push_back(record);
     if (begins_more()) stop_engines();
-    at(now_ + record.rewards + record.reference + record.train, What::trained, 0);
+    at(now_ + rewards + record.reference + record.train, What::trained, 0);
     prepare();  // one batch less is waiting
   }
 
@@ -463,9 +577,31 @@ class Actors {
   // ---- weight sync
 
   void trained() {
+    const double due = last_sync_ + grpo_.sync_interval.value;
+    if (now_ >= due) return begin_sync();
+    // Later: at once if learners wait then, else behind their step.
+    if (!sync_due_) at(due, What::sync_due, 0);
+    sync_due_ = true;
+    step_done();
+    learn();
+  }
+
+  void sync_due() {
+    sync_due_ = false;
+    if (busy_) return;
+    busy_ = true;
+    begin_sync();
+  }
+
+  void begin_sync() {
     closed_ = true;  // engines take no prompts while weights change
     drain_started_ = now_;
-    if (grpo_.inflight_updates || begins_more())
+    if (grpo_.sync_aborts)
+      for (std::size_t i = 0; i < out_.engines.size(); ++i) {
+        out_.engines[i].begin_anew(now_);
+        watch(i);
+      }
+    if (grpo_.inflight_updates || grpo_.sync_aborts || begins_more())
       sync();
     else
       drain();
@@ -483,6 +619,8 @@ class Actors {
   // Learners gather while engines go on.
   void sync() {
     StepRecord& record = out_.steps.back();
+    // A sync that comes late is of the last step.
+    if (record.end > 0) record.late = drain_started_ - record.end;
     record.drain = now_ - drain_started_;
     record.gather = in_.sync.gather.value;
     at(now_ + record.gather, What::gathered, 0);
@@ -496,7 +634,7 @@ class Actors {
     record.calls = wait_for_engines(grpo_.protocol, cost, out_.engines);
     const double sending = record.send + record.calls;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
-      if (grpo_.protocol == SyncProtocol::v1)
+      if (grpo_.protocol == SyncProtocol::v1 && !grpo_.sync_aborts)
         out_.engines[i].pace(now_, out_.engines[i].iteration() * slowed_by(cost, sending));
       else
         out_.engines[i].pause(now_);
@@ -508,12 +646,11 @@ class Actors {
   }
 
   void synced() {
-    StepRecord& record = out_.steps.back();
-    record.end = synced_at_ = now_;
-    ++engine_version_;
+    last_sync_ = now_;
+    engine_version_ = static_cast<std::int64_t>(out_.steps.size());
     closed_ = false;
     for (std::size_t i = 0; i < out_.engines.size(); ++i) {
-      if (grpo_.protocol == SyncProtocol::v1 && !begins_more()) {
+      if (grpo_.protocol == SyncProtocol::v1 && !begins_more() && !grpo_.sync_aborts) {
         out_.engines[i].set_version(engine_version_);
         out_.engines[i].pace(now_, 0);
       } else {
@@ -522,14 +659,23 @@ class Actors {
       }
       watch(i);
     }
+    const bool late = out_.steps.back().end > 0;
+    step_done(late);
+    if (late) dispatch();
+    learn();
+  }
+
+  // Learners are free for the next one; a sync that came late ends behind its step.
+  void step_done(bool late = false) {
+    out_.steps.back().end = synced_at_ = now_;
     busy_ = false;
+    if (late) return;
     if (begins_more() && !grpo_.partial_rollouts) forget_open_groups();
     const std::int64_t more = begins_more() ? begun() - outstanding_ : grpo_.prompts;
     if (in_parts())
       deal_prompts();
     else
       add_prompts(replaced_at_once() ? 0 : std::max<std::int64_t>(0, more));
-    learn();
   }
 
   const GrpoInput& in_;
@@ -544,20 +690,26 @@ class Actors {
   std::uint32_t next_group_ = 0;
   std::int64_t outstanding_ = 0;  // prompts asked for whose results nobody took
   std::size_t turn_ = 0;
-  std::vector<GroupResult> open_;                   // [group]
-  std::vector<std::deque<Call>> calls_;             // [engine]: under way and waiting
-  std::vector<std::deque<std::uint32_t>> left_;     // [learner]: groups of the step
-  std::vector<std::vector<std::uint32_t>> scored_;  // [learner]: of the call that is scored
-  std::vector<std::vector<double>> free_;           // [scorer][server]: from when on
-  double beside_until_ = 0;                         // a critic on GPUs of its own is trained
+  std::vector<std::mt19937_64> luck_;                     // [engine]
+  std::vector<std::vector<std::vector<Sequence>>> lost_;  // [engine]: groups, nobody knows yet
+  std::deque<std::vector<Sequence>> homeless_;            // groups of engines that failed
+  std::vector<GroupResult> open_;                         // [group]
+  std::vector<std::deque<Call>> calls_;                   // [engine]: under way and waiting
+  std::vector<std::deque<std::uint32_t>> left_;           // [learner]: groups of the step
+  std::vector<std::vector<std::uint32_t>> scored_;        // [learner]: of the call that is scored
+  std::vector<std::vector<double>> free_;                 // [scorer][server]: from when on
+  double beside_until_ = 0;                               // a critic on GPUs of its own is trained
   std::deque<GroupResult> results_;
   std::vector<GroupResult> accepted_;
   std::int64_t counted_ = 0;  // groups towards the next batch
-  std::deque<Batch> batches_;
+  std::deque<Batch> unverified_, batches_;
+  double verifying_until_ = 0;  // the batches before
   std::int64_t prepared_ = 0, consumed_ = -1;
   std::int64_t engine_version_ = 0;
   bool busy_ = false, closed_ = false, draining_ = false;
-  double synced_at_ = 0, drain_started_ = 0;
+  bool sync_due_ = false;  // an event says when
+  // When learners were free for a step; when the last sync was over.
+  double synced_at_ = 0, last_sync_ = -1e300, drain_started_ = 0;
 };
 
 }  // namespace

@@ -23,6 +23,13 @@ struct Scorer {
   std::function<Seconds(double tokens)> pass;
 };
 
+// Engines that fail alone: a run goes on without them until they are back.
+struct EngineFailures {
+  double mtbf = 0;  // of one, while it is up; 0: none fails
+  double notice = 0, start = 0;
+  std::uint64_t seed = 1;
+};
+
 struct GrpoInput {
   const Grpo& grpo;
   const DecodeModel& decode;
@@ -36,16 +43,18 @@ struct GrpoInput {
   TrainingCost beside{};            // of a critic on GPUs of its own, while the policy is trained
   std::size_t beside_learners = 0;  // of it
   bool whole_batches = false;       // rows of a call are padded, and end together
+  EngineFailures failures{};
   Seconds reference{};  // until a parked reference model is there, before a batch is trained on
 };
 
 struct StepRecord {
   double start = 0;      // the batch was taken
   double wait = 0;       // for it, since the last sync was over
-  double rewards = 0;    // of all its responses are found
+  double rewards = 0;    // of all its responses are found; ahead, while nothing is trained
   double reference = 0;  // a parked reference model comes
   double train = 0;
   double beside = 0;  // a critic on GPUs of its own ends later than the sync
+  double late = 0;    // from its end to a sync that was not to follow the last one so soon
   double drain = 0;   // engines finished what they had
   double gather = 0, send = 0, calls = 0, pause = 0;  // of the sync behind it
   double end = 0;
@@ -77,6 +86,7 @@ struct GrpoRun {
   double given_up = 0;   // in groups that were not done when there were enough
   double waiting = 0;    // finished and not yet used when the last step ended
   double stale_groups = 0, filtered_groups = 0;
+  std::int64_t engine_failures = 0;
   std::int64_t most_prompts = 0;  // in the queue or on engines at one time
   std::int64_t most_results = 0;  // in the queue of results
 };

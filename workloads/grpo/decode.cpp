@@ -69,6 +69,35 @@ std::int64_t blocks_of(const Model& model) {
   return attention_layers(model) + mixer_layers(model) + following_blocks(model);
 }
 
+// Of the widest of a layer's blocks while so many tokens go through it: what comes in, its sum with
+// what came before and its norm, then both halves of what is multiplied, and their product.
+double widest_block(const Model& model, double tokens, double gpus) {
+  const auto between = [](std::int64_t wide, bool gated) {
+    return width(gated ? 3 : 2) * width(wide);
+  };
+  double block = between(model.feed_forward.width, model.feed_forward.gated) / gpus;
+  if (model.experts) {
+    const Experts& e = *model.experts;
+    // The result of each expert goes where its input's product was.
+    const double product = width(e.gated ? 2 : 1) * width(e.width) / gpus;
+    block = std::max(block, width(e.per_token) *
+                                (std::max(product, width(model.hidden)) + width(e.width) / gpus));
+  }
+  return bytes_16 * tokens * (3 * width(model.hidden) + block);
+}
+
+// Kept free for the largest step, as a run of it before the cache is made says.
+double profiled_bytes(const Model& model, const EngineStack::Memory& memory, const Grpo& grpo) {
+  if (!memory.profiled) return 0;
+  const double tokens = width(grpo.batched_tokens), gpus = width(grpo.tensor_parallel),
+               sampled = std::min(tokens, width(grpo.batched_sequences));
+  const double logits = bytes_16 * tokens * width(model.hidden) +
+                        sampled * width(model.vocabulary) * memory.logits.number();
+  const double other = (gpus > 1 ? memory.communication.number() : 0) +
+                       (grpo.enforce_eager ? 0 : memory.graphs.number());
+  return std::max(widest_block(model, tokens, gpus), logits) + other;
+}
+
 double whole_weights(const Model& model, bool by_sequence) {
   double sum = 0;
   for (std::int64_t layer = 0; layer < model.layers; ++layer)
@@ -192,7 +221,8 @@ DecodeModel::DecodeModel(const Cluster& cluster, const Model& model, const Engin
                   weight_width_ * whole;
   if (stack.own_weights) weight_bytes_ = 0;  // of a learner's, which are there
   const double capacity = gpu.memory.capacity.number(), share = grpo.memory_utilization,
-               kept = weight_bytes_ + stack.memory.overhead.number();
+               kept = weight_bytes_ + stack.memory.overhead.number() +
+                      profiled_bytes(model, stack.memory, grpo);
   cache_bytes_ = stack.memory.of_free ? share * (capacity - kept) : share * capacity - kept;
   block_ = stack.memory.block.number();
   if (mixer_layers(model) > 0) {

@@ -184,6 +184,17 @@ void Engine::preempt(std::size_t place) {
   share_ = limits_.reserve.first;
 }
 
+void Engine::forget_cache() {
+  for (BlockPool& pool : pools_)
+    pool = BlockPool(static_cast<std::int64_t>(std::floor(limits_.cache / limits_.block)));
+  prompts_.clear();
+}
+
+void Engine::lose(Sequence& sequence) {
+  totals_.made_anew += static_cast<double>(std::exchange(sequence.done, 0));
+  sequence.mixed = false;
+}
+
 // Who came first is the first to come back.
 void Engine::empty() {
   empties_ = false;
@@ -191,11 +202,10 @@ void Engine::empty() {
     preempt(running_.size() - 1);
     --totals_.preemptions;
   }
-  // Weights change, so nothing is found again.
-  for (BlockPool& pool : pools_)
-    pool = BlockPool(static_cast<std::int64_t>(std::floor(limits_.cache / limits_.block)));
-  prompts_.clear();
-  if (!gives_up_) return;
+  forget_cache();  // weights change
+  if (aside_ == Aside::anew)
+    for (Held& h : waiting_) lose(h.sequence);
+  if (aside_ != Aside::given_up) return;
   for (const Held& h : waiting_) totals_.given_up += static_cast<double>(h.sequence.done);
   held_ -= static_cast<std::int64_t>(waiting_.size());
   waiting_.clear();
@@ -407,7 +417,7 @@ std::int64_t Engine::steps_together() const {
 void Engine::start_block(double now) {
   running_block_ = false;
   pace_ = next_pace_;
-  if (paused_) return;
+  if (paused_ || down_) return;
   block_ = {.start = now, .end = now};
   schedule();
   if (together(&StepBatch::decoding) + together(&StepBatch::prompt) == 0) return;
@@ -487,21 +497,53 @@ void Engine::pause(double now) {
   cut(now);
 }
 
-void Engine::stop(double now) {
+void Engine::stop(double now, Aside aside) {
   count_held(now);
   pause(now);
   empties_ = true;
+  aside_ = aside;
   if (!running_block_) empty();
 }
 
 void Engine::put_aside(double now) {
-  gives_up_ = false;
-  stop(now);
+  stop(now, Aside::kept);
+}
+
+void Engine::begin_anew(double now) {
+  stop(now, Aside::anew);
 }
 
 void Engine::give_up(double now) {
-  gives_up_ = true;
-  stop(now);
+  stop(now, Aside::given_up);
+}
+
+std::vector<Sequence> Engine::fail(double now) {
+  count_held(now);
+  if (running_block_) {
+    // Whole steps until now are lost with what was made before.
+    block_.end = now;
+    block_.tokens = 0;
+    totals_.busy += now - block_.start;
+    totals_.sequence_seconds += block_.sequences * (now - block_.start);
+    log_.push_back(block_);
+  }
+  down_ = true;
+  running_block_ = empties_ = false;
+  std::vector<Sequence> lost;
+  for (Held& h : running_) lost.push_back(h.sequence);
+  for (Held& h : waiting_) lost.push_back(h.sequence);
+  for (Sequence& s : lost) lose(s);
+  running_.clear();
+  waiting_.clear();
+  held_ = 0;
+  forget_cache();
+  return lost;
+}
+
+void Engine::start_again(double now, std::int64_t version) {
+  down_ = false;
+  version_ = version;
+  if (!running_block_) start_block(now);
 }
 
 void Engine::set_version(std::int64_t version) {

@@ -71,6 +71,7 @@ struct EngineTotals {
   std::int64_t tokens = 0;
   std::int64_t preemptions = 0;
   double given_up = 0;     // tokens of answers that were not done
+  double made_anew = 0;    // tokens of answers that were begun again
   double prefilled = 0;    // tokens
   double recomputed = 0;   // of them a second time
   double most_cached = 0;  // tokens
@@ -82,7 +83,7 @@ class Engine {
   Engine(const DecodeModel& decode, const EngineLimits& limits);
 
   bool room_for(std::int64_t samples) const {
-    return held_ == 0 || held_ + samples <= limits_.admitted;
+    return !down_ && (held_ == 0 || held_ + samples <= limits_.admitted);
   }
   bool idle() const { return held_ == 0; }
   std::int64_t held() const { return held_; }
@@ -99,9 +100,13 @@ class Engine {
   void pause(double now);  // after the step under way
   void resume(double now, std::int64_t version);
   // Stops behind the step under way. What is not done leaves the cache: it comes back when the
-  // engine resumes, computed again, or is given up.
+  // engine resumes, computed again or begun anew, or is given up.
   void put_aside(double now);
+  void begin_anew(double now);
   void give_up(double now);
+  // Fails in the middle of a step. What it had is lost: these have to be begun anew elsewhere.
+  std::vector<Sequence> fail(double now);
+  void start_again(double now, std::int64_t version);
   // While weights arrive tensor by tensor: at most one step per this time. 0: no limit.
   void pace(double now, double seconds);
   void set_version(std::int64_t version);
@@ -158,8 +163,11 @@ class Engine {
   void leave(const Held& held, bool comes_back);
   void preempt(std::size_t place);
   std::size_t last_of(std::size_t rank) const;
-  void stop(double now);
+  enum class Aside : std::uint8_t { kept, anew, given_up };
+  void stop(double now, Aside aside);
   void empty();
+  void forget_cache();
+  void lose(Sequence& sequence);
   bool block_may_go_on() const;
   std::int64_t steps_together() const;
   bool steps_fit(std::int64_t steps) const;
@@ -183,12 +191,14 @@ class Engine {
   double share_ = 0;  // of what running sequences may still need, see Reservation
   double pace_ = 0, next_pace_ = 0;
   bool paused_ = false, running_block_ = false;
-  bool empties_ = false, gives_up_ = false;  // when the step under way is done
-  bool preempted_ = false;                   // in the step under way
-  std::vector<std::int64_t> budget_;         // [rank] tokens of the step that are left
-  std::vector<StepBatch> batches_;           // [rank] of the step
-  std::int64_t nearest_ = 0;                 // steps until the first of those that decode is done
-  std::vector<Held> done_;                   // with the block that ended last
+  bool down_ = false;
+  bool empties_ = false;              // when the step under way is done
+  Aside aside_ = Aside::kept;         // what is then of those that were not
+  bool preempted_ = false;            // in the step under way
+  std::vector<std::int64_t> budget_;  // [rank] tokens of the step that are left
+  std::vector<StepBatch> batches_;    // [rank] of the step
+  std::int64_t nearest_ = 0;          // steps until the first of those that decode is done
+  std::vector<Held> done_;            // with the block that ended last
   StepBlock block_;
   std::int64_t iterations_ = 0;
   EngineTotals totals_;

@@ -153,7 +153,11 @@ EngineStack read_engine_stack(const Table& table) {
   const Table memory = table.table("memory");
   stack.memory = {.overhead = memory.constant<Bytes>("overhead"),
                   .block = memory.constant<Ratio>("block"),
-                  .of_free = memory.flag_or("of_free", false)};
+                  .of_free = memory.flag_or("of_free", false),
+                  .profiled = memory.flag_or("profiled", false),
+                  .communication = memory.constant<Bytes>("communication"),
+                  .logits = memory.constant<Bytes>("logits"),
+                  .graphs = memory.constant<Bytes>("graphs")};
   read_benchmark(table, stack);
   stack.mixers = read_engine_mixers(table.table("mixers"));
   stack.sync = read_sync(table.table("sync"));

@@ -104,9 +104,14 @@ struct EngineStack {
     Constant<Seconds> request;    // of a chat request in the HTTP server, one after the other
   } host;
   struct Memory {
-    Constant<Bytes> overhead;  // of each GPU: activations, graphs, communication buffers
+    Constant<Bytes> overhead;  // of each GPU's process, beside weights and cache
     Constant<Ratio> block;     // tokens that are handed out together
     bool of_free = false;      // the cache gets a share of what is left, not what a share leaves
+    // Where the cache's size is found by running the largest batch first: what that takes is kept.
+    bool profiled = false;
+    Constant<Bytes> communication{};  // more of `overhead` where an engine has several GPUs
+    Constant<Bytes> logits{};         // of each sequence and entry of the vocabulary, in that batch
+    Constant<Bytes> graphs{};         // that are counted with it
   } memory;
   struct Benchmark {  // its own: so many requests of such lengths at once
     std::int64_t prompt = 0, answer = 0, requests = 0;

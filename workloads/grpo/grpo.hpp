@@ -75,6 +75,8 @@ struct Failures {
   Seconds save{};                // everything waits for it
   Seconds notice{};              // until a failure is seen
   std::optional<Seconds> start;  // until steps go on; nothing: what engines take to start
+  Seconds engine_mtbf{};         // of an engine that fails alone, and the run goes on without it
+  std::optional<Seconds> engine_start;  // until it is back; nothing: what engines take to start
   std::uint64_t seed = 1;
 };
 
@@ -126,7 +128,9 @@ struct Grpo {
   std::int64_t batched_tokens = 2048;          // of a step
   std::optional<Seconds> per_tensor_overhead;  // instead of what the protocol's parts add up to
   std::optional<Bytes> sync_bucket;            // instead of what the engine's file says
-  std::int64_t async_steps = 8;                // steps that generation may be ahead; 0: in turn
+  bool sync_aborts = false;      // engines begin anew what is under way when weights come
+  Seconds sync_interval{};       // from the end of a sync to the next one, at least
+  std::int64_t async_steps = 8;  // steps that generation may be ahead; 0: in turn
 
   // Sequences that a learner hands to an engine at a time. It waits for them, has them scored, and
   // hands over the next ones; an engine takes such calls one after the other. 0: engines get all.

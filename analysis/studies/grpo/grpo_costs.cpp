@@ -384,7 +384,8 @@ SyncReplay replay_sync(const Scenario& scenario, const Placement& placement,
   result.cost.calls = grpo.protocol == SyncProtocol::v1 ? tensors : 1;
   result.cost.busy = scenario.engine->sync.busy.value;
   result.cost.window = {result.overhead / result.cost.calls + result.cost.busy.value};
-  const bool pauses = grpo.protocol == SyncProtocol::v3 && grpo.layout == GrpoLayout::separate;
+  const bool pauses = (grpo.protocol == SyncProtocol::v3 || grpo.sync_aborts) &&
+                      grpo.layout == GrpoLayout::separate;
   if (pauses) result.cost.pause = scenario.engine->sync.pause.value;
   return result;
 }

@@ -83,21 +83,23 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
   const std::size_t last = run.steps.size() - 1;
   const Window window{run.steps[warm - 1].end, run.steps[last - 1].end};
   const double n = static_cast<double>(last - warm);
-  double trained = 0, dropped = 0;
+  double trained = 0, dropped = 0, syncs = 0;
   for (std::size_t i = warm; i < last; ++i) {
     const StepRecord& s = run.steps[i];
-    p.phases.wait += s.wait / n;
+    const double part = s.sync() > 0 ? 1 : 0;
+    syncs += part;
+    p.phases.wait += (s.wait + s.late) / n;
     p.phases.rewards += s.rewards / n;
     p.training += (s.reference + s.train) / n;
     p.phases.reference += s.reference / n;
     p.phases.drain += s.drain / n;
-    p.phases.gather += (s.gather + p.sync_replay.gathers) / n;
-    p.phases.broadcast += p.sync_replay.broadcasts / n;
-    p.phases.per_tensor += p.sync_replay.overhead / n;
-    p.phases.parking += p.sync_replay.parking / n;
+    p.phases.gather += (s.gather + part * p.sync_replay.gathers) / n;
+    p.phases.broadcast += part * p.sync_replay.broadcasts / n;
+    p.phases.per_tensor += part * p.sync_replay.overhead / n;
+    p.phases.parking += part * p.sync_replay.parking / n;
     p.phases.iterations += s.calls / n;
     p.phases.critic += s.beside / n;
-    p.phases.pause += (s.pause + p.sync_replay.sleep) / n;
+    p.phases.pause += (s.pause + part * p.sync_replay.sleep) / n;
     p.sync += s.sync() / n;
     p.staleness += s.staleness / n;
     p.most_stale = std::max(p.most_stale, s.most_stale);
@@ -108,6 +110,8 @@ void measure_steps(const Scenario& scenario, GrpoPrediction& p) {
     trained += s.tokens;
     dropped += s.dropped_tokens;
   }
+  // Of those that there were.
+  p.sync = syncs > 0 ? p.sync * n / syncs : 0;
   p.step_time = {window.length() / n};
   p.first_step = {run.steps.front().end};
   p.dropped_share = trained + dropped > 0 ? dropped / (trained + dropped) : 0;
@@ -296,6 +300,11 @@ GrpoRun run_actors(const Scenario& scenario, const DecodeModel& decode, Learners
        .beside = learners.alone ? TrainingCost(train_critic) : TrainingCost(),
        .beside_learners = learners.alone ? packers_of(scenario, GrpoModel::critic) : 0,
        .whole_batches = scenario.engine->scheduler.order == StepOrder::whole_batches,
+       .failures =
+           {.mtbf = grpo.failures.engine_mtbf.value,
+            .notice = grpo.failures.notice.value,
+            .start = grpo.failures.engine_start.value_or(Seconds{start_up(scenario, decode)}).value,
+            .seed = grpo.failures.seed},
        .reference = replay_return(scenario, p.placement, learners.states().waiting(grpo))});
   p.training_parts = all;
   return run;
@@ -332,8 +341,8 @@ GrpoPrediction predict_grpo(const Scenario& scenario, CauseSet free) {
   measure_card(scenario, p);
   p.bottleneck = bottleneck_of(p);
   p.start_up = {start_up(scenario, decode)};
-  if (grpo.total_episodes > 0)
-    p.wall = p.step_time * std::floor(grpo.total_episodes / grpo.responses());
+  if (const double steps = std::floor(grpo.total_episodes / grpo.responses()); steps > 0)
+    p.wall = p.start_up + p.first_step + p.step_time * (steps - 1);
   if (grpo.failures.mtbf.value > 0) p.goodput = goodput_of_run(scenario, p);
   if (p.goodput && p.goodput->useful > 0) p.wall = p.wall * (1 / p.goodput->useful);
   add_run_warnings(scenario, p);

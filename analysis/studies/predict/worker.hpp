@@ -51,7 +51,8 @@ void outcomes_from_workers(
 
 // Runs the task in a child and returns what it returned. A UserError of the child is thrown here
 // again, with all its problems, and so are std::bad_alloc and MachineError; any other end of the
-// child is a std::runtime_error that says how it ended, a MachineError if it was killed.
+// child is a std::runtime_error that says how it ended, a MachineError if it was killed. A worker
+// does such a task by itself.
 template <class Task>
 auto in_worker(const Task& task) {
   using Answer = std::invoke_result_t<const Task&>;
