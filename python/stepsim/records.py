@@ -274,7 +274,7 @@ RunResult = TypedDict(
         "classes": "dict[str, Any]",  # what is held at the peak
         "shown_by_device_bytes": "float",  # what the device's own tool shows
         "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
-        "kept_for_other_streams_bytes": "float",  # free, but for other streams
+        "reserved_bytes": "float",  # that the allocator has after two steps, used or not
         "context_bytes": "float",  # of the framework's context
         "moments": "dict[str, Any]",  # the most held in each moment
         "failed_allocation": "RunFailedAllocation | None",  # the first request that fails
@@ -564,7 +564,7 @@ MemoryResult = TypedDict(
         "classes": "dict[str, Any]",  # what is held at the peak
         "shown_by_device_bytes": "float",  # what the device's own tool shows
         "mapped_before_update_bytes": "float | None",  # when an update begins, where each step gives memory back; else null
-        "kept_for_other_streams_bytes": "float",  # free, but for other streams
+        "reserved_bytes": "float",  # that the allocator has after two steps, used or not
         "context_bytes": "float",  # of the framework's context
         "moments": "dict[str, Any]",  # the most held in each moment
         "failed_allocation": "MemoryFailedAllocation | None",  # the first request that fails

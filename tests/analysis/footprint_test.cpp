@@ -102,7 +102,7 @@ TEST_CASE("a device's own tool sees the context, and what is kept for other stre
   // Segments that expand are whole again when they are free.
   scenario.strategy.expandable_segments = true;
   const Footprint whole = footprint(scenario);
-  CHECK(reserved_in_order(scenario, whole) < 1.02 * whole.device.peak.bytes + 0x1p26);
+  CHECK(reserved_in_order(scenario, whole) < 1.02 * whole.device.peak.bytes + 0x1p27);
   // Idle memory is given back before a request fails, so it decides nothing.
   CHECK(std::abs(apart.margin.value - (apart.capacity - apart.needed())) < 1);
   // Nobody sees more than there is.
@@ -116,8 +116,8 @@ TEST_CASE("a device's own tool sees the context, and what is kept for other stre
 // step finds none for its largest requests.
 TEST_CASE("states that are made in the first update are in the way of the second step",
           "[analysis]") {
-  const Scenario plain = seed("llama32-3b-sft-zero3", {{"strategy.checkpointing", "full"},
-                                                       {"strategy.cross_entropy", "logits"}});
+  const Scenario plain = seed("llama32-3b-sft-zero3",
+                              {{"job.micro_batch", "4"}, {"strategy.cross_entropy", "logits"}});
   const Footprint needs = footprint(plain);
   CHECK(reserved_in_order(plain, needs) > 1.05 * needs.device.peak.bytes);
 }

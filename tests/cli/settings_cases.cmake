@@ -92,8 +92,8 @@ cli("a NeMo-RL file that says its machine alone" ARGS import @WORK@/own.yaml
   SHELL "cp ${folder}/nemo.yaml @WORK@/base.yaml; printf 'defaults: [base.yaml]\\ncluster: {num_nodes: 2}\\n' >@WORK@/own.yaml; \"$@\""
   OUTPUT "\n  num_samples_per_prompt_rollout: 8 ")
 cli("trainers of open-instruct that are not read" ARGS import @WORK@/own.sh CODE 2
-  SHELL "printf 'python open_instruct/finetune.py --model_name_or_path Qwen/Qwen2.5-0.5B --tokenizer_name x\\n' >@WORK@/own.sh; \"$@\""
-  ERROR "@WORK@/own.sh:1: open_instruct/finetune.py of open-instruct is not read yet; expected grpo_fast.py")
+  SHELL "printf 'python open_instruct/reward_modeling.py --model_name_or_path Qwen/Qwen2.5-0.5B --tokenizer_name x\\n' >@WORK@/own.sh; \"$@\""
+  ERROR "@WORK@/own.sh:1: open_instruct/reward_modeling.py of open-instruct is not read yet; expected grpo_fast.py, finetune.py or dpo_tune_cache.py")
 settings_refused("distillation of a NeMo-RL file" nemo-sft.yaml "^sft:|distillation:"
   "1: distillation: of a NeMo-RL file is not read yet; expected grpo, sft or dpo")
 settings_refused("a NeMo-RL file that goes on from nothing" nemo.yaml "grpo_math_1B|other"

@@ -85,7 +85,7 @@ endfunction()
 grpo_refused("no engine" "use_vllm: true|use_vllm: false"
   "11: trl.use_vllm: answers that transformers generates are not modelled; expected true")
 grpo_refused("groups that do not come out even" "num_generations: 8|num_generations: 7"
-  "13: trl.num_generations: 96 completions (4 x 4 x 6 learners) are no whole number of groups of 7")
+  "13: trl.num_generations: 96 completions (4 x 4 x 6 learners) are no whole number of groups of 7; --set cluster.gpus_per_node=N says how many GPUs it is launched on")
 grpo_refused("a server that takes all GPUs" "tensor_parallel_size: 2|tensor_parallel_size: 8"
   "6: vllm.tensor_parallel_size: a server on 8 GPUs leaves no learner on 1 x 8: name more with --cluster and --nodes")
 source_refused("a block of DeepSpeed's keys" "^deepspeed: .*|deepspeed: {zero_optimization: {stage: 2}}"
