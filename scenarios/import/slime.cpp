@@ -15,7 +15,8 @@
 namespace stepsim {
 namespace {
 
-constexpr std::string_view prompts_key = "rollout-batch-size", samples_key = "n-samples-per-prompt",
+constexpr std::string_view prompts_flag = "rollout-batch-size",
+                           samples_flag = "n-samples-per-prompt",
                            answer_key = "rollout-max-response-len";
 
 // GPUs that learn and GPUs that answer: the same in turn, or each group its own.
@@ -145,13 +146,13 @@ void read_slime_method(MappedSource& source, std::int64_t updates) {
 }
 
 std::int64_t read_slime_batch(MappedSource& source) {
-  const std::int64_t prompts = source.whole(prompts_key, 0, 1, most_tokens),
-                     samples = source.whole(samples_key, 1, 1, most_tokens),
+  const std::int64_t prompts = source.whole(prompts_flag, 0, 1, most_tokens),
+                     samples = source.whole(samples_flag, 1, 1, most_tokens),
                      parts = source.whole("num-steps-per-rollout", 0, 1, most_tokens),
                      batch = source.whole("global-batch-size", 0, 1, most_tokens);
-  if (prompts == 0) source.problem(prompts_key, "is missing");
-  source.put("job.num_unique_prompts_rollout", std::to_string(prompts), prompts_key);
-  source.put("job.num_samples_per_prompt_rollout", std::to_string(samples), samples_key);
+  if (prompts == 0) source.problem(prompts_flag, "is missing");
+  source.put("job.num_unique_prompts_rollout", std::to_string(prompts), prompts_flag);
+  source.put("job.num_samples_per_prompt_rollout", std::to_string(samples), samples_flag);
   const std::int64_t all = std::max<std::int64_t>(1, prompts * samples);
   const std::int64_t updates = parts > 0   ? parts
                                : batch > 0 ? std::max<std::int64_t>(1, all / batch)

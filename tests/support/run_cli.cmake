@@ -61,7 +61,7 @@ if(SHELL)
   file(WRITE ${WORK}/script.sh "${SHELL}\n")  # as an argument its semicolons would split it
   list(PREPEND command bash ${WORK}/script.sh)
 endif()
-execute_process(COMMAND ${command} WORKING_DIRECTORY ${WORK} INPUT_FILE /dev/null TIMEOUT 120
+execute_process(COMMAND ${command} WORKING_DIRECTORY ${WORK} INPUT_FILE /dev/null TIMEOUT 240
   RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE error)
 
 function(fail why)

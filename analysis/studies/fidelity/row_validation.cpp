@@ -52,7 +52,8 @@ RowAnswer answer_of(const RowQuestion& question, const StepRow& measured, const 
   const bool first = log.first_stage && asked.first_stage > 0;
   const double allocated = first ? asked.first_stage : asked.device.peak.bytes;
   Footprint memory = p.memory;
-  if (measured.memory) memory.reserved = reserved_in_order(scenario, asked);
+  if (measured.memory && measured_kind(measured, log) != MemoryKind::allocated)
+    memory.reserved = reserved_in_order(scenario, asked);
   return {.step = p.step_time.value,
           .tokens = p.tokens_per_second_per_gpu * gpus * p.step_time.value,
           .gpus = gpus,
