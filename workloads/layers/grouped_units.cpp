@@ -235,9 +235,8 @@ void LayerWriter::grouped_experts(const Experts& e) {
 
   dispatch(rows.routed);
   std::vector<double> tensors{in * n * h() * w, n * h() * w};
-  std::vector<double> biases{in * n * w, n * h()};
   if (separate) tensors.assign(static_cast<std::size_t>((in + 1) * n), h() * w);
-  if (e.bias) tensors.insert(tensors.end(), biases.begin(), biases.end());
+  if (e.bias) tensors.insert(tensors.end(), {in * n * w, n * h()});
   Unit& result = expert_unit(std::move(tensors), {});
   result.forward = {in_order(rows, false), stacked};
   result.forward.insert(result.forward.end(), products.begin(), products.end() - 1);
