@@ -530,6 +530,7 @@ std::vector<Sequence> Engine::fail(double now) {
   down_ = true;
   running_block_ = empties_ = false;
   std::vector<Sequence> lost;
+  lost.reserve(running_.size() + waiting_.size());
   for (Held& h : running_) lost.push_back(h.sequence);
   for (Held& h : waiting_) lost.push_back(h.sequence);
   for (Sequence& s : lost) lose(s);
