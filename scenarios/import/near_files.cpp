@@ -17,9 +17,10 @@ std::optional<std::string> find_above(const std::string& file, const std::string
     for (std::size_t i = from; i < parts.size(); ++i) wanted /= parts[i];
     if (parts[from] == "..") continue;
     fs::path folder = fs::path(file).parent_path();
-    for (int up = 0; up < most_folders; ++up) {
+    for (int up = 0; up < most_folders && !(folder.has_root_path() && folder == folder.root_path());
+         ++up) {
       if (fs::is_regular_file(folder / wanted, failed)) return (folder / wanted).string();
-      if (folder.empty() || folder == folder.parent_path()) break;
+      if (folder.empty()) break;
       folder = folder.parent_path();
     }
   }

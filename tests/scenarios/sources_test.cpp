@@ -7,6 +7,7 @@
 
 #include "scenarios/import/named_machines.hpp"
 #include "scenarios/import/named_models.hpp"
+#include "scenarios/import/near_files.hpp"
 #include "scenarios/scenario.hpp"
 #include "sim/base/error.hpp"
 #include "tests/support/catch.hpp"
@@ -39,6 +40,19 @@ std::string value_at(const Translation& translation, std::string_view path) {
 }
 
 }  // namespace
+
+TEST_CASE("a file that another names is looked for above it, never at the top of all folders",
+          "[scenarios]") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("scripts/deep"));
+  std::filesystem::create_directories(folder.file("models"));
+  std::ofstream(folder.file("models/one.sh")) << "A=1\n";
+  const std::string script = folder.file("scripts/deep/run.sh");
+  CHECK(find_above(script, "models/one.sh") == folder.file("models/one.sh"));
+  CHECK(!find_above(script, "one.sh"));  // a name alone is no place
+  CHECK(!find_above("/usr/run.sh", "/etc/passwd"));
+  CHECK(!find_above("/run.sh", "etc/passwd"));
+}
 
 TEST_CASE("scripts of slime are read, with the files that they take in", "[scenarios][sources]") {
   const TemporaryFolder folder;

@@ -184,7 +184,7 @@ void LayerWriter::loop_over_slices(const Experts& e) {
   result.memory.saved = bytes_16 * rows * n * (2 * h() + 2 * in * w);
   result.memory.gradient = bytes_16 * t() * h();
   result.memory.backward = bytes_16 * (in + 1) * n * h() * w;  // the zero-filled stack
-  quantise_stack(result, 2);
+  quantise_stack(result);
 }
 
 // Token slots of all experts: as many for each as the capacity says, or, when no token is dropped,
@@ -318,7 +318,7 @@ void LayerWriter::all_experts(const Experts& e) {
                         grouped_gemm("down", n, t(), w, h()), activation_row(rows, w, e.gated)});
     result.plain_modules = 1;
     result.memory.saved = bytes_16 * rows * (h() + 2 * in * w);
-    quantise_stack(result, 2);
+    quantise_stack(result);
   }
   moe_step("mlp.sum", {count(Operator::sum_experts, rows + t(), h())}, 0);
 }

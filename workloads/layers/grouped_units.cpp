@@ -270,7 +270,7 @@ void LayerWriter::grouped_experts(const Experts& e) {
   // What arrives, beside what is sent.
   result.memory.forward = sends_tokens(strategy) ? bytes_16 * rows.arrived * h() : 0;
   if (rows.held > rows.sent) share_tokens(result, bytes_16 * rows.held * h());
-  if (!separate) quantise_stack(result, 2);
+  if (!separate) quantise_stack(result);
   expert_adapter(n, each, w, 1);
   combine(rows);
 }

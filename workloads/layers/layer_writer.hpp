@@ -74,7 +74,7 @@ struct LayerWriter {
  private:
   std::vector<KernelRow> backward(const std::vector<KernelRow>& forward) const;
   void quantise(Unit& unit, std::size_t matrices) const;
-  void quantise_stack(Unit& unit, std::size_t matrices) const;
+  void quantise_stack(Unit& unit) const;
   // The last unit needs its input for the gradient of its weights, if they have one.
   void keeps_input(double bytes);
   void project();

@@ -90,7 +90,8 @@ void LayerWriter::quantise(Unit& unit, std::size_t matrices) const {
 
 // Experts that are one tensor, for which bitsandbytes has no layer: they are unpacked before the
 // product of the model's own code, which keeps what was unpacked for its backward pass.
-void LayerWriter::quantise_stack(Unit& unit, std::size_t matrices) const {
+void LayerWriter::quantise_stack(Unit& unit) const {
+  constexpr std::size_t matrices = 2;  // what goes in, and what goes down
   if (!frozen() || strategy.lora.quantised != Quantised::nf4_all) return;
   double unpacked = 0;
   for (std::size_t i = 0; i < matrices; ++i) unpacked += unit.tensors[i];

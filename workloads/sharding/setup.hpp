@@ -30,7 +30,7 @@ class Setup {
   void give(Pool pool, Held held, double bytes) { take(pool, held, -bytes); }
   // Pinned memory is allocated as ordinary memory first, and then copied.
   void pin(Held held, double bytes);
-  // What an optimizer makes for a part of the elements, moment by moment, on the device.
+  // What an optimizer makes for each part of its elements, moment by moment, on the device.
   void take_states(double bytes, const std::vector<double>& parts);
   double on_device() const { return on_device_; }  // bytes taken so far
 

@@ -55,7 +55,9 @@ ScenarioAnswer figures_of(const Scenario& scenario) {
   answer.of(Metric::memory) = p.memory.needed();
   answer.of(Metric::state_memory) = p.memory.states;
   answer.of(MemoryKind::allocated) = p.memory.device.peak.bytes;
-  if (scenario.measured) memory.reserved = reserved_in_order(scenario, p.memory);
+  for (const auto& each : {scenario.measured, scenario.estimated})
+    if (each && each->memory_counts && *each->memory_counts != MemoryKind::allocated)
+      memory.reserved = reserved_in_order(scenario, p.memory);
   answer.of(MemoryKind::reserved) = memory.reserved;
   answer.of(MemoryKind::device) = memory.shown();
   return answer;
