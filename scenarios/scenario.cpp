@@ -315,6 +315,12 @@ void read_title(const Table& root, Scenario& scenario) {
   root.text_or("note", "");
 }
 
+// Each is the full name of one.
+bool are_names_of(std::span<const std::string> names, std::span<const NamedConstant> constants) {
+  return std::ranges::all_of(
+      names, [&](const std::string& name) { return holds(constants, name, &NamedConstant::name); });
+}
+
 // Model, machine, stack and engine; once more where the scenario gives constants of theirs.
 void load_named(const std::string& data, const Table& root, const Names& names, const Found& found,
                 Readings readings, Scenario& scenario) {
@@ -327,9 +333,19 @@ void load_named(const std::string& data, const Table& root, const Names& names, 
     if (found.cluster) load_faults(data, root.table("cluster"), readings, scenario);
     if (scenario.job.method == Method::grpo) read_engine(data, root, readings, scenario);
   };
-  load();
   const auto given = root.table_if("constants");
-  if (!given || !found.cluster || !found.stack) return;
+  if (!given || !found.cluster || !found.stack) return load();
+  // A study gives one constant after the other of the same scenario, by its full name: what the
+  // last one had is looked at first, which saves reading everything twice.
+  static std::vector<NamedConstant> last;
+  if (are_names_of(given->keys(), last)) {
+    readings.given = given_constants(*given, last);
+    load();
+    if (!given->sound() || are_names_of(given->keys(), scenario.constants)) return;
+    readings.given.clear();
+  }
+  load();
+  last = scenario.constants;
   readings.given = given_constants(*given, scenario.constants);
   if (given->sound()) load();
 }

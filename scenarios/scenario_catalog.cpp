@@ -37,10 +37,18 @@ std::string find_scenario(const std::string& data, const std::string& path_or_na
   std::error_code failed;
   if (path.extension() == ".yaml" || path.extension() == ".yml" || fs::exists(path, failed))
     return path_or_name;
+  // Draws and points of a sweep ask for the same one again: it stays what it was while it is there.
+  static std::string last_data, last_name, last_file;
+  if (last_data == data && last_name == path_or_name && fs::exists(last_file, failed))
+    return last_file;
   std::vector<std::string> known;
   for (const std::string& name : scenario_names(data)) {
     const std::string last = fs::path(name).filename().string();
-    if (path_or_name == name || path_or_name == last) return scenario_file(data, name);
+    if (path_or_name == name || path_or_name == last) {
+      last_data = data;
+      last_name = path_or_name;
+      return last_file = scenario_file(data, name);
+    }
     known.push_back(last);
   }
   throw UserError(

@@ -57,9 +57,9 @@ bool is_config_path(std::string_view name_or_path) {
 std::string resolve_model(const std::string& data, const std::string& name) {
   const bool id = is_hf_id(name);
   if (name.empty() || (!id && is_config_path(name))) return name;
-  const std::vector<std::string> entries = names_on(data, model_shelf);
   std::string last = last_part(in_small_letters(name));
-  if (std::find(entries.begin(), entries.end(), last) != entries.end()) return last;
+  if (is_on(data, model_shelf, last)) return last;
+  const std::vector<std::string> entries = names_on(data, model_shelf);
   // The same name by somebody else is a copy of it; only an exact one is better.
   const std::string plain = as_first_stored(last);
   std::string copied;
