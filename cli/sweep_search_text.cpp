@@ -9,10 +9,10 @@
 namespace stepsim {
 namespace {
 
-constexpr std::array<std::string_view, 3> method_names{"bounds", "bisection", "grid"};
+constexpr std::array<std::string_view, 3> search_methods{"bounds", "bisection", "grid"};
 
 std::string_view method_of(const SearchResult& result) {
-  return method_names[static_cast<std::size_t>(result.method)];
+  return search_methods[static_cast<std::size_t>(result.method)];
 }
 
 // A larger value might do as well: the range ended before the condition did.

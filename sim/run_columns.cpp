@@ -306,7 +306,7 @@ bool is_name(std::string_view name) {
          name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-constexpr double most_bytes = 1e18;  // of one request; also no number is not below it
+constexpr double most_of_a_request = 1e18;  // bytes; also no number is not below it
 
 // What the validation of platform and program leaves open.
 void validate(const Run& run) {
@@ -334,7 +334,7 @@ void validate(const Run& run) {
                 index(effect.tensor_class) < names,
             "a memory effect is of no known operation, rank or class");
   for (const MemoryEffect& effect : run.graph.memory())
-    require(std::abs(effect.bytes) <= most_bytes, "a memory effect is larger than any machine");
+    require(std::abs(effect.bytes) <= most_of_a_request, "a memory effect is larger than any machine");
   for (const Scalar& scalar : run.summary)
     require(is_name(scalar.name), "a summary's name has other characters than a-z, 0-9 and _");
 }

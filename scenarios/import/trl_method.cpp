@@ -18,7 +18,7 @@ struct MethodName {
   HfTraining training;
 };
 // Longer names stand before those that they hold.
-constexpr std::array method_names{
+constexpr std::array trainer_methods{
     MethodName{"orpo", HfTraining::alone},    MethodName{"grpo", HfTraining::grpo},
     MethodName{"cpo", HfTraining::alone},     MethodName{"dpo", HfTraining::dpo},
     MethodName{"kto", HfTraining::kto},       MethodName{"simpo", HfTraining::alone},
@@ -40,10 +40,10 @@ std::string last_part(const std::string& path) {
 // "trl dpo", "DPOTrainer", "examples/scripts/dpo.py": the method whose name it holds.
 const MethodName* method_in(const std::string& name) {
   const std::string small = in_small_letters(last_part(name));
-  const auto place = std::ranges::find_if(method_names, [&](const MethodName& each) {
+  const auto place = std::ranges::find_if(trainer_methods, [&](const MethodName& each) {
     return small.find(each.name) != std::string::npos;
   });
-  return place == method_names.end() ? nullptr : &*place;
+  return place == trainer_methods.end() ? nullptr : &*place;
 }
 
 void refuse_others(const SourceQuestion& question, const std::string& name) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t batch = 2000;  // values at once: viewers hand them to a function as arguments
 
-constexpr std::size_t most_bytes = std::size_t{1} << 30;  // of a file
+constexpr std::size_t largest_pickle = std::size_t{1} << 30;  // of a file
 constexpr std::size_t most_pickled = 100'000'000;
 constexpr unsigned most_nested = 100;
 
@@ -176,7 +176,8 @@ class PickleReader {
   }
 
   Pickle read() {
-    if (all().size() > most_bytes) refuse(fmt::format("has more than {} bytes", most_bytes));
+    if (all().size() > largest_pickle)
+      refuse(fmt::format("has more than {} bytes", largest_pickle));
     if (!all().starts_with('\x80'))
       refuse("expected a pickle of protocol 2 to 5, which begins with the byte 0x80");
     while (!done_) {

@@ -164,6 +164,8 @@ Stack read_stack(const Table& table) {
   stack.attention_reads = static_cast<int>(table.integer_or("attention_reads", 0, 0, 16));
   stack.allocator_slack = table.constant<Ratio>("allocator_slack");
   stack.allocator_slack_gathering = table.constant<Ratio>("allocator_slack_gathering");
+  if (table.has("allocator_layout"))
+    stack.allocator_layout = table.constant<Ratio>("allocator_layout");
   if (const auto choices = table.table_if("choices")) stack.choices = read_choices(*choices);
   if (table.has("unexplained")) stack.unexplained = table.constant<Ratio>("unexplained");
   if (table.has("first_steps")) stack.first_steps = table.constant<Ratio>("first_steps");

@@ -171,6 +171,9 @@ struct Stack {
   // and when gathers of many sizes come between.
   Constant<Ratio> allocator_slack;
   Constant<Ratio> allocator_slack_gathering;
+  // Reserved over what requests laid out one after the other say. The value is one; what is known
+  // is its range.
+  Constant<Ratio> allocator_layout{{1}, {1}, {1}, Grade::guess, ""};
   // Steps that single runs took over those that are simulated: everything takes so many times as
   // long. The value is one; what is known is its range.
   Constant<Ratio> unexplained{{1}, {1}, {1}, Grade::guess, ""};

@@ -14,7 +14,7 @@ namespace stepsim {
 namespace {
 
 constexpr std::size_t replays_at_once = 8;  // whatever the machine, so that the answer is the same
-constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double unreached = std::numeric_limits<double>::infinity();
 
 double capacity_of(const PlanSpace& space, const JobPlan& plan) {
   return space.kinds[plan.kind].scenario.cluster.gpu.memory.usable.value.value;
@@ -84,8 +84,8 @@ class Best {
   void add(std::size_t plan, const Outcome& outcome) {
     if (!outcome.feasible || is_tight(outcome, share_)) return;
     const auto [place, added] =
-        all_.try_emplace({goal_of(outcome, goal_), outcome.of("step_time").value_or(never),
-                          outcome.of("peak_memory").value_or(never)},
+        all_.try_emplace({goal_of(outcome, goal_), outcome.of("step_time").value_or(unreached),
+                          outcome.of("peak_memory").value_or(unreached)},
                          plan);
     place->second = std::min(place->second, plan);
     if (all_.size() > most_) all_.erase(std::prev(all_.end()));
@@ -104,7 +104,7 @@ class Best {
   std::map<std::array<double, 3>, std::size_t> all_;
 };
 
-// Of the plans under the same draws, [plan][draw]; never: it does not fit then.
+// Of the plans under the same draws, [plan][draw]; `unreached`: it does not fit then.
 struct DrawnPlans {
   std::vector<std::vector<double>> times;
   std::vector<std::vector<double>> goals;  // what is to be least
@@ -119,8 +119,9 @@ DrawnPlans drawn_of(const PlanSpace& space, const PlanSearch& search,
         const Outcome outcome =
             evaluate(search.data, space.sweep.scenario,
                      settings_of(space.sweep, space.points[plan]), draw_number(draw, 1));
-        if (!outcome.feasible) return std::vector{never, never};
-        return std::vector{outcome.of("step_time").value_or(never), goal_of(outcome, search.goal)};
+        if (!outcome.feasible) return std::vector{unreached, unreached};
+        return std::vector{outcome.of("step_time").value_or(unreached),
+                           goal_of(outcome, search.goal)};
       });
   const auto answers = in_workers(tasks, search.workers, search.progress);
   DrawnPlans drawn{std::vector<std::vector<double>>(plans.size()),
@@ -143,7 +144,7 @@ void add_ranges(std::vector<FoundPlan>& best, const DrawnPlans& drawn, std::uint
     const double stated = best[i].outcome.of("step_time").value_or(0);
     std::vector<double> finite{stated};
     for (const double time : drawn.times[i])
-      if (time < never) finite.push_back(time);
+      if (time < unreached) finite.push_back(time);
     if (draws > 0) best[i].fits = static_cast<double>(finite.size() - 1) / draws;
     best[i].step_time = range_of(std::move(finite), stated);
   }
@@ -174,7 +175,7 @@ void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& sear
   std::vector<Draw> draws;
   for (std::uint32_t draw = 0; draw < search.samples; ++draw) {
     const double first = drawn.goals[0][draw], second = drawn.goals[1][draw];
-    if (first == never || second == never) continue;
+    if (first == unreached || second == unreached) continue;
     ratios.push_back(second / first);
     draws.push_back(draw_number(draw, 1));
   }
@@ -190,7 +191,7 @@ void find_mover(Turning& turning, const PlanSpace& space, const PlanSearch& sear
         return goal_of(evaluate(search.data, space.sweep.scenario, settings), search.goal);
       });
   const std::vector<double> at = in_workers(tasks, search.workers);
-  if (std::ranges::any_of(at, [](double goal) { return goal == never; })) return;
+  if (std::ranges::any_of(at, [](double goal) { return goal == unreached; })) return;
   const double low = at[1] / at[0], high = at[3] / at[2];
   turning.by = Mover{constant, low, high};
   if ((low - 1) * (high - 1) < 0)
@@ -258,8 +259,8 @@ class Waiting {
 }  // namespace
 
 double goal_of(const Outcome& outcome, PlanGoal goal) {
-  if (goal == PlanGoal::memory) return outcome.of("peak_memory").value_or(never);
-  const double time = outcome.of("step_time").value_or(never);
+  if (goal == PlanGoal::memory) return outcome.of("peak_memory").value_or(unreached);
+  const double time = outcome.of("step_time").value_or(unreached);
   return goal == PlanGoal::time ? time : time * outcome.of("gpus").value_or(1);
 }
 

@@ -151,6 +151,8 @@ Footprint footprint_of(const Scenario& scenario, const Resident& resident, const
   const double used = f.device.peak.bytes;
   f.slack = asked.held(slack.value.value) - used;
   f.library = library.value.value;
+  const Constant<Ratio>& layout = scenario.stack.allocator_layout;
+  f.layout = {layout.number(), layout.low.value, layout.high.value};
   f.mapped = resident.mapped_before_update;
   f.context = gpu.memory.context.value.value;
   f.capacity = usable.value.value;

@@ -23,17 +23,18 @@ struct Spread {
 };
 
 struct Footprint {
-  MemoryReading device;  // set-up and step; its limit leaves room for slack and libraries
-  double states = 0;     // bytes: parameters, gradients, master copy, optimizer
-  double slack = 0;      // bytes that the allocator holds beyond what is used
-  double library = 0;    // bytes that libraries take past it
-  double reserved = 0;   // bytes of its segments after two steps, at the most; 0: not asked for
-  double mapped = 0;     // bytes when an update begins, where a step gives memory back; else 0
-  double context = 0;    // bytes of the framework's context, outside the capacity
-  double capacity = 0;   // bytes a framework can allocate
-  Spread margin;         // bytes left over, or missing
-  MemoryReading host;    // of the node that has most: pinned and pageable together
-  double pinned = 0;     // bytes of that, between steps
+  MemoryReading device;    // set-up and step; its limit leaves room for slack and libraries
+  double states = 0;       // bytes: parameters, gradients, master copy, optimizer
+  double slack = 0;        // bytes that the allocator holds beyond what is used
+  double library = 0;      // bytes that libraries take past it
+  double reserved = 0;     // bytes of its segments after two steps, at the most; 0: not asked for
+  Spread layout{1, 1, 1};  // of that, as a share: what the allocator may make of the same requests
+  double mapped = 0;       // bytes when an update begins, where a step gives memory back; else 0
+  double context = 0;      // bytes of the framework's context, outside the capacity
+  double capacity = 0;     // bytes a framework can allocate
+  Spread margin;           // bytes left over, or missing
+  MemoryReading host;      // of the node that has most: pinned and pageable together
+  double pinned = 0;       // bytes of that, between steps
   double pageable = 0;
   double disk = 0;  // bytes on a node's drives
   double host_capacity = 0;
@@ -46,8 +47,10 @@ struct Footprint {
   double needed() const { return device.peak.bytes + slack + library; }
   // What the device's own tool shows after two steps, where `reserved` was asked for. Segments that
   // are free are given back when memory is short, so they do not decide what fits.
-  double shown() const {
-    return std::min((mapped > 0 ? mapped : reserved) + library, capacity) + context;
+  double shown() const { return shown_with(layout.value); }
+  double shown_with(double share) const {
+    const double segments = mapped > 0 ? mapped : reserved * share / layout.value;
+    return std::min(segments + library, capacity) + context;
   }
   bool host_fits() const { return host.peak.bytes <= host_capacity; }
   bool drives_fit() const { return disk_capacity == 0 || disk <= disk_capacity; }

@@ -87,9 +87,11 @@ std::string shown_text(const Footprint& f) {
         "is part of\n\"other\"; between updates the device's own tool shows {}\n",
         size(f.shown()));
   return fmt::format(
-      "the device's own tool shows {}: the allocator has {} for the {} that are used, and {} are "
-      "context\n",
-      size(f.shown()), size(f.reserved), size(f.device.peak.bytes), size(f.context));
+      "the device's own tool shows {} ({} to {}): the allocator has {} for the {} that are used, "
+      "and "
+      "{} are context\n",
+      size(f.shown()), size(f.shown_with(f.layout.low)), size(f.shown_with(f.layout.high)),
+      size(f.reserved), size(f.device.peak.bytes), size(f.context));
 }
 
 std::string moments_table(const Footprint& f) {
@@ -151,6 +153,8 @@ Records footprint_records(const Footprint& f) {
       {"operation", "at the peak", f.device.peak.name},
       {"classes", "what is held at the peak", classes},
       {"shown_by_device_bytes", "what the device's own tool shows", Bytes{f.shown()}},
+      {"shown_by_device_interval_bytes", "nine in ten of layouts",
+       Spread{f.shown(), f.shown_with(f.layout.low), f.shown_with(f.layout.high)}, Measure::bytes},
       {"mapped_before_update_bytes",
        "when an update begins, where each step gives memory back; else null",
        f.mapped > 0 ? std::optional(Bytes{f.mapped}) : std::nullopt},

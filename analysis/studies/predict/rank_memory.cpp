@@ -105,7 +105,7 @@ double reserved_in_order(const Scenario& scenario, const Footprint& footprint) {
     }
     for (const std::size_t request : given[change]) placement.give(addresses[request]);
   }
-  return static_cast<double>(most);
+  return static_cast<double>(most) * scenario.stack.allocator_layout.number();
 }
 
 }  // namespace stepsim

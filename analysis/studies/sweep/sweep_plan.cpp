@@ -48,18 +48,18 @@ std::optional<double> plain_number(std::string_view text) {
   return parsed->value;
 }
 
-struct Bounds {
+struct AxisRange {
   double first = 0, last = 0, step = 1;
   bool doubles = false;
 };
 
 // Nothing: no range, but a word with a colon in it.
-std::optional<Bounds> bounds_of(std::string_view text) {
+std::optional<AxisRange> bounds_of(std::string_view text) {
   const std::vector<std::string> ends = split_outside_brackets(text, ':');
   if (ends.size() < 2 || ends.size() > 3) return std::nullopt;
   const auto first = plain_number(ends[0]), last = plain_number(ends[1]);
   if (!first || !last) return std::nullopt;
-  Bounds bounds{*first, *last};
+  AxisRange bounds{*first, *last};
   if (ends.size() == 2) return bounds;
   bounds.doubles = ends[2].starts_with('*');
   const auto step = plain_number(std::string_view(ends[2]).substr(bounds.doubles ? 1 : 0));
@@ -73,7 +73,7 @@ UserError too_many(std::string_view where, std::string_view text) {
 }
 
 std::vector<std::string> count_through(std::string_view where, std::string_view text,
-                                       const Bounds& b) {
+                                       const AxisRange& b) {
   if (b.last < b.first) throw UserError(fmt::format("{}: \"{}\" runs backwards", where, text));
   if (b.doubles ? b.step <= 1 || b.first <= 0 : b.step <= 0)
     throw UserError(fmt::format("{}: \"{}\" never arrives: expected a step above {}", where, text,
